@@ -1,0 +1,154 @@
+//! Arguments: three verbs and a handful of options, parsed by hand.
+use crate::error::ProbeError;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Text of `--help`.
+pub const HELP: &str = "\
+nephoscope-probe: measures the machine it runs on
+
+  nephoscope-probe describe
+  nephoscope-probe run ID [--params JSON] [--deadline SECONDS] [--with-parent]
+  nephoscope-probe serve ID --token-file FILE [--params JSON] [--deadline SECONDS] [--with-parent]
+  nephoscope-probe version
+
+  --params JSON      parameters as one JSON object; `describe` lists them
+  --deadline S       end, whatever happens, after S seconds (default 600)
+  --with-parent      end when the parent process ends or standard input closes
+  --token-file FILE  serve only peers that present this token (- reads standard input's first line)";
+
+/// Bounds of a trial's life.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The program ends by then.
+    pub deadline: Duration,
+    /// The program ends with its parent.
+    pub with_parent: bool,
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub enum Command {
+    /// Print the help text.
+    Help,
+    /// Print the version.
+    Version,
+    /// Print every spec.
+    Describe,
+    /// Run one benchmark once.
+    Run { id: String, params: Map<String, Value>, limits: Limits },
+    /// Serve the far side of a two-sided benchmark.
+    Serve { id: String, params: Map<String, Value>, limits: Limits, token: String },
+}
+
+/// Reads the arguments after the program's name.
+pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
+    let verb = args.next().unwrap_or_default();
+    match verb.as_str() {
+        "" | "help" | "--help" | "-h" => Ok(Command::Help),
+        "version" | "--version" | "-V" => Ok(Command::Version),
+        "describe" => Ok(Command::Describe),
+        "run" | "serve" => parse_trial(&verb, args),
+        other => Err(usage(format!("'{other}' is not a verb of the probe."))),
+    }
+}
+
+fn parse_trial(verb: &str, mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
+    let id = args.next().ok_or_else(|| usage(format!("{verb} needs the id of a benchmark.")))?;
+    let mut params = Map::new();
+    let mut limits = Limits { deadline: Duration::from_secs(600), with_parent: false };
+    let mut token = None;
+    while let Some(option) = args.next() {
+        if option == "--with-parent" {
+            limits.with_parent = true;
+            continue;
+        }
+        let mut value =
+            || args.next().ok_or_else(|| usage(format!("{option} needs a value after it.")));
+        match option.as_str() {
+            "--params" => params = parse_params(&value()?)?,
+            "--deadline" => limits.deadline = parse_deadline(&value()?)?,
+            "--token-file" => token = Some(read_token(&value()?)?),
+            other => return Err(usage(format!("'{other}' is not an option of {verb}."))),
+        }
+    }
+    if verb == "run" {
+        return Ok(Command::Run { id, params, limits });
+    }
+    let token = token
+        .ok_or_else(|| usage("serve needs --token-file: it never serves strangers.".into()))?;
+    Ok(Command::Serve { id, params, limits, token })
+}
+
+fn parse_params(text: &str) -> Result<Map<String, Value>, ProbeError> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(usage("--params must be a JSON object, such as {\"digits\": 1000}.".into())),
+        Err(error) => Err(usage(format!("--params is not JSON: {error}."))),
+    }
+}
+
+fn parse_deadline(text: &str) -> Result<Duration, ProbeError> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|seconds| (0.001..=86_400.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| usage(format!("--deadline takes 0.001 to 86400 seconds, not '{text}'.")))
+}
+
+/// A token given as an argument would be seen by every user of the machine in the process list.
+fn read_token(path: &str) -> Result<String, ProbeError> {
+    let mut text = String::new();
+    let read = if path == "-" {
+        std::io::stdin().read_line(&mut text).map(|_| ())
+    } else {
+        std::fs::read_to_string(path).map(|content| text = content)
+    };
+    read.map_err(|error| usage(format!("The token cannot be read from '{path}': {error}.")))?;
+    let token = text.lines().next().unwrap_or_default().trim().to_owned();
+    if token.len() < 16 {
+        return Err(usage("The token must have at least 16 characters.".into()));
+    }
+    Ok(token)
+}
+
+fn usage(message: String) -> ProbeError {
+    ProbeError::usage(message, "Run `nephoscope-probe help`.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Result<Command, ProbeError> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_run_takes_params_and_limits() {
+        let command = words(r#"run null --params {"samples":3} --deadline 2.5 --with-parent"#);
+        let Ok(Command::Run { id, params, limits }) = command else { panic!("{command:?}") };
+        assert_eq!(id, "null");
+        assert_eq!(params["samples"], 3);
+        assert_eq!(limits.deadline, Duration::from_millis(2500));
+        assert!(limits.with_parent);
+    }
+
+    #[test]
+    fn nonsense_is_usage() {
+        for line in [
+            "walk",
+            "run",
+            "run null --params",
+            "run null --params [1]",
+            "run null --params {",
+            "run null --deadline -1",
+            "run null --deadline NaN",
+            "run null --loud",
+            "serve null",
+        ] {
+            let error = words(line).expect_err(line);
+            assert_eq!(error.kind.exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Large buffers straight from `mmap`: page-aligned, touched on purpose, given back on drop.
+use crate::error::{Kind, ProbeError};
+
+/// Which pages to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// Base pages only (transparent huge pages switched off for the range).
+    Small,
+    /// Transparent huge pages asked for by `madvise`.
+    Huge,
+    /// Whatever the machine does by itself.
+    Default,
+}
+
+/// An anonymous private mapping.
+#[derive(Debug)]
+pub struct Buffer {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone; threads that write to it split it by ranges.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+/// Huge-page alignment, so that a range asked to be huge can be.
+const ALIGN: usize = 2 << 20;
+
+impl Buffer {
+    /// Maps `bytes` (rounded up to 2 MiB for huge pages). Pages are untouched: first touch decides
+    /// on which NUMA node each lies, so the thread that will use a range touches it.
+    pub fn map(bytes: usize, pages: Pages) -> Result<Self, ProbeError> {
+        let rounded = if pages == Pages::Huge {
+            bytes.next_multiple_of(ALIGN)
+        } else {
+            bytes.max(1).next_multiple_of(4096)
+        };
+        let slack = if pages == Pages::Huge { ALIGN } else { 0 };
+        // SAFETY: a fresh anonymous mapping; the unaligned ends are unmapped again at once.
+        unsafe {
+            let raw = libc::mmap(
+                std::ptr::null_mut(),
+                rounded + slack,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            if raw == libc::MAP_FAILED {
+                return Err(no_memory(bytes));
+            }
+            let raw = raw.cast::<u8>();
+            let skip = if slack == 0 { 0 } else { raw.align_offset(ALIGN) };
+            if skip > 0 {
+                libc::munmap(raw.cast(), skip);
+            }
+            if slack > skip {
+                libc::munmap(raw.add(skip + rounded).cast(), slack - skip);
+            }
+            let start = raw.add(skip);
+            let advice = match pages {
+                Pages::Small => Some(libc::MADV_NOHUGEPAGE),
+                Pages::Huge => Some(libc::MADV_HUGEPAGE),
+                Pages::Default => None,
+            };
+            if let Some(advice) = advice {
+                // A kernel without transparent huge pages refuses; the pages are then small.
+                libc::madvise(start.cast(), rounded, advice);
+            }
+            Ok(Self { start, bytes: rounded })
+        }
+    }
+
+    /// First byte.
+    #[inline]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Length of the mapping.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Writes one byte a page in `range`, from the calling thread.
+    pub fn touch(&self, range: std::ops::Range<usize>) {
+        let end = range.end.min(self.bytes);
+        let mut at = range.start;
+        while at < end {
+            // SAFETY: `at` lies inside the mapping.
+            unsafe { self.start.add(at).write_volatile(0) };
+            at += 4096;
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by us and nobody else holds it.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+fn no_memory(bytes: usize) -> ProbeError {
+    ProbeError::new(
+        Kind::Lacks,
+        "no_memory",
+        format!("{bytes} bytes of memory cannot be mapped."),
+        "Ask for a smaller working set, or raise the memory limit.",
+    )
+}

@@ -1,0 +1,95 @@
+//! The one error of the probe: a stable name, a sentence, the next step.
+use nephoscope_wire::lines::Failure;
+
+/// What kind of failure it is; decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The caller asked for something that does not exist or is out of bounds.
+    Usage,
+    /// The trial was started and failed.
+    Failed,
+    /// The machine lacks something (a kernel feature, a permission, space).
+    Lacks,
+    /// Cancelled by a signal.
+    Cancelled,
+    /// The deadline passed.
+    Deadline,
+}
+
+impl Kind {
+    /// Exit code of the program.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Usage => 2,
+            Self::Failed => 3,
+            Self::Lacks => 4,
+            Self::Cancelled => 130,
+            Self::Deadline => 124,
+        }
+    }
+}
+
+/// A failure with its name, sentence and next step.
+#[derive(Clone, Debug)]
+pub struct ProbeError {
+    /// Decides the exit code.
+    pub kind: Kind,
+    /// Stable snake_case name for programs.
+    pub name: &'static str,
+    /// What and where; a full sentence.
+    pub message: String,
+    /// What to do next; a full sentence.
+    pub hint: String,
+}
+
+impl ProbeError {
+    /// A failure of any kind.
+    pub fn new(
+        kind: Kind,
+        name: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { kind, name, message: message.into(), hint: hint.into() }
+    }
+
+    /// The caller's mistake.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, "usage", message, hint)
+    }
+
+    /// A system call that failed where it normally does not.
+    pub fn os(what: &str, error: &std::io::Error) -> Self {
+        Self::new(
+            Kind::Failed,
+            "system_call_failed",
+            format!("{what} failed: {error}."),
+            "Run `nephoscope doctor` to see what this machine allows.",
+        )
+    }
+
+    /// Standard output cannot be written.
+    pub fn output(error: &std::io::Error) -> Self {
+        Self::new(
+            Kind::Failed,
+            "output_closed",
+            format!("Standard output cannot be written: {error}."),
+            "Read the output to its end, or free space where it goes.",
+        )
+    }
+
+    /// The line for stdout.
+    pub fn to_failure(&self) -> Failure {
+        Failure {
+            name: self.name.to_owned(),
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+        }
+    }
+}
+
+impl From<nephoscope_wire::params::BadParam> for ProbeError {
+    fn from(bad: nephoscope_wire::params::BadParam) -> Self {
+        Self::usage(bad.0, "Run `nephoscope-probe describe` for names and bounds.")
+    }
+}

@@ -1,0 +1,174 @@
+//! The table of native benchmarks. To add one: a file `<room>_<quantity>.rs` here with its SPEC, its
+//! code, its tests and its manual page as `//!` text, and its lines below.
+use crate::error::ProbeError;
+use crate::trial::Trial;
+use nephoscope_wire::spec::Spec;
+use serde_json::{json, Value};
+
+mod cpu_gaps;
+mod cpu_hash;
+mod cpu_pi;
+mod disk_io;
+mod disk_sync;
+mod mem_cache;
+mod mem_latency;
+mod mem_stream;
+mod net_loopback;
+mod null;
+mod sys_fingerprint;
+
+/// A benchmark: its declaration, its page, its code.
+pub struct Instrument {
+    /// The declaration.
+    pub spec: &'static Spec,
+    /// Source text of the file; its `//!` lines are the manual page.
+    pub source: &'static str,
+    /// One trial.
+    pub run: fn(&mut Trial) -> Result<(), ProbeError>,
+    /// The far side, for benchmarks that have one.
+    pub serve: Option<fn(&mut Trial, &str) -> Result<(), ProbeError>>,
+}
+
+macro_rules! instrument {
+    ($module:ident) => {
+        Instrument {
+            spec: &$module::SPEC,
+            source: include_str!(concat!(stringify!($module), ".rs")),
+            run: $module::run,
+            serve: None,
+        }
+    };
+}
+
+/// Every native benchmark, in the order of lists and pages.
+pub const ALL: &[Instrument] = &[
+    instrument!(sys_fingerprint),
+    instrument!(cpu_gaps),
+    instrument!(cpu_pi),
+    instrument!(cpu_hash),
+    instrument!(mem_stream),
+    instrument!(mem_cache),
+    instrument!(mem_latency),
+    instrument!(disk_io),
+    instrument!(disk_sync),
+    instrument!(net_loopback),
+    instrument!(null),
+];
+
+/// The benchmark of that name.
+pub fn find(id: &str) -> Result<&'static Instrument, ProbeError> {
+    ALL.iter().find(|instrument| instrument.spec.id == id).ok_or_else(|| {
+        let known: Vec<_> = ALL.iter().map(|instrument| instrument.spec.id).collect();
+        ProbeError::usage(
+            format!("There is no benchmark '{id}' in this probe."),
+            format!("It has: {}.", known.join(", ")),
+        )
+    })
+}
+
+/// Everything this probe can do, as `contracts/benchmarks.json` has it.
+pub fn describe() -> Value {
+    json!({
+        "probe": env!("CARGO_PKG_VERSION"),
+        "protocol": nephoscope_wire::PROTOCOL,
+        "benchmarks": ALL
+            .iter()
+            .map(|instrument| instrument.spec.to_json(&page(instrument.source)))
+            .collect::<Vec<_>>(),
+    })
+}
+
+/// The `//!` lines at the head of a source file, without their marks.
+fn page(source: &str) -> String {
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nephoscope_wire::spec::{Better, Shape, Unit};
+
+    /// Headings that every manual page has, in this order.
+    const HEADINGS: [&str; 6] = [
+        "# What it measures",
+        "# How",
+        "# Known truth",
+        "# Cross-check",
+        "# Overhead",
+        "# Caveats",
+    ];
+
+    #[test]
+    fn every_file_of_this_folder_is_in_the_table() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/instruments");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter_map(|name| name.strip_suffix(".rs").map(str::to_owned))
+            .filter(|name| name != "mod")
+            .collect();
+        files.sort();
+        let mut listed: Vec<_> = ALL.iter().map(|i| i.spec.id.replace('.', "_")).collect();
+        listed.sort();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn every_page_has_all_headings_in_order() {
+        for instrument in ALL {
+            let page = page(instrument.source);
+            let mut rest = page.as_str();
+            for heading in HEADINGS {
+                let at = rest.find(heading);
+                let at = at.unwrap_or_else(|| panic!("{}: no '{heading}'", instrument.spec.id));
+                rest = &rest[at..];
+            }
+        }
+    }
+
+    #[test]
+    fn names_end_in_their_unit() {
+        for instrument in ALL {
+            for metric in instrument.spec.metrics {
+                let suffix = match metric.unit {
+                    Unit::Ns => "_ns",
+                    Unit::Bytes => "_bytes",
+                    Unit::BytesPerS => "_bytes_per_s",
+                    Unit::BitsPerS => "_bits_per_s",
+                    Unit::PerS => "_per_s",
+                    Unit::Ratio => "_ratio",
+                    Unit::Cpus => "_cpus",
+                    Unit::Count => "_count",
+                    Unit::None => "",
+                };
+                let id = metric.id;
+                assert!(
+                    id.ends_with(suffix),
+                    "{}: {id} should end in {suffix}",
+                    instrument.spec.id
+                );
+                let describes = metric.shape == Shape::Document;
+                assert!(!describes || metric.better == Better::None, "{id} describes only");
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_and_specs_are_complete() {
+        let mut ids: Vec<_> = ALL.iter().map(|instrument| instrument.spec.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), ALL.len());
+        for spec in ALL.iter().map(|instrument| instrument.spec) {
+            for text in [spec.summary, spec.overhead, spec.source] {
+                assert!(!text.is_empty(), "{} lacks a text", spec.id);
+            }
+            assert!(spec.metrics.iter().any(|metric| metric.headline), "{}: no headline", spec.id);
+            for doc in spec.params.iter().map(|p| p.doc).chain(spec.metrics.iter().map(|m| m.doc)) {
+                assert!(doc.ends_with('.'), "{}: '{doc}' is no sentence", spec.id);
+            }
+            assert!(nephoscope_wire::params::Params::check(spec, &serde_json::Map::new()).is_ok());
+        }
+    }
+}

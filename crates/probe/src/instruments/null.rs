@@ -1,0 +1,209 @@
+//! # What it measures
+//! Nothing. It yields values that the caller sets, so that everything behind a benchmark (runner,
+//! store, statistics, report) can be tested against a truth.
+//!
+//! # How
+//! It waits `wait_ns`, then yields `samples` values of `value * (1 + noise_ratio * z)`, where z is
+//! drawn from a standard normal distribution by a seeded generator (xorshift64*, Box-Muller); a seed
+//! of 0 takes the clock. `failure` makes it fail in each of the ways in which a benchmark can fail.
+//!
+//! # Known truth
+//! With `noise_ratio` 0 each sample equals `value` exactly, and the histogram holds `samples` values.
+//! The tests count them.
+//!
+//! # Cross-check
+//! The median of many samples approaches `value`; their coefficient of variation `noise_ratio`.
+//!
+//! # Overhead
+//! One process start; no load on the machine.
+//!
+//! # Caveats
+//! It says nothing about the machine.
+use crate::error::{Kind, ProbeError};
+use crate::trial::Trial;
+use crate::{cancel, clock, factors};
+use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "null",
+    summary: "Yields what it is told to, to test everything else",
+    params: &[
+        Param {
+            id: "value",
+            unit: Unit::None,
+            kind: ParamKind::Float { default: 100.0, min: 1e-9, max: 1e15 },
+            doc: "The true value.",
+        },
+        Param {
+            id: "noise_ratio",
+            unit: Unit::Ratio,
+            kind: ParamKind::Float { default: 0.0, min: 0.0, max: 1.0 },
+            doc: "Standard deviation of the noise, relative to the value.",
+        },
+        Param {
+            id: "samples",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 1, min: 0, max: 1_000_000 },
+            doc: "How many values to yield.",
+        },
+        Param {
+            id: "seed",
+            unit: Unit::None,
+            kind: ParamKind::Int { default: 0, min: 0, max: i64::MAX },
+            doc: "Seed of the noise; 0 takes the clock.",
+        },
+        Param {
+            id: "wait_ns",
+            unit: Unit::Ns,
+            kind: ParamKind::Int { default: 0, min: 0, max: 3_600_000_000_000 },
+            doc: "How long to wait before the first value.",
+        },
+        Param {
+            id: "failure",
+            unit: Unit::None,
+            kind: ParamKind::Choice {
+                default: "none",
+                choices: &["none", "error", "lacks", "exit", "hang", "garbage", "truncated", "nan"],
+            },
+            doc: "The way to fail after the samples.",
+        },
+    ],
+    metrics: &[
+        Metric {
+            id: "null_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Scalar,
+            headline: true,
+            doc: "The value, as if it were a time.",
+        },
+        Metric {
+            id: "null_per_s",
+            unit: Unit::PerS,
+            better: Better::Higher,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "The value, as if it were a rate.",
+        },
+        Metric {
+            id: "null_latency_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Histogram,
+            headline: false,
+            doc: "The values of the trial as a histogram.",
+        },
+    ],
+    overhead: "none",
+    source: "the null engine of fio, which exists to test fio itself",
+    two_sided: false,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let value = trial.params.float("value");
+    let noise = trial.params.float("noise_ratio");
+    let seed = trial.params.int("seed").cast_unsigned();
+    let mut random = Normal::new(if seed == 0 { clock::realtime_ns() } else { seed });
+    wait(trial.params.int("wait_ns").cast_unsigned())?;
+    let mut histogram = hdrhistogram::Histogram::new(3).expect("3 digits are allowed");
+    for _ in 0..trial.params.int("samples") {
+        cancel::check()?;
+        let time = (value * (1.0 + noise * random.next())).max(value * 1e-3);
+        trial.emit("null_ns", time, factors! {})?;
+        let rate = (value * (1.0 + noise * random.next())).max(value * 1e-3);
+        trial.emit("null_per_s", rate, factors! {})?;
+        histogram.saturating_record(time.round() as u64);
+    }
+    trial.emit_histogram("null_latency_ns", &histogram, &factors! {})?;
+    let failure = trial.params.text("failure").to_owned();
+    fail(trial, &failure)
+}
+
+fn fail(trial: &mut Trial, how: &str) -> Result<(), ProbeError> {
+    let told = |kind, name| {
+        Err(ProbeError::new(kind, name, "null was told to fail.", "Set failure to none."))
+    };
+    match how {
+        "error" => told(Kind::Failed, "told_to_fail"),
+        "lacks" => told(Kind::Lacks, "told_to_lack"),
+        "exit" => {
+            trial.flush()?;
+            std::process::exit(7)
+        }
+        "hang" => {
+            trial.flush()?;
+            loop {
+                // Deaf to the flag on purpose: only the second alarm ends this.
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        }
+        "garbage" => {
+            trial.line(&serde_json::json!("this is no sample line"))?;
+            trial.flush()
+        }
+        "truncated" => {
+            trial.flush()?;
+            std::process::exit(0)
+        }
+        "nan" => trial.emit("null_ns", f64::NAN, factors! {}),
+        _ => Ok(()),
+    }
+}
+
+fn wait(wait_ns: u64) -> Result<(), ProbeError> {
+    let end = clock::monotonic_ns() + wait_ns;
+    loop {
+        cancel::check()?;
+        let left = end.saturating_sub(clock::monotonic_ns());
+        if left == 0 {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_nanos(left.min(20_000_000)));
+    }
+}
+
+/// Standard normal numbers: xorshift64* and the Box-Muller transform.
+struct Normal(u64);
+
+impl Normal {
+    fn new(seed: u64) -> Self {
+        // A few rounds mix small seeds; zero is the one state the generator cannot leave.
+        let mut normal = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        for _ in 0..8 {
+            normal.uniform();
+        }
+        normal
+    }
+
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let bits = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11;
+        (bits as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    fn next(&mut self) -> f64 {
+        let (radius, angle) = (self.uniform(), self.uniform());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Normal;
+
+    #[test]
+    fn the_noise_is_standard_normal() {
+        let mut normal = Normal::new(7);
+        let values: Vec<f64> = (0..100_000).map(|_| normal.next()).collect();
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
+        // Five standard errors: 1/sqrt(n) for the mean, sqrt(2/n) for the variance.
+        assert!(mean.abs() < 5.0 / n.sqrt(), "{mean}");
+        assert!((variance - 1.0).abs() < 5.0 * (2.0 / n).sqrt(), "{variance}");
+    }
+}

@@ -1,0 +1,56 @@
+//! `nephoscope-probe`: arguments in, JSON lines out. Samples go to stdout, logs to stderr.
+//!
+//! Exit codes: 0 done, 2 the caller asked for something that does not exist, 3 the trial failed,
+//! 4 the machine lacks something, 130 cancelled, 124 the deadline passed.
+mod affinity;
+mod alloc;
+mod args;
+mod beside;
+mod buffer;
+mod cancel;
+mod clock;
+mod error;
+mod instruments;
+mod timed;
+mod trial;
+
+use args::Command;
+use error::ProbeError;
+use serde_json::json;
+use std::io::Write;
+
+fn main() {
+    let code = match args::parse(std::env::args().skip(1)).and_then(run) {
+        Ok(()) => 0,
+        Err(error) => {
+            // The same line serves programs (stdout) and people (stderr); a closed stdout is no
+            // reason to lose the sentence.
+            let _ = writeln!(std::io::stdout(), "{}", json!({ "error": error.to_failure() }));
+            eprintln!("nephoscope-probe: {} {}", error.message, error.hint);
+            error.kind.exit_code()
+        }
+    };
+    std::process::exit(code);
+}
+
+fn run(command: Command) -> Result<(), ProbeError> {
+    match command {
+        Command::Help => print(args::HELP),
+        Command::Version => print(&format!("nephoscope-probe {}", env!("CARGO_PKG_VERSION"))),
+        Command::Describe => print(&instruments::describe().to_string()),
+        Command::Run { id, params, limits } => {
+            let instrument = instruments::find(&id)?;
+            cancel::install(&limits)?;
+            trial::run(instrument, &params)
+        }
+        Command::Serve { id, params, limits, token } => {
+            let instrument = instruments::find(&id)?;
+            cancel::install(&limits)?;
+            trial::serve(instrument, &params, &token)
+        }
+    }
+}
+
+fn print(text: &str) -> Result<(), ProbeError> {
+    writeln!(std::io::stdout(), "{text}").map_err(|error| ProbeError::output(&error))
+}
