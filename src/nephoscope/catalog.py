@@ -1,0 +1,137 @@
+"""What can be measured: the native benchmarks, as contracts/benchmarks.json declares them.
+
+Python keeps no list of benchmarks, metrics or units of its own; this module reads the file that
+`nephoscope-probe describe` wrote.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from nephoscope.errors import Lacking, UnknownName
+from nephoscope.model import Better, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class ParamSpec:
+    """One parameter: type is int, float, bool, choice, text, int_list or choice_list."""
+
+    id: str
+    type: str
+    unit: str
+    default: Any
+    doc: str
+    min: float | None = None
+    max: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """One metric a benchmark yields."""
+
+    id: str
+    unit: str
+    better: Better
+    shape: Shape
+    headline: bool
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkSpec:
+    """A benchmark's declaration."""
+
+    id: str
+    summary: str
+    params: tuple[ParamSpec, ...]
+    metrics: tuple[MetricSpec, ...]
+    overhead: str
+    source: str
+    two_sided: bool
+    page: str
+
+    def metric(self, metric_id: str) -> MetricSpec:
+        """The metric of that name; UnknownName if there is none."""
+        for metric in self.metrics:
+            if metric.id == metric_id:
+                return metric
+        raise UnknownName(
+            f"{self.id} has no metric '{metric_id}'.",
+            f"It has: {', '.join(metric.id for metric in self.metrics)}.",
+        )
+
+    def param(self, param_id: str) -> ParamSpec:
+        """The parameter of that name; UnknownName if there is none."""
+        for param in self.params:
+            if param.id == param_id:
+                return param
+        known = [param.id for param in self.params]
+        raise UnknownName(
+            f"{self.id} has no parameter '{param_id}'{_did_you_mean(param_id, known)}.",
+            f"It has: {', '.join(known) or 'none'}.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All native benchmarks, and the version of the probe that declared them."""
+
+    probe: str
+    protocol: int
+    benchmarks: Mapping[str, BenchmarkSpec]
+
+    def benchmark(self, benchmark_id: str) -> BenchmarkSpec:
+        """The benchmark of that name; UnknownName with the nearest name if there is none."""
+        if benchmark_id in self.benchmarks:
+            return self.benchmarks[benchmark_id]
+        raise UnknownName(
+            f"There is no benchmark '{benchmark_id}'"
+            f"{_did_you_mean(benchmark_id, list(self.benchmarks))}.",
+            "Run `nephoscope list` to see them all.",
+        )
+
+
+def _did_you_mean(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def contract_path(name: str) -> Path:
+    """Path of a file of contracts/: inside the installed package, else in the source tree."""
+    packaged = Path(str(resources.files("nephoscope"))) / "_contracts" / name
+    if packaged.is_file():
+        return packaged
+    in_tree = Path(__file__).resolve().parents[2] / "contracts" / name
+    if in_tree.is_file():
+        return in_tree
+    raise Lacking(f"The contract file {name} is missing.", "Install the package again.")
+
+
+def parse(document: Mapping[str, Any]) -> Catalog:
+    """The catalogue from the JSON of `nephoscope-probe describe`."""
+    benchmarks = {}
+    for item in document["benchmarks"]:
+        params = tuple(
+            ParamSpec(**{**param, "choices": tuple(param.get("choices", ()))})
+            for param in item["params"]
+        )
+        metrics = tuple(
+            MetricSpec(**{**m, "better": Better(m["better"]), "shape": Shape(m["shape"])})
+            for m in item["metrics"]
+        )
+        benchmarks[item["id"]] = BenchmarkSpec(**{**item, "params": params, "metrics": metrics})
+    return Catalog(document["probe"], document["protocol"], benchmarks)
+
+
+@lru_cache(maxsize=1)
+def load() -> Catalog:
+    """The catalogue of this package."""
+    return parse(json.loads(contract_path("benchmarks.json").read_text(encoding="utf-8")))

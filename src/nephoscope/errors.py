@@ -1,0 +1,84 @@
+"""Every error that a user may see. A message says what, where, and the next step.
+
+NephoscopeError
+├── UsageError          exit 2   the command or a file of the user's is wrong
+│   ├── PlanError                a plan that cannot be used (file, line, column)
+│   └── UnknownName              no such benchmark, run, metric, parameter
+├── RunFailed           exit 3   a run was started and could not be finished
+│   ├── TargetError              the target failed, or ran another probe
+│   ├── BenchmarkFailed          the probe said why a trial failed (a named error)
+│   └── Interrupted              the user or a signal ended the run; the same command resumes it
+├── StoreError          exit 3   a store that cannot be read or written
+└── Lacking             exit 4   the environment lacks something; says the command that installs it
+ObjectiveFailed         exit 1   measured well, and the objective was not met
+"""
+
+
+class NephoscopeError(Exception):
+    """A failure that is told in one sentence and the next step, without a traceback."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class UsageError(NephoscopeError):
+    """The command, or a file that the user wrote, is wrong."""
+
+    exit_code = 2
+
+
+class PlanError(UsageError):
+    """A plan that cannot be used; the message begins with file, line and column."""
+
+
+class UnknownName(UsageError):
+    """A benchmark, run, metric or parameter of that name does not exist."""
+
+
+class RunFailed(NephoscopeError):
+    """A run was started and could not be finished."""
+
+
+class TargetError(RunFailed):
+    """A target could not be opened, or ran another probe than the one this package carries."""
+
+
+class BenchmarkFailed(RunFailed):
+    """The probe said why a trial failed.
+
+    name: the stable name of the failure (`no_direct_io`).
+    """
+
+    def __init__(self, name: str, message: str, hint: str = "", exit_code: int = 3) -> None:
+        super().__init__(message, hint)
+        self.name = name
+        self.exit_code = exit_code
+
+
+class Interrupted(RunFailed):
+    """The user or a signal ended the run; what was measured is kept."""
+
+    exit_code = 130
+
+
+class StoreError(NephoscopeError):
+    """A store that cannot be read or written."""
+
+
+class Lacking(NephoscopeError):
+    """The environment lacks something; the hint holds the command that installs it."""
+
+    exit_code = 4
+
+
+class ObjectiveFailed(NephoscopeError):
+    """Measured well, and the objective was not met."""
+
+    exit_code = 1

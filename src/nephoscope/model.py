@@ -1,0 +1,314 @@
+"""The records that travel between the rooms. Frozen, plain, without I/O.
+
+The words are those of docs/architecture.md: target, benchmark, metric, sample, trial, factor, round,
+run, estimate, verdict, finding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Factors = Mapping[str, Any]
+"""Factor name -> level (a JSON scalar). Order has no meaning; see `factors_key`."""
+
+
+class Better(StrEnum):
+    """Which direction of a metric is good news."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NONE = "none"
+
+
+class Shape(StrEnum):
+    """How the samples of one trial are to be read (see `Shape` in crates/wire)."""
+
+    SCALAR = "scalar"
+    SERIES = "series"
+    HISTOGRAM = "histogram"
+    DOCUMENT = "document"
+
+
+class TrialStatus(StrEnum):
+    """What became of a trial."""
+
+    VALID = "valid"
+    INVALID = "invalid"  # measured, but a rule says that the numbers cannot be believed
+    FAILED = "failed"  # no numbers: the benchmark said why
+
+
+def factors_key(factors: Factors) -> str:
+    """Canonical text of factors: JSON, keys sorted, no spaces. Equal factors, equal text."""
+    return json.dumps(dict(factors), sort_keys=True, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One observed value of a metric.
+
+    value: in the metric's unit. count: how often it was seen (histograms), else 1.
+    at_ns: nanoseconds since the trial began. factors: what it depends on inside the trial.
+    """
+
+    metric: str
+    value: float
+    count: int = 1
+    at_ns: int = 0
+    factors: Factors = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One benchmark with one setting of its parameters: what a trial executes.
+
+    index: position in the expanded plan. params: every parameter given by the plan, factors
+    included. factors: the part of params that the plan varies (the levels of this setting).
+    headline: metrics on which repetition stops; empty = the spec's headline metrics.
+    """
+
+    index: int
+    benchmark: str
+    params: Mapping[str, Any]
+    factors: Factors
+    timeout_s: float
+    headline: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrialKey:
+    """Which trial of a run: deterministic, so that a resumed run knows what it has.
+
+    round: 1, 2, …; warm-up rounds are 0, -1, … (kept, never analysed).
+    """
+
+    round: int
+    setting: int
+    target: str
+
+    @property
+    def name(self) -> str:
+        """File-system name, unique in the run, sorted like the schedule of rounds."""
+        mark = f"r{self.round:04d}" if self.round > 0 else f"w{-self.round:04d}"
+        return f"{mark}-s{self.setting:03d}-{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """What is known of one finished trial besides its samples.
+
+    position: 0-based place in the order in which the run executed its trials.
+    started_at: seconds since the epoch. elapsed_ns: as the probe measured it.
+    beside: the machine's counters over the trial (steal, pressure, throttling); null where hidden.
+    notes: sentences of the benchmark that a reader has to know. documents: metric -> JSON.
+    reasons: why the trial is invalid or failed; empty when valid.
+    """
+
+    key: TrialKey
+    benchmark: str
+    params: Mapping[str, Any]
+    factors: Factors
+    status: TrialStatus
+    reasons: tuple[str, ...]
+    position: int
+    started_at: float
+    elapsed_ns: int
+    beside: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    documents: Mapping[str, Any] = field(default_factory=dict)
+    failure_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One statistic with what it takes to believe it; value, low and high share the unit.
+
+    low, high: None where the interval does not exist on that side (too few repetitions); `note`
+    then says so. n: independent repetitions (trials), not requests. method: statistic, interval,
+    resamples and seed in words.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    confidence: float
+    n: int
+    unit: str
+    method: str
+    note: str = ""
+
+    @property
+    def half_width_ratio(self) -> float | None:
+        """Half the interval's width relative to the value; None where that has no meaning."""
+        if self.low is None or self.high is None or self.value == 0:
+            return None
+        return (self.high - self.low) / 2 / abs(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """How much a metric varies from trial to trial; ratios, 0.05 is 5 %.
+
+    robust_cv: 1.4826 MAD / median. cv: s / mean, None where refused. quartile_dispersion:
+    (Q3 - Q1) / (Q3 + Q1). word: steady, variable or erratic (docs/concepts). low, high: interval
+    of robust_cv. All None when there are too few trials.
+    """
+
+    robust_cv: float | None
+    cv: float | None
+    quartile_dispersion: float | None
+    low: float | None
+    high: float | None
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """One line of a result: a metric at one setting on one target.
+
+    metric: the metric's name; of a histogram with the percentile in it (`latency_p99_ns`).
+    warnings: sentences (not converged, dependent repetitions, skewed).
+    trial_values: one value a trial in order of execution, for plots and comparison; empty for
+    percentiles of merged histograms. rounds: the round of each trial value.
+    """
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: Factors
+    better: Better
+    estimate: Estimate
+    consistency: Consistency
+    headline: bool = False
+    warnings: tuple[str, ...] = ()
+    trial_values: tuple[float, ...] = ()
+    rounds: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output (contracts/result.schema.json)."""
+        estimate = self.estimate
+        steady = self.consistency
+        return {
+            "benchmark": self.benchmark,
+            "metric": self.metric,
+            "target": self.target,
+            "factors": dict(self.factors),
+            "unit": estimate.unit,
+            "better": self.better.value,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "confidence": estimate.confidence,
+            "n": estimate.n,
+            "method": estimate.method,
+            "consistency": {
+                "robust_cv": steady.robust_cv,
+                "low": steady.low,
+                "high": steady.high,
+                "cv": steady.cv,
+                "quartile_dispersion": steady.quartile_dispersion,
+                "word": steady.word,
+            },
+            "headline": self.headline,
+            "warnings": [*self.warnings, *([estimate.note] if estimate.note else [])],
+        }
+
+
+class Severity(StrEnum):
+    """How much a finding matters to the person who was handed the machine."""
+
+    INFO = "info"
+    NOTICE = "notice"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim about the machine, in one plain sentence, with its evidence and the next step."""
+
+    id: str
+    severity: Severity
+    sentence: str
+    evidence: tuple[str, ...]
+    next_step: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "id": self.id,
+            "severity": self.severity.value,
+            "sentence": self.sentence,
+            "evidence": list(self.evidence),
+            "next_step": self.next_step,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidTrial:
+    """A trial that does not count, and why."""
+
+    trial: str
+    benchmark: str
+    target: str
+    factors: Factors
+    status: TrialStatus
+    reasons: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "trial": self.trial,
+            "benchmark": self.benchmark,
+            "target": self.target,
+            "factors": dict(self.factors),
+            "status": self.status.value,
+            "reasons": list(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A conclusion in words, with the estimates that carry it and one sentence.
+
+    word: better, worse, equivalent, different but negligible, inconclusive.
+    """
+
+    word: str
+    sentence: str
+    estimates: tuple[Estimate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one run says: read by the terminal, the report and `--json` alike.
+
+    run: id, plan name, seed, state, versions, targets, times, store path (see results.py).
+    fingerprints: target -> fingerprint document. histograms: (benchmark, metric, target, factors
+    key) -> merged (values, counts) for plots. series: same key -> list of (trial, at_ns, value,
+    factors) for the timelines. refused: sentences on statistics that were asked for and not given.
+    """
+
+    run: Mapping[str, Any]
+    metrics: tuple[MetricResult, ...]
+    findings: tuple[Finding, ...]
+    invalid: tuple[InvalidTrial, ...]
+    fingerprints: Mapping[str, Any] = field(default_factory=dict)
+    histograms: Mapping[tuple[str, str, str, str], tuple[list[float], list[int]]] = field(
+        default_factory=dict
+    )
+    series: Mapping[tuple[str, str, str, str], list[tuple[str, int, float]]] = field(
+        default_factory=dict
+    )
+    refused: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The `--json` output (contracts/result.schema.json)."""
+        return {
+            "run": dict(self.run),
+            "metrics": [metric.to_json() for metric in self.metrics],
+            "findings": [finding.to_json() for finding in self.findings],
+            "invalid": [trial.to_json() for trial in self.invalid],
+        }
