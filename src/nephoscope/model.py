@@ -1,7 +1,7 @@
 """The records that travel between the rooms. Frozen, plain, without I/O.
 
-The words are those of docs/architecture.md: target, benchmark, metric, sample, trial, factor, round,
-run, estimate, verdict, finding.
+The words are those of docs/architecture.md: target, benchmark, metric, sample, trial, factor,
+round, run, estimate, verdict, finding.
 """
 
 from __future__ import annotations
