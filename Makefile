@@ -1,0 +1,57 @@
+# Every target does its own set-up; `make survey` on a machine with Python 3.11 and cargo is enough.
+SHELL := /bin/bash
+PY := .venv/bin/python
+DEV := .setup/dev
+RUN := .setup/run
+
+.PHONY: help survey test test-all check format generate bench probe probe-aarch64 wheel clean
+.DEFAULT_GOAL := help
+
+help: ## Show what can be made
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+survey: setup-run ## Measure this machine: about a minute, ends with the path of the report
+	@.venv/bin/nephoscope survey $(ARGS)
+
+test: setup-dev ## All tests that fit a small machine (truth tests included)
+	@tools/test.sh
+
+test-all: setup-dev ## Also the long and the privileged end-to-end tests
+	@tools/test.sh --all
+
+check: setup-dev ## Format, lint, types, generated files
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	$(PY) tools/generate.py --check
+
+format: setup-dev ## Format all sources
+	cargo fmt --all
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+generate: setup-dev ## Write contracts/ and docs/reference/ from the probe and the code (CHECK=1 compares only)
+	$(PY) tools/generate.py $(if $(CHECK),--check)
+
+bench: setup-dev ## Side by side with the peers that are installed (fio, iperf3, likwid, stress-ng)
+	@tools/bench.sh $(ARGS)
+
+probe: setup-run ## Build the static probe for this machine
+
+probe-aarch64: ## Build the static probe for 64-bit ARM
+	@tools/setup.sh probe-aarch64
+
+wheel: setup-dev ## Build the wheel, with the probe inside, into dist/
+	.venv/bin/pip wheel --no-deps --no-build-isolation -q -w dist .
+
+clean: ## Remove everything that was built
+	rm -rf target .venv .setup dist src/nephoscope/_probe
+
+.PHONY: setup-run setup-dev
+setup-run:
+	@tools/setup.sh run
+
+setup-dev:
+	@tools/setup.sh dev

@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# Makes this checkout ready: system packages, virtual environment, static probe. Each step is skipped
+# when its input has not changed, so that calling this before every target costs little.
+#   tools/setup.sh run            what `nephoscope` needs
+#   tools/setup.sh dev            what tests and checks need on top
+#   tools/setup.sh probe-here     only the probe for this machine
+#   tools/setup.sh probe-aarch64  only the probe for 64-bit ARM
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p .setup
+# Two set-ups at once would fight over .venv; the lock goes away with its process.
+exec 9>.setup/lock
+flock 9
+
+say() { echo "setup: $*" >&2; }
+stop() { echo "setup: $1" >&2; exit 4; }
+
+install_packages() { # Debian package names
+  if ! command -v apt-get >/dev/null; then
+    stop "this needs $*. Install them with this system's package manager, then run the same command again."
+  fi
+  local root=()
+  if [ "$(id -u)" != 0 ]; then
+    if ! sudo -n true 2>/dev/null; then
+      stop "this needs $*. Run: sudo apt-get install -y $* ; then run the same command again."
+    fi
+    root=(sudo -n)
+  fi
+  say "installing $*"
+  "${root[@]}" apt-get update -qq >.setup/apt.log 2>&1 &&
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+      >>.setup/apt.log 2>&1 ||
+    stop "apt-get could not install $*. Read .setup/apt.log, then run the same command again."
+}
+
+find_python() {
+  local candidate
+  for candidate in python3.11 python3.12 python3.13 python3; do
+    if command -v "$candidate" >/dev/null &&
+      "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+system_packages() {
+  local missing=()
+  find_python >/dev/null || missing+=(python3)
+  "$(find_python || echo false)" -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+  command -v cc >/dev/null || missing+=(gcc libc6-dev)
+  [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+  find_python >/dev/null || stop "this needs Python 3.11 or newer. Install it, then run the same command again."
+}
+
+find_cargo() {
+  command -v cargo >/dev/null || export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
+  command -v cargo >/dev/null ||
+    stop "this needs cargo (Rust 1.88 or newer). Install Rust as rustup.rs describes, then run the same command again."
+  local version
+  version=$(rustc --version | cut -d' ' -f2)
+  [ "$(printf '%s\n' 1.88.0 "$version" | sort -V | head -n1)" = 1.88.0 ] ||
+    stop "this needs Rust 1.88 or newer and found $version. Run: rustup update stable"
+}
+
+environment() { # lock file, stamp
+  local lock=$1 stamp
+  stamp=.setup/$(basename "$lock").$(sha256sum "$lock" pyproject.toml | sha256sum | cut -c1-16)
+  [ -e "$stamp" ] && [ -x .venv/bin/nephoscope ] && return
+  [ -x .venv/bin/python ] || "$(find_python)" -m venv .venv ||
+    stop "the virtual environment .venv cannot be made. Check free space and permissions here."
+  say "installing the locked Python packages of $lock"
+  .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$lock" ||
+    stop "pip could not install $lock. Check the network, then run the same command again."
+  entry_point
+  rm -f .setup/"$(basename "$lock")".*
+  touch "$stamp"
+}
+
+# What an editable install would do, without a build: the package on the path, its command in bin/.
+entry_point() {
+  local site
+  site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  echo "$PWD/src" >"$site/nephoscope-source.pth"
+  cat >.venv/bin/nephoscope <<SCRIPT
+#!$PWD/.venv/bin/python
+import sys
+
+from nephoscope.cli import main
+
+sys.exit(main())
+SCRIPT
+  chmod +x .venv/bin/nephoscope
+}
+
+build_probe() { # architecture
+  local arch=$1 musl=$1-unknown-linux-musl target out
+  out=src/nephoscope/_probe/$arch-linux/nephoscope-probe
+  if command -v rustup >/dev/null && ! rustup target list --installed | grep -qx "$musl"; then
+    say "adding the Rust target $musl"
+    timeout 120 rustup target add "$musl" >.setup/rustup.log 2>&1 || true
+  fi
+  local flags="-C target-feature=+crt-static"
+  if [ -d "$(rustc --print sysroot)/lib/rustlib/$musl" ]; then
+    target=$musl
+    # Rust's own linker and start files: no C compiler for the other architecture is needed.
+    [ "$arch" = "$(uname -m)" ] || flags="$flags -C linker=rust-lld -C link-self-contained=yes"
+  elif [ "$arch" = "$(uname -m)" ]; then
+    target=$arch-unknown-linux-gnu
+  else
+    stop "the probe for $arch needs the Rust target $musl, which is not installed. Run: rustup target add $musl"
+  fi
+  say "building the probe ($target)"
+  RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe --target "$target" \
+    --target-dir target/static || stop "the probe does not build; the compiler's words are above."
+  mkdir -p "$(dirname "$out")"
+  # Written aside and renamed: a probe that is running keeps its file.
+  cp "target/static/$target/release/nephoscope-probe" "$out.new"
+  mv "$out.new" "$out"
+}
+
+probe_is_fresh() {
+  local out=src/nephoscope/_probe/$(uname -m)-linux/nephoscope-probe
+  [ -x "$out" ] && [ -z "$(find crates Cargo.toml Cargo.lock -newer "$out" -print -quit)" ]
+}
+
+case "${1:-run}" in
+  run | dev)
+    system_packages
+    find_cargo
+    probe_is_fresh || build_probe "$(uname -m)"
+    # The development lock holds everything of the other one, in the same versions.
+    if [ "$1" = dev ] || ls .setup/requirements-dev.lock.* >/dev/null 2>&1; then
+      environment requirements-dev.lock
+    else
+      environment requirements.lock
+    fi
+    ;;
+  probe-here)
+    find_cargo
+    build_probe "$(uname -m)"
+    ;;
+  probe-aarch64)
+    find_cargo
+    build_probe aarch64
+    say "built src/nephoscope/_probe/aarch64-linux/nephoscope-probe"
+    ;;
+  *) stop "'$1' is not a set-up; use run, dev, probe-here or probe-aarch64." ;;
+esac
