@@ -135,3 +135,54 @@ def parse(document: Mapping[str, Any]) -> Catalog:
 def load() -> Catalog:
     """The catalogue of this package."""
     return parse(json.loads(contract_path("benchmarks.json").read_text(encoding="utf-8")))
+
+
+def line_schema() -> dict[str, Any]:
+    """JSON Schema of one line of the probe's output: a sample, `done` or `error`."""
+    factors = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+    count = {"type": "integer", "minimum": 0}
+    sample = {
+        "type": "object",
+        "description": "One observed value of a metric; a document metric has no value.",
+        "properties": {
+            "metric": {"type": "string"},
+            "value": {"type": "number"},
+            "count": {"type": "integer", "minimum": 1},
+            "at_ns": {**count, "description": "Nanoseconds since the trial began."},
+            "factors": factors,
+            "document": {"type": "object"},
+        },
+        "required": ["metric", "count", "at_ns"],
+        "oneOf": [{"required": ["value"]}, {"required": ["document"]}],
+        "additionalProperties": False,
+    }
+    done = {
+        "type": "object",
+        "properties": {
+            "elapsed_ns": count,
+            "samples": {**count, "description": "Sample lines before this one."},
+            "beside": {
+                "type": "object",
+                "description": "The machine's counters over the trial; null where it hides them.",
+                "additionalProperties": {"type": ["number", "null"]},
+            },
+            "notes": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["elapsed_ns", "samples", "beside"],
+        "additionalProperties": False,
+    }
+    failure = {
+        "type": "object",
+        "properties": {key: {"type": "string"} for key in ("name", "message", "hint")},
+        "required": ["name", "message", "hint"],
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of nephoscope-probe run",
+        "oneOf": [
+            sample,
+            {"type": "object", "properties": {"done": done}, "required": ["done"]},
+            {"type": "object", "properties": {"error": failure}, "required": ["error"]},
+        ],
+    }

@@ -1,0 +1,72 @@
+"""Imports follow the arrows of docs/architecture.md, at module level and inside functions alike."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
+
+# A room may import the rooms before it, and itself.
+ORDER = [
+    "errors",
+    "units",
+    "model",
+    "catalog",
+    "analysis",
+    "plans",
+    "targets",
+    "store",
+    "runs",
+    "results",
+    "report",
+    "commands",
+    "cli",
+    "__main__",
+]
+ANALYSIS_MAY_IMPORT = {"errors", "units", "model", "analysis"}
+
+
+def room_of(path: Path) -> str:
+    """The room (folder or top-level module) in which a source file lies."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Rooms of this package that a source file imports, wherever in the file."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: relative imports hide the room"
+            names = [node.module]
+            if node.module == "nephoscope":
+                names = [f"nephoscope.{alias.name}" for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "nephoscope" and len(parts) > 1 and not parts[1].startswith("__"):
+                rooms.add(parts[1])
+    return rooms
+
+
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+PACKAGES = sorted(path for path in PACKAGE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *PACKAGES], ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    room = room_of(path)
+    allowed = set(ORDER[: ORDER.index(room) + 1])
+    if room == "analysis":
+        allowed = ANALYSIS_MAY_IMPORT
+    assert imported_rooms(path) <= allowed, f"{room} may import only {sorted(allowed)}"
+
+
+def test_every_room_has_its_place_in_the_order() -> None:
+    rooms = {room_of(path) for path in SOURCES} | {path.parent.name for path in PACKAGES}
+    assert rooms - {"_probe", "_contracts"} <= set(ORDER)

@@ -1,0 +1,50 @@
+"""Tables that cannot lie: files of extensible folders are tested, benchmarks documented."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from nephoscope import catalog
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "nephoscope"
+
+
+def modules(folder: str) -> list[Path]:
+    """Source files of a folder that a person wrote something into."""
+    return [p for p in sorted((PACKAGE / folder).glob("*.py")) if not p.name.startswith("_")]
+
+
+@pytest.mark.parametrize("path", modules("analysis"), ids=lambda path: path.stem)
+def test_every_analysis_has_a_test_file_and_says_what_it_asks(path: Path) -> None:
+    assert (ROOT / "tests" / "analysis" / f"test_{path.stem}.py").is_file()
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("spec", catalog.load().benchmarks.values(), ids=lambda spec: spec.id)
+def test_every_benchmark_has_a_reference_page(spec: catalog.BenchmarkSpec) -> None:
+    page = ROOT / "docs" / "reference" / "benchmarks" / f"{spec.id}.md"
+    text = page.read_text(encoding="utf-8")
+    for metric in spec.metrics:
+        assert metric.id in text
+    for param in spec.params:
+        assert param.id in text
+
+
+def test_the_catalogue_is_the_contract() -> None:
+    document = json.loads((ROOT / "contracts" / "benchmarks.json").read_text(encoding="utf-8"))
+    assert list(catalog.load().benchmarks) == [item["id"] for item in document["benchmarks"]]
+
+
+def test_versions_agree() -> None:
+    import nephoscope
+
+    cargo = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'version = "{nephoscope.__version__}"' in cargo
+    assert f'version = "{nephoscope.__version__}"' in project
+    assert catalog.load().probe == nephoscope.__version__

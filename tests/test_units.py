@@ -1,0 +1,98 @@
+"""Text and numbers with units."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nephoscope import units
+from nephoscope.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("60s", 60_000_000_000),
+        ("1.5 ms", 1_500_000),
+        ("100us", 100_000),
+        ("100 µs", 100_000),
+        ("2 min", 120_000_000_000),
+        ("1h", 3_600_000_000_000),
+        (45, 45_000_000_000),
+        ("0.5", 500_000_000),
+    ],
+)
+def test_durations(text: str | float, nanoseconds: int) -> None:
+    assert units.parse_duration_ns(text) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("4KiB", 4096), ("4k", 4096), ("4KB", 4000), ("1.5 GiB", 3 << 29), (4096, 4096), ("7B", 7)],
+)
+def test_sizes(text: str | float, count: int) -> None:
+    assert units.parse_bytes(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "fast", "10 parsecs", "-3s", "1e999s", "nan", "s", "1 2 s"])
+def test_nonsense_is_refused_in_one_sentence(text: str) -> None:
+    for parse in (units.parse_duration_ns, units.parse_bytes):
+        with pytest.raises(UsageError) as caught:
+            parse(text)
+        assert caught.value.hint
+        assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("text", "ratio"), [("3%", 0.03), ("0.03", 0.03), ("100 %", 1.0), (0, 0)])
+def test_ratios(text: str | float, ratio: float) -> None:
+    assert units.parse_ratio(text) == pytest.approx(ratio, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["101%", "-1%", "three", "nan", "3"])
+def test_ratios_outside_are_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        units.parse_ratio(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (2.5e6, "ns", "2.50 ms"),
+        (0.7512, "ratio", "75.1 %"),
+        (0.0, "ratio", "0 %"),
+        (11.23e9, "bytes_per_s", "11.2 GB/s"),
+        (64 << 20, "bytes", "64.0 MiB"),
+        (0.5, "ns", "0.500 ns"),
+        (12345.0, "per_s", "12.3 k/s"),
+        (1.5, "cpus", "1.50 CPUs"),
+        (12.0, "furlongs", "12.0 furlongs"),
+    ],
+)
+def test_values_read_as_people_write_them(value: float, unit: str, text: str) -> None:
+    assert units.format_value(value, unit) == text
+
+
+def test_a_missing_bound_is_a_question_mark() -> None:
+    assert units.format_interval(2.5e6, None, 2.6e6, "ns") == "2.50 ms [?, 2.60]"
+
+
+@given(st.floats(min_value=1e-3, max_value=1e15, allow_nan=False))
+def test_formatting_keeps_three_digits(value: float) -> None:
+    divisor, _ = units.scale_of("ns", value)
+    shown = float(units.format_number(value / divisor)) * divisor
+    # Three significant digits: half a unit of the third is at most 0.5 % of the value.
+    assert abs(shown - value) <= 0.00501 * value
+
+
+@given(st.integers(min_value=0, max_value=10**7))
+def test_durations_survive_a_round_trip_to_the_second(seconds: int) -> None:
+    text = units.format_duration(seconds)
+    total = sum(units.parse_duration_ns(f"{n} {u}") for n, u in _pairs(text))
+    # From an hour on whole minutes are shown.
+    assert abs(total / 1e9 - seconds) <= (60 if seconds >= 3600 else 0)
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    words = text.split()
+    return list(zip(words[::2], words[1::2], strict=True))
