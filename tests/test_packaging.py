@@ -1,0 +1,72 @@
+"""The wheel carries the probe and the contracts, and the lock files hold what the project asks for."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "-w", str(folder), str(ROOT)], check=True, timeout=300)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_carries_an_executable_probe_and_the_contracts(wheel: Path, tmp_path: Path) -> None:
+    name = f"nephoscope/_probe/{platform.machine()}-linux/nephoscope-probe"
+    with zipfile.ZipFile(wheel) as archive:
+        probe = archive.getinfo(name)
+        assert (probe.external_attr >> 16) & 0o111, "the probe is not executable"
+        contracts = {info for info in archive.namelist() if "/_contracts/" in info}
+        assert "nephoscope/_contracts/benchmarks.json" in contracts
+        described = json.loads(archive.read("nephoscope/_contracts/benchmarks.json"))
+        path = Path(archive.extract(name, tmp_path))
+    path.chmod(0o755)
+    # An empty environment and an empty folder: the program is static and needs nothing.
+    output = subprocess.run(
+        [path, "describe"], cwd=tmp_path, env={}, check=True, capture_output=True, timeout=60
+    ).stdout
+    assert json.loads(output) == described
+
+
+def test_the_wheel_runs_where_it_is_unpacked(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    # The package comes first on the path, before this tree's own.
+    done = subprocess.run(
+        [sys.executable, "-m", "nephoscope", "list"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "cpu.gaps" in done.stdout
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_the_lock_holds_every_dependency_with_a_hash(lock: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = list(project["dependencies"])
+    if lock.endswith("-dev.lock"):
+        wanted += project["optional-dependencies"]["dev"]
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    pinned = {name.lower() for name in re.findall(r"^([A-Za-z0-9_.-]+)==", text, flags=re.M)}
+    names = {re.split(r"[<>=\[ ]", item)[0].lower().replace("_", "-") for item in wanted}
+    assert names <= pinned
+    assert len(re.findall(r"^[A-Za-z0-9_.-]+==", text, flags=re.M)) <= text.count("--hash=sha256:")
