@@ -1,20 +1,323 @@
 //! Counters of the machine read before and after every trial: what the kernel knows about why a
 //! trial was slow. A counter that this machine hides is null, never 0.
+//!
+//! Machine-wide: steal, busy, pressure, swap pages, load. Of the own control group and its visible
+//! ancestors: throttling. Of this process and the children it waited for: faults, context
+//! switches, swapped bytes. Formulas: methodology 1.7; pressure comes from the cumulative counter,
+//! not from the kernel's averages.
+use crate::cgroup::{Cgroups, Throttled};
+use crate::clock;
+use crate::files::Files;
+use crate::proc::{self, CpuTimes};
 use serde_json::{json, Value};
+
+/// Keys of the `beside` object, in its order.
+#[cfg(test)]
+pub const KEYS: [&str; 19] = [
+    "elapsed_ns",
+    "steal_ratio",
+    "busy_ratio",
+    "psi_cpu_some_ratio",
+    "psi_memory_some_ratio",
+    "psi_memory_full_ratio",
+    "psi_io_some_ratio",
+    "psi_io_full_ratio",
+    "throttled_ratio",
+    "throttled_count",
+    "major_faults_count",
+    "minor_faults_count",
+    "voluntary_switches_count",
+    "involuntary_switches_count",
+    "swap_in_count",
+    "swap_out_count",
+    "swapped_bytes",
+    "clock_step_ns",
+    "load_1m",
+];
+
+/// Cumulative stall times in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pressure {
+    cpu_some: Option<u64>,
+    memory_some: Option<u64>,
+    memory_full: Option<u64>,
+    io_some: Option<u64>,
+    io_full: Option<u64>,
+}
+
+/// What the kernel counted for this process and its waited-for children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Usage {
+    major_faults: i64,
+    minor_faults: i64,
+    voluntary_switches: i64,
+    involuntary_switches: i64,
+}
 
 /// One reading of all counters.
 #[derive(Clone, Debug, Default)]
-pub struct Counters {}
+pub struct Counters {
+    read_ns: u64,
+    /// Wall clock minus monotonic clock.
+    clock_offset_ns: i64,
+    cpu: Option<CpuTimes>,
+    /// Why a steal of 0 would mean nothing here.
+    steal_hidden: Option<&'static str>,
+    pressure: Pressure,
+    throttled: Option<Vec<Throttled>>,
+    usage: Option<Usage>,
+    swap_in_pages: Option<u64>,
+    swap_out_pages: Option<u64>,
+    swapped_bytes: Option<u64>,
+    load_1m: Option<f64>,
+}
 
 impl Counters {
     /// Reads every counter that this machine shows.
     pub fn read() -> Self {
-        Self {}
+        let mut counters = Self::read_files(&Files::machine());
+        counters.steal_hidden = steal_hidden(counters.cpu.as_ref());
+        counters.usage = usage();
+        counters.clock_offset_ns = clock_offset_ns();
+        counters.read_ns = clock::monotonic_ns();
+        counters
+    }
+
+    fn read_files(files: &Files) -> Self {
+        let throttled = Cgroups::find(files).throttled(files).ok();
+        let vmstat = files.text("/proc/vmstat").unwrap_or_default();
+        let status = files.text("/proc/self/status").unwrap_or_default();
+        let loadavg = files.text("/proc/loadavg").unwrap_or_default();
+        let stat = files.text("/proc/stat").unwrap_or_default();
+        Self {
+            cpu: CpuTimes::parse(&stat),
+            pressure: pressure(files),
+            throttled,
+            swap_in_pages: proc::keyed(&vmstat, "pswpin"),
+            swap_out_pages: proc::keyed(&vmstat, "pswpout"),
+            swapped_bytes: proc::kib_field(&status, "VmSwap"),
+            load_1m: proc::load_1m(&loadavg),
+            ..Self::default()
+        }
     }
 
     /// The change from `before` to `self`, as the `beside` object of the `done` line.
+    ///
+    /// Ratios are shares of the time between the two readings, from 0 to 1, but for
+    /// `throttled_ratio`: the kernel adds the CPUs of a group up, so that a group stopped on two
+    /// CPUs the whole time has 2. It is the largest over the own group and its visible ancestors.
+    /// `swapped_bytes` and `load_1m` are the later reading, the counts are changes (swap in pages).
     pub fn since(&self, before: &Self) -> Value {
-        let _ = before;
-        json!({})
+        let elapsed_ns = self.read_ns.saturating_sub(before.read_ns);
+        let cpu = self.cpu.as_ref().zip(before.cpu.as_ref());
+        let steal = match self.steal_hidden {
+            Some(_) => None,
+            None => cpu.and_then(|(now, then)| now.steal_ratio(then)),
+        };
+        let psi = |of: fn(&Pressure) -> Option<u64>| {
+            stall_ratio(of(&self.pressure)?, of(&before.pressure)?, elapsed_ns)
+        };
+        let usage = self.usage.zip(before.usage);
+        let used = |of: fn(&Usage) -> i64| usage.map(|(now, then)| of(&now) - of(&then));
+        let pages = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+        let (throttled_ratio, throttled_count) = self.throttling_since(before, elapsed_ns).unzip();
+        json!({
+            "elapsed_ns": elapsed_ns,
+            "steal_ratio": steal,
+            "busy_ratio": cpu.and_then(|(now, then)| now.busy_ratio(then)),
+            "psi_cpu_some_ratio": psi(|pressure| pressure.cpu_some),
+            "psi_memory_some_ratio": psi(|pressure| pressure.memory_some),
+            "psi_memory_full_ratio": psi(|pressure| pressure.memory_full),
+            "psi_io_some_ratio": psi(|pressure| pressure.io_some),
+            "psi_io_full_ratio": psi(|pressure| pressure.io_full),
+            "throttled_ratio": throttled_ratio,
+            "throttled_count": throttled_count,
+            "major_faults_count": used(|usage| usage.major_faults),
+            "minor_faults_count": used(|usage| usage.minor_faults),
+            "voluntary_switches_count": used(|usage| usage.voluntary_switches),
+            "involuntary_switches_count": used(|usage| usage.involuntary_switches),
+            "swap_in_count": pages(self.swap_in_pages, before.swap_in_pages),
+            "swap_out_count": pages(self.swap_out_pages, before.swap_out_pages),
+            "swapped_bytes": self.swapped_bytes,
+            "clock_step_ns": self.clock_offset_ns - before.clock_offset_ns,
+            "load_1m": self.load_1m,
+        })
+    }
+
+    /// Largest (ratio, count) over the levels that both readings have; `None` when the process was
+    /// moved to another group in between.
+    fn throttling_since(&self, before: &Self, elapsed_ns: u64) -> Option<(f64, u64)> {
+        let (now, then) = (self.throttled.as_ref()?, before.throttled.as_ref()?);
+        if elapsed_ns == 0 || now.first()?.path != then.first()?.path {
+            return None;
+        }
+        let change = |level: &Throttled| {
+            let old = then.iter().find(|old| old.path == level.path)?;
+            let time_ns = level.time_ns.checked_sub(old.time_ns)?;
+            Some((time_ns as f64 / elapsed_ns as f64, level.count.checked_sub(old.count)?))
+        };
+        let changes: Vec<_> = now.iter().filter_map(change).collect();
+        let ratio = changes.iter().map(|(ratio, _)| *ratio).max_by(f64::total_cmp)?;
+        Some((ratio, changes.iter().map(|(_, count)| *count).max()?))
+    }
+}
+
+fn pressure(files: &Files) -> Pressure {
+    let text = |what: &str| files.text(format!("/proc/pressure/{what}")).unwrap_or_default();
+    let (cpu, memory, io) = (text("cpu"), text("memory"), text("io"));
+    Pressure {
+        cpu_some: proc::psi_total_us(&cpu, "some"),
+        memory_some: proc::psi_total_us(&memory, "some"),
+        memory_full: proc::psi_total_us(&memory, "full"),
+        io_some: proc::psi_total_us(&io, "some"),
+        io_full: proc::psi_total_us(&io, "full"),
+    }
+}
+
+/// `Δtotal_µs / Δt`: methodology 1.7.
+fn stall_ratio(now_us: u64, before_us: u64, elapsed_ns: u64) -> Option<f64> {
+    let stalled_us = now_us.checked_sub(before_us)?;
+    (elapsed_ns > 0).then(|| stalled_us as f64 * 1e3 / elapsed_ns as f64)
+}
+
+/// Why the steal column says nothing here: a hypervisor that does not tell its guest leaves it at
+/// 0 for ever. One tick of steal since boot proves that it does tell.
+pub fn steal_hidden(cpu: Option<&CpuTimes>) -> Option<&'static str> {
+    let Some(steal) = cpu.and_then(|times| times.steal) else {
+        return Some("/proc/stat does not show it");
+    };
+    let silent = steal == 0 && crate::machine::cpuid::steal_told() == Some(false);
+    silent.then_some("the hypervisor does not tell its guests, and none was ever counted")
+}
+
+fn usage() -> Option<Usage> {
+    let read = |who| {
+        // SAFETY: fills a plain struct.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::getrusage(who, &raw mut usage) == 0).then_some(usage)
+        }
+    };
+    let (own, children) = (read(libc::RUSAGE_SELF)?, read(libc::RUSAGE_CHILDREN)?);
+    Some(Usage {
+        major_faults: own.ru_majflt + children.ru_majflt,
+        minor_faults: own.ru_minflt + children.ru_minflt,
+        voluntary_switches: own.ru_nvcsw + children.ru_nvcsw,
+        involuntary_switches: own.ru_nivcsw + children.ru_nivcsw,
+    })
+}
+
+/// Wall clock minus monotonic clock. Both are slewed alike, so that only a step changes it. Of
+/// several tries the one counts whose two monotonic readings lie closest together.
+fn clock_offset_ns() -> i64 {
+    let one = || {
+        let before = clock::monotonic_ns();
+        let wall = clock::realtime_ns();
+        let after = clock::monotonic_ns();
+        let middle = before + (after - before) / 2;
+        (after - before, wall.cast_signed() - middle.cast_signed())
+    };
+    (0..5).map(|_| one()).min_by_key(|(width, _)| *width).map_or(0, |(_, offset)| offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Captured;
+
+    fn reading(files: &[(&str, &str)], read_ns: u64) -> Counters {
+        let captured = Captured::new(files);
+        Counters { read_ns, ..Counters::read_files(&captured.files()) }
+    }
+
+    #[test]
+    fn the_keys_are_stable_and_in_order() {
+        let object = Counters::read().since(&Counters::read());
+        let keys: Vec<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, KEYS);
+    }
+
+    #[test]
+    fn a_hidden_proc_gives_nulls_and_no_zeros() {
+        let hidden = reading(&[], 1_000_000_000);
+        let beside = hidden.since(&reading(&[], 0));
+        let told = ["elapsed_ns", "clock_step_ns"];
+        for key in KEYS.iter().filter(|key| !told.contains(key)) {
+            assert!(beside[*key].is_null(), "{key} is {}", beside[*key]);
+        }
+        assert_eq!(beside["elapsed_ns"], 1_000_000_000);
+    }
+
+    #[test]
+    fn ratios_follow_methodology_1_7() {
+        let at = |steal: u32, io: u32, total: u32| {
+            let idle = total - steal - 5000;
+            [
+                ("/proc/stat", format!("cpu  5000 0 0 {idle} 0 0 0 {steal} 0 0\n")),
+                ("/proc/pressure/io", format!("some avg10=0 total={io}\nfull avg10=0 total=0\n")),
+            ]
+        };
+        let (before, after) = (at(350, 1_200_000, 10_000), at(620, 1_950_000, 11_500));
+        let of = |texts: &[(&str, String)], ns| {
+            let texts: Vec<_> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
+            reading(&texts, ns)
+        };
+        let beside = of(&after, 10_000_000_000).since(&of(&before, 0));
+        let near = |key: &str, wanted: f64| {
+            assert!((beside[key].as_f64().unwrap() - wanted).abs() < 1e-12, "{key}: {beside}");
+        };
+        near("steal_ratio", 0.18);
+        near("psi_io_some_ratio", 0.075);
+        near("psi_io_full_ratio", 0.0);
+        assert!(beside["psi_memory_some_ratio"].is_null());
+    }
+
+    #[test]
+    fn throttling_is_the_largest_over_the_levels_and_needs_the_same_group() {
+        let level = |path: &str, count, time_ns| Throttled { path: path.into(), count, time_ns };
+        let of = |levels: Vec<Throttled>, read_ns| Counters {
+            throttled: Some(levels),
+            read_ns,
+            ..Counters::default()
+        };
+        let before = of(vec![level("/a/b", 1, 10), level("/a", 5, 100)], 0);
+        let after = of(vec![level("/a/b", 1, 10), level("/a", 8, 600)], 1000);
+        let beside = after.since(&before);
+        assert_eq!(
+            (&beside["throttled_ratio"], &beside["throttled_count"]),
+            (&json!(0.5), &json!(3))
+        );
+        let moved = of(vec![level("/a/c", 1, 10), level("/a", 8, 600)], 1000);
+        assert!(moved.since(&before)["throttled_ratio"].is_null());
+    }
+
+    #[test]
+    fn a_clock_step_is_seen_with_its_sign() {
+        let before = Counters { clock_offset_ns: 5_000, ..Counters::default() };
+        let after = Counters { clock_offset_ns: -1_000_000_000, ..Counters::default() };
+        assert_eq!(after.since(&before)["clock_step_ns"], -1_000_005_000);
+    }
+
+    #[test]
+    fn without_a_step_the_offset_stays() {
+        let before = Counters::read();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let step = Counters::read().since(&before)["clock_step_ns"].as_i64().unwrap();
+        // Preemption between the readings of every one of five tries would have to exceed this; a
+        // step that matters to a trial is larger.
+        assert!(step.abs() < 1_000_000, "{step} ns");
+    }
+
+    #[test]
+    fn own_faults_and_switches_are_counted() {
+        let before = Counters::read();
+        let buffer = crate::buffer::Buffer::map(400 * 4096, crate::buffer::Pages::Small).unwrap();
+        buffer.touch(0..400 * 4096);
+        for _ in 0..20 {
+            std::thread::sleep(std::time::Duration::from_micros(100));
+        }
+        let beside = Counters::read().since(&before);
+        assert!(beside["minor_faults_count"].as_i64().unwrap() >= 400, "{beside}");
+        assert!(beside["voluntary_switches_count"].as_i64().unwrap() >= 20, "{beside}");
     }
 }

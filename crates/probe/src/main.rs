@@ -8,9 +8,13 @@ mod args;
 mod beside;
 mod buffer;
 mod cancel;
+mod cgroup;
 mod clock;
 mod error;
+mod files;
 mod instruments;
+mod machine;
+mod proc;
 mod timed;
 mod trial;
 

@@ -1,0 +1,164 @@
+//! Small files of `/proc`, `/sys` and `/etc`, read below a root that tests replace. Nothing here
+//! fails the caller: what cannot be read comes back as a reason in words.
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// A fact, or why it is missing.
+pub type Fact<T> = Result<T, String>;
+
+/// Longest file that is read. `/proc/cpuinfo` of 512 CPUs has under 1 MiB.
+const MAX_BYTES: u64 = 8 << 20;
+
+/// The files of one machine.
+#[derive(Clone, Debug)]
+pub struct Files {
+    root: PathBuf,
+}
+
+impl Files {
+    /// The machine that this program runs on.
+    pub fn machine() -> Self {
+        Self { root: PathBuf::from("/") }
+    }
+
+    /// A captured machine below another folder.
+    #[cfg(test)]
+    pub fn under(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The whole text of a file.
+    pub fn text(&self, path: impl AsRef<Path>) -> Fact<String> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(self.at(&path))
+            .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes))
+            .map_err(|error| reason(path.as_ref(), &error))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The text of a file without the white space around it; an empty one counts as missing.
+    pub fn line(&self, path: impl AsRef<Path>) -> Fact<String> {
+        let text = self.text(&path)?;
+        match text.trim_matches(|c: char| c.is_whitespace() || c == '\0') {
+            "" => Err(format!("{} is empty", path.as_ref().display())),
+            line => Ok(line.to_owned()),
+        }
+    }
+
+    /// A file that holds one number.
+    pub fn number<T: FromStr>(&self, path: impl AsRef<Path>) -> Fact<T> {
+        let line = self.line(&path)?;
+        line.parse().map_err(|_| format!("{} is no number: '{line}'", path.as_ref().display()))
+    }
+
+    /// Last part of what a symbolic link points to (`virtio_net` for a driver link).
+    pub fn link_name(&self, path: impl AsRef<Path>) -> Fact<String> {
+        let target =
+            std::fs::read_link(self.at(&path)).map_err(|error| reason(path.as_ref(), &error))?;
+        let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.ok_or_else(|| format!("{} points nowhere", path.as_ref().display()))
+    }
+
+    /// Names in a folder, sorted.
+    pub fn names(&self, folder: impl AsRef<Path>) -> Fact<Vec<String>> {
+        let entries =
+            std::fs::read_dir(self.at(&folder)).map_err(|error| reason(folder.as_ref(), &error))?;
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Whether something of that name is there and can be looked at.
+    pub fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.at(path).exists()
+    }
+}
+
+fn reason(path: &Path, error: &std::io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => format!("{path} does not exist"),
+        std::io::ErrorKind::PermissionDenied => format!("{path} may not be read by this user"),
+        _ => format!("{path} cannot be read: {error}"),
+    }
+}
+
+/// A folder with captured files that goes away with the value.
+#[cfg(test)]
+pub struct Captured {
+    root: PathBuf,
+}
+
+#[cfg(test)]
+impl Captured {
+    /// Writes `(path, text)` pairs below a fresh temporary folder.
+    pub fn new(files: &[(&str, &str)]) -> Self {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "nephoscope-test-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let captured = Self { root: std::env::temp_dir().join(name) };
+        std::fs::create_dir_all(&captured.root).unwrap();
+        for (path, text) in files {
+            let path = captured.root.join(path.trim_start_matches('/'));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        captured
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&self, path: &str, target: &str) {
+        let path = self.root.join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+
+    /// The captured machine.
+    pub fn files(&self) -> Files {
+        Files::under(&self.root)
+    }
+}
+
+#[cfg(test)]
+impl Drop for Captured {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_has_a_reason() {
+        let captured = Captured::new(&[("/proc/empty", "\n"), ("/proc/word", "fast\n")]);
+        let files = captured.files();
+        assert_eq!(files.line("/proc/none").unwrap_err(), "/proc/none does not exist");
+        assert_eq!(files.line("/proc/empty").unwrap_err(), "/proc/empty is empty");
+        assert_eq!(
+            files.number::<u64>("/proc/word").unwrap_err(),
+            "/proc/word is no number: 'fast'"
+        );
+        assert_eq!(files.names("/proc").unwrap(), ["empty", "word"]);
+    }
+
+    #[test]
+    fn a_link_gives_its_last_part() {
+        let captured = Captured::new(&[]);
+        captured.link("/sys/class/net/eth0/device/driver", "../../bus/virtio/drivers/virtio_net");
+        let name = captured.files().link_name("/sys/class/net/eth0/device/driver");
+        assert_eq!(name.unwrap(), "virtio_net");
+    }
+}
