@@ -15,6 +15,7 @@ mod files;
 mod instruments;
 mod machine;
 mod proc;
+mod team;
 mod timed;
 mod trial;
 
