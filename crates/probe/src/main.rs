@@ -10,14 +10,17 @@ mod buffer;
 mod cancel;
 mod cgroup;
 mod clock;
+mod disk;
 mod error;
 mod files;
 mod instruments;
 mod machine;
 mod proc;
 mod team;
+mod net;
 mod timed;
 mod trial;
+mod window;
 
 use args::Command;
 use error::ProbeError;

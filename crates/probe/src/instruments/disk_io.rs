@@ -1,32 +1,374 @@
 //! # What it measures
+//! How many records a second a file takes or gives, how many bytes that is, and how long each record
+//! takes: reading or writing, in order or at random places, with 1 to 256 operations in flight.
+//! With `direct` the page cache of this machine is bypassed and the figures are named `disk_...`.
+//! Without it they are named `disk_...` only if the file is at least twice as large as the memory
+//! that this process may use, else `cached_...`: they then tell of memory and not of a disk.
+//!
 //! # How
+//! A scratch file without a name (`O_TMPFILE`, else created and unlinked at once) is filled with
+//! incompressible data and synced, so that reads find written extents. Then `queue_depth` operations
+//! are kept in flight, closed loop: each completion starts the next operation at once, each in a
+//! submission of its own. Latency counts from just before an operation is submitted until its
+//! completion is seen. A first tenth of `duration_ns` on top of it warms up and is not counted; the
+//! count starts with a completion and ends with the first one after `duration_ns`, so that n
+//! operations belong to n intervals. Random places are drawn by a seeded xorshift64* and a
+//! multiply-shift (bias under 1e-10); each sector that is written carries a new mark, so that nothing
+//! can be recognised. The engine is `io_uring` (entries, buffers and files not registered, no polling
+//! thread); where the kernel or a sandbox forbids it, `pread` and `pwrite` in one thread for each
+//! operation in flight. The factor `engine` says which one it was.
+//!
+//! A direct file may be small (64 MiB), because the page cache has no part in it; make it larger where
+//! the device below has a cache of its own.
+//!
 //! # Known truth
+//! Under a throttle of the block layer (cgroup `blkio`, root) the throttle's rate is reported within
+//! 5 %. The bytes that the kernel accounts to the process equal those counted, within the warm-up and
+//! the queue. Little's law: rate times mean latency is `queue_depth` within 10 %; a trial that breaks
+//! it fails.
+//!
 //! # Cross-check
+//! `benchmarks/disk_io_vs_fio.py` runs fio with `io_uring` beside it, interleaved: 4 KiB random reads,
+//! direct, depth 1 and 32.
+//!
 //! # Overhead
+//! Writes `file_bytes` once before each trial; loads the disk fully and part of a CPU for 1.1 times
+//! `duration_ns`. Memory: the records in flight, at most 1 GiB. Nothing stays on the disk, even after
+//! SIGKILL (where `O_TMPFILE` is missing: but for a kill in the microsecond before the unlink).
+//!
 //! # Caveats
-use crate::error::ProbeError;
-use crate::trial::Trial;
-use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
+//! The load is a closed loop: latency is that at saturation for this depth, not at a set rate. The
+//! host's own cache cannot be seen from inside a guest, and direct I/O does not bypass it. Writes are
+//! not flushed: `disk.sync` measures durable ones. A disk with a burst allowance shows its burst here.
+//! Trimming on a device with thin provisioning may make the first writes dear; filling pays for them.
+use crate::disk::job::Job;
+use crate::disk::scratch::Scratch;
+use crate::disk::{engine_ring, engine_sync, memory, place};
+use crate::error::{Kind, ProbeError};
+use crate::trial::{Factors, Trial};
+use crate::window::Outcome;
+use crate::{clock, factors};
+use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+macro_rules! metric {
+    ($id:literal, $unit:ident, $better:ident, $shape:ident, $headline:literal, $doc:literal) => {
+        Metric {
+            id: $id,
+            unit: Unit::$unit,
+            better: Better::$better,
+            shape: Shape::$shape,
+            headline: $headline,
+            doc: $doc,
+        }
+    };
+}
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.io",
-    summary: "to be written",
-    params: &[],
-    metrics: &[Metric {
-        id: "placeholder_ns",
-        unit: Unit::Ns,
-        better: Better::Lower,
-        shape: Shape::Scalar,
-        headline: true,
-        doc: "To be written.",
-    }],
-    overhead: "to be written",
-    source: "to be written",
+    summary: "Reads or writes of a file: operations and bytes a second, latency",
+    params: &[
+        Param {
+            id: "directory",
+            unit: Unit::None,
+            kind: ParamKind::Text { default: "" },
+            doc: "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
+        },
+        Param {
+            id: "file_bytes",
+            unit: Unit::Bytes,
+            kind: ParamKind::Int { default: 64 << 20, min: 4096, max: 1 << 44 },
+            doc: "Size of the scratch file, cut to whole records.",
+        },
+        Param {
+            id: "record_bytes",
+            unit: Unit::Bytes,
+            kind: ParamKind::Int { default: 4096, min: 512, max: 64 << 20 },
+            doc: "Bytes of one operation; direct I/O needs whole sectors.",
+        },
+        Param {
+            id: "operation",
+            unit: Unit::None,
+            kind: ParamKind::Choice {
+                default: "randread",
+                choices: &["read", "write", "randread", "randwrite"],
+            },
+            doc: "Reading or writing, in order or at random places, in fio's words.",
+        },
+        Param {
+            id: "queue_depth",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 1, min: 1, max: 256 },
+            doc: "Operations in flight at any time.",
+        },
+        Param {
+            id: "direct",
+            unit: Unit::None,
+            kind: ParamKind::Bool { default: true },
+            doc: "Bypass the page cache of this machine.",
+        },
+        Param {
+            id: "duration_ns",
+            unit: Unit::Ns,
+            kind: ParamKind::Int { default: 500_000_000, min: 1_000_000, max: 3_600_000_000_000 },
+            doc: "How long completions are counted, after a warm-up of a tenth of it.",
+        },
+        Param {
+            id: "engine",
+            unit: Unit::None,
+            kind: ParamKind::Choice { default: "auto", choices: &["auto", "io_uring", "sync"] },
+            doc: "How operations are submitted; auto takes io_uring where it is allowed.",
+        },
+        Param {
+            id: "seed",
+            unit: Unit::None,
+            kind: ParamKind::Int { default: 0, min: 0, max: i64::MAX },
+            doc: "Seed of the places and the data; 0 takes the clock.",
+        },
+    ],
+    metrics: &[
+        metric!(
+            "disk_operations_per_s",
+            PerS,
+            Higher,
+            Scalar,
+            true,
+            "Operations completed a second, by the disk."
+        ),
+        metric!(
+            "disk_bytes_per_s",
+            BytesPerS,
+            Higher,
+            Scalar,
+            true,
+            "Bytes moved a second, by the disk."
+        ),
+        metric!(
+            "disk_latency_ns",
+            Ns,
+            Lower,
+            Histogram,
+            false,
+            "Time from submitting an operation to the disk until its completion is seen."
+        ),
+        metric!(
+            "cached_operations_per_s",
+            PerS,
+            Higher,
+            Scalar,
+            true,
+            "Operations completed a second, where the page cache may hold the whole file."
+        ),
+        metric!(
+            "cached_bytes_per_s",
+            BytesPerS,
+            Higher,
+            Scalar,
+            true,
+            "Bytes moved a second, where the page cache may hold the whole file."
+        ),
+        metric!(
+            "cached_latency_ns",
+            Ns,
+            Lower,
+            Histogram,
+            false,
+            "Time of an operation, where the page cache may hold the whole file."
+        ),
+    ],
+    overhead: "writes file_bytes once; the disk at 100 % for 1.1 times duration_ns",
+    source: "fio's closed loop with iodepth; Axboe, Efficient IO with io_uring, 2019",
     two_sided: false,
 };
 
 /// One trial.
-pub fn run(_trial: &mut Trial) -> Result<(), ProbeError> {
-    Ok(())
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let settings = Settings::of(trial)?;
+    let file_bytes = settings.records * settings.record_bytes as u64;
+    let directory = place::directory(trial.params.text("directory"));
+    let disk = settings.direct || reaches_disk(trial, &directory, file_bytes)?;
+    place::check_space(&directory, file_bytes)?;
+    let scratch = prepare(trial, &settings, &directory, file_bytes)?;
+    let job = Job {
+        scratch: &scratch,
+        write: settings.write,
+        random: settings.random,
+        record_bytes: settings.record_bytes,
+        records: settings.records,
+        depth: settings.depth,
+        seed: settings.seed,
+        duration_ns: trial.params.int("duration_ns").cast_unsigned(),
+        next_record: AtomicU64::new(0),
+    };
+    let (outcome, engine) = measure(trial, &job)?;
+    check_littles_law(&outcome, job.depth)?;
+    let factors = factors! {"engine": engine, "direct": settings.direct};
+    report(trial, &outcome, disk, job.record_bytes, &factors)
+}
+
+/// Parameters that depend on each other, checked.
+struct Settings {
+    record_bytes: usize,
+    records: u64,
+    depth: usize,
+    direct: bool,
+    write: bool,
+    random: bool,
+    seed: u64,
+}
+
+impl Settings {
+    /// Records in flight are held in memory at once.
+    const IN_FLIGHT_BYTES: usize = 1 << 30;
+
+    fn of(trial: &Trial) -> Result<Self, ProbeError> {
+        let params = &trial.params;
+        let (record_bytes, depth) = (params.size("record_bytes"), params.size("queue_depth"));
+        let direct = params.bool("direct");
+        let file_bytes = params.int("file_bytes").cast_unsigned();
+        let usage = |message: String, hint: &str| Err(ProbeError::usage(message, hint));
+        if direct && !record_bytes.is_multiple_of(512) {
+            return usage(
+                format!("disk.io: record_bytes {record_bytes} is no multiple of 512, a sector."),
+                "Set `record_bytes` to whole sectors, or `direct` to false.",
+            );
+        }
+        if record_bytes * depth > Self::IN_FLIGHT_BYTES {
+            return usage(
+                format!("disk.io: {depth} records of {record_bytes} bytes in flight exceed 1 GiB."),
+                "Set a smaller `queue_depth` or `record_bytes`.",
+            );
+        }
+        let records = file_bytes / record_bytes as u64;
+        if records < depth as u64 {
+            return usage(
+                format!(
+                    "disk.io: file_bytes {file_bytes} holds {records} records of {record_bytes} \
+                     bytes, fewer than the {depth} in flight."
+                ),
+                "Set a larger `file_bytes`.",
+            );
+        }
+        let operation = params.text("operation");
+        let (write, random) = (operation.ends_with("write"), operation.starts_with("rand"));
+        let seed = match params.int("seed").cast_unsigned() {
+            0 => clock::realtime_ns(),
+            seed => seed,
+        };
+        Ok(Self { record_bytes, records, depth, direct, write, random, seed })
+    }
+}
+
+/// Whether a file of that size tells of the disk although the page cache takes part. If not, a note
+/// says why.
+fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool, ProbeError> {
+    if place::in_memory(place)? {
+        trial.note("A cache measurement: the directory is a tmpfs, its files live in memory.");
+        return Ok(false);
+    }
+    // Twice the memory, so that at most half of the operations can find their record in it.
+    match memory::usable_bytes() {
+        Some(memory) if bytes >= memory.saturating_mul(2) => Ok(true),
+        Some(memory) => {
+            trial.note(format!(
+                "A cache measurement: the file of {bytes} bytes is smaller than twice the memory \
+                 of {memory} bytes, and direct I/O is off."
+            ));
+            Ok(false)
+        }
+        None => {
+            trial.note(
+                "A cache measurement: how much memory there is cannot be read (/proc is hidden), \
+                 and direct I/O is off.",
+            );
+            Ok(false)
+        }
+    }
+}
+
+/// Makes the scratch file and fills it.
+fn prepare(
+    trial: &mut Trial,
+    settings: &Settings,
+    directory: &Path,
+    file_bytes: u64,
+) -> Result<Scratch, ProbeError> {
+    let scratch = Scratch::open(directory, 0)?;
+    if settings.direct {
+        scratch.make_direct()?;
+    }
+    let started_ns = clock::monotonic_ns();
+    scratch.fill(file_bytes, settings.seed)?;
+    let seconds = (clock::monotonic_ns() - started_ns) as f64 / 1e9;
+    if seconds > 5.0 {
+        trial.note(format!("Filling the scratch file took {seconds:.1} s."));
+    }
+    // A file as large as the memory leaves its end in the cache, a small one all of itself; a
+    // measurement of the disk starts with none of it.
+    if !settings.direct && memory::usable_bytes().is_some_and(|memory| file_bytes / 2 >= memory) {
+        scratch.drop_cache();
+    }
+    Ok(scratch)
+}
+
+/// Runs the job on the engine that was asked for, and says which one it was.
+fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str), ProbeError> {
+    let wanted = trial.params.text("engine").to_owned();
+    if wanted == "sync" {
+        return Ok((engine_sync::run(job)?, "sync"));
+    }
+    match engine_ring::ring(job.depth) {
+        Ok(mut ring) => Ok((engine_ring::run(job, &mut ring)?, "io_uring")),
+        Err(error) if wanted == "auto" => {
+            trial.note(format!(
+                "io_uring cannot be used here ({error}); the synchronous engine ran instead, one \
+                 thread for each operation in flight."
+            ));
+            Ok((engine_sync::run(job)?, "sync"))
+        }
+        Err(error) => Err(ProbeError::new(
+            Kind::Lacks,
+            "no_io_uring",
+            format!("io_uring cannot be used here: {error}."),
+            "Set `engine` to auto or sync, or allow it (sysctl kernel.io_uring_disabled=0).",
+        )),
+    }
+}
+
+/// Rate times mean latency is what was in flight. With few operations the edges of the window weigh
+/// too much: the operations cut off there are up to the depth, so 100 turns of it bound them to 1 %.
+fn check_littles_law(outcome: &Outcome, depth: usize) -> Result<(), ProbeError> {
+    if outcome.latency.len() < 100 * depth as u64 {
+        return Ok(());
+    }
+    let in_flight = outcome.operations_per_s * outcome.latency.mean() / 1e9;
+    if (in_flight / depth as f64 - 1.0).abs() <= 0.1 {
+        return Ok(());
+    }
+    Err(ProbeError::new(
+        Kind::Failed,
+        "littles_law",
+        format!("Rate times mean latency is {in_flight:.2} where {depth} were in flight."),
+        "Run it again with a longer `duration_ns`; the disk stalled at the edge of the trial.",
+    ))
+}
+
+fn report(
+    trial: &mut Trial,
+    outcome: &Outcome,
+    disk: bool,
+    record_bytes: usize,
+    factors: &Factors,
+) -> Result<(), ProbeError> {
+    let (operations, bytes, latency) = if disk {
+        ("disk_operations_per_s", "disk_bytes_per_s", "disk_latency_ns")
+    } else {
+        ("cached_operations_per_s", "cached_bytes_per_s", "cached_latency_ns")
+    };
+    let rate = outcome.operations_per_s;
+    trial.emit(operations, rate, factors.clone())?;
+    trial.emit(bytes, rate * record_bytes as f64, factors.clone())?;
+    trial.emit_histogram(latency, &outcome.latency, factors)
 }

@@ -1,32 +1,259 @@
 //! # What it measures
+//! How long it takes until a small write is safe: the time of one write together with the call that
+//! makes it durable. Databases, message queues and journals wait for this on each commit.
+//!
 //! # How
+//! A scratch file without a name is used through the page cache, as those programs do. Each operation
+//! writes one record and waits for it: `pwrite` then `fsync`, `pwrite` then `fdatasync`, or `pwrite`
+//! alone on a file opened with `O_DSYNC`. With `append` the file grows by each record, so that its size
+//! is made durable too; otherwise the records of a file that was written and synced before are
+//! overwritten one after the other. One operation that is not counted goes ahead. It ends after
+//! `operations`, or after the first one that ends beyond `duration_ns`.
+//!
 //! # Known truth
+//! The count of the histogram is the number of operations. Operations run one at a time, so the rate
+//! times the mean latency is 1. Each sync reaches the device: its flush or write counter rises by at
+//! least one for each operation.
+//!
 //! # Cross-check
+//! `fio --rw=write --fsync=1` shows the same under `sync` latency, without the write.
+//!
 //! # Overhead
+//! At most `operations` records and syncs; a sync makes the file system write its journal, which other
+//! programs on the same file system wait for.
+//!
 //! # Caveats
-use crate::error::ProbeError;
+//! A device or a hypervisor that acknowledges flushes it has not made is not found out by timing alone;
+//! latencies below about 20 us on a disk that should survive a loss of power are a reason to ask.
+//! Files in memory (tmpfs) are refused: a sync there writes nothing.
+use crate::buffer::{Buffer, Pages};
+use crate::disk::pattern::{self, Random};
+use crate::disk::scratch::Scratch;
+use crate::disk::{errors, place};
+use crate::error::{Kind, ProbeError};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
+use crate::window::latency_histogram;
+use crate::{cancel, clock, factors, timed};
+use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use std::io::Error;
+use std::os::fd::AsRawFd;
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.sync",
-    summary: "to be written",
-    params: &[],
-    metrics: &[Metric {
-        id: "placeholder_ns",
-        unit: Unit::Ns,
-        better: Better::Lower,
-        shape: Shape::Scalar,
-        headline: true,
-        doc: "To be written.",
-    }],
-    overhead: "to be written",
-    source: "to be written",
+    summary: "Time until a small write is safe on the disk",
+    params: &[
+        Param {
+            id: "directory",
+            unit: Unit::None,
+            kind: ParamKind::Text { default: "" },
+            doc: "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
+        },
+        Param {
+            id: "record_bytes",
+            unit: Unit::Bytes,
+            kind: ParamKind::Int { default: 4096, min: 1, max: 64 << 20 },
+            doc: "Bytes of one write.",
+        },
+        Param {
+            id: "method",
+            unit: Unit::None,
+            kind: ParamKind::Choice {
+                default: "fsync",
+                choices: &["fsync", "fdatasync", "o_dsync"],
+            },
+            doc: "How a write is made durable.",
+        },
+        Param {
+            id: "append",
+            unit: Unit::None,
+            kind: ParamKind::Bool { default: true },
+            doc: "Append records to the file, or overwrite those it has.",
+        },
+        Param {
+            id: "operations",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 50, min: 1, max: 1_000_000 },
+            doc: "How many writes to sync, at most.",
+        },
+        Param {
+            id: "duration_ns",
+            unit: Unit::Ns,
+            kind: ParamKind::Int { default: 1_000_000_000, min: 1_000_000, max: 3_600_000_000_000 },
+            doc: "Start no further write after this time.",
+        },
+    ],
+    metrics: &[
+        Metric {
+            id: "sync_latency_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Histogram,
+            headline: true,
+            doc: "Time of one write and of the call that makes it durable.",
+        },
+        Metric {
+            id: "syncs_per_s",
+            unit: Unit::PerS,
+            better: Better::Higher,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "Durable writes a second, one at a time.",
+        },
+    ],
+    overhead: "at most `operations` writes and flushes; others wait for the journal meanwhile",
+    source: "the commit path of databases: write, fsync, acknowledge (POSIX synchronized I/O)",
     two_sided: false,
 };
 
+/// Records that overwriting goes round in: more than a device is likely to merge, quickly filled.
+const OVERWRITTEN_RECORDS: u64 = 64;
+
 /// One trial.
-pub fn run(_trial: &mut Trial) -> Result<(), ProbeError> {
-    Ok(())
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let params = &trial.params;
+    let (record_bytes, append) = (params.size("record_bytes"), params.bool("append"));
+    let operations = params.int("operations").cast_unsigned();
+    let duration_ns = params.int("duration_ns").cast_unsigned();
+    let method = Method::of(params.text("method"));
+    let directory = place::directory(params.text("directory"));
+    if place::in_memory(&directory)? {
+        return Err(ProbeError::new(
+            Kind::Lacks,
+            "no_disk",
+            format!(
+                "{}: files live in memory (tmpfs), a sync writes nothing.",
+                directory.display()
+            ),
+            "Set `directory` to a disk's file system.",
+        ));
+    }
+    let records = if append { operations + 1 } else { OVERWRITTEN_RECORDS };
+    place::check_space(&directory, records * record_bytes as u64)?;
+    let flags = if method == Method::ODsync { libc::O_DSYNC } else { 0 };
+    let scratch = Scratch::open(&directory, flags)?;
+    let seed = clock::realtime_ns();
+    if !append {
+        scratch.fill(records * record_bytes as u64, seed)?;
+    }
+    let mut writer = Writer::new(&scratch, method, record_bytes, records, seed)?;
+    writer.write_and_sync()?;
+
+    let mut histogram = latency_histogram();
+    let section = timed::start();
+    let mut started_ns = section.read_ns();
+    let first_ns = started_ns;
+    while histogram.len() < operations {
+        cancel::check()?;
+        writer.write_and_sync()?;
+        let now_ns = section.read_ns();
+        histogram.saturating_record((now_ns - started_ns).max(1));
+        started_ns = now_ns;
+        if now_ns - first_ns >= duration_ns {
+            break;
+        }
+    }
+    section.stop_with_kernel_io();
+    let elapsed_ns = started_ns - first_ns;
+    let rate = histogram.len() as f64 * 1e9 / elapsed_ns as f64;
+    trial.emit("syncs_per_s", rate, factors! {})?;
+    trial.emit_histogram("sync_latency_ns", &histogram, &factors! {})
+}
+
+/// How a write is made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Fsync,
+    Fdatasync,
+    ODsync,
+}
+
+impl Method {
+    fn of(word: &str) -> Self {
+        match word {
+            "fdatasync" => Self::Fdatasync,
+            "o_dsync" => Self::ODsync,
+            _ => Self::Fsync,
+        }
+    }
+}
+
+/// Writes the records of a file in order, each made durable.
+struct Writer<'a> {
+    scratch: &'a Scratch,
+    method: Method,
+    buffer: Buffer,
+    record_bytes: usize,
+    records: u64,
+    turn: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        scratch: &'a Scratch,
+        method: Method,
+        record_bytes: usize,
+        records: u64,
+        seed: u64,
+    ) -> Result<Self, ProbeError> {
+        let buffer = Buffer::map(record_bytes, Pages::Default)?;
+        // SAFETY: the mapping belongs to this writer alone.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
+        Random::new(seed).fill(bytes);
+        Ok(Self { scratch, method, buffer, record_bytes, records, turn: 0 })
+    }
+
+    /// One record, safe on the disk when this returns.
+    fn write_and_sync(&mut self) -> Result<(), ProbeError> {
+        let fd = self.scratch.file.as_raw_fd();
+        let at = (self.turn % self.records * self.record_bytes as u64).cast_signed();
+        // SAFETY: the mapping is at least `record_bytes` long and belongs to this writer alone.
+        let data =
+            unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr(), self.record_bytes) };
+        pattern::stamp(data, self.turn);
+        self.turn += 1;
+        // SAFETY: the buffer is as long as said, the descriptor is open.
+        let done = through_interruptions(|| unsafe {
+            libc::pwrite(fd, data.as_ptr().cast(), data.len(), at)
+        });
+        match done.map(|done| usize::try_from(done).unwrap_or(0)) {
+            Ok(done) if done == self.record_bytes => {}
+            Ok(done) => {
+                cancel::check()?;
+                let place = &self.scratch.directory;
+                return Err(errors::short_transfer(place, done, self.record_bytes));
+            }
+            Err(error) => return Err(self.failed("Writing a record", &error)),
+        }
+        let synced = through_interruptions(|| {
+            // SAFETY: the descriptor is open.
+            let rc = unsafe {
+                match self.method {
+                    Method::Fsync => libc::fsync(fd),
+                    Method::Fdatasync => libc::fdatasync(fd),
+                    Method::ODsync => 0,
+                }
+            };
+            rc as isize
+        });
+        synced.map(|_| ()).map_err(|error| self.failed("Syncing a record", &error))
+    }
+
+    fn failed(&self, what: &str, error: &Error) -> ProbeError {
+        cancel::check().err().unwrap_or_else(|| self.scratch.named(what, error))
+    }
+}
+
+/// Repeats a call that a signal interrupted, until the trial is told to end.
+fn through_interruptions(mut call: impl FnMut() -> isize) -> Result<isize, Error> {
+    loop {
+        let result = call();
+        if result >= 0 {
+            return Ok(result);
+        }
+        let error = Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted || cancel::requested() {
+            return Err(error);
+        }
+    }
 }

@@ -1,0 +1,9 @@
+//! What the disk benchmarks share: the place, the scratch file, the order of records, the engines.
+pub mod engine_ring;
+pub mod engine_sync;
+pub mod errors;
+pub mod job;
+pub mod memory;
+pub mod pattern;
+pub mod place;
+pub mod scratch;

@@ -1,0 +1,220 @@
+//! A scratch file without a name: it vanishes with the process, however that ends.
+use super::{errors, pattern::Random, place};
+use crate::buffer::{Buffer, Pages};
+use crate::cancel;
+use crate::error::ProbeError;
+use std::fs::File;
+use std::io::Error;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::path::{Path, PathBuf};
+
+/// Bytes of one write while the file is filled; a size at which disks write at full speed.
+const FILL_BYTES: usize = 4 << 20;
+
+/// An open file that has no name any more.
+#[derive(Debug)]
+pub struct Scratch {
+    /// The file.
+    pub file: File,
+    /// Where it lies, for sentences.
+    pub directory: PathBuf,
+}
+
+impl Scratch {
+    /// Opens a new file in `directory`, readable by this user only. `flags` come on top (`O_DSYNC`).
+    pub fn open(directory: &Path, flags: libc::c_int) -> Result<Self, ProbeError> {
+        // A write beyond the limit on file size is to give an error, not to end the process.
+        // SAFETY: ignoring a signal touches no memory of ours.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        let path = place::c_path(directory)?;
+        let flags = flags | libc::O_RDWR | libc::O_CLOEXEC;
+        // SAFETY: a valid C string; the descriptor is ours alone.
+        let file = unsafe {
+            match libc::open(path.as_ptr(), flags | libc::O_TMPFILE, 0o600) {
+                -1 => Err(Error::last_os_error()),
+                fd => Ok(File::from_raw_fd(fd)),
+            }
+        };
+        let file = match file {
+            Ok(file) => file,
+            Err(error) if no_tmpfile(&error) => open_and_unlink(directory, flags)?,
+            Err(error) => return Err(errors::named("Creating a file", directory, &error)),
+        };
+        Ok(Self { file, directory: directory.to_owned() })
+    }
+
+    /// Switches the page cache off for this file.
+    pub fn make_direct(&self) -> Result<(), ProbeError> {
+        if place::in_memory(&self.directory)? {
+            let reason = "files there live in memory (tmpfs) and never reach a disk";
+            return Err(errors::no_direct_io(&self.directory, reason));
+        }
+        let fd = self.file.as_raw_fd();
+        // SAFETY: plain flag changes on our own descriptor.
+        let rc = unsafe {
+            let flags = libc::fcntl(fd, libc::F_GETFL);
+            libc::fcntl(fd, libc::F_SETFL, flags | libc::O_DIRECT)
+        };
+        if rc == 0 {
+            return Ok(());
+        }
+        let error = Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINVAL) => {
+                let reason = "its file system does not support it";
+                Err(errors::no_direct_io(&self.directory, reason))
+            }
+            _ => Err(self.named("Switching the page cache off", &error)),
+        }
+    }
+
+    /// Writes `bytes` (rounded up to whole pages) of incompressible data and waits until they and
+    /// their extents are on the disk, so that reads afterwards find data and not holes.
+    pub fn fill(&self, bytes: u64, seed: u64) -> Result<(), ProbeError> {
+        let bytes = bytes.next_multiple_of(4096);
+        self.reserve(bytes)?;
+        let chunk = usize::try_from(bytes).unwrap_or(FILL_BYTES).min(FILL_BYTES);
+        let buffer = Buffer::map(chunk, Pages::Default)?;
+        let mut random = Random::new(seed);
+        let mut at = 0;
+        while at < bytes {
+            cancel::check()?;
+            let length = chunk.min(usize::try_from(bytes - at).unwrap_or(chunk));
+            // SAFETY: the mapping is at least `length` bytes long and nobody else uses it.
+            let data = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), length) };
+            random.fill(data);
+            at += self.write_some(data, at)? as u64;
+        }
+        self.sync()
+    }
+
+    /// Reserves the space in one piece where the file system can; those that cannot allocate as
+    /// they write.
+    fn reserve(&self, bytes: u64) -> Result<(), ProbeError> {
+        let length = i64::try_from(bytes).unwrap_or(i64::MAX);
+        // SAFETY: our own descriptor.
+        if unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, length) } == 0 {
+            return Ok(());
+        }
+        let error = Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINTR) => Ok(()),
+            _ => Err(self.named("Reserving space", &error)),
+        }
+    }
+
+    fn write_some(&self, data: &[u8], at: u64) -> Result<usize, ProbeError> {
+        use std::os::unix::fs::FileExt;
+        match self.file.write_at(data, at) {
+            // Direct writes go on at block boundaries only; a rest below one is written again.
+            Ok(done) if done >= data.len() => Ok(done),
+            Ok(done) if done >= 4096 => Ok(done / 4096 * 4096),
+            Ok(done) => Err(errors::short_transfer(&self.directory, done, data.len())),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                cancel::check().map(|()| 0)
+            }
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                Err(errors::no_direct_io(&self.directory, "a write was refused as misaligned"))
+            }
+            Err(error) => Err(self.named("Writing the file", &error)),
+        }
+    }
+
+    /// `fsync`, through interruptions.
+    pub fn sync(&self) -> Result<(), ProbeError> {
+        loop {
+            match self.file.sync_all() {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => cancel::check()?,
+                Err(error) => return Err(self.named("Syncing the file", &error)),
+            }
+        }
+    }
+
+    /// Asks the kernel to forget the cached pages of this file.
+    pub fn drop_cache(&self) {
+        // Advice: a file system that does not take it only stays warm longer.
+        // SAFETY: our own descriptor.
+        unsafe { libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    }
+
+    /// A system error on this file as a sentence.
+    pub fn named(&self, what: &str, error: &Error) -> ProbeError {
+        errors::named(what, &self.directory, error)
+    }
+}
+
+/// Whether the kernel or the file system does not know `O_TMPFILE` (old kernels open the directory
+/// itself for writing then, and say EISDIR).
+fn no_tmpfile(error: &Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL))
+}
+
+/// A name that nobody can guess, given up again at once.
+fn open_and_unlink(directory: &Path, flags: libc::c_int) -> Result<File, ProbeError> {
+    let mut noise = [0u8; 8];
+    crate::net::random_bytes(&mut noise)?;
+    let name = format!(".nephoscope-{:016x}", u64::from_le_bytes(noise));
+    let path = place::c_path(&directory.join(name))?;
+    // SAFETY: valid C strings; the descriptor is ours alone.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), flags | libc::O_CREAT | libc::O_EXCL, 0o600);
+        if fd < 0 {
+            return Err(errors::named("Creating a file", directory, &Error::last_os_error()));
+        }
+        let file = File::from_raw_fd(fd);
+        if libc::unlink(path.as_ptr()) != 0 {
+            return Err(errors::named("Unlinking a file", directory, &Error::last_os_error()));
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{FileExt, MetadataExt};
+
+    fn folder(name: &str) -> PathBuf {
+        let path =
+            place::directory("").join(format!("nephoscope-test-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_file_has_no_name_and_holds_data_everywhere() {
+        let folder = folder("fill");
+        let scratch = Scratch::open(&folder, 0).unwrap();
+        scratch.fill((5 << 20) + 1, 3).unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        let meta = scratch.file.metadata().unwrap();
+        assert_eq!(meta.len(), (5 << 20) + 4096);
+        assert!(meta.blocks() * 512 >= meta.len(), "the file has holes");
+        let mut page = [0u8; 4096];
+        for at in (0..meta.len()).step_by(1 << 20) {
+            scratch.file.read_exact_at(&mut page, at).unwrap();
+            assert!(page.iter().filter(|byte| **byte == 0).count() < 64, "zeros at {at}");
+        }
+        std::fs::remove_dir(folder).unwrap();
+    }
+
+    #[test]
+    fn the_fallback_leaves_no_name_either() {
+        let folder = folder("unlink");
+        let file = open_and_unlink(&folder, libc::O_RDWR | libc::O_CLOEXEC).unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        assert_eq!(file.metadata().unwrap().nlink(), 0);
+        std::fs::remove_dir(folder).unwrap();
+    }
+
+    #[test]
+    fn direct_io_in_memory_is_refused() {
+        let Some(shm) = Some(Path::new("/dev/shm")).filter(|p| place::in_memory(p) == Ok(true))
+        else {
+            panic!("this test needs a tmpfs at /dev/shm, which every Linux with POSIX shm has");
+        };
+        let error = Scratch::open(shm, 0).unwrap().make_direct().unwrap_err();
+        assert_eq!((error.name, error.kind.exit_code()), ("no_direct_io", 4));
+    }
+}

@@ -1,0 +1,24 @@
+//! What the network benchmarks share: random bytes, and a connection that nobody else can take.
+pub mod pair;
+
+use crate::error::ProbeError;
+
+/// Fills `bytes` from the kernel's generator.
+pub fn random_bytes(bytes: &mut [u8]) -> Result<(), ProbeError> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let rest = &mut bytes[done..];
+        // SAFETY: the slice is writable and as long as said.
+        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
+        match usize::try_from(got) {
+            Ok(got) => done += got,
+            Err(_) => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(ProbeError::os("getrandom", &error));
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! Both ends of a TCP connection on 127.0.0.1, with no stranger in between.
+use super::random_bytes;
+use crate::error::{Kind, ProbeError};
+use crate::{cancel, clock};
+use std::io::{Error, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// A blocked call comes back this often and looks whether it is to end.
+const LOOK_AROUND: Duration = Duration::from_millis(200);
+/// On one machine nothing takes this long; a connection that does is broken.
+const STALLED_NS: u64 = 5_000_000_000;
+/// Bytes of the secret that the connecting side presents.
+const NONCE_BYTES: usize = 16;
+
+/// A connected pair of sockets of this process.
+#[derive(Debug)]
+pub struct Pair {
+    /// The connecting side.
+    pub near: End,
+    /// The accepting side.
+    pub far: End,
+}
+
+impl Pair {
+    /// Connects to a listener of our own on a free port. The accepting side takes only the peer that
+    /// has our own address and presents a fresh random secret, so that no other program of the
+    /// machine can get in.
+    pub fn connect() -> Result<Self, ProbeError> {
+        let mut nonce = [0u8; NONCE_BYTES];
+        random_bytes(&mut nonce)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| no_loopback(&e))?;
+        let address = listener.local_addr().map_err(|e| no_loopback(&e))?;
+        bound_waiting(&listener)?;
+        let near = TcpStream::connect(address).map_err(|e| no_loopback(&e))?;
+        let near_address = near.local_addr().map_err(|e| no_loopback(&e))?;
+        let mut near = End::of(near)?;
+        near.write_all(&nonce)?;
+        let started_ns = clock::monotonic_ns();
+        loop {
+            cancel::check()?;
+            match listener.accept() {
+                Ok((stream, peer)) if peer == near_address => {
+                    let mut far = End::of(stream)?;
+                    if far.presents(&nonce)? {
+                        return Ok(Self { near, far });
+                    }
+                }
+                Ok(_) => {} // A stranger; dropping the stream closes it.
+                Err(error) if is_wait(&error) => {}
+                Err(error) => return Err(no_loopback(&error)),
+            }
+            if clock::monotonic_ns() - started_ns > STALLED_NS {
+                return Err(stalled("Accepting our own connection"));
+            }
+        }
+    }
+}
+
+/// One end of a connection: blocking calls that a cancellation ends, and that never wait for ever.
+#[derive(Debug)]
+pub struct End {
+    stream: TcpStream,
+}
+
+impl End {
+    fn of(stream: TcpStream) -> Result<Self, ProbeError> {
+        let set = || {
+            // Small messages go out at once; large writes fill segments anyway.
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(LOOK_AROUND))?;
+            stream.set_write_timeout(Some(LOOK_AROUND))
+        };
+        set().map_err(|error| ProbeError::os("Setting up a socket", &error))?;
+        Ok(Self { stream })
+    }
+
+    fn presents(&mut self, nonce: &[u8; NONCE_BYTES]) -> Result<bool, ProbeError> {
+        let mut given = [0u8; NONCE_BYTES];
+        let complete = self.read_exact(&mut given)?;
+        // All bytes are looked at, so that the time tells nothing about where they differ.
+        let differences = given.iter().zip(nonce).fold(0, |sum, (a, b)| sum | (a ^ b));
+        Ok(complete && differences == 0)
+    }
+
+    /// Reads what has come, at least one byte; 0 when the other side has ended.
+    #[inline]
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ProbeError> {
+        match self.stream.read(buffer) {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => self.again("Receiving", error, |stream| stream.read(buffer)),
+        }
+    }
+
+    /// Writes some of `data`, at least one byte.
+    #[inline]
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, ProbeError> {
+        match self.stream.write(data) {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => self.again("Sending", error, |stream| stream.write(data)),
+        }
+    }
+
+    /// Reads until `buffer` is full; false when the other side ended first.
+    #[inline]
+    pub fn read_exact(&mut self, buffer: &mut [u8]) -> Result<bool, ProbeError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.read(&mut buffer[done..])? {
+                0 => return Ok(false),
+                bytes => done += bytes,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes all of `data`.
+    #[inline]
+    pub fn write_all(&mut self, data: &[u8]) -> Result<(), ProbeError> {
+        let mut done = 0;
+        while done < data.len() {
+            done += self.write(&data[done..])?;
+        }
+        Ok(())
+    }
+
+    /// Tells the other side that nothing more comes.
+    pub fn end(&self) -> Result<(), ProbeError> {
+        let ended = self.stream.shutdown(Shutdown::Write);
+        ended.map_err(|error| ProbeError::os("Ending a connection", &error))
+    }
+
+    /// The slow road of a call that did not get through at once.
+    #[cold]
+    fn again(
+        &mut self,
+        what: &str,
+        mut error: Error,
+        mut call: impl FnMut(&mut TcpStream) -> Result<usize, Error>,
+    ) -> Result<usize, ProbeError> {
+        let started_ns = clock::monotonic_ns();
+        loop {
+            cancel::check()?;
+            if !is_wait(&error) {
+                return Err(ProbeError::os(&format!("{what} on 127.0.0.1"), &error));
+            }
+            if clock::monotonic_ns() - started_ns > STALLED_NS {
+                return Err(stalled(what));
+            }
+            match call(&mut self.stream) {
+                Ok(bytes) => return Ok(bytes),
+                Err(next) => error = next,
+            }
+        }
+    }
+}
+
+/// Makes `accept` come back now and then.
+fn bound_waiting(listener: &TcpListener) -> Result<(), ProbeError> {
+    let micros = i64::from(LOOK_AROUND.subsec_micros());
+    let time = libc::timeval { tv_sec: 0, tv_usec: micros };
+    // SAFETY: the option's value is a timeval of the stated size.
+    let rc = unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const time).cast(),
+            size_of::<libc::timeval>() as libc::socklen_t,
+        )
+    };
+    if rc == 0 {
+        return Ok(());
+    }
+    Err(ProbeError::os("Setting up a socket", &Error::last_os_error()))
+}
+
+fn is_wait(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+fn no_loopback(error: &Error) -> ProbeError {
+    ProbeError::new(
+        Kind::Lacks,
+        "no_loopback",
+        format!("A TCP connection over 127.0.0.1 cannot be made: {error}."),
+        "Bring the loopback interface up (ip link set lo up) and let a firewall pass it.",
+    )
+}
+
+fn stalled(what: &str) -> ProbeError {
+    ProbeError::new(
+        Kind::Failed,
+        "stalled",
+        format!("{what} on 127.0.0.1 made no progress for {} s.", STALLED_NS / 1_000_000_000),
+        "See whether a firewall drops packets on the loopback interface, then run it again.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_at_one_end_comes_out_at_the_other() {
+        let mut pair = Pair::connect().unwrap();
+        pair.near.write_all(b"there").unwrap();
+        let mut five = [0u8; 5];
+        assert!(pair.far.read_exact(&mut five).unwrap());
+        assert_eq!(&five, b"there");
+        pair.near.end().unwrap();
+        assert_eq!(pair.far.read(&mut five).unwrap(), 0);
+        assert!(!pair.far.read_exact(&mut five).unwrap());
+    }
+
+    #[test]
+    fn a_wrong_secret_is_not_let_in() {
+        let mut pair = Pair::connect().unwrap();
+        pair.near.write_all(&[1u8; NONCE_BYTES]).unwrap();
+        assert!(!pair.far.presents(&[2u8; NONCE_BYTES]).unwrap());
+        pair.near.write_all(&[1u8; 3]).unwrap();
+        pair.near.end().unwrap();
+        assert!(!pair.far.presents(&[1u8; NONCE_BYTES]).unwrap());
+    }
+}
