@@ -106,7 +106,8 @@ impl Counters {
     /// Ratios are shares of the time between the two readings, from 0 to 1, but for
     /// `throttled_ratio`: the kernel adds the CPUs of a group up, so that a group stopped on two
     /// CPUs the whole time has 2. It is the largest over the own group and its visible ancestors.
-    /// `swapped_bytes` and `load_1m` are the later reading, the counts are changes (swap in pages).
+    /// Steal and busy are null too when the trial was so short that the kernel counted under ten
+    /// ticks. `swapped_bytes` and `load_1m` are the later reading, the counts are changes (swap in pages).
     pub fn since(&self, before: &Self) -> Value {
         let elapsed_ns = self.read_ns.saturating_sub(before.read_ns);
         let cpu = self.cpu.as_ref().zip(before.cpu.as_ref());

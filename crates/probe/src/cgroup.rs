@@ -266,16 +266,17 @@ fn own_path<'text>(groups: &'text str, mount: &Mount) -> Option<&'text str> {
 fn place(files: &Files, mount: &Mount, groups: &str) -> Option<Hierarchy> {
     let path = own_path(groups, mount)?;
     let point = PathBuf::from(&mount.point);
+    let join = |rest: &str| if rest.is_empty() { point.clone() } else { point.join(rest) };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     // What the two tables say, when they fit each other.
-    let told = below(path, &mount.root).map(|rest| point.join(rest));
+    let told = below(path, &mount.root).map(join);
     if let Some(folder) = told.filter(|folder| files.exists(folder)) {
         return Some(hierarchy(mount, &point, &folder, true));
     }
     // A namespace in between: the longest tail of the path that is visible and lists us.
     let tails = (0..=parts.len()).filter(|at| parts[*at..].iter().all(|part| *part != ".."));
     let folders: Vec<PathBuf> =
-        tails.map(|at| point.join(parts[at..].join("/"))).filter(|f| files.exists(f)).collect();
+        tails.map(|at| join(&parts[at..].join("/"))).filter(|f| files.exists(f)).collect();
     if let Some(folder) = folders.iter().find(|folder| lists_us(files, folder)) {
         return Some(hierarchy(mount, &point, folder, true));
     }

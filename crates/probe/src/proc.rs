@@ -43,9 +43,14 @@ impl CpuTimes {
     }
 }
 
-/// `part / whole`; nothing when no tick passed, or when a counter went back (a CPU went offline).
+/// Fewer ticks (10 ms of one CPU each, as a rule) than this make no share: one of them would be
+/// more than 10 %.
+const MIN_TICKS: i64 = 10;
+
+/// `part / whole`; nothing when too few ticks passed, or when a counter went back (a CPU went
+/// offline).
 fn share(part: i64, whole: i64) -> Option<f64> {
-    (whole > 0 && (0..=whole).contains(&part)).then(|| part as f64 / whole as f64)
+    (whole >= MIN_TICKS && (0..=whole).contains(&part)).then(|| part as f64 / whole as f64)
 }
 
 /// Cumulative stall time in microseconds of one line (`some`, `full`) of a pressure file.
@@ -137,6 +142,8 @@ mod tests {
         assert_eq!(later.busy_ratio(&old), Some(0.5));
         assert_eq!(old.busy_ratio(&later), None);
         assert_eq!(old.busy_ratio(&old), None);
+        let soon = CpuTimes::parse("cpu  101 0 100 802\n").unwrap();
+        assert_eq!(soon.busy_ratio(&old), None, "three ticks are no share");
         for text in ["", "cpu  1 2\n", "intr 1 2 3 4 5"] {
             assert_eq!(CpuTimes::parse(text), None);
         }
