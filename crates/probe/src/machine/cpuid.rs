@@ -51,7 +51,7 @@ pub struct Cpuid {
 /// Reads the instruction on the CPU that this thread runs on.
 pub fn read() -> Fact<Cpuid> {
     #[cfg(target_arch = "x86_64")]
-    return Ok(x86::decode(|leaf, sub| raw_cpuid::native_cpuid::cpuid_count(leaf, sub)));
+    return Ok(x86::decode(raw_cpuid::native_cpuid::cpuid_count));
     #[cfg(not(target_arch = "x86_64"))]
     Err("this architecture has no cpuid instruction".to_owned())
 }

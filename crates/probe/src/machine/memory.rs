@@ -17,7 +17,7 @@ pub fn section(files: &Files) -> Section {
     let call = sysinfo();
     let or_call = |fact: Fact<u64>, of: fn(&libc::sysinfo) -> libc::c_ulong| {
         fact.or_else(|reason| {
-            call.as_ref().map(|info| of(info) as u64 * u64::from(info.mem_unit)).ok_or(reason)
+            call.as_ref().map(|info| of(info) * u64::from(info.mem_unit)).ok_or(reason)
         })
     };
     let mut section = Section::new("memory");
@@ -99,7 +99,7 @@ mod tests {
     fn totals_equal_the_system_call() {
         let facts = section(&Files::machine()).into_parts().0;
         let info = sysinfo().unwrap();
-        let total = info.totalram as u64 * u64::from(info.mem_unit);
+        let total = info.totalram * u64::from(info.mem_unit);
         assert_eq!(facts["total_bytes"], total);
         // With /proc hidden the same number comes from the call.
         let hidden = section(&Captured::new(&[]).files()).into_parts().0;

@@ -67,6 +67,7 @@ impl Section {
     }
 
     /// The facts, and the list of what is missing.
+    #[cfg(test)]
     pub fn into_parts(self) -> (Map<String, Value>, Vec<Value>) {
         (self.facts, self.missing)
     }
