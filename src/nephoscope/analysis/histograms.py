@@ -1,0 +1,137 @@
+"""Histograms of many requests, from a few trials: they merge, percentiles are never averaged.
+
+Requests inside one trial share its luck, so the interval comes from resampling whole trials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nephoscope.analysis.bootstrap import percentile_interval
+from nephoscope.analysis.estimates import minimum_n
+from nephoscope.analysis.values import Array, Refused, clean, percent
+from nephoscope.model import Estimate
+
+Counts = NDArray[np.int64]
+Trial = tuple[Sequence[float] | Array, Sequence[int] | Counts]
+"""The histogram of one trial: values (any order, repeats allowed) and how often each was seen."""
+
+LEAST_TRIALS = 6
+
+
+def _checked(trial: Trial) -> tuple[Array, Counts]:
+    values, counts = clean(trial[0], least=0), np.asarray(trial[1], dtype=np.int64)
+    if values.shape != counts.shape:
+        raise Refused(f"{values.size} values but {counts.size} counts: not a histogram.")
+    if np.any(counts < 0):
+        raise Refused("A histogram has a negative count; it was damaged on its way here.")
+    return values, counts
+
+
+def merge(trials: Sequence[Trial]) -> tuple[Array, Counts]:
+    """One histogram of all trials: distinct values ascending, and their summed counts.
+
+    Values with a count of zero vanish; no trials give two empty arrays.
+    """
+    checked = [_checked(trial) for trial in trials]
+    if not checked:
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    values = np.concatenate([values for values, _ in checked])
+    counts = np.concatenate([counts for _, counts in checked])
+    distinct, at = np.unique(values, return_inverse=True)
+    summed = np.zeros(distinct.size, dtype=np.int64)
+    np.add.at(summed, at, counts)
+    seen = summed > 0
+    return distinct[seen], summed[seen]
+
+
+def quantile_of_counts(values: Array, counts: Counts, q: float) -> float:
+    """Nearest-rank quantile of a merged histogram (values ascending, counts > 0)."""
+    total = int(counts.sum())
+    if not total:
+        raise Refused("The histogram is empty: nothing was observed.")
+    return float(values[int(np.searchsorted(np.cumsum(counts), _rank(total, q)))])
+
+
+def _rank(total: int, q: float) -> int:
+    if not 0 <= q <= 1:
+        raise Refused(f"{q} is no quantile; give a share between 0 and 1, 0.99 for p99.")
+    return max(1, math.ceil(q * total - 1e-9 * max(1.0, q * total)))
+
+
+def quantile_of_trials(
+    trials: Sequence[Trial],
+    q: float,
+    *,
+    unit: str,
+    confidence: float = 0.95,
+    seed: int = 1,
+    resamples: int = 9999,
+) -> Estimate:
+    """Nearest-rank quantile of all requests, with an interval from resampling whole trials.
+
+    trials: one histogram each; empty ones count as trials lost and are refused. n of the estimate
+    is the number of trials. The tails of the percentile interval are widened for few trials.
+    Raises Refused below 6 trials, below `minimum_n(q)` observations altogether (two-sided p99 at
+    95 %: 368), for damaged histograms, and when the quantile lies among timeouts (+inf).
+    """
+    if len(trials) < LEAST_TRIALS:
+        raise Refused(
+            f"p{100 * q:g} of {len(trials)} trials has no interval; it needs {LEAST_TRIALS} trials."
+        )
+    values, counts = merge(trials)
+    total, need = int(counts.sum()), minimum_n(q, confidence)
+    if total < need:
+        raise Refused(
+            f"p{100 * q:g} of {total} observations has no two-sided interval at "
+            f"{percent(confidence)}; it needs {need}."
+        )
+    point = quantile_of_counts(values, counts, q)
+    if math.isinf(point):
+        raise Refused(f"p{100 * q:g} lies among the timeouts; raise the timeout.")
+    replicas = _resampled(trials, values, q, seed, resamples)
+    low, high = percentile_interval(replicas, point, len(trials), confidence)
+    method = (
+        f"p{100 * q:g}, nearest rank of {total} observations; bootstrap of {len(trials)} trials, "
+        f"{resamples} resamples, seed {seed}"
+    )
+    top = high if math.isfinite(high) else None
+    note = "" if top is not None else "The upper bound lies beyond the timeout."
+    return Estimate(point, low, top, confidence, len(trials), unit, method, note)
+
+
+def _resampled(
+    trials: Sequence[Trial], values: Array, q: float, seed: int, resamples: int
+) -> Array:
+    """The quantile in `resamples` draws of as many trials, with replacement; shape (resamples,)."""
+    cumulative = np.zeros((len(trials), values.size), dtype=np.int64)
+    for row, trial in enumerate(trials):
+        own, counts = merge([trial])
+        if not counts.size:
+            raise Refused(f"Trial {row + 1} observed nothing; leave it out and say why.")
+        cumulative[row, np.searchsorted(values, own)] = counts
+    np.cumsum(cumulative, axis=1, out=cumulative)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(len(trials), np.full(len(trials), 1 / len(trials)), size=resamples)
+    totals = drawn @ cumulative[:, -1]
+    ranks = np.array([_rank(int(total), q) for total in totals])
+    # Bisection over the buckets, all resamples at once: the full table would be
+    # resamples x buckets (9999 x 27 000 for three digits).
+    first, last = np.zeros(resamples, np.int64), np.full(resamples, values.size - 1, np.int64)
+    while np.any(first < last):
+        middle = (first + last) // 2
+        enough = np.einsum("rt,tr->r", drawn, cumulative[:, middle]) >= ranks
+        first, last = np.where(enough, first, middle + 1), np.where(enough, middle, last)
+    return values[first]
+
+
+def cdf(values: Sequence[float] | Array, counts: Sequence[int] | Counts) -> tuple[Array, Array]:
+    """Distinct values ascending, and the share of observations at or below each (last is 1)."""
+    distinct, summed = merge([(values, counts)])
+    if not summed.size:
+        raise Refused("The histogram is empty: nothing was observed.")
+    return distinct, np.cumsum(summed) / summed.sum()

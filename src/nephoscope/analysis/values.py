@@ -1,0 +1,64 @@
+"""What every analysis asks of its numbers before it looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nephoscope.errors import NephoscopeError
+
+Array = NDArray[np.float64]
+Numbers = Sequence[float] | Array
+"""One value a repetition, in order of execution, shape (repetitions,)."""
+
+EQUAL_NOTE = (
+    "All {n} values are equal: the interval has no width, and the timer or counter may be too "
+    "coarse to show the variation."
+)
+
+
+class Refused(NephoscopeError):
+    """A statistic that may not be given; the text says why, and what it would take."""
+
+
+def clean(values: Numbers, *, least: int = 1) -> Array:
+    """The numbers as a float array of shape (n,); +inf stands for a timeout (censored).
+
+    Raises Refused for fewer than `least` values, not-a-number, minus infinity, or another shape.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise Refused(f"Values of shape {array.shape} are not one series; give one value a trial.")
+    if array.size < least:
+        raise Refused(f"{array.size} values are too few; this statistic needs {least}.")
+    wrong = int(np.isnan(array).sum() + np.isneginf(array).sum())
+    if wrong:
+        raise Refused(
+            f"{wrong} of {array.size} values are not a number; missing is not zero, so leave such "
+            "trials out and say why they are missing."
+        )
+    return array
+
+
+def finite(values: Numbers, *, least: int = 1, statistic: str = "mean") -> Array:
+    """As `clean`, and refuses timeouts (+inf): no moment of a censored sample is known."""
+    array = clean(values, least=least)
+    censored = int(np.isinf(array).sum())
+    if censored:
+        raise Refused(
+            f"{censored} of {array.size} values are timeouts (infinite), of which a {statistic} "
+            "has no meaning; use the median or a percentile."
+        )
+    return array
+
+
+def all_equal(array: Array) -> bool:
+    """Whether there is no variation at all (one value alone says nothing of that)."""
+    return array.size > 1 and bool(np.all(array == array[0]))
+
+
+def percent(ratio: float, digits: int = 3) -> str:
+    """A ratio as a person reads it: 0.95 is '95 %', 0.0236 is '2.36 %'."""
+    return f"{100 * ratio:.{digits}g} %"

@@ -1,0 +1,217 @@
+"""How consistent is a metric, and is one system more consistent than another?
+
+Ranking goes by the robust coefficient of variation; the classic one stands beside it, to compare
+with what others print. Sources: Vangel 1996 (interval of the CoV); Brown & Forsythe 1974.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nephoscope.analysis.bootstrap import bca, percentile_interval, resample
+from nephoscope.analysis.means import skewness, summary
+from nephoscope.analysis.values import EQUAL_NOTE, Array, Numbers, Refused, all_equal, clean, finite
+from nephoscope.model import Consistency, Estimate
+
+STEADY_BELOW = 0.02
+"""Steady: the whole interval of the robust CoV lies below 2 %. Then 10 repetitions, the least we
+take, pin the median to about ±1.25 · 2.26 · 2 % / sqrt(10) = ±1.8 %, inside the default ±2 %."""
+
+ERRATIC_ABOVE = 0.10
+"""Erratic: the whole interval lies above 10 %. Then ±2 % would take (1.2533 · 1.96 · 10 % / 2 %)²
+= 151 repetitions, more than the 100 that a plan allows by default."""
+
+LEAST_N = 6
+RESAMPLES = 1999
+UNKNOWN = Consistency(None, None, None, None, None, "unknown")
+MAD_TO_SIGMA = 1.4826
+
+
+def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> Consistency:
+    """How much one metric varies from repetition to repetition (ratios; see `Consistency`).
+
+    values: one a repetition, shape (n,). word: steady when the interval of the robust CoV lies
+    below 2 %, erratic when it lies above 10 %, variable otherwise; unknown below 6 repetitions and
+    where a ratio to the median has no meaning (median 0, values of both signs).
+    The interval is a bootstrap of the median absolute deviation with tails widened for few
+    repetitions; its coverage is checked in the tests.
+    """
+    array = clean(values, least=0)
+    if array.size < LEAST_N or not _is_ratio_scale(array):
+        return UNKNOWN
+    point = float(robust_cv(array))
+    if not math.isfinite(point):  # half of the repetitions are timeouts
+        return UNKNOWN
+    low, high = _robust_cv_interval(array, point, confidence, seed)
+    word = "steady" if high < STEADY_BELOW else "erratic" if low > ERRATIC_ABOVE else "variable"
+    top = high if math.isfinite(high) else None
+    cv = cv_point(array) if np.all(np.isfinite(array)) else None
+    return Consistency(point, cv, quartile_dispersion(array), low, top, word)
+
+
+def _is_ratio_scale(array: Array) -> bool:
+    """Whether "per cent of the value" means anything: one sign, and not zero in the middle."""
+    one_sign = bool(np.all(array >= 0) or np.all(array <= 0))
+    return one_sign and float(np.median(array)) != 0
+
+
+def robust_cv(rows: Array) -> Array:
+    """1.4826 MAD / |median| along the last axis; shape (…, n) gives (…)."""
+    centre = np.median(rows, axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.median(np.abs(rows - centre), axis=-1)
+        ratio = MAD_TO_SIGMA * spread / np.abs(centre[..., 0])
+    return np.asarray(np.where(np.isnan(ratio), np.inf, ratio))
+
+
+def _robust_cv_interval(
+    array: Array, point: float, confidence: float, seed: int
+) -> tuple[float, float]:
+    replicas = resample(array, robust_cv, seed=seed, resamples=RESAMPLES)
+    return percentile_interval(replicas, point, array.size, confidence)
+
+
+def cv_point(array: Array, *, corrected: bool = False) -> float | None:
+    """CoV, s / |mean|; None where it is refused. corrected: times 1 + 1/(4n), for small samples.
+
+    Refused when the mean is not distinguishable from zero (|mean| <= 2 standard errors) or the
+    values have both signs: the scale is then an interval scale (temperature, dB), not a ratio.
+    """
+    if array.size < 2 or not (np.all(array >= 0) or np.all(array <= 0)):
+        return None
+    got = summary(array)
+    if abs(got.mean) <= 2 * got.s / math.sqrt(got.n):
+        return None
+    return got.s / abs(got.mean) * (1 + 1 / (4 * got.n) if corrected else 1)
+
+
+def quartile_dispersion(array: Array) -> float | None:
+    """(Q3 - Q1) / (Q3 + Q1) with type-7 quartiles; None when their sum is zero or infinite."""
+    ordered = np.sort(array)
+    at = np.array([0.25, 0.75]) * (ordered.size - 1)
+    below, above = ordered[np.floor(at).astype(int)], ordered[np.ceil(at).astype(int)]
+    # Only where they differ: between two timeouts the step would be infinity minus infinity.
+    step = np.where(below == above, 0.0, at - np.floor(at))
+    if not np.all(np.isfinite(above)):
+        return None
+    q1, q3 = (float(q) for q in below + (above - below) * step)
+    return (q3 - q1) / abs(q3 + q1) if q3 + q1 else None
+
+
+def coefficient_of_variation(
+    values: Numbers, *, confidence: float = 0.95, seed: int = 1, resamples: int = 9999
+) -> Estimate:
+    """CoV = s / |mean| with Vangel's interval when the values look normal, else BCa; unit ratio.
+
+    "Look normal": skewness and excess kurtosis within two standard errors. Raises Refused below 6
+    values, for timeouts, near a mean of zero and for values of both signs.
+    """
+    array = finite(values, least=LEAST_N, statistic="coefficient of variation")
+    n, point = int(array.size), cv_point(array)
+    if point is None:
+        raise Refused(
+            "The mean is not distinguishable from zero or the values have both signs: a "
+            "coefficient of variation has no meaning; use the standard deviation."
+        )
+    if all_equal(array):
+        note = EQUAL_NOTE.format(n=n)
+        return Estimate(point, 0.0, 0.0, confidence, n, "ratio", "s / mean", note)
+    if looks_normal(array):
+        low, high = vangel(point, n, confidence)
+        return Estimate(point, low, high, confidence, n, "ratio", "s / mean; Vangel")
+    low, high = bca(array, _cv_rows, confidence=confidence, seed=seed, resamples=resamples)
+    method = f"s / mean; BCa bootstrap, {resamples} resamples, seed {seed}"
+    return Estimate(point, low, high, confidence, n, "ratio", method)
+
+
+def _cv_rows(rows: Array) -> Array:
+    return np.asarray(np.std(rows, axis=-1, ddof=1) / np.abs(np.mean(rows, axis=-1)))
+
+
+def looks_normal(array: Array) -> bool:
+    """Skewness and excess kurtosis both within two standard errors of a normal sample's."""
+    n = array.size
+    g1, g1_error = skewness(array)
+    centred = array - array.mean()
+    m2 = float(np.mean(centred**2))
+    if n < 4 or m2 == 0:
+        return False
+    g2 = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (float(np.mean(centred**4)) / m2**2 - 3) + 6)
+    g2_error = 2 * g1_error * math.sqrt((n * n - 1) / ((n - 3) * (n + 5)))
+    return abs(g1) <= 2 * g1_error and abs(g2) <= 2 * g2_error
+
+
+def vangel(cv: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Vangel's interval of a coefficient of variation of n near-normal values (also imported ones).
+
+    The upper bound is infinite where the formula has no root (CoV above about a third, small n).
+    """
+    from scipy.special import chdtri
+
+    bounds = []
+    for tail in ((1 - confidence) / 2, (1 + confidence) / 2):  # chdtri takes the upper tail
+        u = float(chdtri(n - 1, tail))
+        inside = ((u + 2) / n - 1) * cv**2 + u / (n - 1)
+        bounds.append(cv / math.sqrt(inside) if inside > 0 else math.inf)
+    return bounds[0], bounds[1]
+
+
+def brown_forsythe(groups: Sequence[Numbers]) -> float:
+    """The p of equal consistency of two or more systems: Brown-Forsythe on values / their median.
+
+    Raises Refused for fewer than two groups, fewer than 3 values in one, or a median of 0.
+    1.0 when nothing varies anywhere.
+    """
+    from scipy.special import fdtrc
+
+    if len(groups) < 2:
+        raise Refused("Equal consistency is a question about two or more systems.")
+    arrays = [finite(group, least=3, statistic="spread") for group in groups]
+    if any(np.median(array) == 0 for array in arrays):
+        raise Refused("A median of 0 has no relative spread; compare standard deviations.")
+    deviations = [np.abs(array / np.median(array) - 1) for array in arrays]
+    total, k = sum(d.size for d in deviations), len(deviations)
+    grand = float(np.concatenate(deviations).mean())
+    between = sum(d.size * (float(d.mean()) - grand) ** 2 for d in deviations) / (k - 1)
+    within = sum(float(np.sum((d - d.mean()) ** 2)) for d in deviations) / (total - k)
+    if within == 0:
+        return 1.0 if between == 0 else 0.0
+    return float(fdtrc(k - 1, total - k, between / within))
+
+
+def ratio_of_robust_cv(
+    a: Numbers, b: Numbers, *, confidence: float = 0.95, seed: int = 1, resamples: int = RESAMPLES
+) -> Estimate:
+    """How many times as variable as A is B: ratio of robust CoVs with a bootstrap interval.
+
+    Rank two systems by consistency only when the interval excludes 1; otherwise they tie.
+    Raises Refused below 6 values a side and when A does not vary at all.
+    """
+    one, other = clean(a, least=LEAST_N), clean(b, least=LEAST_N)
+    below, above = float(robust_cv(one)), float(robust_cv(other))
+    if below == 0 or not math.isfinite(below) or not math.isfinite(above):
+        raise Refused("One side does not vary, or half of it timed out: there is no ratio to give.")
+    first = resample(one, robust_cv, seed=seed, resamples=resamples)
+    second = resample(other, robust_cv, seed=seed + 1, resamples=resamples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.nan_to_num(second / first, nan=1.0, posinf=np.inf)
+    units = min(one.size, other.size)
+    low, high = percentile_interval(ratios, above / below, units, confidence)
+    method = f"ratio of robust CoVs; bootstrap, {resamples} resamples, seed {seed}"
+    top = high if math.isfinite(high) else None
+    note = "" if top is not None else "The upper bound is infinite: A may not vary at all."
+    return Estimate(above / below, low, top, confidence, units, "ratio", method, note)
+
+
+def tail_ratio(values: Numbers) -> float:
+    """p99 / p50 by nearest rank: how much worse the worst hundredth is; needs 368 values."""
+    from nephoscope.analysis.estimates import nearest_rank, quantile
+
+    top = quantile(values, 0.99, unit="").value
+    middle = nearest_rank(values, 0.5)
+    if middle == 0:
+        raise Refused("A median of 0 has no tail ratio.")
+    return top / middle

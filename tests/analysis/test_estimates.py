@@ -1,0 +1,200 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nephoscope.analysis import estimates
+from nephoscope.analysis.estimates import Refused
+
+from .vectors import A, B
+
+finite_series = st.lists(
+    st.floats(min_value=-1e9, max_value=1e9, allow_subnormal=False), min_size=6, max_size=80
+)
+
+
+def test_median_of_the_two_series_with_ranks_and_attained_coverage():
+    a = estimates.median(A, unit="ms")
+    assert (a.value, a.low, a.high, a.n, a.unit) == (100, 98, 103, 15, "ms")
+    assert "4 and 12 of 15" in a.method
+    assert "0.9648" in a.method
+    b = estimates.median(B, unit="ms")
+    assert (b.value, b.low, b.high) == (106, 104, 109)
+    assert estimates.rank_bounds(15, 0.5, 0.95)[2] == pytest.approx(0.964844, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "q", "ranks", "coverage"),
+    [
+        (10, 0.5, (2, 9), 0.97852),
+        (20, 0.5, (6, 15), 0.95861),
+        (100, 0.5, (40, 61), 0.96480),
+        (1000, 0.5, (469, 532), None),
+        (100, 0.95, (90, 100), None),
+        (1000, 0.99, (983, 997), None),
+    ],
+)
+def test_ranks_of_quantile_intervals(n, q, ranks, coverage):
+    low, high, attained = estimates.rank_bounds(n, q, 0.95)
+    assert (low, high) == ranks
+    assert attained >= 0.95
+    if coverage:
+        assert attained == pytest.approx(coverage, abs=5e-6)
+
+
+def test_p99_of_one_hundred_is_refused_with_the_number_that_it_needs():
+    with pytest.raises(Refused, match=r"p99 of 100 values .* needs 368"):
+        estimates.quantile(range(100), 0.99, unit="ns")
+
+
+@pytest.mark.parametrize(
+    ("q", "one_sided", "two_sided"),
+    [(0.9, 29, 36), (0.95, 59, 72), (0.99, 299, 368), (0.999, 2995, 3688)],
+)
+def test_smallest_n_at_95_percent(q, one_sided, two_sided):
+    assert estimates.minimum_n(q) == two_sided
+    assert estimates.minimum_n(q, two_sided=False) == one_sided
+    estimates.quantile(np.arange(two_sided), q, unit="ns")
+    estimates.upper_bound(np.arange(one_sided), q, unit="ns")
+    with pytest.raises(Refused, match=f"needs {two_sided}"):
+        estimates.quantile(np.arange(two_sided - 1), q, unit="ns")
+    with pytest.raises(Refused, match=f"needs {one_sided}"):
+        estimates.upper_bound(np.arange(one_sided - 1), q, unit="ns")
+
+
+def test_median_needs_six_for_an_interval():
+    assert estimates.minimum_n(0.5) == 6
+    five = estimates.median([5, 1, 4, 2, 3], unit="ms")
+    assert (five.value, five.low, five.high) == (3, None, None)
+    assert "needs 6 repetitions" in five.note
+    six = estimates.median([5, 1, 4, 2, 3, 6], unit="ms")
+    assert (six.value, six.low, six.high, six.note) == (3.5, 1, 6, "")
+
+
+def test_percentiles_are_nearest_rank():
+    assert estimates.nearest_rank(range(1, 11), 0.9) == 9
+    assert np.quantile(range(1, 11), 0.9) == pytest.approx(9.1)  # what we do not do
+    assert estimates.nearest_rank(range(1, 11), 0) == 1
+    assert estimates.nearest_rank(range(1, 11), 1) == 10
+
+
+def test_upper_bound_is_the_maximum_at_the_smallest_n():
+    bound = estimates.upper_bound(np.arange(299), 0.99, unit="ns")
+    assert bound.low is None
+    assert bound.high == 298
+    assert "One-sided" in bound.note
+
+
+def test_timeouts_are_infinite_for_ranks_and_refuse_a_mean():
+    values = [*range(1, 19), math.inf, math.inf]
+    median = estimates.median(values, unit="s")
+    assert (median.value, median.low, median.high) == (10.5, 6, 15)
+    with pytest.raises(Refused, match="2 of 20 values are timeouts"):
+        estimates.mean_t(values, unit="s")
+    beyond = estimates.median([1, 2, 3, 4, 5, 6, math.inf, math.inf], unit="s")
+    assert beyond.high is None
+    assert "beyond the timeout" in beyond.note
+    with pytest.raises(Refused, match="Half or more"):
+        estimates.median([1, 2, 3, math.inf, math.inf, math.inf], unit="s")
+    with pytest.raises(Refused, match="among the timeouts"):
+        estimates.quantile([*range(380), *[math.inf] * 20], 0.99, unit="s")
+
+
+@pytest.mark.parametrize("bad", [math.nan, -math.inf])
+def test_not_a_number_is_refused_with_a_sentence(bad):
+    with pytest.raises(Refused, match="1 of 7 values are not a number; missing is not zero"):
+        estimates.median([1, 2, 3, 4, 5, 6, bad], unit="ms")
+
+
+def test_no_values_and_wrong_shapes_are_refused():
+    with pytest.raises(Refused, match="too few"):
+        estimates.median([], unit="ms")
+    with pytest.raises(Refused, match="one series"):
+        estimates.median(np.ones((3, 3)), unit="ms")
+    with pytest.raises(Refused, match="no quantile"):
+        estimates.nearest_rank([1.0], 99)
+
+
+def test_equal_values_have_no_width_and_say_why():
+    flat = estimates.median([7.0] * 12, unit="ns")
+    assert (flat.value, flat.low, flat.high) == (7, 7, 7)
+    assert "timer or counter may be too coarse" in flat.note
+
+
+def test_dependent_repetitions_widen_the_interval():
+    drift = np.cumsum(np.random.default_rng(3).normal(0, 1, 60)) + 100
+    plain = estimates.median(drift, unit="ms")
+    wide = estimates.median_dependent(drift, unit="ms")
+    assert "depend on each other" in wide.note
+    assert wide.low is None or (wide.low < plain.low and wide.high > plain.high)
+    calm = np.random.default_rng(4).normal(100, 1, 60)
+    assert estimates.median_dependent(calm, unit="ms") == estimates.median(calm, unit="ms")
+
+
+def test_widening_restores_most_of_the_coverage_under_autocorrelation():
+    # AR(1), rho 0.7, n = 60: the rank interval treats 11 repetitions' worth as 60.
+    rng = np.random.default_rng(5)
+    trials, n, rho = 600, 60, 0.7
+    series = np.empty((trials, n))
+    series[:, 0] = rng.normal(0, 1, trials)
+    for i in range(1, n):
+        series[:, i] = rho * series[:, i - 1] + math.sqrt(1 - rho**2) * rng.normal(0, 1, trials)
+    plain = [estimates.median(row, unit="") for row in series]
+    wide = [estimates.median_dependent(row, unit="") for row in series]
+
+    def coverage(found):
+        return np.mean([e.low is None or e.low <= 0 <= e.high for e in found])
+
+    assert coverage(plain) < 0.80
+    assert coverage(wide) > 0.90  # below 0.95 because rho itself is estimated
+
+
+def test_median_interval_covers_lognormal_values():
+    # Required: at least 0.95 for sigma 0.5, n = 30 (exact coverage of ranks 10 and 21: 0.957).
+    rng = np.random.default_rng(11)
+    ordered = np.sort(rng.lognormal(0, 0.5, (40_000, 30)), axis=1)
+    low, high, attained = estimates.rank_bounds(30, 0.5, 0.95)
+    covered = np.mean((ordered[:, low - 1] <= 1) & (ordered[:, high - 1] >= 1))
+    assert covered >= 0.95
+    assert covered == pytest.approx(attained, abs=4 * math.sqrt(0.05 * 0.95 / 40_000))
+
+
+@given(finite_series, st.sampled_from([0.8, 0.9, 0.95]), st.randoms())
+def test_median_interval_holds_the_median_and_ignores_the_order(values, confidence, random):
+    found = estimates.median(values, unit="u", confidence=confidence)
+    assert found.low <= found.value <= found.high
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    assert estimates.median(shuffled, unit="u", confidence=confidence) == found
+
+
+@given(finite_series)
+def test_median_interval_grows_with_confidence(values):
+    narrow = estimates.median(values, unit="u", confidence=0.8)
+    wide = estimates.median(values, unit="u", confidence=0.95)
+    assert wide.low <= narrow.low
+    assert narrow.high <= wide.high
+
+
+@given(finite_series, st.sampled_from([0.5, 2.0, 1024.0]))
+def test_median_follows_the_unit(values, factor):
+    # Powers of two, so that scaling is exact.
+    one = estimates.median(values, unit="u")
+    other = estimates.median([v * factor for v in values], unit="u")
+    assert other.low == one.low * factor
+    assert other.value == one.value * factor
+    assert other.high == one.high * factor
+
+
+@given(
+    st.lists(st.integers(0, 10_000), min_size=72, max_size=200), st.sampled_from([0.5, 0.9, 0.95])
+)
+def test_quantile_interval_holds_an_observed_value(values, q):
+    found = estimates.quantile(values, q, unit="u")
+    assert found.low <= found.value <= found.high
+    assert found.value in values
+    bound = estimates.upper_bound(values, q, unit="u")
+    assert bound.value == found.value
+    assert bound.high <= found.high

@@ -1,0 +1,143 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nephoscope.analysis import variation
+from nephoscope.analysis.values import Refused
+
+from .vectors import A
+
+
+def test_measures_of_variation_of_the_series():
+    got = variation.consistency(A)
+    assert got.cv == pytest.approx(0.080845, abs=5e-7)
+    assert got.robust_cv == pytest.approx(0.029652, abs=5e-7)
+    assert got.quartile_dispersion == pytest.approx(0.019900, abs=5e-7)
+    assert got.low < got.robust_cv < got.high
+    assert got.word == "variable"
+    assert got == variation.consistency(A)
+
+
+@pytest.mark.parametrize(
+    ("cv", "low", "high"), [(2.36310, 2.0747, 2.7454), (0.31401, 0.2757, 0.3648)]
+)
+def test_vangel_interval(cv, low, high):
+    # Per cent; n = 100.
+    got = variation.vangel(cv / 100, 100)
+    assert (100 * got[0], 100 * got[1]) == pytest.approx((low, high), abs=5.1e-5)
+
+
+def test_small_sample_factor():
+    values = np.array([1.0, 2.0, 3.0])
+    plain = variation.cv_point(values)
+    assert plain == 0.5
+    assert variation.cv_point(values, corrected=True) == pytest.approx(0.5 * (1 + 1 / 12))
+
+
+@pytest.mark.parametrize(
+    ("noise", "word"), [(0.004, "steady"), (0.05, "variable"), (0.4, "erratic")]
+)
+def test_words(noise, word):
+    values = np.random.default_rng(1).lognormal(0, noise, 40)
+    assert variation.consistency(values).word == word
+
+
+def test_ten_repetitions_of_quiet_noise_are_steady():
+    rows = np.random.default_rng(2).normal(100, 0.3, (50, 10))
+    assert np.mean([variation.consistency(row).word == "steady" for row in rows]) > 0.9
+
+
+@pytest.mark.parametrize("n", [10, 30])
+@pytest.mark.parametrize("law", ["normal", "lognormal"])
+def test_robust_cv_interval_covers(n, law):
+    rng = np.random.default_rng(n)
+    draw = (
+        (lambda size: rng.normal(1, 0.05, size))
+        if law == "normal"
+        else (lambda size: rng.lognormal(0, 0.5, size))
+    )
+    truth = float(variation.robust_cv(np.sort(draw(2_000_000))))
+    got = [variation.consistency(row, seed=i) for i, row in enumerate(draw((250, n)))]
+    covered = np.mean([c.low <= truth <= c.high for c in got])
+    assert covered >= 0.92  # 0.95 less two standard errors of 250 series
+
+
+@pytest.mark.parametrize(
+    "values", [[], [1.0] * 5, [-1, 1, -2, 2, -3, 3, 0], [0.0] * 10, [1.0] * 3 + [math.inf] * 9]
+)
+def test_no_ratio_no_word(values):
+    assert variation.consistency(values) == variation.UNKNOWN
+
+
+def test_equal_values_are_steady():
+    got = variation.consistency([3.0] * 8)
+    assert (got.robust_cv, got.cv, got.low, got.high, got.word) == (0, 0, 0, 0, "steady")
+
+
+def test_a_timeout_leaves_the_robust_measure_alone():
+    got = variation.consistency([*A, math.inf])
+    assert got.cv is None
+    assert got.robust_cv < 0.05
+
+
+def test_coefficient_of_variation_picks_its_interval():
+    normal = np.random.default_rng(4).normal(10, 1, 60)
+    assert "Vangel" in variation.coefficient_of_variation(normal).method
+    assert "BCa" in variation.coefficient_of_variation(A).method
+    flat = variation.coefficient_of_variation([2.0] * 9)
+    assert (flat.value, flat.low, flat.high) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("values", [[-3, 2, 1, -1, 0.5, -0.2], [0, 0, 0, 0, 0, 0, 1, 0]])
+def test_coefficient_of_variation_is_refused_near_a_mean_of_zero(values):
+    with pytest.raises(Refused, match="no meaning"):
+        variation.coefficient_of_variation(values)
+
+
+def test_brown_forsythe_finds_unequal_consistency_and_not_unequal_level():
+    rng = np.random.default_rng(5)
+    quiet, loud = rng.normal(100, 1, 40), rng.normal(300, 30, 40)
+    assert variation.brown_forsythe([quiet, loud]) < 1e-6
+    assert variation.brown_forsythe([quiet, 3 * rng.normal(100, 1, 40)]) > 0.01
+    assert variation.brown_forsythe([[1, 1, 1], [2, 2, 2]]) == 1
+    false = np.mean(
+        [variation.brown_forsythe(list(pair)) < 0.05 for pair in rng.normal(100, 5, (1500, 2, 30))]
+    )
+    assert false == pytest.approx(0.05, abs=0.02)
+    with pytest.raises(Refused):
+        variation.brown_forsythe([quiet])
+
+
+def test_ratio_of_robust_cvs():
+    rng = np.random.default_rng(6)
+    quiet, loud = rng.normal(100, 1, 40), rng.normal(300, 30, 40)
+    ratio = variation.ratio_of_robust_cv(quiet, loud)
+    assert ratio.low > 3
+    assert ratio.low <= 10 <= ratio.high
+    twin = variation.ratio_of_robust_cv(quiet, 3 * rng.normal(100, 1, 40))
+    assert twin.low <= 1 <= twin.high
+    with pytest.raises(Refused, match="does not vary"):
+        variation.ratio_of_robust_cv([1.0] * 8, loud)
+
+
+def test_tail_ratio():
+    assert variation.tail_ratio(np.arange(1, 1001)) == 990 / 500
+    with pytest.raises(Refused, match="368"):
+        variation.tail_ratio(np.arange(1, 101))
+
+
+@given(
+    st.lists(st.integers(1, 10_000), min_size=6, max_size=25),
+    st.sampled_from([0.25, 2.0, 64.0]),
+)
+def test_ratios_do_not_depend_on_the_unit(values, factor):
+    one = variation.consistency([float(v) for v in values])
+    other = variation.consistency([v * factor for v in values])
+    assert one.robust_cv == pytest.approx(other.robust_cv)
+    assert one.low == pytest.approx(other.low)
+    assert one.word == other.word
+    assert one.low <= one.robust_cv
+    assert one.high is None or one.robust_cv <= one.high
