@@ -68,6 +68,7 @@ class Setting:
     index: position in the expanded plan. params: every parameter given by the plan, factors
     included. factors: the part of params that the plan varies (the levels of this setting).
     headline: metrics on which repetition stops; empty = the spec's headline metrics.
+    entry: which entry of the plan's `benchmarks` it comes from.
     """
 
     index: int
@@ -76,6 +77,7 @@ class Setting:
     factors: Factors
     timeout_s: float
     headline: tuple[str, ...] = ()
+    entry: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,9 @@ class TrialRecord:
     started_at: seconds since the epoch. elapsed_ns: as the probe measured it.
     beside: the machine's counters over the trial (steal, pressure, throttling); null where hidden.
     notes: sentences of the benchmark that a reader has to know. documents: metric -> JSON.
-    reasons: why the trial is invalid or failed; empty when valid.
+    reasons: why the trial is invalid or failed; empty when valid. failure_name: the benchmark's
+    stable name of its failure; '' when it did not fail. spent_s: seconds of the run's budget that
+    this trial took, from the end of the trial before it.
     """
 
     key: TrialKey
@@ -120,6 +124,7 @@ class TrialRecord:
     notes: tuple[str, ...] = ()
     documents: Mapping[str, Any] = field(default_factory=dict)
     failure_name: str = ""
+    spent_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

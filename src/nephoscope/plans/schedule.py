@@ -1,0 +1,34 @@
+"""The order of trials: every alternative once a round, in fresh random order, from a seed.
+
+Randomised multiple interleaved trials (Abedi & Brecht, ICPE 2017): what drifts over time then hits
+all alternatives alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+Alternative = TypeVar("Alternative", bound=tuple[object, ...])
+
+
+def round_order(seed: int, round: int, active: Sequence[Alternative]) -> list[Alternative]:
+    """The alternatives, each as often as in `active`, in the order of this round.
+
+    active: tuples of plain values such as (setting index, target name). Pure: the same arguments
+    give the same order on every machine and Python version. The order is that of a keyed hash of
+    each alternative, so that an alternative that drops out leaves the order of the others as it
+    was, and a resumed run goes on where it was.
+    """
+
+    def draw(alternative: Alternative) -> bytes:
+        text = f"{seed}/{round}/{'/'.join(map(str, alternative))}"
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+    return sorted(active, key=draw)
+
+
+def rounds_before_first(warmup: int) -> range:
+    """The warm-up rounds in order: -(warmup - 1), …, -1, 0."""
+    return range(1 - warmup, 1)

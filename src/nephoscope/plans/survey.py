@@ -1,0 +1,114 @@
+"""The built-in plans: `survey` in three levels, and the plan behind `bench`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from nephoscope import catalog
+from nephoscope.errors import UnknownName
+from nephoscope.plans import yamltext
+from nephoscope.plans.check import did_you_mean
+from nephoscope.plans.load import from_values
+from nephoscope.plans.model import Plan
+
+LEVELS = ("quick", "standard", "full")
+
+THREADS = "threads"
+"""The factor whose levels are filled in from the CPUs that this process may use."""
+
+
+def survey(
+    level: str,
+    budget_s: float | None = None,
+    seed: int | None = None,
+    *,
+    cpus: int | None = None,
+    known: catalog.Catalog | None = None,
+) -> Plan:
+    """The survey plan of a level (quick, standard, full), fitted to this machine.
+
+    cpus: how many CPUs the process may use; read from its affinity when not given. Where a
+    benchmark varies `threads`, the levels become 1, 2, 4, … and `cpus`.
+    """
+    if level not in LEVELS:
+        raise UnknownName(
+            f"There is no survey level '{level}'{did_you_mean(level, LEVELS)}.",
+            f"It has: {', '.join(LEVELS)}.",
+        )
+    name = f"builtin/survey-{level}.yaml"
+    text = resources.files("nephoscope.plans").joinpath(name).read_text(encoding="utf-8")
+    values: dict[str, Any] = yamltext.parse(text, name)
+    levels = thread_levels(cpus or len(os.sched_getaffinity(0)))
+    for entry in values["benchmarks"]:
+        if THREADS in entry.get("factors", {}):
+            entry["factors"][THREADS] = levels
+    if budget_s is not None:
+        values["budget"] = budget_s
+    if seed is not None:
+        values["seed"] = seed
+    return from_values(values, known or catalog.load(), lambda _: f"{name}: ")
+
+
+def thread_levels(cpus: int) -> list[int]:
+    """1, 2, 4, … up to `cpus`, and `cpus` itself."""
+    powers = [1 << shift for shift in range(cpus.bit_length()) if 1 << shift <= cpus]
+    return powers if powers[-1] == cpus else [*powers, cpus]
+
+
+def single(
+    benchmark: str,
+    sets: Mapping[str, str] | None = None,
+    target: str = "local",
+    *,
+    budget_s: float | None = 60.0,
+    seed: int | None = None,
+    rounds: int | None = None,
+    timeout_s: float = 120.0,
+    known: catalog.Catalog | None = None,
+) -> Plan:
+    """The plan of `bench`: one benchmark, its parameters from `name=value`, one target.
+
+    sets: parameter -> value as on the command line. A list for a parameter that takes one value
+    makes a factor of it: `--set threads=[1,2]`. rounds: exactly so many, instead of the stopping
+    rule. target: the target's kind, which is its name as well.
+    Raises PlanError for a parameter that does not exist or is out of bounds.
+    """
+    known = known or catalog.load()
+    spec = known.benchmark(benchmark)
+    given = sets or {}
+    params: dict[str, Any] = {}
+    factors: dict[str, Any] = {}
+    for name, text in given.items():
+        value = yamltext.parse_scalar(text)
+        kinds = {param.id: param.type for param in spec.params}
+        if kinds.get(name) == "text":
+            value = text
+        varied = isinstance(value, list) and value and not kinds.get(name, "").endswith("_list")
+        (factors if varied else params)[name] = value
+    entry = {
+        "benchmark": benchmark,
+        "params": params,
+        "factors": factors,
+        "timeout": timeout_s,
+    }
+    values: dict[str, Any] = {
+        "name": f"bench-{benchmark.replace('.', '-')}",
+        "targets": [{"name": target, "kind": target}],
+        "benchmarks": [entry],
+        "accept": ["throttled"],
+    }
+    if budget_s is not None:
+        values["budget"] = budget_s
+    if seed is not None:
+        values["seed"] = seed
+    if rounds is not None:
+        values["repeat"] = {"min": rounds, "max": rounds}
+
+    def place(loc: yamltext.Loc) -> str:
+        name = str(loc[3]) if len(loc) > 3 else ""
+        return f"--set {name}={given[name]}: " if name in given else ""
+
+    return from_values(values, known, place)

@@ -1,0 +1,84 @@
+"""Writing so that a kill at any moment leaves the old file or the new one, never a half."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from nephoscope.errors import StoreError
+
+_KEPT = "Everything measured so far is kept; then run the same command again."
+_STEPS = {
+    errno.ENOSPC: ("the disk is full", f"Free some space there, or take another --store. {_KEPT}"),
+    errno.EDQUOT: ("the disk quota is used up", f"Free some space there. {_KEPT}"),
+    errno.EROFS: ("the file system is read-only", "Name a writable directory with --store."),
+    errno.EACCES: ("permission is denied", "Name a directory of your own with --store."),
+    errno.EPERM: ("permission is denied", "Name a directory of your own with --store."),
+    errno.ENOTDIR: ("a part of the path is a file", "Name a directory with --store."),
+    errno.EIO: ("the disk reports an input/output error", f"Check the disk. {_KEPT}"),
+}
+
+
+@contextlib.contextmanager
+def told(path: Path, doing: str) -> Iterator[None]:
+    """Turns an OSError into a StoreError of one sentence with the next step.
+
+    doing: 'written', 'read', … as in '<path> cannot be <doing>'.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason, step = _STEPS.get(
+            error.errno or 0, (error.strerror or str(error), f"Look at {path.parent}. {_KEPT}")
+        )
+        raise StoreError(f"{path} cannot be {doing}: {reason}.", step) from error
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Puts `content` at `path`: written aside, synced, renamed, the directory synced."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with told(path, "written"):
+        try:
+            with aside.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            aside.replace(path)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the names in a directory as durable as the files."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems have no such call; the rename is then as durable as it gets.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Removes what a killed process was writing aside in `directory`."""
+    for part in directory.glob(".*.part"):
+        owner = part.name.split(".")[-2]
+        if owner.isdigit() and (int(owner) == os.getpid() or not _alive(int(owner))):
+            part.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

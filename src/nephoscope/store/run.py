@@ -1,0 +1,246 @@
+"""One run in the store: its manifest, its journal, its trials."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nephoscope import catalog
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.errors import StoreError
+from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
+from nephoscope.store.files import remove_leftovers, told, write_atomically
+
+if TYPE_CHECKING:
+    import ibis
+    import pyarrow as pa
+
+RUNNING, MEASURED, FINISHED, FAILED = "running", "measured", "finished", "failed"
+STATES = (RUNNING, MEASURED, FINISHED, FAILED)
+"""running: trials are missing. measured: all trials are there. finished: reported as well.
+failed: nothing could be measured; the same command begins a new run."""
+
+MANIFEST_VERSION = 1
+_NEEDED = ("version", "id", "state", "plan", "plan_hash", "seed", "settings", "specs", "targets")
+
+
+class StoredRun:
+    """A run's folder: manifest.json, journal.jsonl, trials/*.parquet, report/."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._manifest: dict[str, Any] | None = None
+
+    @property
+    def id(self) -> str:
+        """The run's id, which is its folder's name."""
+        return self.path.name
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """What is known of the run as a whole; the keys are those of `Store.create`.
+
+        Raises StoreError when the file is missing, damaged or of a newer version.
+        """
+        if self._manifest is None:
+            self._manifest = _read_manifest(self.path / "manifest.json")
+        return self._manifest
+
+    @property
+    def state(self) -> str:
+        """One of STATES."""
+        return str(self.manifest["state"])
+
+    @property
+    def trials_path(self) -> Path:
+        """The folder of the trial files."""
+        return self.path / "trials"
+
+    @property
+    def report_path(self) -> Path:
+        """The folder into which reports are written."""
+        return self.path / "report"
+
+    def spec(self, benchmark: str) -> BenchmarkSpec:
+        """The declaration of a benchmark as it was when the run began (imports have their own)."""
+        return self._specs.benchmark(benchmark)
+
+    @property
+    def _specs(self) -> catalog.Catalog:
+        return catalog.parse({"probe": "", "protocol": 0, "benchmarks": self.manifest["specs"]})
+
+    def update(self, **changes: Any) -> None:
+        """Changes keys of the manifest, durably."""
+        manifest = {**self.manifest, **changes}
+        write_manifest(self.path, manifest)
+        self._manifest = manifest
+
+    def finish(self, state: str) -> None:
+        """Sets the state; `finished_at` is the moment at which measuring ended."""
+        if state not in STATES:
+            raise ValueError(f"{state} is no state of a run")
+        changes: dict[str, Any] = {"state": state}
+        if not self.manifest.get("finished_at"):
+            changes["finished_at"] = datetime.now(UTC).timestamp()
+        self.update(**changes)
+
+    def append(self, record: TrialRecord, samples: Sequence[Sample], spec: BenchmarkSpec) -> None:
+        """Stores one finished trial; afterwards no kill can take it away."""
+        from nephoscope.store import trialfile
+
+        trialfile.write(
+            self.trials_path / f"{record.key.name}.parquet", self.id, record, samples, spec
+        )
+
+    def records(self) -> list[TrialRecord]:
+        """All finished trials in the order of execution.
+
+        A file that cannot be read yields an invalid record with failure_name `file_damaged` and
+        position -1 (these come first).
+        """
+        return [record for record, _ in self._read()]
+
+    def tables(self) -> list[tuple[TrialRecord, pa.Table]]:
+        """All readable trials with their samples, in the order of execution."""
+        return [(record, table) for record, table in self._read() if table is not None]
+
+    def samples(self, *, valid_only: bool = True) -> ibis.Table:
+        """The samples as an ibis table on an embedded engine (columns: trialfile.SCHEMA).
+
+        valid_only: only trials that count, that is valid ones of rounds that are no warm-up.
+        """
+        from nephoscope.store import query
+
+        keep = [
+            self.trials_path / f"{record.key.name}.parquet"
+            for record, table in self._read()
+            if table is not None and (not valid_only or counts(record))
+        ]
+        return query.table_of(keep)
+
+    def metrics_of_shape(self, shape: Shape) -> list[tuple[str, str]]:
+        """(benchmark, metric) of every metric of a shape."""
+        return [
+            (spec.id, metric.id)
+            for spec in self._specs.benchmarks.values()
+            for metric in spec.metrics
+            if metric.shape is shape
+        ]
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Adds one line to the journal, with the time. For people; decisions rest on the trials."""
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"at": at, **event}, allow_nan=False, default=str) + "\n"
+        journal = self.path / "journal.jsonl"
+        with told(journal, "written"), journal.open("ab+") as stream:
+            # A kill may have cut the last line off; it must not swallow this one.
+            size = stream.seek(0, os.SEEK_END)
+            if size:
+                stream.seek(size - 1)
+                if stream.read(1) != b"\n":
+                    line = "\n" + line
+            stream.write(line.encode())
+
+    def events(self) -> list[dict[str, Any]]:
+        """The journal's events in order; a line that was cut off is left out."""
+        journal = self.path / "journal.jsonl"
+        if not journal.exists():
+            return []
+        with told(journal, "read"):
+            lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        events = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                if isinstance(event, dict):
+                    events.append(event)
+        return events
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keeps every other process from measuring this run; the kernel ends it with us.
+
+        Raises StoreError when another process has it.
+        """
+        journal = self.path / "journal.jsonl"
+        with told(journal, "opened"):
+            descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise self._busy() from error
+                # A file system without locks: two processes at once are then the user's care.
+            remove_leftovers(self.path)
+            remove_leftovers(self.trials_path)
+            # Another process may have gone on with the run before we got the lock.
+            self._manifest = None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _busy(self) -> StoreError:
+        pids = [event["pid"] for event in self.events() if event.get("event") == "session_started"]
+        who = f"process {pids[-1]}" if pids else "another process"
+        return StoreError(
+            f"Run {self.id} is being measured by {who}.",
+            "Wait for it to end, or end it; then run the same command again.",
+        )
+
+    def _read(self) -> list[tuple[TrialRecord, pa.Table | None]]:
+        from nephoscope.store import trialfile
+
+        found: list[tuple[TrialRecord, pa.Table | None]] = []
+        with told(self.trials_path, "read"):
+            paths = sorted(self.trials_path.glob("[rw]*.parquet"))
+        for path in paths:
+            try:
+                found.append(trialfile.read(path))
+            except StoreError:
+                record = trialfile.damaged_record(path, self.manifest["settings"])
+                if record is not None:
+                    found.append((record, None))
+        return sorted(found, key=lambda pair: (pair[0].position, pair[0].key.name))
+
+
+def counts(record: TrialRecord) -> bool:
+    """Whether the analysis may use a trial: valid, and of no warm-up round."""
+    return record.status is TrialStatus.VALID and record.key.round > 0
+
+
+def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Writes a run's manifest.json, durably."""
+    text = json.dumps(manifest, indent=2, allow_nan=False, default=str)
+    write_atomically(path / "manifest.json", text.encode() + b"\n")
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    what = "Its trial files are whole and can be read by any Parquet reader"
+    with told(path, "read"):
+        try:
+            manifest = json.loads(path.read_bytes())
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{path} is missing.", f"{what}; or remove the run's folder."
+            ) from error
+        except ValueError as error:
+            raise StoreError(
+                f"{path} is damaged: it is no JSON.", f"{what}; or remove the run's folder."
+            ) from error
+    if not isinstance(manifest, dict) or any(key not in manifest for key in _NEEDED):
+        raise StoreError(f"{path} is no manifest of a run.", f"{what}; or remove the run's folder.")
+    if manifest["version"] != MANIFEST_VERSION:
+        raise StoreError(
+            f"{path} has format version {manifest['version']}; this program reads "
+            f"{MANIFEST_VERSION}.",
+            "Use the nephoscope that wrote it, or a newer one.",
+        )
+    return manifest

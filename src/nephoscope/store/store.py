@@ -1,0 +1,205 @@
+"""The store: a directory of runs. No server, no lock file, readable by any Parquet reader."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nephoscope import __version__, plans
+from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.errors import StoreError, UnknownName, UsageError
+from nephoscope.model import Setting
+from nephoscope.store.files import sync_directory, told
+from nephoscope.store.run import MANIFEST_VERSION, MEASURED, RUNNING, StoredRun, write_manifest
+
+_ID = re.compile(r"\d{8}-\d{6}-[a-z0-9][a-z0-9_-]*-[0-9a-f]{4}")
+
+
+def default_path() -> Path:
+    """NEPHOSCOPE_STORE, else $XDG_DATA_HOME/nephoscope, else ~/.local/share/nephoscope."""
+    given = os.environ.get("NEPHOSCOPE_STORE")
+    if given:
+        return Path(given)
+    data = os.environ.get("XDG_DATA_HOME")
+    # The base directory specification says that a relative path there is to be ignored.
+    if data and Path(data).is_absolute():
+        return Path(data) / "nephoscope"
+    try:
+        return Path.home() / ".local" / "share" / "nephoscope"
+    except RuntimeError as error:
+        raise StoreError("There is no home directory.", "Name one with --store DIR.") from error
+
+
+class Store:
+    """A directory of runs: STORE/runs/<run id>/."""
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(path) if path is not None else default_path()
+
+    @property
+    def runs_path(self) -> Path:
+        """The folder of the runs."""
+        return self.path / "runs"
+
+    def create(
+        self,
+        plan: plans.Plan,
+        seed: int,
+        *,
+        catalog: Catalog,
+        settings: Sequence[Setting],
+    ) -> StoredRun:
+        """Begins a run of a plan; the run exists with its manifest, or not at all."""
+        used = {setting.benchmark for setting in settings}
+        manifest = {
+            "plan": plans.plan_values(plan),
+            "plan_hash": plans.plan_hash(plan),
+            "plan_name": plan.name,
+            "question": plan.question,
+            "seed": seed,
+            "probe": catalog.probe,
+            "protocol": catalog.protocol,
+            "targets": [target.model_dump() for target in plan.targets],
+            "settings": [asdict(setting) for setting in settings],
+            "specs": [spec_json(spec) for spec in catalog.benchmarks.values() if spec.id in used],
+            "confidence": plan.confidence,
+            "margin": plan.margin,
+            "budget_s": plan.budget_s,
+        }
+        with self.new(plan.name, manifest) as run:
+            return run
+
+    @contextlib.contextmanager
+    def new(self, name: str, manifest: Mapping[str, Any]) -> Iterator[StoredRun]:
+        """A run that appears under its name when the block ends, and not if it fails.
+
+        Keys given by us: version, id, state, nephoscope, started_at, finished_at, fingerprints,
+        outcomes, refused, spent_s; `manifest` gives the others and may replace these.
+        """
+        self._begin()
+        started = datetime.now(UTC)
+        run_id = f"{started:%Y%m%d-%H%M%S}-{name}-{secrets.token_hex(2)}"
+        final = self.runs_path / run_id
+        aside = self.runs_path / f".{run_id}.{os.getpid()}.new"
+        full = {
+            "version": MANIFEST_VERSION,
+            "id": run_id,
+            "state": RUNNING,
+            "nephoscope": __version__,
+            "started_at": started.timestamp(),
+            "finished_at": None,
+            "fingerprints": {},
+            "outcomes": [],
+            "refused": [],
+            "spent_s": 0.0,
+            **manifest,
+        }
+        try:
+            with told(final, "created"):
+                (aside / "trials").mkdir(parents=True)
+                write_manifest(aside, full)
+                run = StoredRun(aside)
+                yield run
+                aside.rename(final)
+                run.path = final
+                sync_directory(self.runs_path)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+
+    def _begin(self) -> None:
+        with told(self.runs_path, "created"):
+            self.runs_path.mkdir(parents=True, exist_ok=True)
+        for left in self.runs_path.glob(".*.new"):
+            pid = left.name.split(".")[-2]
+            if pid.isdigit() and not Path("/proc", pid).exists():
+                shutil.rmtree(left, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def choosing(self) -> Iterator[None]:
+        """Held while a process picks the run it will measure, so that two do not pick one."""
+        self._begin()
+        with told(self.runs_path, "opened"):
+            descriptor = os.open(self.runs_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # Network file systems may refuse locks on directories; the run's own lock remains.
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def ids(self) -> list[str]:
+        """The ids of all runs, oldest first."""
+        if not self.runs_path.exists():
+            return []
+        with told(self.runs_path, "read"):
+            return sorted(p.name for p in self.runs_path.iterdir() if _ID.fullmatch(p.name))
+
+    def runs(self) -> list[StoredRun]:
+        """All runs whose manifest can be read, oldest first; see `damaged` for the others."""
+        return [run for run in map(self._run, self.ids()) if _problem(run) is None]
+
+    def damaged(self) -> list[str]:
+        """One sentence for each run whose manifest cannot be read."""
+        problems = (_problem(run) for run in map(self._run, self.ids()))
+        return [problem for problem in problems if problem is not None]
+
+    def open(self, name: str) -> StoredRun:
+        """The run of an id, of a unique beginning of one, or `latest`.
+
+        Raises UnknownName when there is none, UsageError when several begin so, StoreError when
+        its manifest cannot be read.
+        """
+        ids = self.ids()
+        if not ids:
+            raise UnknownName(f"There is no run in {self.path}.", "Measure: `nephoscope survey`.")
+        if name == "latest":
+            chosen = [ids[-1]]
+        else:
+            chosen = [name] if name in ids else [known for known in ids if known.startswith(name)]
+        if not chosen or not name:
+            raise UnknownName(
+                f"There is no run '{name}' in {self.path}.", "`nephoscope runs` shows them all."
+            )
+        if len(chosen) > 1:
+            raise UsageError(
+                f"{len(chosen)} runs begin with '{name}': {', '.join(chosen[:5])}"
+                f"{', …' if len(chosen) > 5 else ''}.",
+                "Write more of the id.",
+            )
+        run = self._run(chosen[0])
+        _ = run.manifest
+        return run
+
+    def resumable(self, plan_hash: str) -> StoredRun | None:
+        """The newest run of that plan that is not finished; None if there is none."""
+        for run in reversed(self.runs()):
+            if run.manifest["plan_hash"] == plan_hash and run.state in (RUNNING, MEASURED):
+                return run
+        return None
+
+    def _run(self, run_id: str) -> StoredRun:
+        return StoredRun(self.runs_path / run_id)
+
+
+def _problem(run: StoredRun) -> str | None:
+    try:
+        _ = run.manifest
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:
+    """A benchmark's declaration as contracts/benchmarks.json has it, without its page."""
+    return {**asdict(spec), "page": ""}

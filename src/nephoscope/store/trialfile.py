@@ -1,0 +1,154 @@
+"""One finished trial as one Parquet file: its samples as rows, its record in the metadata."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.errors import StoreError
+from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus, factors_key
+from nephoscope.store.files import told, write_atomically
+
+SCHEMA = pa.schema(
+    [
+        ("run", pa.string()),
+        ("trial", pa.string()),
+        ("round", pa.int64()),
+        ("target", pa.string()),
+        ("benchmark", pa.string()),
+        ("metric", pa.string()),
+        ("unit", pa.string()),
+        ("better", pa.string()),
+        ("value", pa.float64()),
+        ("count", pa.int64()),
+        ("at_ns", pa.int64()),
+        ("factors", pa.string()),
+    ]
+)
+"""Columns of a sample. `factors`: canonical JSON of the trial's and the sample's factors."""
+
+RECORD_KEY = b"nephoscope.trial"
+DAMAGED = "file_damaged"
+"""Failure name of a trial whose file cannot be read; a resumed run measures it again."""
+
+_NAME = re.compile(r"([rw])(\d{4,})-s(\d{3,})-(.+)")
+
+
+def key_of(name: str) -> TrialKey | None:
+    """The key of a trial's name (see TrialKey.name); None if it is no such name."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    number = int(match[2])
+    return TrialKey(number if match[1] == "r" else -number, int(match[3]), match[4])
+
+
+def write(
+    path: Path, run: str, record: TrialRecord, samples: Sequence[Sample], spec: BenchmarkSpec
+) -> None:
+    """Writes the trial's file. UnknownName for a metric that the spec has not, StoreError else."""
+    table = _table(run, record, samples, spec)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    write_atomically(path, sink.getvalue().to_pybytes())
+
+
+def _table(
+    run: str, record: TrialRecord, samples: Sequence[Sample], spec: BenchmarkSpec
+) -> pa.Table:
+    metrics = {sample.metric: spec.metric(sample.metric) for sample in samples}
+    n = len(samples)
+    columns: dict[str, Any] = {
+        "run": [run] * n,
+        "trial": [record.key.name] * n,
+        "round": [record.key.round] * n,
+        "target": [record.key.target] * n,
+        "benchmark": [record.benchmark] * n,
+        "metric": [sample.metric for sample in samples],
+        "unit": [metrics[sample.metric].unit for sample in samples],
+        "better": [metrics[sample.metric].better.value for sample in samples],
+        "value": [float(sample.value) for sample in samples],
+        "count": [sample.count for sample in samples],
+        "at_ns": [sample.at_ns for sample in samples],
+        "factors": list(_factor_texts(record, samples)),
+    }
+    metadata = {RECORD_KEY: json.dumps(asdict(record), allow_nan=False).encode()}
+    return pa.table(columns, schema=SCHEMA).replace_schema_metadata(metadata)
+
+
+def _factor_texts(record: TrialRecord, samples: Sequence[Sample]) -> Iterable[str]:
+    plain = factors_key(record.factors)
+    for sample in samples:
+        yield factors_key({**record.factors, **sample.factors}) if sample.factors else plain
+
+
+def read(path: Path) -> tuple[TrialRecord, pa.Table]:
+    """The record and the samples of a trial's file.
+
+    Raises StoreError naming the file when it is truncated, damaged (page checksums are verified)
+    or was not written by us.
+    """
+    with told(path, "read"):
+        try:
+            table = pq.read_table(
+                path, page_checksum_verification=True, partitioning=None, use_threads=False
+            )
+            metadata: Mapping[bytes, bytes] = table.schema.metadata or {}
+            record = record_from_json(json.loads(metadata[RECORD_KEY]))
+        except (pa.ArrowException, KeyError, ValueError, TypeError, EOFError) as error:
+            raise _damaged(path, error) from error
+        except OSError as error:
+            # Arrow tells of a broken page with a plain OSError that has no errno.
+            if error.errno is None:
+                raise _damaged(path, error) from error
+            raise
+    if table.schema.names != SCHEMA.names or record.key.name != path.stem:
+        raise StoreError(f"{path} is no trial of this store.", "Move it out of the run's folder.")
+    return record, table
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    reason = str(error).splitlines()[0].rstrip(".")[:120] if str(error) else type(error).__name__
+    return StoreError(
+        f"{path} is damaged ({reason}).",
+        "Its trial does not count; the same command measures it again while the run is unfinished.",
+    )
+
+
+def record_from_json(values: Mapping[str, Any]) -> TrialRecord:
+    """A record as it stands in the metadata. KeyError, TypeError or ValueError if it is none."""
+    fields = dict(values)
+    fields["key"] = TrialKey(**fields["key"])
+    fields["status"] = TrialStatus(fields["status"])
+    for name in ("reasons", "notes"):
+        fields[name] = tuple(fields[name])
+    return TrialRecord(**fields)
+
+
+def damaged_record(path: Path, settings: Sequence[Mapping[str, Any]]) -> TrialRecord | None:
+    """What stands for a trial whose file cannot be read; None when its name says nothing."""
+    key = key_of(path.stem)
+    if key is None or key.setting >= len(settings):
+        return None
+    setting = settings[key.setting]
+    return TrialRecord(
+        key=key,
+        benchmark=setting["benchmark"],
+        params=setting["params"],
+        factors=setting["factors"],
+        status=TrialStatus.INVALID,
+        reasons=(f"the file of this trial is damaged: {path}",),
+        position=-1,
+        started_at=0.0,
+        elapsed_ns=0,
+        beside={},
+        failure_name=DAMAGED,
+    )
