@@ -110,7 +110,9 @@ def histograms(run: StoredRun) -> list[TrialHistogram]:
         values.append(row["value"])
         counts.append(int(row["seen"]))
     return [
-        TrialHistogram(*key, tuple(values), tuple(counts))
+        TrialHistogram(
+            **dict(zip(_GROUP, key, strict=True)), values=tuple(values), counts=tuple(counts)
+        )
         for key, (values, counts) in found.items()
     ]
 

@@ -1,0 +1,136 @@
+"""A child process that never outlives us, whose output never fills our memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+
+GRACE_S = 2.0
+"""Time between the polite signal and the one that cannot be refused."""
+
+STDERR_TAIL_BYTES = 4096
+_CHUNK = 1 << 16
+_PASSED_ON = ("LANG", "PATH", "TMPDIR", "HOME")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a child ended. returncode: negative for a signal. why: '', 'timeout' or 'output'."""
+
+    returncode: int
+    stdout: bytes
+    stderr_tail: str
+    why: str = ""
+
+
+def environment() -> dict[str, str]:
+    """The environment of a probe: what it needs to find files, and no secrets."""
+    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+
+
+async def run_child(
+    command: Sequence[str],
+    *,
+    timeout_s: float,
+    max_bytes: int,
+    max_lines: int,
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    """Runs a program to its end, or ends it: after `timeout_s`, too much output, or cancellation.
+
+    Its standard input is a pipe that closes with us; it is the leader of its own group, so that a
+    Ctrl-C at the terminal reaches us alone and we end it in order. Raises OSError when it cannot
+    be started.
+    """
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd="/",
+        env=dict(env if env is not None else environment()),
+        process_group=0,
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    tail = asyncio.ensure_future(_tail(child.stderr))
+    reading = asyncio.ensure_future(_bounded(child.stdout, max_bytes, max_lines))
+    why = ""
+    try:
+        async with asyncio.timeout(timeout_s):
+            stdout, within = await reading
+            if within:
+                await child.wait()
+            else:
+                why = "output"
+    except TimeoutError:
+        stdout, why = b"", "timeout"
+    finally:
+        # Shielded: a cancelled trial must not leave its probe behind.
+        await _uncancelled(_end(child))
+        reading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({tail}, timeout=GRACE_S)
+        tail.cancel()
+    words = tail.result() if tail.done() and not tail.cancelled() else b""
+    assert child.returncode is not None
+    return Ended(child.returncode, stdout, words.decode("utf-8", errors="replace"), why)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """Ends a child: asked, then killed. Returns when it is gone."""
+    if child.returncode is None:
+        _signal(child, signal.SIGTERM)
+        try:
+            await asyncio.wait_for(child.wait(), GRACE_S)
+        except TimeoutError:
+            _signal(child, signal.SIGKILL)
+            await child.wait()
+    if child.stdin is not None:
+        child.stdin.close()
+
+
+def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        child.send_signal(number)
+
+
+async def _uncancelled(work: Awaitable[None]) -> None:
+    """Waits for `work` to its end; a cancellation that comes meanwhile is raised afterwards."""
+    task: asyncio.Future[None] = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+async def _bounded(
+    stream: asyncio.StreamReader, max_bytes: int, max_lines: int
+) -> tuple[bytes, bool]:
+    """All that the stream says, and whether it kept to the bounds; stops reading beyond them."""
+    chunks: list[bytes] = []
+    size = lines = 0
+    while chunk := await stream.read(_CHUNK):
+        chunks.append(chunk)
+        size += len(chunk)
+        lines += chunk.count(b"\n")
+        if size > max_bytes or lines > max_lines:
+            return b"".join(chunks), False
+    return b"".join(chunks), True
+
+
+async def _tail(stream: asyncio.StreamReader) -> bytes:
+    """The last words of a stream; reads on, so that the writer never waits for us."""
+    kept = b""
+    while chunk := await stream.read(_CHUNK):
+        kept = (kept + chunk)[-STDERR_TAIL_BYTES:]
+    return kept
