@@ -1,0 +1,106 @@
+"""disk.io beside fio: 4 KiB random reads, direct, io_uring, depth 1 and 32.
+
+Both lay out a new file of the same size in the same directory before each trial, warm up for a tenth
+of the duration and count for the duration; fio's submission settings are its defaults, and neither
+registers buffers or polls. Bound: 0.95 to 1.05 times fio's IOPS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+
+from _paired import (
+    arguments,
+    compare,
+    finish,
+    machine,
+    needed,
+    one_value,
+    parse,
+    print_table,
+    probe_path,
+    run_probe,
+    version,
+)
+
+BOUND = (0.95, 1.05)
+RECORD_BYTES = 4096
+
+
+def ours(directory: str, depth: int, args: argparse.Namespace) -> float:
+    """Operations a second of one trial of disk.io."""
+    params = {
+        "directory": directory,
+        "file_bytes": args.file_mib << 20,
+        "record_bytes": RECORD_BYTES,
+        "operation": "randread",
+        "queue_depth": depth,
+        "direct": True,
+        "engine": "io_uring",
+        "duration_ns": int(args.seconds * 1e9),
+    }
+    return one_value(run_probe("disk.io", params), "disk_operations_per_s")
+
+
+def fio(directory: str, depth: int, args: argparse.Namespace) -> float:
+    """Operations a second of one run of fio with the same settings."""
+    command = [
+        "fio",
+        "--name=compare",
+        f"--directory={directory}",
+        f"--size={args.file_mib}M",
+        "--rw=randread",
+        "--norandommap=1",  # any record at any time, as ours
+        f"--bs={RECORD_BYTES}",
+        "--direct=1",
+        "--ioengine=io_uring",
+        f"--iodepth={depth}",
+        "--time_based=1",
+        f"--runtime={round(args.seconds * 1000)}ms",
+        f"--ramp_time={round(args.seconds * 100)}ms",
+        "--unlink=1",
+        "--output-format=json",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"fio ended with {done.returncode}: {done.stderr.strip()}")
+    jobs = json.loads(done.stdout)["jobs"]
+    if len(jobs) != 1 or jobs[0]["error"] != 0 or jobs[0]["read"]["total_ios"] == 0:
+        raise RuntimeError(f"fio read nothing: {done.stdout[:200]}")
+    return float(jobs[0]["read"]["iops"])
+
+
+def main() -> int:
+    """Runs the comparison; 0 when both depths hold their bound."""
+    parser = arguments("disk.io beside fio: 4 KiB random reads, direct, io_uring")
+    parser.add_argument("--seconds", type=float, default=1.0, help="counted time of a trial")
+    parser.add_argument("--file-mib", type=int, default=64, help="size of the file in MiB")
+    parser.add_argument("--directory", default="/var/tmp", help="a directory on the disk")
+    args = parse(parser)
+    needed("fio", "fio")
+    facts = machine()
+    rows = []
+    with tempfile.TemporaryDirectory(dir=args.directory, prefix="nephoscope-") as directory:
+        for depth in (1, 32):
+            row = compare(
+                f"randread 4 KiB depth {depth}",
+                "operations_per_s",
+                lambda depth=depth: ours(directory, depth, args),  # type: ignore[misc]
+                lambda depth=depth: fio(directory, depth, args),  # type: ignore[misc]
+                BOUND,
+                args.rounds,
+                args.seed + depth,
+            )
+            rows.append(row)
+    print_table(rows, "fio")
+    versions = {"probe": version(probe_path(), "version"), "fio": version("fio", "--version")}
+    settings = {"seconds": args.seconds, "file_mib": args.file_mib, "seed": args.seed}
+    return finish("disk-io", rows, versions, settings, facts, args.write)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
