@@ -14,6 +14,7 @@ mod clock;
 mod disk;
 mod error;
 mod files;
+mod gaps;
 mod instruments;
 mod machine;
 mod net;

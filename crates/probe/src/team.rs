@@ -58,6 +58,17 @@ impl Seats {
         Ok(Self { cpus, notes, on_caller: false })
     }
 
+    /// That many threads, none of them pinned; under `SCHED_DEADLINE` the calling one.
+    ///
+    /// # Errors
+    /// As [`Self::choose`].
+    pub fn free(threads: usize) -> Result<Self, ProbeError> {
+        if under_deadline() {
+            return Self::under_deadline(threads);
+        }
+        Ok(Self { cpus: vec![None; threads], notes: Vec::new(), on_caller: false })
+    }
+
     fn under_deadline(threads: usize) -> Result<Self, ProbeError> {
         if threads > 1 {
             return Err(ProbeError::new(

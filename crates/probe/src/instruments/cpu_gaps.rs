@@ -1,32 +1,473 @@
 //! # What it measures
+//! What share of a CPU a program really gets, and every moment in which it gets nothing: how long,
+//! when, how often, and why, where the kernel knows. A scheduler, a quota, a neighbour and a
+//! hypervisor all show in the same way: the program looks at the clock twice, and time is missing.
+//!
 //! # How
+//! One loop per CPU, pinned to it, looks at the clock again and again. Two looks that lie at least
+//! `threshold_ns` apart enclose a gap; all others are looks. Runs (end of a gap to the start of the
+//! next), gaps and periods (gap start to gap start) stream into HDR histograms, the first
+//! `events_max` gaps are kept with their start. The clock is the CPU's time-stamp counter where it
+//! has a constant rate and the kernel itself tells the time by it (`tsc`, `kvm-clock`); its rate is
+//! taken against CLOCK_MONOTONIC at the beginning and at the end of the very window. Elsewhere it
+//! is CLOCK_MONOTONIC.
+//!
+//! Right after a gap the loop itself asks the kernel for the cause, in this order: `throttled`
+//! (gaps from 1 ms; `nr_throttled` of the own control group or of one above it rose), `stolen`
+//! (gaps from 8 ms; the steal time of this CPU in `/proc/stat` rose by at least half the gap),
+//! `stopped` (the thread was put to sleep: stop signal, debugger, freezer), `preempted` (an
+//! involuntary context switch), else `unexplained` (interrupt, firmware, a hypervisor that does not
+//! tell). The time of asking belongs neither to runs nor to gaps; `asking_ratio` is its share. If
+//! asking takes far longer than it did in the rehearsal, the excess is a gap of its own.
+//!
+//! `cpu_share_ratio` is 1 minus the gaps inside the window over the window's length. With
+//! `processes_per_cpu` above 1 that many forked processes contend on each CPU in one common window.
+//!
 //! # Known truth
+//! The tests run it under SCHED_DEADLINE with 30 ms out of 40 ms (share 0.75), under a quota of
+//! 50 ms and of 25 ms out of 100 ms (0.50 and 0.25), against a stop of known length and start, and
+//! two processes on one CPU (one half each).
+//!
 //! # Cross-check
+//! `thread_cpu_ratio` is the kernel's own account of the same time. Equal to the share: the kernel
+//! took the time away. Larger: time went missing that the kernel believes to have given, as with a
+//! hypervisor that does not report steal. `rtla osnoise` and `hwlatdetect` look for the same gaps
+//! from inside the kernel.
+//!
 //! # Overhead
+//! It occupies every CPU that it measures for `duration_ns`. Its own asking takes about 1 µs a
+//! gap, a few more for gaps of 1 ms, some tens of µs for gaps of 8 ms; nothing wakes up meanwhile.
+//!
 //! # Caveats
-use crate::error::ProbeError;
-use crate::trial::Trial;
-use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
+//! A gap shorter than the threshold is invisible, and none can be seen below `look_floor_ns`.
+//! A window cuts the first and the last cycle: with gaps in regular cycles of length P and a share
+//! s, `cpu_share_ratio` over a window T is off by at most s(1-s)P/T, which is 1.25 points for
+//! 50 of 100 ms in 2 s and 2.5 in 1 s. `cpu_share_cycles_ratio` counts whole cycles only, between
+//! the first and the last start of a gap of at least 1/500 of the window; it exists from
+//! three such gaps on, and says nothing about time outside of them. Steal is counted in ticks of
+//! 10 ms, so that several short thefts before a long preemption can pass for its cause. Under
+//! SCHED_DEADLINE threads can be neither created nor pinned: one loop then runs on the calling
+//! thread, wherever the kernel puts it, and being held to the budget shows as `preempted`.
+use crate::beside::Counters;
+use crate::clock::{self, Monotonic, Ticks};
+use crate::error::{Kind, ProbeError};
+use crate::gaps::watch::Watch;
+use crate::gaps::{processes, record, Place, Record, Settings};
+use crate::team::Seats;
+use crate::trial::{Factors, Trial};
+use crate::{affinity, factors, team};
+use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+
+const fn metric(
+    id: &'static str,
+    unit: Unit,
+    better: Better,
+    shape: Shape,
+    headline: bool,
+    doc: &'static str,
+) -> Metric {
+    Metric { id, unit, better, shape, headline, doc }
+}
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.gaps",
-    summary: "to be written",
-    params: &[],
-    metrics: &[Metric {
-        id: "placeholder_ns",
-        unit: Unit::Ns,
-        better: Better::Lower,
-        shape: Shape::Scalar,
-        headline: true,
-        doc: "To be written.",
-    }],
-    overhead: "to be written",
-    source: "to be written",
+    summary: "Share of the CPU that a tight loop gets, and its scheduling gaps",
+    params: &[
+        Param {
+            id: "duration_ns",
+            unit: Unit::Ns,
+            kind: ParamKind::Int {
+                default: 1_000_000_000,
+                min: 10_000_000,
+                max: 3_600_000_000_000,
+            },
+            doc: "How long each loop looks.",
+        },
+        Param {
+            id: "threshold_ns",
+            unit: Unit::Ns,
+            kind: ParamKind::Int { default: 100_000, min: 100, max: 1_000_000_000 },
+            doc: "Two looks at least this far apart enclose a gap.",
+        },
+        Param {
+            id: "cpus",
+            unit: Unit::None,
+            kind: ParamKind::IntList { default: &[], min: 0, max: 1023 },
+            doc: "The CPUs to measure; none given means all that this process may use.",
+        },
+        Param {
+            id: "processes_per_cpu",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 1, min: 1, max: 16 },
+            doc: "Loops on each CPU; above 1 they are processes that contend for it.",
+        },
+        Param {
+            id: "events_max",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 1000, min: 0, max: 1_000_000 },
+            doc: "Gaps kept one by one per loop; the histograms hold all.",
+        },
+        Param {
+            id: "pin",
+            unit: Unit::None,
+            kind: ParamKind::Bool { default: true },
+            doc: "Whether each loop is pinned to its CPU.",
+        },
+        Param {
+            id: "clock",
+            unit: Unit::None,
+            kind: ParamKind::Choice { default: "auto", choices: &["auto", "tsc", "monotonic"] },
+            doc: "The clock to look at; auto takes the time-stamp counter where it is a clock.",
+        },
+    ],
+    metrics: &[
+        metric(
+            "cpu_share_ratio",
+            Unit::Ratio,
+            Better::Higher,
+            Shape::Scalar,
+            true,
+            "Share of its CPU that a loop had: 1 minus its gaps over the window.",
+        ),
+        metric(
+            "obtained_cpus",
+            Unit::Cpus,
+            Better::Higher,
+            Shape::Scalar,
+            true,
+            "CPUs that all loops together had.",
+        ),
+        metric(
+            "cpu_share_cycles_ratio",
+            Unit::Ratio,
+            Better::Higher,
+            Shape::Scalar,
+            false,
+            "The share over whole cycles between the first and the last long gap; from three on.",
+        ),
+        metric(
+            "thread_cpu_ratio",
+            Unit::Ratio,
+            Better::Higher,
+            Shape::Scalar,
+            false,
+            "CPU time of the loop over elapsed time, as the kernel counts it.",
+        ),
+        metric(
+            "gap_length_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Histogram,
+            false,
+            "Lengths of all gaps.",
+        ),
+        metric(
+            "run_length_ns",
+            Unit::Ns,
+            Better::Higher,
+            Shape::Histogram,
+            false,
+            "Lengths of the undisturbed runs between two gaps.",
+        ),
+        metric(
+            "gap_period_ns",
+            Unit::Ns,
+            Better::None,
+            Shape::Histogram,
+            false,
+            "Times from the start of a gap to the start of the next.",
+        ),
+        metric(
+            "gap_event_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Series,
+            false,
+            "Lengths of the first gaps, each at its start and with its cause.",
+        ),
+        metric(
+            "gaps_per_s",
+            Unit::PerS,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "Gaps per second of the window.",
+        ),
+        metric(
+            "gap_longest_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "Longest time between two looks, whether a gap or not.",
+        ),
+        metric(
+            "look_cost_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            true,
+            "Mean time of one look while nothing disturbed.",
+        ),
+        metric(
+            "look_floor_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "99.9th percentile of the looks that are no gaps: no gap can be seen below it.",
+        ),
+        metric("look_min_ns", Unit::Ns, Better::Lower, Shape::Scalar, false, "Shortest look."),
+        metric(
+            "asking_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "Share of the window that went into asking the kernel for causes.",
+        ),
+        metric(
+            "involuntary_switches_per_s",
+            Unit::PerS,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "Involuntary context switches of the loop per second.",
+        ),
+        metric(
+            "steal_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "Share of all CPU time that the hypervisor gave to others meanwhile.",
+        ),
+        metric(
+            "psi_cpu_some_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "Share of the time in which some task of this machine waited for a CPU meanwhile.",
+        ),
+        metric(
+            "throttled_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            false,
+            "Time that the quota of the control group stopped it, summed over CPUs, per time.",
+        ),
+    ],
+    overhead: "occupies every measured CPU for the duration; 1 µs a gap for its cause",
+    source: "tight-loop CPU availability meters (rtla osnoise, hwlatdetect; Zhuang 2012, CPUBen)",
     two_sided: false,
 };
 
 /// One trial.
-pub fn run(_trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    match choose_clock(trial)? {
+        #[cfg(target_arch = "x86_64")]
+        true => run_with::<clock::Tsc>(trial),
+        _ => run_with::<Monotonic>(trial),
+    }
+}
+
+fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
+    let settings = Settings {
+        duration_ns: trial.params.int("duration_ns").cast_unsigned(),
+        threshold_ns: trial.params.int("threshold_ns").cast_unsigned(),
+        events_max: trial.params.size("events_max"),
+        ns_per_tick: calibrate::<C>(),
+    };
+    let places = places(trial)?;
+    let pin = trial.params.bool("pin") && !team::under_deadline();
+    let contend = trial.params.int("processes_per_cpu") > 1 && !team::under_deadline();
+    let before = Counters::read();
+    let records = if contend {
+        processes::run::<C>(&settings, &places, pin)?
+    } else {
+        threads::<C>(trial, &settings, &places, pin)?
+    };
+    let beside = Counters::read().since(&before);
+    for record in &records {
+        emit(trial, record)?;
+        note_oddities(trial, record, &settings);
+    }
+    let obtained = records.iter().map(Record::share).sum();
+    trial.emit("obtained_cpus", obtained, factors! {})?;
+    for metric in ["steal_ratio", "psi_cpu_some_ratio", "throttled_ratio"] {
+        // A counter that this machine hides yields no sample: missing is not zero.
+        if let Some(value) = beside[metric].as_f64() {
+            trial.emit(metric, value, factors! {})?;
+        }
+    }
     Ok(())
+}
+
+/// One loop per place, each in a thread.
+fn threads<C: Ticks>(
+    trial: &mut Trial,
+    settings: &Settings,
+    places: &[Place],
+    pin: bool,
+) -> Result<Vec<Record>, ProbeError> {
+    let seats = Seats::free(places.len())?;
+    for note in &seats.notes {
+        trial.note(note);
+    }
+    let prepare = |thread: usize| {
+        let pinned = match places[thread].cpu.filter(|_| pin) {
+            Some(cpu) => affinity::pin(cpu).map_err(|error| error.message),
+            None => Ok(()),
+        };
+        Ok(Watch::prepare::<C>(settings, places[thread], pinned))
+    };
+    let look = |_, watch: &mut Watch| {
+        watch.look::<C>(None);
+        Ok(())
+    };
+    let members = team::run(&seats, prepare, look)?;
+    members.into_iter().map(|member| member.state.record()).collect()
+}
+
+/// Whether the loop reads the time-stamp counter.
+fn choose_clock(trial: &mut Trial) -> Result<bool, ProbeError> {
+    let wanted = trial.params.text("clock").to_owned();
+    if wanted == "monotonic" {
+        return Ok(false);
+    }
+    let Err(reason) = clock::tsc_usable() else { return Ok(true) };
+    if wanted == "tsc" {
+        return Err(ProbeError::new(
+            Kind::Lacks,
+            "no_tsc_clock",
+            format!("The time-stamp counter is no clock here: {reason}."),
+            "Set clock to auto or monotonic.",
+        ));
+    }
+    trial.note(format!("The loops looked at CLOCK_MONOTONIC, because {reason}."));
+    Ok(false)
+}
+
+/// Length of a tick to a few parts per million: enough for buckets of three digits. Sums use the
+/// rate over the window itself.
+fn calibrate<C: Ticks>() -> f64 {
+    const WAIT_NS: u64 = 5_000_000;
+    let first = C::pair();
+    while clock::monotonic_ns() < first.monotonic_ns + WAIT_NS {
+        std::hint::spin_loop();
+    }
+    C::pair().ns_per_tick(&first)
+}
+
+/// Where the loops run.
+fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
+    let per_cpu = trial.params.size("processes_per_cpu");
+    let allowed = affinity::allowed();
+    let mut cpus: Vec<usize> =
+        trial.params.ints("cpus").iter().filter_map(|cpu| usize::try_from(*cpu).ok()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(ProbeError::usage(
+            format!("cpu.gaps: this process may not use CPU {cpu}."),
+            format!("It may use {allowed:?}; cpus takes a list out of these."),
+        ));
+    }
+    if cpus.is_empty() {
+        cpus = allowed;
+    }
+    if team::under_deadline() {
+        if cpus.len() * per_cpu > 1 {
+            trial.note(format!(
+                "One loop instead of {}: SCHED_DEADLINE allows no more.",
+                cpus.len() * per_cpu
+            ));
+        }
+        return Ok(vec![Place { cpu: None, process: 0, number: 0 }]);
+    }
+    let pin = trial.params.bool("pin");
+    let loops = cpus.iter().flat_map(|cpu| (0..per_cpu).map(move |process| (*cpu, process)));
+    let place = |(number, (cpu, process))| match pin {
+        true => Place { cpu: Some(cpu), process, number },
+        false => Place { cpu: None, process: number, number },
+    };
+    Ok(loops.enumerate().map(place).collect())
+}
+
+fn of(record: &Record) -> Factors {
+    match record.cpu {
+        Some(cpu) => factors! {"cpu": cpu, "process": record.process},
+        None => factors! {"cpu": "any", "process": record.process},
+    }
+}
+
+fn emit(trial: &mut Trial, record: &Record) -> Result<(), ProbeError> {
+    let seconds = record.window_ns / 1e9;
+    let scalars = [
+        ("cpu_share_ratio", Some(record.share())),
+        ("cpu_share_cycles_ratio", record.cycles_share),
+        ("thread_cpu_ratio", Some(record.thread_cpu_ratio)),
+        ("gaps_per_s", Some(record.gaps as f64 / seconds)),
+        ("gap_longest_ns", Some(record.longest_ns)),
+        ("look_cost_ns", Some(record.look_cost_ns())),
+        ("look_floor_ns", Some(record.look_floor_ns)),
+        ("look_min_ns", Some(record.look_min_ns)),
+        ("asking_ratio", Some(record.asking_ns / record.window_ns)),
+        ("involuntary_switches_per_s", record.involuntary.map(|count| count as f64 / seconds)),
+    ];
+    for (metric, value) in scalars {
+        if let Some(value) = value {
+            trial.emit(metric, value, of(record))?;
+        }
+    }
+    let histograms = [
+        ("gap_length_ns", &record.lengths),
+        ("run_length_ns", &record.runs),
+        ("gap_period_ns", &record.periods),
+    ];
+    for (metric, pairs) in histograms {
+        trial.emit_histogram(metric, &record::from_pairs(pairs), &of(record))?;
+    }
+    for event in &record.events {
+        let at_ns = event.start.saturating_sub(trial.started_ns());
+        let mut factors = of(record);
+        factors.insert("cause".to_owned(), event.cause.word().into());
+        trial.emit_at("gap_event_ns", event.length as f64, 1, at_ns, factors)?;
+    }
+    Ok(())
+}
+
+/// What a reader of these figures has to know.
+fn note_oddities(trial: &mut Trial, record: &Record, settings: &Settings) {
+    let name = match record.cpu {
+        Some(cpu) => format!("CPU {cpu}, loop {}", record.process),
+        None => format!("Loop {}", record.process),
+    };
+    if let Some(reason) = &record.pin_refused {
+        trial.note(format!("{name}: left unpinned. {reason}"));
+    }
+    if record.events_left_out > 0 {
+        trial.note(format!(
+            "{name}: {} gaps beyond the {} kept one by one; the histograms hold all.",
+            record.events_left_out, settings.events_max
+        ));
+    }
+    if record.look_floor_ns >= settings.threshold_ns as f64 / 2.0 {
+        trial.note(format!(
+            "{name}: the loop's floor of {:.0} ns is close to the threshold of {} ns; ordinary \
+             looks may count as gaps.",
+            record.look_floor_ns, settings.threshold_ns
+        ));
+    }
+    // A thousandth is the resolution of the histograms.
+    if record.rate_drift.abs() > 1e-3 {
+        trial.note(format!(
+            "{name}: the rate of the clock changed by {:+.2} % during the trial, as after a move \
+             to another host.",
+            record.rate_drift * 100.0
+        ));
+    }
 }

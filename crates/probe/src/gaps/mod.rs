@@ -1,0 +1,32 @@
+//! The scheduling-gap meter: a tight loop that looks at a clock and keeps what it missed.
+pub mod cause;
+pub mod looks;
+pub mod processes;
+pub mod record;
+pub mod watch;
+
+pub use record::Record;
+
+/// What one loop is told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long to look.
+    pub duration_ns: u64,
+    /// A look that took at least this long is a gap.
+    pub threshold_ns: u64,
+    /// Gaps kept one by one.
+    pub events_max: usize,
+    /// Length of a tick, to the accuracy of a short calibration; the final one is the loop's own.
+    pub ns_per_tick: f64,
+}
+
+/// Where one loop runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The CPU to pin to; `None` leaves it free.
+    pub cpu: Option<usize>,
+    /// Number of the loop among those of its CPU (among all where it is not pinned).
+    pub process: usize,
+    /// Number of the loop among all.
+    pub number: usize,
+}
