@@ -70,7 +70,7 @@ impl Looks {
 /// The bucket of a length: its octave, and the three bits below the leading one.
 #[inline(always)]
 fn slot(length: u64) -> usize {
-    let length = length | 8;
+    let length = length.max(8);
     let octave = 60 - length.leading_zeros();
     (((octave as usize) << 3) | ((length >> octave) & 7) as usize) & (SLOTS - 1)
 }
