@@ -1,7 +1,7 @@
 """Side-by-side comparison of two programs: rounds in random order, paired ratios, one interval.
 
-A round runs every alternative once, in fresh random order, so that drift of the machine hits all of
-them alike; the ratio is taken inside each round. The interval is that of the median of the ratios by
+A round runs every alternative once, in fresh random order, so that drift of the machine hits all
+alike; the ratio is taken inside each round. The interval is that of the median of the ratios by
 order statistics (the binomial, exact for any distribution), and since the logarithm keeps order it
 is the interval of the log ratio too. Standard library only.
 """
@@ -92,9 +92,7 @@ def interleave(
     return values
 
 
-def paired_ratio(
-    ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.95
-) -> Ratio:
+def paired_ratio(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.95) -> Ratio:
     """Median of the ratios of the rounds, with its order-statistic interval.
 
     ours, theirs: shape (rounds,), finite and > 0, paired by round. Raises ValueError below six
@@ -133,7 +131,7 @@ def compare(
     rounds: int,
     seed: int,
 ) -> Row:
-    """One row: both programs interleaved for `rounds` rounds, their paired ratio against `bound`."""
+    """One row: both programs interleaved for `rounds` rounds, their ratio against `bound`."""
     values = interleave({"ours": ours, "theirs": theirs}, rounds, seed, name)
     ratio = paired_ratio(values["ours"], values["theirs"])
     return Row(name, unit, values["ours"], values["theirs"], ratio, bound)
@@ -189,7 +187,9 @@ def probe_path() -> str:
     """The probe: NEPHOSCOPE_PROBE, or the release build of this tree."""
     path = os.environ.get("NEPHOSCOPE_PROBE") or str(ROOT / "target/release/nephoscope-probe")
     if not os.access(path, os.X_OK):
-        print(f"No probe at {path}: cargo build --release, or set NEPHOSCOPE_PROBE", file=sys.stderr)
+        print(
+            f"No probe at {path}: cargo build --release, or set NEPHOSCOPE_PROBE", file=sys.stderr
+        )
         raise SystemExit(4)
     return path
 
@@ -217,15 +217,20 @@ def arguments(description: str, rounds: int = 15) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=rounds, help="rounds (at least 11)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the order inside rounds")
+    parser.add_argument(
+        "--nice", type=int, default=0, help="niceness of both programs; -20 on a busy machine"
+    )
     parser.add_argument("--write", action="store_true", help="store under benchmarks/results")
     return parser
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Reads the arguments; fewer than 11 rounds are a usage error."""
+    """Reads the arguments and sets the niceness; fewer than 11 rounds are a usage error."""
     args = parser.parse_args()
     if args.rounds < 11:
         parser.error("--rounds must be at least 11")
+    if args.nice:
+        os.setpriority(os.PRIO_PROCESS, 0, args.nice)  # inherited by everything started here
     return args
 
 
@@ -237,7 +242,7 @@ def finish(
     facts: Mapping[str, Any],
     write: bool,
 ) -> int:
-    """Stores the result as benchmarks/results/<date>-<slug>.json when asked; 0, or 1 if a bound fails."""
+    """Stores results/<date>-<slug>.json when asked; 0, or 1 if a bound fails."""
     if write:
         RESULTS.mkdir(parents=True, exist_ok=True)
         date = datetime.datetime.now(datetime.UTC).date().isoformat()

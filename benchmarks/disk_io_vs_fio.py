@@ -1,8 +1,8 @@
 """disk.io beside fio: 4 KiB random reads, direct, io_uring, depth 1 and 32.
 
-Both lay out a new file of the same size in the same directory before each trial, warm up for a tenth
-of the duration and count for the duration; fio's submission settings are its defaults, and neither
-registers buffers or polls. Bound: 0.95 to 1.05 times fio's IOPS.
+Both lay out a new file of the same size in the same directory before each trial, warm up for a
+tenth of the duration and count for the duration; fio's submission settings are its defaults, and
+neither registers buffers or polls. Bound: 0.95 to 1.05 times fio's IOPS.
 """
 
 from __future__ import annotations
@@ -98,7 +98,12 @@ def main() -> int:
             rows.append(row)
     print_table(rows, "fio")
     versions = {"probe": version(probe_path(), "version"), "fio": version("fio", "--version")}
-    settings = {"seconds": args.seconds, "file_mib": args.file_mib, "seed": args.seed}
+    settings = {
+        "seconds": args.seconds,
+        "file_mib": args.file_mib,
+        "seed": args.seed,
+        "nice": args.nice,
+    }
     return finish("disk-io", rows, versions, settings, facts, args.write)
 
 

@@ -23,7 +23,7 @@ pub fn latency_histogram() -> Histogram<u64> {
 #[derive(Debug)]
 pub struct Window {
     warm_until_ns: u64,
-    end_ns: u64,
+    duration_ns: u64,
     first_ns: u64,
     last_ns: u64,
     histogram: Histogram<u64>,
@@ -34,8 +34,7 @@ impl Window {
     pub fn open(now_ns: u64, duration_ns: u64) -> Self {
         let histogram = latency_histogram();
         let warm_until_ns = now_ns + duration_ns / 10;
-        let end_ns = warm_until_ns + duration_ns;
-        Self { warm_until_ns, end_ns, first_ns: 0, last_ns: 0, histogram }
+        Self { warm_until_ns, duration_ns, first_ns: 0, last_ns: 0, histogram }
     }
 
     /// Counts a completion seen at `now_ns`; false when the time is over and at least one counted.
@@ -49,7 +48,7 @@ impl Window {
         }
         self.last_ns = now_ns;
         self.histogram.saturating_record(latency_ns.max(1));
-        now_ns < self.end_ns
+        now_ns - self.first_ns < self.duration_ns
     }
 
     /// What the workers saw together. Their queues are independent, so their rates add up.

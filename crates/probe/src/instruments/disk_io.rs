@@ -11,7 +11,7 @@
 //! are kept in flight, closed loop: each completion starts the next operation at once, each in a
 //! submission of its own. Latency counts from just before an operation is submitted until its
 //! completion is seen. A first tenth of `duration_ns` on top of it warms up and is not counted; the
-//! count starts with a completion and ends with the first one after `duration_ns`, so that n
+//! count starts with a completion and ends with the first one at least `duration_ns` later, so that n
 //! operations belong to n intervals. Random places are drawn by a seeded xorshift64* and a
 //! multiply-shift (bias under 1e-10); each sector that is written carries a new mark, so that nothing
 //! can be recognised. The engine is `io_uring` (entries, buffers and files not registered, no polling
@@ -45,6 +45,7 @@ use crate::disk::job::Job;
 use crate::disk::scratch::Scratch;
 use crate::disk::{engine_ring, engine_sync, memory, place};
 use crate::error::{Kind, ProbeError};
+use crate::files::Files;
 use crate::trial::{Factors, Trial};
 use crate::window::Outcome;
 use crate::{clock, factors};
@@ -186,11 +187,11 @@ pub const SPEC: Spec = Spec {
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let settings = Settings::of(trial)?;
-    let file_bytes = settings.records * settings.record_bytes as u64;
+    let file_bytes = settings.file_bytes();
     let directory = place::directory(trial.params.text("directory"));
     let disk = settings.direct || reaches_disk(trial, &directory, file_bytes)?;
     place::check_space(&directory, file_bytes)?;
-    let scratch = prepare(trial, &settings, &directory, file_bytes)?;
+    let scratch = prepare(trial, &settings, &directory, disk)?;
     let job = Job {
         scratch: &scratch,
         write: settings.write,
@@ -259,6 +260,10 @@ impl Settings {
         };
         Ok(Self { record_bytes, records, depth, direct, write, random, seed })
     }
+
+    fn file_bytes(&self) -> u64 {
+        self.records * self.record_bytes as u64
+    }
 }
 
 /// Whether a file of that size tells of the disk although the page cache takes part. If not, a note
@@ -269,7 +274,7 @@ fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool, Pro
         return Ok(false);
     }
     // Twice the memory, so that at most half of the operations can find their record in it.
-    match memory::usable_bytes() {
+    match memory::usable_bytes(&Files::machine()) {
         Some(memory) if bytes >= memory.saturating_mul(2) => Ok(true),
         Some(memory) => {
             trial.note(format!(
@@ -293,21 +298,20 @@ fn prepare(
     trial: &mut Trial,
     settings: &Settings,
     directory: &Path,
-    file_bytes: u64,
+    disk: bool,
 ) -> Result<Scratch, ProbeError> {
     let scratch = Scratch::open(directory, 0)?;
     if settings.direct {
         scratch.make_direct()?;
     }
     let started_ns = clock::monotonic_ns();
-    scratch.fill(file_bytes, settings.seed)?;
+    scratch.fill(settings.file_bytes(), settings.seed)?;
     let seconds = (clock::monotonic_ns() - started_ns) as f64 / 1e9;
     if seconds > 5.0 {
         trial.note(format!("Filling the scratch file took {seconds:.1} s."));
     }
-    // A file as large as the memory leaves its end in the cache, a small one all of itself; a
-    // measurement of the disk starts with none of it.
-    if !settings.direct && memory::usable_bytes().is_some_and(|memory| file_bytes / 2 >= memory) {
+    if disk && !settings.direct {
+        // The end of the file is still in the cache; a measurement of the disk starts without it.
         scratch.drop_cache();
     }
     Ok(scratch)

@@ -8,7 +8,7 @@
 //! only the peer that has our own address and presents 16 random bytes. Throughput: each of `streams`
 //! connections has one sender that writes `send_bytes` at a time and one receiver that reads up to as
 //! many; bytes are counted at the receiver, from the first read after a warm-up of a tenth of
-//! `duration_ns` to the first read after `duration_ns` more, and the streams' rates add up. Round trip:
+//! `duration_ns` to the first read at least `duration_ns` later, and the streams' rates add up. Round trip:
 //! one message of `message_bytes` at a time goes there and back (`TCP_NODELAY`), each timed on the
 //! sending side. Socket buffers are the system's own.
 //!
@@ -261,7 +261,7 @@ fn receive(
 #[derive(Debug)]
 struct Meter {
     warm_until_ns: u64,
-    end_ns: u64,
+    duration_ns: u64,
     first_ns: u64,
     last_ns: u64,
     counted_bytes: u64,
@@ -271,8 +271,14 @@ struct Meter {
 impl Meter {
     fn open(now_ns: u64, duration_ns: u64) -> Self {
         let warm_until_ns = now_ns + duration_ns / 10;
-        let end_ns = warm_until_ns + duration_ns;
-        Self { warm_until_ns, end_ns, first_ns: 0, last_ns: 0, counted_bytes: 0, total_bytes: 0 }
+        Self {
+            warm_until_ns,
+            duration_ns,
+            first_ns: 0,
+            last_ns: 0,
+            counted_bytes: 0,
+            total_bytes: 0,
+        }
     }
 
     /// False when the time is over.
@@ -285,11 +291,11 @@ impl Meter {
             }
             return true;
         }
-        if self.last_ns < self.end_ns {
+        if self.last_ns < self.first_ns + self.duration_ns {
             self.counted_bytes += bytes;
             self.last_ns = now_ns;
         }
-        now_ns < self.end_ns
+        now_ns - self.first_ns < self.duration_ns
     }
 
     fn bytes_per_s(&self) -> Result<f64, ProbeError> {

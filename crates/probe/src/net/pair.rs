@@ -3,7 +3,7 @@ use super::random_bytes;
 use crate::error::{Kind, ProbeError};
 use crate::{cancel, clock};
 use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -37,25 +37,33 @@ impl Pair {
         let near_address = near.local_addr().map_err(|e| no_loopback(&e))?;
         let mut near = End::of(near)?;
         near.write_all(&nonce)?;
-        let started_ns = clock::monotonic_ns();
-        loop {
-            cancel::check()?;
-            match listener.accept() {
-                Ok((stream, peer)) if peer == near_address => {
-                    let mut far = End::of(stream)?;
-                    if far.presents(&nonce)? {
-                        return Ok(Self { near, far });
-                    }
+        let far = accept_own(&listener, near_address, &nonce)?;
+        Ok(Self { near, far })
+    }
+}
+
+/// Accepts until the peer is the one at `address` that presents `nonce`; others are hung up on.
+fn accept_own(
+    listener: &TcpListener,
+    address: SocketAddr,
+    nonce: &[u8; NONCE_BYTES],
+) -> Result<End, ProbeError> {
+    let started_ns = clock::monotonic_ns();
+    while clock::monotonic_ns() - started_ns < STALLED_NS {
+        cancel::check()?;
+        match listener.accept() {
+            Ok((stream, peer)) if peer == address => {
+                let mut far = End::of(stream)?;
+                if far.presents(nonce)? {
+                    return Ok(far);
                 }
-                Ok(_) => {} // A stranger; dropping the stream closes it.
-                Err(error) if is_wait(&error) => {}
-                Err(error) => return Err(no_loopback(&error)),
             }
-            if clock::monotonic_ns() - started_ns > STALLED_NS {
-                return Err(stalled("Accepting our own connection"));
-            }
+            Ok(_) => {} // A stranger; dropping the stream closes it.
+            Err(error) if is_wait(&error) => {}
+            Err(error) => return Err(no_loopback(&error)),
         }
     }
+    Err(stalled("Accepting our own connection"))
 }
 
 /// One end of a connection: blocking calls that a cancellation ends, and that never wait for ever.
@@ -212,6 +220,25 @@ mod tests {
         pair.near.end().unwrap();
         assert_eq!(pair.far.read(&mut five).unwrap(), 0);
         assert!(!pair.far.read_exact(&mut five).unwrap());
+    }
+
+    #[test]
+    fn a_stranger_who_comes_first_is_hung_up_on() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        bound_waiting(&listener).unwrap();
+        let address = listener.local_addr().unwrap();
+        let nonce = [7u8; NONCE_BYTES];
+        let mut stranger = End::of(TcpStream::connect(address).unwrap()).unwrap();
+        stranger.write_all(&nonce).unwrap();
+        let near = TcpStream::connect(address).unwrap();
+        let near_address = near.local_addr().unwrap();
+        let mut near = End::of(near).unwrap();
+        near.write_all(&nonce).unwrap();
+        let far = accept_own(&listener, near_address, &nonce).unwrap();
+        assert_eq!(far.stream.peer_addr().unwrap(), near_address);
+        // Closed with its bytes unread: end of stream, or a reset.
+        let hung_up = stranger.stream.read(&mut [0u8; 1]);
+        assert!(!matches!(hung_up, Ok(1..)), "{hung_up:?}");
     }
 
     #[test]
