@@ -19,6 +19,7 @@ mod instruments;
 mod machine;
 mod net;
 mod pages;
+mod pi;
 mod proc;
 mod simd;
 mod stream_kernels;

@@ -1,7 +1,8 @@
 //! Pinned threads that start together: each prepares on its own CPU (so that first touch puts its
 //! memory beside it), waits at a spinning barrier, and does its work in a timed section.
 use crate::error::{Kind, ProbeError};
-use crate::{affinity, cancel, clock, timed};
+use crate::trial::Factors;
+use crate::{affinity, cancel, clock, factors, timed};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What one thread did, and when (monotonic clock).
@@ -19,6 +20,23 @@ pub struct Member<S, T> {
     pub state: S,
     /// What the work gave.
     pub result: T,
+}
+
+impl<S, T> Member<S, T> {
+    /// The factors of this thread's samples.
+    pub fn factors(&self) -> Factors {
+        match self.cpu {
+            Some(cpu) => factors! {"thread": self.thread, "cpu": cpu},
+            None => factors! {"thread": self.thread, "cpu": "any"},
+        }
+    }
+}
+
+/// From the first start to the last end: the time in which the whole team's work was done.
+pub fn window_ns<S, T>(members: &[Member<S, T>]) -> u64 {
+    let first = members.iter().map(|member| member.started_ns).min().unwrap_or(0);
+    let last = members.iter().map(|member| member.ended_ns).max().unwrap_or(0);
+    last.saturating_sub(first).max(1)
 }
 
 /// Which thread runs where, and what a reader has to know about that.

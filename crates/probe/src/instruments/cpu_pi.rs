@@ -1,32 +1,197 @@
 //! # What it measures
+//! How fast the CPUs do plain integer arithmetic: digits of π on 1 to N threads, a load without
+//! memory traffic, system calls or special instructions. Over the thread counts it gives the
+//! scaling curve: what the second hardware thread of a core, the shared clock limit and the
+//! neighbours leave of each further CPU.
+//!
 //! # How
+//! Each thread is pinned to a CPU of its own and computes `digits` decimals `repeats` times by
+//! Machin's formula, 16 arctan(1/5) - 4 arctan(1/239), in fixed point of base 10^9: divisions,
+//! multiplications and additions of 64-bit integers over a few kilobytes. The time grows with the
+//! square of `digits`. All threads start together; the rate is all digits over the time from the
+//! first start to the last end. The plan varies `threads`.
+//!
 //! # Known truth
+//! Every digit of every thread is checked: the first 50 against the constant, all against the
+//! digest of the decimals for the default length, and for other lengths against an independent
+//! second formula (Størmer's) computed beside the measurement. A wrong digit is an error, never a
+//! slow result. The tests derive the digests with both formulas, and check the well-known last
+//! digits at 1,000 and 10,000 decimals.
+//!
 //! # Cross-check
+//! `pi_digits_per_s` of one thread is `digits` over `pi_time_ns`. Under a CPU quota, or together
+//! with `cpu.gaps`, the rate falls in proportion to the share of the CPU.
+//!
 //! # Overhead
+//! It occupies one CPU per thread for `repeats` times about 100 ms at the default length. Lengths
+//! other than the default cost one more computation, outside of the measurement.
+//!
 //! # Caveats
-use crate::error::ProbeError;
+//! 64-bit division dominates, whose cost differs a lot between CPU generations: it ranks CPUs for
+//! arithmetic of this kind, not for everything. Threads beyond the allowed CPUs share them.
+use crate::error::{Kind, ProbeError};
+use crate::pi::{Pi, MACHIN, STORMER};
+use crate::team::{self, Seats};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
+use crate::{clock, factors};
+use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use sha2::{Digest, Sha256};
+
+/// About 100 ms on a core of 2.5 GHz.
+const DEFAULT_DIGITS: usize = 10_000;
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.pi",
-    summary: "to be written",
-    params: &[],
-    metrics: &[Metric {
-        id: "placeholder_ns",
-        unit: Unit::Ns,
-        better: Better::Lower,
-        shape: Shape::Scalar,
-        headline: true,
-        doc: "To be written.",
-    }],
-    overhead: "to be written",
-    source: "to be written",
+    summary: "Integer arithmetic: digits of π on 1 to N threads",
+    params: &[
+        Param {
+            id: "digits",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: DEFAULT_DIGITS as i64, min: 50, max: 200_000 },
+            doc: "Decimals to compute; the time grows with their square.",
+        },
+        Param {
+            id: "threads",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 0, min: 0, max: 1024 },
+            doc: "Threads, each pinned to a CPU; 0 takes every CPU that the process may use.",
+        },
+        Param {
+            id: "repeats",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 1, min: 1, max: 10_000 },
+            doc: "Computations of each thread, one after the other.",
+        },
+    ],
+    metrics: &[
+        Metric {
+            id: "pi_digits_per_s",
+            unit: Unit::PerS,
+            better: Better::Higher,
+            shape: Shape::Scalar,
+            headline: true,
+            doc: "Digits of all threads over the time from the first start to the last end.",
+        },
+        Metric {
+            id: "pi_time_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "Wall time of one computation of one thread.",
+        },
+    ],
+    overhead: "occupies one CPU per thread, 100 ms per repeat by default",
+    source: "Machin 1706; seed workload of digits-of-π benchmarks (Nadeem 2015, Super PI kind)",
     two_sided: false,
 };
 
+/// The first 50 decimals.
+const FIRST: &str = "14159265358979323846264338327950288419716939937510";
+
+/// SHA-256 of the first so many decimals as text; the tests derive them with two formulas.
+const KNOWN: &[(usize, &str)] =
+    &[(10_000, "7406a2be66766f832c8d1e1b66491ef7b2f366b0393d21c4684181044b507ab5")];
+
+/// What one thread keeps.
+struct Work {
+    pi: Pi,
+    times_ns: Vec<u64>,
+}
+
 /// One trial.
-pub fn run(_trial: &mut Trial) -> Result<(), ProbeError> {
-    Ok(())
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let digits = trial.params.size("digits");
+    let repeats = trial.params.size("repeats");
+    let seats = Seats::choose(trial.params.size("threads"))?;
+    for note in &seats.notes {
+        trial.note(note);
+    }
+    let prepare = |_| Ok(Work { pi: Pi::prepare(digits), times_ns: vec![1; repeats] });
+    let compute = |_, work: &mut Work| {
+        for time_ns in &mut work.times_ns {
+            let started_ns = clock::monotonic_ns();
+            work.pi.compute(MACHIN)?;
+            *time_ns = clock::monotonic_ns() - started_ns;
+        }
+        Ok(())
+    };
+    let members = team::run(&seats, prepare, compute)?;
+    let reference = reference(digits)?;
+    for member in &members {
+        verify(&member.state.pi, &reference)?;
+        for time_ns in &member.state.times_ns {
+            trial.emit("pi_time_ns", *time_ns as f64, member.factors())?;
+        }
+    }
+    let total = (digits * repeats * members.len()) as f64;
+    let rate = total / (team::window_ns(&members) as f64 / 1e9);
+    trial.emit("pi_digits_per_s", rate, factors! {})
+}
+
+/// Digest of the right decimals.
+fn reference(digits: usize) -> Result<String, ProbeError> {
+    if let Some((_, digest)) = KNOWN.iter().find(|(known, _)| *known == digits) {
+        return Ok((*digest).to_owned());
+    }
+    let mut pi = Pi::prepare(digits);
+    pi.compute(STORMER)?;
+    Ok(digest(&pi.decimals()))
+}
+
+fn digest(decimals: &str) -> String {
+    Sha256::digest(decimals).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn verify(pi: &Pi, reference: &str) -> Result<(), ProbeError> {
+    let decimals = pi.decimals();
+    if pi.whole() == 3 && decimals.starts_with(FIRST) && digest(&decimals) == reference {
+        return Ok(());
+    }
+    Err(ProbeError::new(
+        Kind::Failed,
+        "wrong_digits",
+        format!("This machine computed wrong digits of π (of {} decimals).", decimals.len()),
+        "Do not trust any result of this machine; test its memory and its CPU.",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machin(digits: usize) -> Pi {
+        let mut pi = Pi::prepare(digits);
+        pi.compute(MACHIN).unwrap();
+        pi
+    }
+
+    #[test]
+    fn the_known_digests_follow_from_two_formulas() {
+        for (digits, known) in KNOWN {
+            let mut other = Pi::prepare(*digits);
+            other.compute(STORMER).unwrap();
+            assert_eq!(digest(&machin(*digits).decimals()), *known);
+            assert_eq!(digest(&other.decimals()), *known);
+        }
+    }
+
+    #[test]
+    fn the_well_known_digits_stand_where_they_do() {
+        let decimals = machin(10_000).decimals();
+        assert!(decimals.starts_with(FIRST));
+        // Six nines from decimal 762 on (the Feynman point).
+        assert_eq!(&decimals[761..767], "999999");
+        assert_eq!(&decimals[990..1000], "2164201989");
+        assert_eq!(&decimals[9990..], "5256375678");
+    }
+
+    #[test]
+    fn a_wrong_digit_is_an_error() {
+        let reference = reference(100).unwrap();
+        verify(&machin(100), &reference).unwrap();
+        let error = verify(&machin(101), &reference).unwrap_err();
+        assert_eq!(error.name, "wrong_digits");
+    }
 }
