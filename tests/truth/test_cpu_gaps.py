@@ -8,136 +8,32 @@ are those that the instrument promises.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-ATTEMPTS = 5
-
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="needs root: it makes a control group or a real-time reservation"
+from cpu_truth import (
+    Trial,
+    attempt,
+    command,
+    group,
+    last_cpu,
+    needs_chrt,
+    needs_root,
+    reserved,
+    run,
 )
 
-
-@pytest.fixture(scope="module")
-def probe() -> str:
-    built = ROOT / "target" / "release" / "nephoscope-probe"
-    path = Path(os.environ.get("NEPHOSCOPE_PROBE", built))
-    if not path.is_file():
-        pytest.skip(f"{path} is not built; run `cargo build --release` first")
-    return str(path)
-
-
-class Trial:
-    """The lines of one trial."""
-
-    def __init__(self, text: str) -> None:
-        lines = [json.loads(line) for line in text.splitlines()]
-        assert "done" in lines[-1], lines[-1]
-        self.done: dict[str, Any] = lines[-1]["done"]
-        self.samples: list[dict[str, Any]] = lines[:-1]
-
-    def all(self, metric: str) -> list[dict[str, Any]]:
-        return [sample for sample in self.samples if sample["metric"] == metric]
-
-    def one(self, metric: str) -> float:
-        (sample,) = self.all(metric)
-        return float(sample["value"])
-
-
-def command(probe: str, params: dict[str, Any]) -> list[str]:
-    return [probe, "run", "cpu.gaps", "--params", json.dumps(params), "--deadline", "60"]
-
-
-def run(words: list[str]) -> Trial:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
-    assert done.returncode == 0, done.stdout[-500:] + done.stderr
-    return Trial(done.stdout)
-
-
-def attempt(what: str, measure: Callable[[], tuple[str, bool]]) -> None:
-    """Measures until it is accepted, at most ATTEMPTS times; prints each attempt."""
-    seen = []
-    for number in range(1, ATTEMPTS + 1):
-        said, accepted = measure()
-        seen.append(said)
-        print(f"{what}, attempt {number}: {said}")  # noqa: T201
-        if accepted:
-            return
-    pytest.fail(f"{what}: none of {ATTEMPTS} attempts held the bound: {seen}")
-
-
-class Group:
-    """A control group with the CPU controller, version 1 or 2."""
-
-    def __init__(self) -> None:
-        name = f"nephoscope-test-{os.getpid()}"
-        v1 = Path("/sys/fs/cgroup/cpu")
-        self.v2 = not (v1 / "cpu.shares").exists()
-        base = Path("/sys/fs/cgroup") if self.v2 else v1
-        if self.v2:
-            if not (base / "cgroup.controllers").exists():
-                pytest.skip("no cgroup hierarchy with the cpu controller at /sys/fs/cgroup")
-            (base / "cgroup.subtree_control").write_text("+cpu")
-        self.path = base / name
-        self.path.mkdir()
-
-    def favour(self) -> None:
-        """The largest weight: whatever else runs here hardly takes from the group."""
-        if self.v2:
-            (self.path / "cpu.weight").write_text("10000")
-        else:
-            (self.path / "cpu.shares").write_text("262144")
-
-    def limit(self, quota_us: int, period_us: int) -> None:
-        if self.v2:
-            (self.path / "cpu.max").write_text(f"{quota_us} {period_us}")
-        else:
-            (self.path / "cpu.cfs_period_us").write_text(str(period_us))
-            (self.path / "cpu.cfs_quota_us").write_text(str(quota_us))
-
-    def inside(self, words: list[str]) -> list[str]:
-        enter = 'echo $$ > "$0" && exec "$@"'
-        return ["sh", "-c", enter, str(self.path / "cgroup.procs"), *words]
-
-    def remove(self) -> None:
-        for _ in range(100):
-            try:
-                self.path.rmdir()
-                return
-            except OSError:  # a process of it is still on its way out
-                time.sleep(0.05)
-        self.path.rmdir()
-
-
-@contextmanager
-def group() -> Iterator[Group]:
-    made = Group()
-    try:
-        made.favour()
-        yield made
-    finally:
-        made.remove()
-
-
-def last_cpu() -> int:
-    return max(os.sched_getaffinity(0))
+BENCHMARK = "cpu.gaps"
 
 
 @needs_root
-@pytest.mark.skipif(shutil.which("chrt") is None, reason="needs chrt (package util-linux)")
-def test_a_deadline_of_30_out_of_40_ms_gives_75_percent(probe: str) -> None:
-    reserve = "chrt -d --sched-runtime 30000000 --sched-deadline 40000000 --sched-period 40000000 0"
-    words = [*reserve.split(), *command(probe, {"duration_ns": 4_000_000_000})]
+@needs_chrt
+def test_a_deadline_of_30_out_of_40_ms_gives_75_percent() -> None:
+    words = reserved(30, 40, command(BENCHMARK, {"duration_ns": 4_000_000_000}))
 
     def measure() -> tuple[str, bool]:
         trial = run(words)
@@ -153,12 +49,12 @@ def test_a_deadline_of_30_out_of_40_ms_gives_75_percent(probe: str) -> None:
 
 @needs_root
 @pytest.mark.parametrize("quota_ms", [50, 25])
-def test_a_quota_gives_its_share_and_names_itself(probe: str, quota_ms: int) -> None:
+def test_a_quota_gives_its_share_and_names_itself(quota_ms: int) -> None:
     wanted = quota_ms / 100
     params = {"duration_ns": 3_000_000_000, "cpus": [last_cpu()]}
 
     def measure() -> tuple[str, bool]:
-        trial = run(limited.inside(command(probe, params)))
+        trial = run(limited.inside(command(BENCHMARK, params)))
         share = trial.one("cpu_share_ratio")
         cycles = trial.one("cpu_share_cycles_ratio")
         obtained = trial.one("obtained_cpus")
@@ -178,9 +74,9 @@ def test_a_quota_gives_its_share_and_names_itself(probe: str, quota_ms: int) -> 
 
 
 @needs_root
-def test_a_quota_is_what_all_loops_together_obtain(probe: str) -> None:
+def test_a_quota_is_what_all_loops_together_obtain() -> None:
     def measure() -> tuple[str, bool]:
-        trial = run(limited.inside(command(probe, {"duration_ns": 3_000_000_000})))
+        trial = run(limited.inside(command(BENCHMARK, {"duration_ns": 3_000_000_000})))
         obtained = trial.one("obtained_cpus")
         loops = len(trial.all("cpu_share_ratio"))
         return f"{obtained:.4f} CPUs by {loops} loops", abs(obtained - 0.50) <= 0.02
@@ -191,13 +87,13 @@ def test_a_quota_is_what_all_loops_together_obtain(probe: str) -> None:
 
 
 @needs_root
-def test_stops_are_seen_where_and_as_long_as_they_were(probe: str) -> None:
+def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
     """Five stops of 50 ms. The test's own clock says how long each really was."""
     stop_s, every_s, stops = 0.05, 0.2, 5
     params = {"duration_ns": 2_000_000_000, "cpus": [last_cpu()]}
 
     def measure() -> tuple[str, bool]:
-        words = favoured.inside(command(probe, params))
+        words = favoured.inside(command(BENCHMARK, params))
         spawned = time.monotonic_ns()
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         truth = []
@@ -231,11 +127,11 @@ def test_stops_are_seen_where_and_as_long_as_they_were(probe: str) -> None:
 
 
 @needs_root
-def test_two_processes_share_a_cpu_equally(probe: str) -> None:
+def test_two_processes_share_a_cpu_equally() -> None:
     params = {"duration_ns": 2_000_000_000, "cpus": [last_cpu()], "processes_per_cpu": 2}
 
     def measure() -> tuple[str, bool]:
-        trial = run(favoured.inside(command(probe, params)))
+        trial = run(favoured.inside(command(BENCHMARK, params)))
         shares = [sample["value"] for sample in trial.all("cpu_share_ratio")]
         assert [sample["factors"]["process"] for sample in trial.all("cpu_share_ratio")] == [0, 1]
         # The scheduler balances over slices of a few ms; in 2 s 3 points are 60 ms.
@@ -245,9 +141,9 @@ def test_two_processes_share_a_cpu_equally(probe: str) -> None:
         attempt("two processes on one CPU", measure)
 
 
-def test_a_look_costs_under_40_ns_and_the_floor_is_told(probe: str) -> None:
+def test_a_look_costs_under_40_ns_and_the_floor_is_told() -> None:
     def measure() -> tuple[str, bool]:
-        trial = run(command(probe, {"duration_ns": 500_000_000, "cpus": [last_cpu()]}))
+        trial = run(command(BENCHMARK, {"duration_ns": 500_000_000, "cpus": [last_cpu()]}))
         cost, floor = trial.one("look_cost_ns"), trial.one("look_floor_ns")
         assert trial.one("look_min_ns") <= floor
         return f"look {cost:.1f} ns, floor {floor:.1f} ns", cost < 40.0
@@ -255,9 +151,9 @@ def test_a_look_costs_under_40_ns_and_the_floor_is_told(probe: str) -> None:
     attempt("cost of a look", measure)
 
 
-def test_gaps_runs_and_share_fit_each_other(probe: str) -> None:
+def test_gaps_runs_and_share_fit_each_other() -> None:
     """Laws between the figures of one loop, whatever the machine does meanwhile."""
-    trial = run(command(probe, {"duration_ns": 300_000_000, "cpus": [last_cpu()]}))
+    trial = run(command(BENCHMARK, {"duration_ns": 300_000_000, "cpus": [last_cpu()]}))
     gaps = trial.all("gap_length_ns")
     count = sum(sample["count"] for sample in gaps)
     assert trial.one("gaps_per_s") * 0.3 == pytest.approx(count, abs=1e-3)
@@ -282,18 +178,16 @@ def test_gaps_runs_and_share_fit_each_other(probe: str) -> None:
         ({"processes_per_cpu": 17}, 2, "processes_per_cpu must be a whole number from 1 to 16"),
     ],
 )
-def test_bad_input_is_one_sentence(
-    probe: str, params: dict[str, Any], code: int, words: str
-) -> None:
-    done = subprocess.run(command(probe, params), capture_output=True, text=True, check=False)
+def test_bad_input_is_one_sentence(params: dict[str, Any], code: int, words: str) -> None:
+    done = subprocess.run(command(BENCHMARK, params), capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert words in json.loads(done.stdout)["error"]["message"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_no_loop_outlives_a_cancelled_trial(probe: str, number: signal.Signals) -> None:
+def test_no_loop_outlives_a_cancelled_trial(number: signal.Signals) -> None:
     params = {"duration_ns": 30_000_000_000, "processes_per_cpu": 2, "cpus": [last_cpu()]}
-    process = subprocess.Popen(command(probe, params), stdout=subprocess.PIPE)
+    process = subprocess.Popen(command(BENCHMARK, params), stdout=subprocess.PIPE)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     for _ in range(100):
         time.sleep(0.02)

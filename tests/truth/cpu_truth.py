@@ -1,0 +1,140 @@
+"""What the truth tests of the CPU share: trials, bounded retries, control groups, reservations."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ATTEMPTS = 5
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root: it makes a control group or a real-time reservation"
+)
+
+
+def probe_path() -> str:
+    built = ROOT / "target" / "release" / "nephoscope-probe"
+    path = Path(os.environ.get("NEPHOSCOPE_PROBE", built))
+    if not path.is_file():
+        pytest.skip(f"{path} is not built; run `cargo build --release` first")
+    return str(path)
+
+
+needs_chrt = pytest.mark.skipif(
+    shutil.which("chrt") is None, reason="needs chrt (package util-linux)"
+)
+
+
+class Trial:
+    """The lines of one trial."""
+
+    def __init__(self, text: str) -> None:
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert "done" in lines[-1], lines[-1]
+        self.done: dict[str, Any] = lines[-1]["done"]
+        self.samples: list[dict[str, Any]] = lines[:-1]
+
+    def all(self, metric: str) -> list[dict[str, Any]]:
+        return [sample for sample in self.samples if sample["metric"] == metric]
+
+    def one(self, metric: str) -> float:
+        (sample,) = self.all(metric)
+        return float(sample["value"])
+
+
+def command(benchmark: str, params: dict[str, Any]) -> list[str]:
+    words = [probe_path(), "run", benchmark, "--params", json.dumps(params)]
+    return [*words, "--deadline", "60"]
+
+
+def run(words: list[str]) -> Trial:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr
+    return Trial(done.stdout)
+
+
+def attempt(what: str, measure: Callable[[], tuple[str, bool]]) -> None:
+    """Measures until it is accepted, at most ATTEMPTS times; prints each attempt."""
+    seen = []
+    for number in range(1, ATTEMPTS + 1):
+        said, accepted = measure()
+        seen.append(said)
+        print(f"{what}, attempt {number}: {said}")  # noqa: T201
+        if accepted:
+            return
+    pytest.fail(f"{what}: none of {ATTEMPTS} attempts held the bound: {seen}")
+
+
+class Group:
+    """A control group with the CPU controller, version 1 or 2."""
+
+    def __init__(self) -> None:
+        name = f"nephoscope-test-{os.getpid()}"
+        v1 = Path("/sys/fs/cgroup/cpu")
+        self.v2 = not (v1 / "cpu.shares").exists()
+        base = Path("/sys/fs/cgroup") if self.v2 else v1
+        if self.v2:
+            if not (base / "cgroup.controllers").exists():
+                pytest.skip("no cgroup hierarchy with the cpu controller at /sys/fs/cgroup")
+            (base / "cgroup.subtree_control").write_text("+cpu")
+        self.path = base / name
+        self.path.mkdir()
+
+    def favour(self) -> None:
+        """The largest weight: whatever else runs here hardly takes from the group."""
+        if self.v2:
+            (self.path / "cpu.weight").write_text("10000")
+        else:
+            (self.path / "cpu.shares").write_text("262144")
+
+    def limit(self, quota_us: int, period_us: int) -> None:
+        if self.v2:
+            (self.path / "cpu.max").write_text(f"{quota_us} {period_us}")
+        else:
+            (self.path / "cpu.cfs_period_us").write_text(str(period_us))
+            (self.path / "cpu.cfs_quota_us").write_text(str(quota_us))
+
+    def inside(self, words: list[str]) -> list[str]:
+        enter = 'echo $$ > "$0" && exec "$@"'
+        return ["sh", "-c", enter, str(self.path / "cgroup.procs"), *words]
+
+    def remove(self) -> None:
+        for _ in range(100):
+            try:
+                self.path.rmdir()
+                return
+            except OSError:  # a process of it is still on its way out
+                time.sleep(0.05)
+        self.path.rmdir()
+
+
+@contextmanager
+def group() -> Iterator[Group]:
+    made = Group()
+    try:
+        made.favour()
+        yield made
+    finally:
+        made.remove()
+
+
+def last_cpu() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+def reserved(runtime_ms: int, period_ms: int, words: list[str]) -> list[str]:
+    """The command under SCHED_DEADLINE."""
+    period = str(period_ms * 1_000_000)
+    times = ["--sched-runtime", str(runtime_ms * 1_000_000)]
+    times += ["--sched-deadline", period, "--sched-period", period]
+    return ["chrt", "-d", *times, "0", *words]
