@@ -47,3 +47,16 @@ pub fn store_fence() {
         std::arch::x86_64::_mm_sfence();
     }
 }
+
+/// Asks for the line at `address`; any address will do.
+#[inline(always)]
+pub fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 CPU has SSE, and a prefetch of a bad address does nothing.
+    unsafe {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

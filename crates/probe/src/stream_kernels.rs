@@ -1,6 +1,6 @@
 //! The four kernels of STREAM over doubles and 64-bit integers, in the widest vectors that the CPU
 //! has, with ordinary or with streaming (non-temporal) stores.
-use crate::simd::Level;
+use crate::simd::{self, Level};
 
 /// The scalar of scale and triad, as in McCalpin's program. For integers 3x is computed as x + 2x,
 /// which is what a compiler makes of it.
@@ -174,6 +174,10 @@ unsafe fn dispatch<L: Lanes>(how: How, to: *mut u8, first: *const u8, second: *c
 
 /// Bytes of one turn of the unrolled loop: four lines.
 const TURN_BYTES: usize = 256;
+/// How far ahead of the loads lines are asked for, where data come from memory: the hardware
+/// prefetchers stop at a page's end. Of 0.5, 1, 2 and 4 KiB the middle two gave most on a Cascade Lake
+/// (7 % over none for one thread); every bandwidth program is free to do so.
+const AHEAD_BYTES: usize = 2048;
 
 #[inline(always)]
 unsafe fn sweep<L: Lanes, const KERNEL: u8, const STREAM: bool>(
@@ -189,6 +193,12 @@ unsafe fn sweep<L: Lanes, const KERNEL: u8, const STREAM: bool>(
     // multiples of a line from the aligned start.
     unsafe {
         while at < turns_end {
+            if STREAM {
+                ahead(first.wrapping_add(at));
+                if KERNEL >= Kernel::Add as u8 {
+                    ahead(second.wrapping_add(at));
+                }
+            }
             let mut offset = 0;
             while offset < TURN_BYTES {
                 let here = at + offset;
@@ -206,6 +216,15 @@ unsafe fn sweep<L: Lanes, const KERNEL: u8, const STREAM: bool>(
             one::<L::One, KERNEL>(first.add(at), second.add(at)).store(to.add(at));
             at += 8;
         }
+    }
+}
+
+/// Asks for the lines of the turn that comes `AHEAD_BYTES` later; beyond an array's end this does
+/// nothing, since a prefetch never faults.
+#[inline(always)]
+fn ahead(turn: *const u8) {
+    for line in 0..TURN_BYTES / 64 {
+        simd::prefetch(turn.wrapping_add(AHEAD_BYTES + line * 64));
     }
 }
 
@@ -397,7 +416,6 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd;
 
     /// 64-byte aligned elements, with room to see a store beyond the end.
     #[repr(align(64))]
