@@ -1,7 +1,7 @@
 //! Sizes of caches and of usable memory, from which the memory benchmarks choose their working sets.
+use crate::cgroup::Cgroups;
+use crate::files::Files;
 use std::collections::BTreeMap;
-use std::fs::read_to_string;
-use std::path::Path;
 
 /// Taken when neither sysfs nor the CPU tells (common on virtual aarch64): as large as the
 /// last-level cache of most servers, so that four times it is memory almost everywhere.
@@ -18,14 +18,12 @@ pub struct LastLevel {
 
 /// The last-level caches that `cpus` reach, each instance counted once.
 pub fn last_level(cpus: &[usize]) -> LastLevel {
+    let files = Files::machine();
     let mut instances = BTreeMap::new();
-    for cpu in cpus {
-        let root = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
-        if let Some((bytes, shared)) = last_level_in(Path::new(&root)) {
-            instances.insert(shared, bytes);
-        }
+    for (bytes, shared) in cpus.iter().filter_map(|cpu| last_level_of(&files, *cpu)) {
+        instances.insert(shared, bytes);
     }
-    let sum: usize = instances.values().sum();
+    let sum = instances.values().sum();
     match if sum > 0 { Some(sum) } else { from_cpuid() } {
         Some(bytes) => LastLevel { bytes, known: true },
         None => LastLevel { bytes: ASSUMED_LLC_BYTES, known: false },
@@ -45,16 +43,16 @@ impl LastLevel {
     }
 }
 
-/// Size and sharers of the highest level below `root`, a CPU's `cache` folder in sysfs.
-fn last_level_in(root: &Path) -> Option<(usize, String)> {
+/// Size and sharers of a CPU's highest cache, by sysfs.
+fn last_level_of(files: &Files, cpu: usize) -> Option<(usize, String)> {
+    let root = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
     let mut best: Option<(u32, usize, String)> = None;
-    for entry in std::fs::read_dir(root).ok()?.flatten() {
-        let read = |name| read_to_string(entry.path().join(name)).ok();
-        let Some(level) = read("level").and_then(|text| text.trim().parse().ok()) else { continue };
-        let Some(bytes) = read("size").and_then(|text| size(text.trim())) else { continue };
+    for name in files.names(&root).ok()? {
+        let read = |file| files.line(format!("{root}/{name}/{file}")).ok();
+        let Some(level) = read("level").and_then(|text| text.parse().ok()) else { continue };
+        let Some(bytes) = read("size").and_then(|text| size(&text)) else { continue };
         if best.as_ref().is_none_or(|(known, ..)| level > *known) {
-            let shared = read("shared_cpu_list").unwrap_or_default();
-            best = Some((level, bytes, shared));
+            best = Some((level, bytes, read("shared_cpu_list").unwrap_or_default()));
         }
     }
     best.map(|(_, bytes, shared)| (bytes, shared))
@@ -90,12 +88,12 @@ fn from_cpuid() -> Option<usize> {
 }
 
 /// Bytes that this process can take without swapping or being killed: what the kernel calls
-/// available, bounded by every memory cgroup above us.
+/// available, bounded by the tightest memory cgroup.
 pub fn available_memory() -> usize {
-    let group = read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let host = read_to_string("/proc/meminfo").ok().as_deref().and_then(mem_available);
+    let files = Files::machine();
+    let host = files.text("/proc/meminfo").ok().as_deref().and_then(mem_available);
     let host = host.unwrap_or_else(free_pages);
-    cgroup_headroom(&group, Path::new("/sys/fs/cgroup")).map_or(host, |room| room.min(host))
+    cgroup_headroom(&files).map_or(host, |room| room.min(host))
 }
 
 fn mem_available(meminfo: &str) -> Option<usize> {
@@ -111,41 +109,22 @@ fn free_pages() -> usize {
     usize::try_from(pages.max(0) * size.max(0)).unwrap_or(0)
 }
 
-/// The smallest limit minus use along the cgroup path, for version 1 and 2; page cache counts as
-/// free, since the kernel takes it back before it kills.
-fn cgroup_headroom(groups: &str, mount: &Path) -> Option<usize> {
-    let mut least = None;
-    for line in groups.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let (root, limit, used) = match controllers {
-            "" => (mount.to_owned(), "memory.max", "memory.current"),
-            list if list.split(',').any(|name| name == "memory") => {
-                (mount.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes")
-            }
-            _ => continue,
-        };
-        // A container often sees the path of its host but only its own folder: the ancestors' loop
-        // ends at the mount point, which is then our own group.
-        for folder in Path::new(path.trim_start_matches('/')).ancestors() {
-            let folder = root.join(folder);
-            let number =
-                |name| read_to_string(folder.join(name)).ok()?.trim().parse::<usize>().ok();
-            let (Some(limit), Some(used)) = (number(limit), number(used)) else { continue };
-            let stat = read_to_string(folder.join("memory.stat")).unwrap_or_default();
-            let room = limit.saturating_sub(used.saturating_sub(file_cache(&stat)));
-            least = Some(least.map_or(room, |known: usize| known.min(room)));
-        }
-    }
-    least
+/// Limit minus use of the cgroup that bounds our memory; its page cache counts as free, since the
+/// kernel takes that back before it kills.
+fn cgroup_headroom(files: &Files) -> Option<usize> {
+    let limit = Cgroups::find(files).memory_limit(files).ok()??;
+    let used = ["memory.current", "memory.usage_in_bytes"]
+        .iter()
+        .find_map(|name| files.number::<u64>(limit.path.join(name)).ok())?;
+    let cached = file_cache(&files.text(limit.path.join("memory.stat")).unwrap_or_default());
+    usize::try_from(limit.value.saturating_sub(used.saturating_sub(cached))).ok()
 }
 
-fn file_cache(stat: &str) -> usize {
-    let wanted = ["inactive_file", "active_file"];
+fn file_cache(stat: &str) -> u64 {
     let pairs = stat.lines().filter_map(|line| line.split_once(' '));
     pairs
-        .filter(|(name, _)| wanted.contains(name))
-        .filter_map(|(_, value)| value.parse::<usize>().ok())
+        .filter(|(name, _)| ["inactive_file", "active_file"].contains(name))
+        .filter_map(|(_, value)| value.parse::<u64>().ok())
         .sum()
 }
 
@@ -173,6 +152,7 @@ pub fn ladder(max_bytes: usize, points_per_octave: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::Captured;
 
     #[test]
     fn sizes_are_read_as_sysfs_writes_them() {
@@ -186,19 +166,18 @@ mod tests {
 
     #[test]
     fn the_last_level_is_the_highest_one() {
-        let root = std::env::temp_dir().join(format!("nephoscope-caches-{}", std::process::id()));
-        for (index, level, size) in
-            [("index0", "1", "32K"), ("index3", "3", "8M"), ("index2", "2", "1M")]
-        {
-            std::fs::create_dir_all(root.join(index)).unwrap();
-            for (name, text) in [("level", level), ("size", size), ("shared_cpu_list", "0-3")] {
-                std::fs::write(root.join(index).join(name), format!("{text}\n")).unwrap();
-            }
-        }
-        let found = last_level_in(&root);
-        std::fs::remove_dir_all(&root).unwrap();
-        assert_eq!(found, Some((8 << 20, "0-3\n".to_owned())));
-        assert_eq!(last_level_in(&root), None);
+        let captured = Captured::new(&[
+            ("/sys/devices/system/cpu/cpu7/cache/index0/level", "1\n"),
+            ("/sys/devices/system/cpu/cpu7/cache/index0/size", "32K\n"),
+            ("/sys/devices/system/cpu/cpu7/cache/index1/level", "3\n"),
+            ("/sys/devices/system/cpu/cpu7/cache/index1/size", "8M\n"),
+            ("/sys/devices/system/cpu/cpu7/cache/index1/shared_cpu_list", "0-7\n"),
+            ("/sys/devices/system/cpu/cpu7/cache/index2/level", "2\n"),
+            ("/sys/devices/system/cpu/cpu7/cache/index2/size", "1M\n"),
+        ]);
+        let files = captured.files();
+        assert_eq!(last_level_of(&files, 7), Some((8 << 20, "0-7".to_owned())));
+        assert_eq!(last_level_of(&files, 8), None);
     }
 
     #[test]
@@ -209,23 +188,21 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_cgroup_bounds_and_page_cache_is_free() {
-        let root = std::env::temp_dir().join(format!("nephoscope-groups-{}", std::process::id()));
-        let inner = root.join("memory/outer/inner");
-        std::fs::create_dir_all(&inner).unwrap();
-        let write = |at: &Path, limit: &str, used: &str, cache: &str| {
-            std::fs::write(at.join("memory.limit_in_bytes"), limit).unwrap();
-            std::fs::write(at.join("memory.usage_in_bytes"), used).unwrap();
-            std::fs::write(at.join("memory.stat"), format!("cache 7\ninactive_file {cache}\n"))
-                .unwrap();
-        };
-        write(&inner, "1000\n", "900\n", "300");
-        write(&root.join("memory/outer"), "500\n", "200\n", "50");
-        let room = cgroup_headroom("4:cpu:/x\n3:memory:/outer/inner\n0::/\n", &root);
-        std::fs::remove_dir_all(&root).unwrap();
-        // 1000 - (900 - 300) = 400 inside, 500 - (200 - 50) = 350 outside.
-        assert_eq!(room, Some(350));
-        assert_eq!(cgroup_headroom("", &root), None);
+    fn a_cgroup_bounds_and_its_page_cache_is_free() {
+        let group = "/sys/fs/cgroup/memory/outer";
+        let captured = Captured::new(&[
+            ("/proc/self/cgroup", "3:memory:/outer\n"),
+            (
+                "/proc/self/mountinfo",
+                "30 20 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+            ),
+            (&format!("{group}/memory.limit_in_bytes"), "1000\n"),
+            (&format!("{group}/memory.usage_in_bytes"), "900\n"),
+            (&format!("{group}/memory.stat"), "cache 9\ninactive_file 250\nactive_file 50\n"),
+        ]);
+        // 1000 - (900 - 300)
+        assert_eq!(cgroup_headroom(&captured.files()), Some(400));
+        assert_eq!(cgroup_headroom(&Captured::new(&[]).files()), None);
     }
 
     #[test]
