@@ -128,27 +128,6 @@ fn file_cache(stat: &str) -> u64 {
         .sum()
 }
 
-/// Vector lengths from 1 KiB to `max_bytes`: powers of two, with two points per octave also the
-/// point 1.5 times above each, and `max_bytes` itself as the last.
-pub fn ladder(max_bytes: usize, points_per_octave: usize) -> Vec<usize> {
-    let mut lengths = Vec::new();
-    let mut length = 1 << 10;
-    while length < max_bytes {
-        lengths.push(length);
-        let between = length + length / 2;
-        if points_per_octave > 1 && between < max_bytes {
-            lengths.push(between);
-        }
-        length *= 2;
-    }
-    // A last step of a few per cent would be the same point measured twice.
-    while lengths.last().is_some_and(|last| *last * 10 > max_bytes * 9) {
-        lengths.pop();
-    }
-    lengths.push(max_bytes);
-    lengths
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,14 +189,5 @@ mod tests {
         assert_eq!(mem_available("MemTotal: 9 kB\nMemAvailable:   12 kB\n"), Some(12 << 10));
         assert_eq!(mem_available("MemTotal: 9 kB\n"), None);
         assert!(available_memory() > 0);
-    }
-
-    #[test]
-    fn the_ladder_has_powers_of_two_the_points_between_and_its_end() {
-        assert_eq!(ladder(4 << 10, 1), [1024, 2048, 4096]);
-        assert_eq!(ladder(5 << 10, 2), [1024, 1536, 2048, 3072, 4096, 5120]);
-        // 6144 is within a tenth of 6200, so the end replaces it.
-        assert_eq!(ladder(6200, 2), [1024, 1536, 2048, 3072, 4096, 6200]);
-        assert_eq!(ladder(100, 2), [100]);
     }
 }

@@ -1,32 +1,365 @@
 //! # What it measures
+//! Bandwidth of one CPU to its caches and to memory: bytes per second read, written, and read,
+//! modified and written, over vectors from 1 KiB to four times the last-level cache.
+//!
 //! # How
+//! One pinned thread walks a vector from its start to its end, again and again, in the widest
+//! registers that the CPU has (AVX-512, AVX2, SSE2), unrolled over 512 bytes: reading adds every
+//! 8-byte word to one of 64 or fewer sums, writing stores a value, modifying adds one to every word in
+//! place. A modified byte counts twice, once read and once written; the line that a store fetches
+//! before it writes is not counted. All vectors are the beginning of one mapping, on transparent huge
+//! pages unless told otherwise (so that the steps of the ladder are those of the caches and not those
+//! of address translation) and touched before.
+//!
+//! Each point is the median of five timed passes. A vector that is walked in less than a pass's share
+//! of `time_per_point_ns` is walked many times in a pass. A longer one is walked in fifths, each pass
+//! going on where the last one ended, so that five passes are one walk. Up to twice the last-level
+//! cache an untimed walk comes first; beyond that nothing of a vector is left in the cache when the
+//! walk comes round, and passes may be shorter than a fifth. One operation climbs the whole ladder
+//! before the next one does, so that no read pays for the lines that a write left behind. A trial is
+//! one repetition: repeat trials for intervals.
+//!
 //! # Known truth
+//! The buffer holds ones when it is read, so the sum is the number of words read: each pass's own
+//! count of bytes is held against it. Written words must hold the pass's value, and after all
+//! modifying passes the sum of the buffer must have grown by exactly the words walked. Any difference
+//! fails the trial.
+//!
 //! # Cross-check
+//! `likwid-bench -t load_avx512 -w N:32kB:1` and its store kernels at the same length.
+//!
 //! # Overhead
+//! One CPU at 100 %; maps four times the last-level cache. While it runs it empties the cache that its
+//! neighbours share.
+//!
 //! # Caveats
-use crate::error::ProbeError;
+//! Where the kernel gives no huge pages, the trial says so, and the steps near 6 MiB (64 small pages
+//! per entry of the translation cache) may be those of address translation. A virtual machine shares
+//! the last level with strangers: its step is then lower and less steep than the size suggests. A
+//! length within the first KiB or two spends a noticeable share of its time on the loop itself.
+use crate::buffer::Buffer;
+use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::ladder::{self, Ladder, PASSES};
+use crate::simd::Level;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
+use crate::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
+use crate::{cancel, factors, pages, simd, team, timed};
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "mem.cache",
-    summary: "to be written",
-    params: &[],
+    summary: "Read, write and modify bandwidth over vector lengths, from the first cache to memory",
+    params: &[
+        ladder::LENGTHS,
+        ladder::POINTS_PER_OCTAVE,
+        ladder::MAX_BYTES,
+        Param {
+            id: "operations",
+            unit: Unit::None,
+            kind: Kind::ChoiceList {
+                default: &[],
+                choices: &["read", "write", "read_modify_write"],
+            },
+            doc: "What to do with the vector; an empty list means all.",
+        },
+        ladder::TIME_PER_POINT_NS,
+        ladder::CPU,
+        Param {
+            id: "pages",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "huge", choices: pages::WORDS },
+            doc: "Pages of the vector: transparent huge ones asked for, forbidden, or as it comes.",
+        },
+    ],
     metrics: &[Metric {
-        id: "placeholder_ns",
-        unit: Unit::Ns,
-        better: Better::Lower,
+        id: "cache_bytes_per_s",
+        unit: Unit::BytesPerS,
+        better: Better::Higher,
         shape: Shape::Scalar,
         headline: true,
-        doc: "To be written.",
+        doc: "Bytes per second of the median of five passes, by vector_bytes and operation.",
     }],
-    overhead: "to be written",
-    source: "to be written",
+    overhead: "one CPU at 100 %; maps four times the last-level cache",
+    source: "Hollander & Bolotoff, RAMspeed; Mucci, London & Thurman, CacheBench, 1998",
     two_sided: false,
 };
 
 /// One trial.
-pub fn run(_trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let ladder = ladder::choose(trial)?;
+    let words = trial.params.words(&SPEC, "operations");
+    let wanted = |operation: &Operation| words.iter().any(|word| word == operation.name());
+    let page_word = trial.params.text("pages").to_owned();
+    let time_ns = trial.params.size("time_per_point_ns");
+    let mut vector = Vector::map(&ladder, pages::named(&page_word))?;
+    if page_word == "huge" && vector.buffer.bytes() > 4 << 20 && !pages::is_huge(&vector.buffer) {
+        trial.note(format!("{}; small pages were used.", pages::NO_HUGE));
+    }
+    // In the fixed order: reading and modifying need the ones that the buffer was filled with.
+    for operation in OPERATIONS.into_iter().filter(wanted) {
+        vector.begin(operation);
+        for length in &ladder.lengths {
+            let value = vector.point(operation, *length, time_ns)?;
+            let factors = factors! {"vector_bytes": length, "operation": operation.name()};
+            trial.emit("cache_bytes_per_s", value, factors)?;
+        }
+        vector.end(operation)?;
+    }
     Ok(())
+}
+
+/// The mapping whose beginnings are the vectors.
+struct Vector {
+    buffer: Buffer,
+    longest: usize,
+    llc_bytes: usize,
+    level: Level,
+    /// Where the last walk beyond the cache ended.
+    position: usize,
+    /// Whether this operation has filled the last-level cache with its own lines.
+    warm: bool,
+    /// What the last write stored.
+    value: u64,
+    /// Words modified so far.
+    modified_words: u64,
+}
+
+/// Longest untimed or unchecked walk between two looks for cancellation.
+const CHUNK_BYTES: usize = 64 << 20;
+
+impl Vector {
+    fn map(ladder: &Ladder, pages: crate::buffer::Pages) -> Result<Self, ProbeError> {
+        let longest = ladder.lengths.last().copied().unwrap_or(TURN_BYTES);
+        let mut vector = Self {
+            buffer: Buffer::map(longest, pages)?,
+            longest,
+            llc_bytes: ladder.llc_bytes,
+            level: simd::widest(),
+            position: 0,
+            warm: false,
+            value: 1,
+            modified_words: 0,
+        };
+        vector.whole(Operation::Write, longest)?;
+        team::touch_stack();
+        Ok(vector)
+    }
+
+    /// Prepares for the ladder of one operation.
+    fn begin(&mut self, operation: Operation) {
+        (self.position, self.warm) = (0, false);
+        if operation == Operation::ReadModifyWrite {
+            (self.value, self.modified_words) = (1, 0);
+        }
+    }
+
+    /// Checks what only the whole ladder shows: that every word was modified as often as walked.
+    fn end(&mut self, operation: Operation) -> Result<(), ProbeError> {
+        if operation != Operation::ReadModifyWrite {
+            return Ok(());
+        }
+        let sum = self.whole(Operation::Read, self.longest)?;
+        if sum == (self.longest / 8) as u64 + self.modified_words {
+            return Ok(());
+        }
+        Err(wrong(operation, self.longest))
+    }
+
+    /// Bytes per second over a vector of `length` bytes.
+    fn point(&mut self, op: Operation, length: usize, time_ns: usize) -> Result<f64, ProbeError> {
+        let share_ns = time_ns as f64 / PASSES as f64;
+        let beyond = length > 2 * self.llc_bytes;
+        if !beyond {
+            self.whole(op, length)?;
+            self.position = 0;
+        } else if !self.warm {
+            // The lines that earlier operations left dirty have to be gone.
+            self.position = whole_turns(2 * self.llc_bytes);
+            self.whole(op, self.position)?;
+        }
+        self.warm |= length > self.llc_bytes;
+        let (piece, times) = self.calibrate(op, length, share_ns, beyond)?;
+        let mut values = [0.0; PASSES];
+        for value in &mut values {
+            *value = self.pass(op, length, piece, times)?;
+        }
+        Ok(ladder::median(&mut values))
+    }
+
+    /// How much of the vector a pass walks, and how often: whole vectors many times, or pieces.
+    fn calibrate(
+        &mut self,
+        op: Operation,
+        length: usize,
+        share_ns: f64,
+        beyond: bool,
+    ) -> Result<(usize, usize), ProbeError> {
+        let fifth = whole_turns(length / PASSES);
+        // A few hundred KiB tell the speed of a long vector well enough to choose a piece.
+        let probe = fifth.min(if beyond { 512 << 10 } else { 4 << 20 });
+        let mut times = 1;
+        loop {
+            let per_ns = self.pass(op, length, probe, times)? / op.crossings() as f64 / 1e9;
+            let took_ns = (probe * times) as f64 / per_ns;
+            // Below a tenth of the share the clock and the first round weigh too much.
+            if took_ns < share_ns / 10.0 && probe * times < length * 16 {
+                times *= 4;
+                continue;
+            }
+            let share_bytes = share_ns * per_ns;
+            if share_bytes >= length as f64 {
+                return Ok((length, (share_bytes / length as f64) as usize));
+            }
+            let piece = if beyond { (share_bytes as usize).min(fifth) } else { fifth };
+            return Ok((whole_turns(piece), 1));
+        }
+    }
+
+    /// One timed and checked pass: bytes per second.
+    fn pass(
+        &mut self,
+        op: Operation,
+        length: usize,
+        piece: usize,
+        times: usize,
+    ) -> Result<f64, ProbeError> {
+        cancel::check()?;
+        if self.position + piece > length {
+            self.position = 0;
+        }
+        let start = self.position;
+        if op == Operation::Write {
+            self.value = self.value.wrapping_add(1);
+        }
+        let section = timed::start();
+        let sum = self.raw(op, start, piece, times);
+        let took_ns = section.stop().max(1);
+        self.position = start + piece;
+        self.check(op, start, piece, times, sum)?;
+        Ok((piece * times * op.crossings()) as f64 * 1e9 / took_ns as f64)
+    }
+
+    /// The walk's own count of bytes against ours.
+    fn check(
+        &mut self,
+        op: Operation,
+        start: usize,
+        piece: usize,
+        times: usize,
+        sum: u64,
+    ) -> Result<(), ProbeError> {
+        let right = match op {
+            Operation::Read => sum == (piece / 8 * times) as u64,
+            Operation::Write => {
+                // Both ends and a word of every fourth page; the tests look at all.
+                let places = (start..start + piece).step_by(16 << 10).chain([start + piece - 8]);
+                // SAFETY: inside the mapping; this thread alone uses it.
+                let word = |at| unsafe { self.buffer.as_ptr().add(at).cast::<u64>().read() };
+                times == 0 || places.into_iter().all(|at| word(at) == self.value)
+            }
+            Operation::ReadModifyWrite => {
+                self.modified_words += (piece / 8 * times) as u64;
+                true
+            }
+        };
+        if right {
+            Ok(())
+        } else {
+            Err(wrong(op, piece))
+        }
+    }
+
+    /// An untimed walk over the first `length` bytes: the sum of what it read.
+    fn whole(&mut self, op: Operation, length: usize) -> Result<u64, ProbeError> {
+        let mut sum: u64 = 0;
+        for start in (0..length).step_by(CHUNK_BYTES) {
+            cancel::check()?;
+            let piece = CHUNK_BYTES.min(length - start);
+            sum = sum.wrapping_add(self.raw(op, start, piece, 1));
+        }
+        if op == Operation::ReadModifyWrite {
+            self.modified_words += (length / 8) as u64;
+        }
+        Ok(sum)
+    }
+
+    #[inline]
+    fn raw(&mut self, op: Operation, start: usize, piece: usize, times: usize) -> u64 {
+        assert!(start + piece <= self.buffer.bytes());
+        // SAFETY: inside the mapping, at multiples of 512 bytes from its page-aligned start; `&mut`
+        // keeps others away; the level is the CPU's own.
+        unsafe { walk(op, self.level, self.buffer.as_ptr().add(start), piece, times, self.value) }
+    }
+}
+
+/// `bytes` rounded down to whole turns of the loop, at least one.
+fn whole_turns(bytes: usize) -> usize {
+    (bytes - bytes % TURN_BYTES).max(TURN_BYTES)
+}
+
+fn wrong(op: Operation, bytes: usize) -> ProbeError {
+    ProbeError::new(
+        ErrorKind::Failed,
+        "wrong_value",
+        format!("mem.cache: the words of {bytes} bytes are not what the {} walk left.", op.name()),
+        "Test this machine's memory: the trial does not count.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Pages;
+
+    fn vector(longest: usize, llc_bytes: usize) -> Vector {
+        let ladder = Ladder { lengths: vec![longest], llc_bytes };
+        Vector::map(&ladder, Pages::Huge).unwrap()
+    }
+
+    #[test]
+    fn pieces_of_all_sizes_are_checked_and_a_walk_comes_round() {
+        // A "last level" of 64 KiB makes the long vectors beyond it cheap.
+        let mut vector = vector(1 << 20, 64 << 10);
+        for operation in OPERATIONS {
+            vector.begin(operation);
+            for length in [1024, 1536, 96 << 10, 128 << 10, 192 << 10, 1 << 20] {
+                let value = vector.point(operation, length, 50_000).unwrap();
+                assert!(value > 0.0 && vector.position <= length);
+            }
+            vector.end(operation).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_foreign_word_is_found() {
+        let mut vector = vector(64 << 10, 1 << 20);
+        let word = |vector: &Vector| vector.buffer.as_ptr().cast::<u64>();
+        // SAFETY: the first word of the mapping; only this thread uses it.
+        unsafe { *word(&vector) += 1 };
+        let error = vector.pass(Operation::Read, 64 << 10, 64 << 10, 1).unwrap_err();
+        assert_eq!(error.name, "wrong_value");
+        vector.begin(Operation::ReadModifyWrite);
+        vector.point(Operation::ReadModifyWrite, 64 << 10, 50_000).unwrap();
+        assert_eq!(vector.end(Operation::ReadModifyWrite).unwrap_err().name, "wrong_value");
+    }
+
+    #[test]
+    fn the_first_cache_is_faster_than_memory() {
+        let llc = crate::caches::last_level(&crate::affinity::allowed()).bytes;
+        let far = 2 * llc / TURN_BYTES * TURN_BYTES + (8 << 20);
+        let mut vector = vector(far, llc);
+        let mut attempts = Vec::new();
+        for _ in 0..5 {
+            vector.begin(Operation::Read);
+            let near = vector.point(Operation::Read, 16 << 10, 500_000).unwrap();
+            let far = vector.point(Operation::Read, far, 2_000_000).unwrap();
+            attempts.push(near / far);
+            // A core reads 32 to 128 bytes a cycle from its first cache and fewer than 8 from memory.
+            if near > 4.0 * far {
+                return;
+            }
+        }
+        panic!("first cache over memory: {attempts:?}");
+    }
 }

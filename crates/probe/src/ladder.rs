@@ -1,0 +1,193 @@
+//! The ladder of vector lengths that `mem.cache` and `mem.latency` climb, with the parameters that
+//! shape it and the CPU that climbs it.
+use crate::caches::{self, LastLevel};
+use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::trial::Trial;
+use crate::{affinity, team};
+use nephoscope_wire::spec::{Kind, Param, Unit};
+
+/// Timed passes at each point; the median one stands for the point.
+pub const PASSES: usize = 5;
+/// Lengths are whole multiples of this many bytes.
+pub const GRAIN_BYTES: usize = 512;
+
+/// The lengths themselves.
+pub const LENGTHS: Param = Param {
+    id: "lengths",
+    unit: Unit::Bytes,
+    kind: Kind::IntList { default: &[], min: 1 << 10, max: 1 << 40 },
+    doc: "Vector lengths, rounded down to 512 bytes; an empty list climbs from 1 KiB to max_bytes.",
+};
+
+/// How fine the automatic ladder is.
+pub const POINTS_PER_OCTAVE: Param = Param {
+    id: "points_per_octave",
+    unit: Unit::Count,
+    kind: Kind::Int { default: 2, min: 1, max: 2 },
+    doc: "1 takes powers of two, 2 also the points 1.5 times above them.",
+};
+
+/// Where the automatic ladder ends.
+pub const MAX_BYTES: Param = Param {
+    id: "max_bytes",
+    unit: Unit::Bytes,
+    kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
+    doc: "Longest automatic vector; 0 takes four times the last-level cache.",
+};
+
+/// Where to run.
+pub const CPU: Param = Param {
+    id: "cpu",
+    unit: Unit::None,
+    kind: Kind::Int { default: -1, min: -1, max: 65_535 },
+    doc: "CPU to pin the one thread to; -1 takes the first allowed one.",
+};
+
+/// How long to measure.
+pub const TIME_PER_POINT_NS: Param = Param {
+    id: "time_per_point_ns",
+    unit: Unit::Ns,
+    kind: Kind::Int { default: 2_000_000, min: 10_000, max: 10_000_000_000 },
+    doc: "Time that the five passes of one point take together; long vectors may take more.",
+};
+
+/// The lengths of this trial, ascending, and the cache they are related to.
+#[derive(Debug)]
+pub struct Ladder {
+    /// Bytes of each vector, ascending.
+    pub lengths: Vec<usize>,
+    /// The last-level cache of the CPU that climbs.
+    pub llc_bytes: usize,
+}
+
+/// Pins this thread and chooses the lengths.
+///
+/// # Errors
+/// A CPU that is not allowed, lengths that exceed the available memory.
+pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
+    let cpu = settle(trial)?;
+    let llc = caches::last_level(&[cpu]);
+    if let Some(note) = llc.note() {
+        trial.note(note);
+    }
+    let available = caches::available_memory();
+    let given = trial.params.ints("lengths");
+    let lengths = if given.is_empty() {
+        let wanted = trial.params.size("max_bytes");
+        let top = automatic_top(wanted, &llc, available);
+        if wanted > top {
+            trial.note(format!(
+                "The ladder ends at {top} bytes, a quarter of the available memory, and not at \
+                 max_bytes {wanted}."
+            ));
+        }
+        ladder(top, trial.params.size("points_per_octave"))
+    } else {
+        rounded(&given)
+    };
+    let longest = lengths.last().copied().unwrap_or(0);
+    if longest > available {
+        return Err(ProbeError::new(
+            ErrorKind::Lacks,
+            "no_memory",
+            format!("{}: {longest} bytes exceed the {available} available.", trial.spec().id),
+            "Set shorter lengths.",
+        ));
+    }
+    Ok(Ladder { lengths, llc_bytes: llc.bytes })
+}
+
+/// Pins the calling thread as the parameter says and gives its CPU.
+fn settle(trial: &mut Trial) -> Result<usize, ProbeError> {
+    let allowed = affinity::allowed();
+    let cpu = match usize::try_from(trial.params.int("cpu")) {
+        Err(_) => allowed[0],
+        Ok(cpu) if allowed.contains(&cpu) => cpu,
+        Ok(cpu) => {
+            return Err(ProbeError::usage(
+                format!("{}: CPU {cpu} is not among the allowed {allowed:?}.", trial.spec().id),
+                "Choose one of these, or -1.",
+            ))
+        }
+    };
+    if team::under_deadline() {
+        trial.note("Under SCHED_DEADLINE no thread can be pinned: the CPU was left to the kernel.");
+    } else {
+        affinity::pin(cpu)?;
+    }
+    Ok(cpu)
+}
+
+fn automatic_top(wanted: usize, llc: &LastLevel, available: usize) -> usize {
+    let top = if wanted == 0 { 4 * llc.bytes } else { wanted };
+    let top = top.min(available / 4).max(1 << 10);
+    top - top % GRAIN_BYTES
+}
+
+fn rounded(given: &[i64]) -> Vec<usize> {
+    let whole = |bytes: &i64| usize::try_from(*bytes).ok().map(|b| b - b % GRAIN_BYTES);
+    let mut lengths: Vec<usize> = given.iter().filter_map(whole).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    lengths
+}
+
+/// The middle one of the passes' values (the upper one of an even number).
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Vector lengths from 1 KiB to `max_bytes`: powers of two, with two points per octave also the
+/// point 1.5 times above each, and `max_bytes` itself as the last.
+fn ladder(max_bytes: usize, points_per_octave: usize) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    let mut length = 1 << 10;
+    while length < max_bytes {
+        lengths.push(length);
+        let between = length + length / 2;
+        if points_per_octave > 1 && between < max_bytes {
+            lengths.push(between);
+        }
+        length *= 2;
+    }
+    // A last step of a few per cent would be the same point measured twice.
+    while lengths.last().is_some_and(|last| *last * 20 > max_bytes * 17) {
+        lengths.pop();
+    }
+    lengths.push(max_bytes);
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_lengths_are_rounded_sorted_and_unique() {
+        assert_eq!(rounded(&[5000, 1024, 4608, 1535]), [1024, 4608]);
+    }
+
+    #[test]
+    fn the_automatic_top_is_bounded_by_memory() {
+        let llc = LastLevel { bytes: 8 << 20, known: true };
+        assert_eq!(automatic_top(0, &llc, 1 << 40), 32 << 20);
+        assert_eq!(automatic_top(0, &llc, 64 << 20), 16 << 20);
+        assert_eq!(automatic_top(10_000, &llc, 1 << 40), 9728);
+    }
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert!(median(&mut []).is_nan());
+    }
+
+    #[test]
+    fn the_ladder_has_powers_of_two_the_points_between_and_its_end() {
+        assert_eq!(ladder(4 << 10, 1), [1024, 2048, 4096]);
+        assert_eq!(ladder(5 << 10, 2), [1024, 1536, 2048, 3072, 4096, 5120]);
+        // 6144 is within 15 % of 6200, so the end replaces it.
+        assert_eq!(ladder(6200, 2), [1024, 1536, 2048, 3072, 4096, 6200]);
+        assert_eq!(ladder(100, 2), [100]);
+    }
+}
