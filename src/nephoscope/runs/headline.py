@@ -1,0 +1,75 @@
+"""The one value a trial contributes to each headline series: what the stopping rule looks at."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.model import Sample, Shape, factors_key
+
+SeriesKey = tuple[str, str]
+"""Metric and canonical text of the factors."""
+
+Row = tuple[str, str, float, int]
+"""Metric, canonical text of the factors, value, count: of a sample or of a line in the store."""
+
+
+def headline_metrics(spec: BenchmarkSpec, chosen: Sequence[str]) -> dict[str, Shape]:
+    """Metrics on which repetition stops; scalars and histograms only, since a time line or a
+    document has no one value a trial."""
+    return {
+        metric.id: metric.shape
+        for metric in spec.metrics
+        if (metric.id in chosen if chosen else metric.headline)
+        and metric.shape in (Shape.SCALAR, Shape.HISTOGRAM)
+    }
+
+
+def rows_of_samples(samples: Iterable[Sample]) -> list[Row]:
+    """Rows of samples that come from a target."""
+    return [(s.metric, factors_key(s.factors), s.value, s.count) for s in samples]
+
+
+def rows_of_table(table: Any, factors: Mapping[str, Any]) -> list[Row]:
+    """Rows of a stored trial (pyarrow table); equal to those of its samples.
+
+    factors: the trial's own, which the store has added to each sample's.
+    """
+    import json
+
+    texts: dict[str, str] = {}
+    rows = []
+    columns = ("metric", "factors", "value", "count")
+    for metric, text, value, count in zip(*(table[c].to_pylist() for c in columns), strict=True):
+        if text not in texts:
+            own = {k: v for k, v in json.loads(text).items() if k not in factors}
+            texts[text] = factors_key(own)
+        rows.append((metric, texts[text], value, count))
+    return rows
+
+
+def headline_values(rows: Iterable[Row], metrics: Mapping[str, Shape]) -> dict[SeriesKey, float]:
+    """One value a series: the median of scalars, the nearest-rank median of a histogram."""
+    found: dict[SeriesKey, list[tuple[float, int]]] = {}
+    for metric, factors, value, count in rows:
+        if metric in metrics:
+            found.setdefault((metric, factors), []).append((value, count))
+    return {
+        key: _histogram_median(pairs)
+        if metrics[key[0]] is Shape.HISTOGRAM
+        else statistics.median(value for value, _ in pairs)
+        for key, pairs in sorted(found.items())
+    }
+
+
+def _histogram_median(pairs: Iterable[tuple[float, int]]) -> float:
+    ordered = sorted(pairs)
+    rank = (sum(count for _, count in ordered) + 1) // 2
+    seen = 0
+    for value, count in ordered:
+        seen += count
+        if seen >= rank:
+            return value
+    return ordered[-1][0]

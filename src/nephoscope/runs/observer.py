@@ -1,0 +1,62 @@
+"""Who watches a run: the runner tells, and never asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nephoscope.model import Setting, TrialKey, TrialRecord
+from nephoscope.runs.progress import Outcome
+from nephoscope.store import StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a run stands.
+
+    round: current round (0 and below: warm-up). trials: finished so far. alternatives: settings
+    times targets. ended: of these, how many are done. converged: of these, how many converged.
+    spent_s: of the budget, over all sessions. budget_s: None where there is none.
+    """
+
+    round: int
+    trials: int
+    alternatives: int
+    ended: int
+    converged: int
+    spent_s: float
+    budget_s: float | None
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds of the budget that are left; None without a budget."""
+        return None if self.budget_s is None else max(0.0, self.budget_s - self.spent_s)
+
+
+class Observer:
+    """Watches nothing; subclasses override what they show."""
+
+    def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
+        """Measuring begins; `trials` are there already."""
+
+    def warning(self, sentence: str) -> None:
+        """Something about the machine or the run that a person should know now."""
+
+    def target_opened(self, name: str, fingerprint: Mapping[str, Any]) -> None:
+        """A target answers."""
+
+    def round_started(self, status: Status, active: int) -> None:
+        """A round of `active` trials begins."""
+
+    def trial_started(self, key: TrialKey, setting: Setting, status: Status) -> None:
+        """A trial begins."""
+
+    def trial_ended(self, record: TrialRecord, status: Status) -> None:
+        """A trial was finished and stored."""
+
+    def alternative_ended(self, outcome: Outcome, status: Status) -> None:
+        """A setting on a target is done, for the reason in `outcome`."""
+
+    def run_ended(self, run: StoredRun, status: Status) -> None:
+        """All measuring is done and stored."""

@@ -1,0 +1,90 @@
+"""A plan is measured: the top of the road, from a plan to a measured run in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Sequence
+
+from nephoscope import __version__, plans
+from nephoscope import catalog as catalogue
+from nephoscope.catalog import Catalog
+from nephoscope.errors import Interrupted
+from nephoscope.model import Setting
+from nephoscope.plans import Plan
+from nephoscope.runs.observer import Observer
+from nephoscope.runs.session import Factories, Session
+from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
+from nephoscope.targets import TARGETS
+
+_SEEDS = 2**32
+
+
+def execute(
+    plan: Plan,
+    store: Store,
+    observer: Observer | None = None,
+    *,
+    fresh: bool = False,
+    targets: Factories = TARGETS,
+) -> StoredRun:
+    """Measures a plan into the store; goes on with an unfinished run of it, unless `fresh`.
+
+    The run that is returned is `measured`: every trial is stored, nothing is reported yet. Raises
+    Interrupted on Ctrl-C, SIGTERM and SIGHUP (what was measured is kept, the same command goes
+    on), TargetError and Lacking when a target cannot be used, StoreError when the store cannot be
+    written or the run is being measured by another process, BenchmarkFailed when not one trial of
+    the run counts.
+    """
+    catalog = catalogue.load()
+    settings = plans.expand(plan, catalog)
+    with contextlib.ExitStack() as stack:
+        with store.choosing():
+            run, resumed = _choose(plan, store, catalog, settings, fresh)
+            stack.enter_context(run.lock())
+        if run.state == MEASURED:
+            return run
+        session = Session(run, plan, settings, catalog, observer or Observer(), targets)
+        session.begin(resumed)
+        try:
+            asyncio.run(session.measure())
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            session.note_end("interrupted")
+            raise Interrupted(
+                f"Interrupted after {session.trials} trials; they are kept in run {run.id}.",
+                "The same command goes on from there.",
+            ) from None
+        except BaseException as error:
+            session.note_end(f"{type(error).__name__}: {error}")
+            raise
+        session.finish()
+    return run
+
+
+def mark_reported(run: StoredRun) -> None:
+    """The report of a measured run was written: the run is finished."""
+    if run.state == MEASURED:
+        run.finish(FINISHED)
+
+
+def _choose(
+    plan: Plan, store: Store, catalog: Catalog, settings: Sequence[Setting], fresh: bool
+) -> tuple[StoredRun, bool]:
+    """The run to go on with, or a new one; and whether it is an old one."""
+    if not fresh:
+        old = store.resumable(plans.plan_hash(plan))
+        if old is not None and _same_program(old, catalog):
+            return old, True
+    seed = plan.seed if plan.seed is not None else secrets.randbelow(_SEEDS)
+    return store.create(plan, seed, catalog=catalog, settings=settings), False
+
+
+def _same_program(run: StoredRun, catalog: Catalog) -> bool:
+    """Trials of another version are no repetitions of ours."""
+    manifest = run.manifest
+    return (manifest["nephoscope"], manifest["probe"], manifest["protocol"]) == (
+        __version__,
+        catalog.probe,
+        catalog.protocol,
+    )

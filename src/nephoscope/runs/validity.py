@@ -1,0 +1,136 @@
+"""Which trials cannot be believed: the machine's counters and the laws that a load must obey.
+
+Each rule gives a code (a plan may accept it) and a sentence with the figures. A counter that the
+machine hides is no proof of anything, so it invalidates nothing; the report says what was hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nephoscope import units
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.model import Sample
+
+CLOCK_STEP_NS = 1e6
+CLOCK_STEP_RATIO = 1e-3
+"""The kernel slews a clock by at most 500 ppm; twice that is a step, and below 1 ms the two clock
+readings themselves may lie that far apart on a busy machine."""
+
+LITTLE_TOLERANCE = 0.10
+"""Methodology 1.18: a closed loop keeps N = X R within 10 %."""
+
+
+class Reason(NamedTuple):
+    """Why a trial is invalid: the code that a plan may accept, and a sentence for people."""
+
+    code: str
+    sentence: str
+
+
+class LoadIdentity(NamedTuple):
+    """Metrics of one closed loop: throughput X, latency R, and the parameter with its depth N."""
+
+    rate: str
+    latency: str
+    depth: str
+
+
+LOAD_IDENTITIES: Mapping[str, Sequence[LoadIdentity]] = {
+    "disk.io": (
+        LoadIdentity("disk_operations_per_s", "disk_latency_ns", "queue_depth"),
+        LoadIdentity("cached_operations_per_s", "cached_latency_ns", "queue_depth"),
+    ),
+}
+
+
+def reasons(
+    spec: BenchmarkSpec,
+    params: Mapping[str, Any],
+    samples: Iterable[Sample],
+    beside: Mapping[str, Any],
+    elapsed_ns: int,
+) -> list[Reason]:
+    """All reasons why this trial does not count; empty when it does."""
+    found = [rule(beside, elapsed_ns) for rule in _RULES]
+    return [
+        *(reason for reason in found if reason is not None),
+        *_load_identity(spec, params, list(samples)),
+    ]
+
+
+def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
+    step = _number(beside, "clock_step_ns")
+    if step is None or abs(step) <= max(CLOCK_STEP_NS, CLOCK_STEP_RATIO * elapsed_ns):
+        return None
+    return Reason(
+        "clock_step",
+        f"the wall clock was stepped by {units.format_value(step, 'ns')} during the trial",
+    )
+
+
+def _throttled(beside: Mapping[str, Any], _: int) -> Reason | None:
+    ratio = _number(beside, "throttled_ratio")
+    if ratio is None or ratio <= 0:
+        return None
+    return Reason(
+        "throttled",
+        f"the CPU quota of the control group stopped the trial for "
+        f"{units.format_value(ratio, 'ratio')} of its time",
+    )
+
+
+def _swapped(beside: Mapping[str, Any], _: int) -> Reason | None:
+    swapped = _number(beside, "swapped_bytes") or 0
+    faults = _number(beside, "major_faults_count") or 0
+    swap_in = _number(beside, "swap_in_count") or 0
+    if swapped > 0:
+        return Reason(
+            "swapped", f"{units.format_value(swapped, 'bytes')} of the probe were in swap"
+        )
+    # Pages may come in for other processes; with major faults of our own they came for us.
+    if faults > 0 and swap_in > 0:
+        return Reason(
+            "swapped",
+            f"the trial waited {faults:.0f} times for a page while {swap_in:.0f} pages came in "
+            "from swap",
+        )
+    return None
+
+
+_RULES: Sequence[Callable[[Mapping[str, Any], int], Reason | None]] = (
+    _clock_step,
+    _throttled,
+    _swapped,
+)
+
+
+def _load_identity(
+    spec: BenchmarkSpec, params: Mapping[str, Any], samples: Sequence[Sample]
+) -> list[Reason]:
+    found = []
+    for law in LOAD_IDENTITIES.get(spec.id, ()):
+        rates = [sample.value for sample in samples if sample.metric == law.rate]
+        latencies = [sample for sample in samples if sample.metric == law.latency]
+        seen = sum(sample.count for sample in latencies)
+        if len(rates) != 1 or seen == 0:
+            continue
+        mean_s = sum(sample.value * sample.count for sample in latencies) / seen / 1e9
+        depth = float(params.get(law.depth, spec.param(law.depth).default))
+        in_flight = rates[0] * mean_s
+        if abs(in_flight / depth - 1) > LITTLE_TOLERANCE:
+            found.append(
+                Reason(
+                    "load_identity",
+                    f"rate times latency gives {units.format_number(in_flight)} operations in "
+                    f"flight, and {depth:g} were kept in flight (Little's law, 10 %): the load "
+                    "generator could not keep up",
+                )
+            )
+    return found
+
+
+def _number(beside: Mapping[str, Any], key: str) -> float | None:
+    value = beside.get(key)
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
