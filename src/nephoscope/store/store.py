@@ -82,7 +82,7 @@ class Store:
     def new(self, name: str, manifest: Mapping[str, Any]) -> Iterator[StoredRun]:
         """A run that appears under its name when the block ends, and not if it fails.
 
-        Keys given by us: version, id, state, nephoscope, started_at, finished_at, fingerprints,
+        Keys given by us: version, id, state, nephoscope, created_at, started_at, finished_at, fingerprints,
         outcomes, refused, spent_s; `manifest` gives the others and may replace these.
         """
         self._begin()
@@ -95,6 +95,7 @@ class Store:
             "id": run_id,
             "state": RUNNING,
             "nephoscope": __version__,
+            "created_at": started.timestamp(),
             "started_at": started.timestamp(),
             "finished_at": None,
             "fingerprints": {},
@@ -164,7 +165,7 @@ class Store:
         if not ids:
             raise UnknownName(f"There is no run in {self.path}.", "Measure: `nephoscope survey`.")
         if name == "latest":
-            chosen = [ids[-1]]
+            chosen = [self._latest(ids)]
         else:
             chosen = [name] if name in ids else [known for known in ids if known.startswith(name)]
         if not chosen or not name:
@@ -183,10 +184,20 @@ class Store:
 
     def resumable(self, plan_hash: str) -> StoredRun | None:
         """The newest run of that plan that is not finished; None if there is none."""
-        for run in reversed(self.runs()):
+        for run in sorted(self.runs(), key=lambda run: -float(run.manifest.get("created_at", 0))):
             if run.manifest["plan_hash"] == plan_hash and run.state in (RUNNING, MEASURED):
                 return run
         return None
+
+    def _latest(self, ids: Sequence[str]) -> str:
+        """The newest run; ids do not order the runs of one second, so their manifests do."""
+        same = [run_id for run_id in ids if run_id[:15] == ids[-1][:15]]
+        started = {
+            run.id: float(run.manifest.get("created_at", 0))
+            for run in map(self._run, same)
+            if _problem(run) is None
+        }
+        return max(started, key=lambda run_id: started[run_id]) if started else ids[-1]
 
     def _run(self, run_id: str) -> StoredRun:
         return StoredRun(self.runs_path / run_id)
