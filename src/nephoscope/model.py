@@ -176,8 +176,9 @@ class MetricResult:
 
     metric: the metric's name; of a histogram with the percentile in it (`latency_p99_ns`).
     warnings: sentences (not converged, dependent repetitions, skewed).
-    trial_values: one value a trial in order of execution, for plots and comparison; empty for
-    percentiles of merged histograms. rounds: the round of each trial value.
+    trial_values: one value a trial in order of execution, for plots and comparison; of a
+    percentile, that of each trial, or none where a trial alone has too few values for it (the
+    estimate itself comes from the merged histogram). rounds: the round of each trial value.
     """
 
     benchmark: str
@@ -294,6 +295,8 @@ class RunResult:
     fingerprints: target -> fingerprint document. histograms: (benchmark, metric, target, factors
     key) -> merged (values, counts) for plots. series: same key -> list of (trial, at_ns, value,
     factors) for the timelines. refused: sentences on statistics that were asked for and not given.
+    derived: what follows from several metrics together: knees of the memory ladders, scaling,
+    broken laws (see results/derived.py).
     """
 
     run: Mapping[str, Any]
@@ -308,6 +311,7 @@ class RunResult:
         default_factory=dict
     )
     refused: tuple[str, ...] = ()
+    derived: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The `--json` output (contracts/result.schema.json)."""
@@ -316,4 +320,5 @@ class RunResult:
             "metrics": [metric.to_json() for metric in self.metrics],
             "findings": [finding.to_json() for finding in self.findings],
             "invalid": [trial.to_json() for trial in self.invalid],
+            "refused": list(self.refused),
         }

@@ -108,6 +108,23 @@ def scale_of(unit: str, value: float) -> tuple[float, str]:
     return scales[-1]
 
 
+_QUANTITIES: Mapping[str, str] = {
+    "ns": "times",
+    "bytes": "sizes",
+    "bytes_per_s": "bytes a second",
+    "bits_per_s": "line rates",
+    "per_s": "rates",
+    "ratio": "ratios",
+    "cpus": "CPUs",
+    "count": "counts",
+}
+
+
+def quantity_of(unit: str) -> str:
+    """What a unit counts, as a title says it: 'times', 'rates'; the unit itself if unknown."""
+    return _QUANTITIES.get(unit, "values" if unit == "none" else unit)
+
+
 def format_number(value: float, digits: int = 3) -> str:
     """A number with so many significant digits, without an exponent between 1e-4 and 1e7."""
     if value == 0 or not math.isfinite(value):
@@ -133,6 +150,14 @@ def format_interval(
     high_text = "?" if high is None else format_number(high / divisor, digits)
     head = f"{format_number(value / divisor, digits)} {label}".strip()
     return f"{head} [{low_text}, {high_text}]"
+
+
+def interval_digits(value: float, low: float | None, high: float | None) -> int:
+    """Significant digits, 3 to 6, in which an interval's width can be seen beside its value."""
+    if low is None or high is None or value == 0 or high <= low:
+        return 3
+    half_width_ratio = (high - low) / 2 / abs(value)
+    return min(6, max(3, math.ceil(-math.log10(half_width_ratio)) + 1))
 
 
 def format_duration(seconds: float) -> str:

@@ -1,0 +1,110 @@
+"""What a rule of findings looks at: one target's facts, metrics and trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nephoscope import units
+from nephoscope.model import Estimate, MetricResult
+
+Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
+"""As RunResult.series: (benchmark, metric, target, factors key) -> (trial, at_ns, value)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """A rule that lacked a fact: what it would have checked, and why it could not."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Trials of one target, without warm-up. beside: their counters; failures: name -> count."""
+
+    valid: int = 0
+    invalid: int = 0
+    failed: int = 0
+    beside: tuple[Mapping[str, Any], ...] = ()
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.valid + self.invalid + self.failed
+
+    def readings(self, counter: str) -> list[float]:
+        """The readings of one counter, of the trials that have it; null is no reading."""
+        found = (reading.get(counter) for reading in self.beside)
+        return [
+            float(value)
+            for value in found
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything that the rules may look at, of one target."""
+
+    target: str
+    fingerprint: Any
+    metrics: tuple[MetricResult, ...]
+    trials: Trials
+    not_converged: tuple[str, ...] = ()
+    derived: Mapping[str, Any] = field(default_factory=dict)
+    series: Series = field(default_factory=dict)
+
+    @property
+    def has_fingerprint(self) -> bool:
+        """Whether the machine was asked at all; without it no check is reported as missing."""
+        return isinstance(self.fingerprint, Mapping) and bool(self.fingerprint)
+
+    def of(self, benchmark: str, metric: str = "") -> list[MetricResult]:
+        """Metrics of a benchmark, all or one of them."""
+        return [
+            line
+            for line in self.metrics
+            if line.benchmark == benchmark and metric in ("", line.metric)
+        ]
+
+
+def told(estimate: Estimate) -> str:
+    """An estimate in a sentence: '93.2 % [92.8, 93.5] (n = 12)'."""
+    if estimate.low is None and estimate.high is None:
+        why = estimate.note or "too few repetitions"
+        value = units.format_value(estimate.value, estimate.unit)
+        return f"{value} (no interval: {why}; n = {estimate.n})"
+    digits = units.interval_digits(estimate.value, estimate.low, estimate.high)
+    interval = units.format_interval(
+        estimate.value, estimate.low, estimate.high, estimate.unit, digits
+    )
+    return f"{interval} (n = {estimate.n})"
+
+
+def line_name(metric: MetricResult) -> str:
+    """A metric and its setting: 'disk.io disk_latency_p99_ns (queue_depth=32)'."""
+    levels = ", ".join(f"{name}={level}" for name, level in sorted(metric.factors.items()))
+    return f"{metric.benchmark} {metric.metric}" + (f" ({levels})" if levels else "")
+
+
+def surely_below(estimate: Estimate, bound: float) -> bool:
+    """Whether the whole interval lies below the bound; the value where there is no interval."""
+    top = estimate.high if estimate.high is not None else estimate.value
+    return top < bound
+
+
+def surely_above(estimate: Estimate, bound: float) -> bool:
+    """Whether the whole interval lies above the bound; the value where there is no interval."""
+    bottom = estimate.low if estimate.low is not None else estimate.value
+    return bottom > bound
+
+
+def capped(lines: Sequence[str], limit: int = 8) -> tuple[str, ...]:
+    """At most `limit` lines of evidence, and how many more there are."""
+    if len(lines) <= limit:
+        return tuple(lines)
+    return (*lines[:limit], f"and {len(lines) - limit} more")

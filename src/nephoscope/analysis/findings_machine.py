@@ -1,0 +1,309 @@
+"""Findings that the fingerprint alone carries: what the machine says that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nephoscope import units
+from nephoscope.analysis import facts
+from nephoscope.analysis.case import Case, Unchecked, capped, surely_above, told
+from nephoscope.model import Finding, Severity
+
+Answers = Iterator[Finding | Unchecked]
+
+_GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")
+_SLOW_CLOCK_NS = 100.0  # reading a good clock takes 20 to 50 ns; beyond 100 the kernel is entered
+_SLOW_PORT_BITS_PER_S = 100e6
+_USED_SWAP_BYTES = 16 * 1024**2  # less is what any idle system parks there
+
+
+def cpu_names_disagree(case: Case) -> Answers:
+    """The cpuid instruction and /proc/cpuinfo describe different CPUs."""
+    agree = facts.fact(case.fingerprint, "cpu.agree")
+    if agree is False:
+        differences = facts.items(case.fingerprint, "cpu.disagreements") or []
+        yield Finding(
+            "cpu_names_disagree",
+            Severity.WARNING,
+            "The CPU gives different accounts of itself to the cpuid instruction and in "
+            "/proc/cpuinfo.",
+            capped([str(difference) for difference in differences]),
+            "Trust the measured speeds; ask the provider whether the machine was migrated or the "
+            "CPU is masked.",
+        )
+    elif agree is None and case.has_fingerprint:
+        yield _missing(case, "cpu.agree", "Whether cpuid and /proc/cpuinfo name the same CPU")
+
+
+def cpu_models_differ(case: Case) -> Answers:
+    """The CPUs of one machine are of different models."""
+    models = facts.number(case.fingerprint, "cpu.by_cpuinfo.distinct_models")
+    if models is not None and models > 1:
+        yield Finding(
+            "cpu_models_differ",
+            Severity.NOTICE,
+            f"The CPUs of this machine are of {models:.0f} different models.",
+            ("/proc/cpuinfo lists different model names.",),
+            "Pin what has to be steady to CPUs of one model.",
+        )
+
+
+def slow_ports(case: Case) -> Answers:
+    """A network port that is slow or half duplex: a port at 10 Mb/s once cost a study its days."""
+    ports = facts.items(case.fingerprint, "nics.ports")
+    if ports is None:
+        if case.has_fingerprint:
+            yield _missing(case, "nics.ports", "Speed and duplex of the network ports")
+        return
+    for port in ports:
+        if facts.fact(port, "virtual") is not True and facts.text(port, "state") != "down":
+            yield from _port(case, port)
+
+
+def _port(case: Case, port: Any) -> Answers:
+    name = facts.text(port, "name") or "?"
+    speed, duplex = facts.number(port, "speed_bits_per_s"), facts.text(port, "duplex")
+    slow = speed is not None and speed < _SLOW_PORT_BITS_PER_S
+    if slow or duplex == "half":
+        rate = "an unknown speed" if speed is None else units.format_value(speed, "bits_per_s")
+        half = ", half duplex" if duplex == "half" else ""
+        yield Finding(
+            "slow_port",
+            Severity.WARNING,
+            f"Network port {name} runs at {rate}{half}: it bounds every transfer of this machine.",
+            (f"driver {facts.text(port, 'driver') or 'unknown'}, duplex {duplex or 'unknown'}",),
+            f"Look at `ethtool {name}`; check negotiation on both ends, or ask the provider.",
+        )
+    elif speed is None:
+        yield _missing(case, f"nics.{name}.speed_bits_per_s", f"Speed of network port {name}")
+
+
+def cpu_quota(case: Case) -> Answers:
+    """The control group may use less CPU time than its CPUs have."""
+    quota = facts.number(case.fingerprint, "limits.cpu_quota_cpus")
+    allowed = facts.items(case.fingerprint, "topology.allowed_cpus")
+    if quota is None or (allowed is not None and quota >= len(allowed)):
+        return
+    of = "" if allowed is None else f" of the {len(allowed)} that it sees"
+    yield Finding(
+        "cpu_quota",
+        Severity.WARNING,
+        f"This control group may use {units.format_number(quota)} CPUs{of}; beyond that the "
+        "kernel stops its threads until the next period.",
+        (f"quota of {facts.text(case.fingerprint, 'limits.cpu_quota_path') or 'an unseen group'}",),
+        "Raise the quota, or size thread pools to it: programs that count CPUs take too many.",
+    )
+
+
+def cpu_set(case: Case) -> Answers:
+    """Fewer CPUs may be used than are online."""
+    allowed = facts.items(case.fingerprint, "topology.allowed_cpus")
+    online = facts.items(case.fingerprint, "topology.online_cpus")
+    if allowed is None or online is None or len(allowed) >= len(online):
+        return
+    yield Finding(
+        "cpu_set",
+        Severity.NOTICE,
+        f"This process may run on {len(allowed)} of the {len(online)} CPUs that are online.",
+        (f"allowed: {allowed}", f"online: {online}"),
+        "Look at the cpuset of the control group and at the affinity of what started it.",
+    )
+
+
+def memory_limit(case: Case) -> Answers:
+    """The control group may use less memory than the machine has."""
+    limit = facts.number(case.fingerprint, "limits.memory_limit_bytes")
+    total = facts.number(case.fingerprint, "memory.total_bytes")
+    if limit is None or total is None or limit >= total:
+        return
+    yield Finding(
+        "memory_limit",
+        Severity.NOTICE,
+        f"This control group may use {units.format_value(limit, 'bytes')} of the "
+        f"{units.format_value(total, 'bytes')} of memory; beyond that its programs are killed.",
+        (f"limit of {facts.text(case.fingerprint, 'limits.memory_limit_path') or 'its group'}",),
+        "Size caches and heaps to the limit and not to what `free` shows.",
+    )
+
+
+def swap_in_use(case: Case) -> Answers:
+    """Memory lies in swap."""
+    total = facts.number(case.fingerprint, "memory.swap_total_bytes")
+    free = facts.number(case.fingerprint, "memory.swap_free_bytes")
+    if total is None or free is None or total - free < _USED_SWAP_BYTES:
+        return
+    yield Finding(
+        "swap_in_use",
+        Severity.NOTICE,
+        f"{units.format_value(total - free, 'bytes')} of memory lay in swap when the run began.",
+        (f"swap of {units.format_value(total, 'bytes')} in all",),
+        "Find out what is short of memory (`vmstat 1`); what is swapped out is slow when touched.",
+    )
+
+
+def steal_hidden(case: Case) -> Answers:
+    """A virtual machine that would not notice a theft of its CPU time."""
+    if facts.is_virtual(case.fingerprint) is not True:
+        return
+    if facts.fact(case.fingerprint, "counters.steal") is False:
+        yield Finding(
+            "steal_hidden",
+            Severity.NOTICE,
+            "The hypervisor does not report steal: CPU time that it gives to others shows as gaps "
+            "without a cause.",
+            (facts.reason(case.fingerprint, "counters.steal_since_boot_ratio"),),
+            "Judge interference by the gaps and by repeated runs, not by a steal of 0.",
+        )
+
+
+def pressure_hidden(case: Case) -> Answers:
+    """The kernel does not account for waiting."""
+    known = facts.fact(case.fingerprint, "counters")
+    if known is None or facts.fact(case.fingerprint, "counters.pressure_cpu") is True:
+        return
+    yield Finding(
+        "pressure_hidden",
+        Severity.INFO,
+        "Pressure stall information is not available: waiting for CPU, memory and disk leaves no "
+        "trace in the kernel's counters.",
+        (facts.reason(case.fingerprint, "counters.pressure_cpu"),),
+        "Boot with `psi=1` where that is yours to choose.",
+    )
+
+
+def clock_source(case: Case) -> Answers:
+    """A clock source that is not the CPU's own counter."""
+    source = facts.text(case.fingerprint, "clock.source")
+    if source is None:
+        if case.has_fingerprint:
+            yield _missing(case, "clock.source", "The clock source")
+        return
+    if source not in _GOOD_CLOCKS:
+        offered = facts.items(case.fingerprint, "clock.available_sources") or []
+        yield Finding(
+            "clock_source",
+            Severity.NOTICE,
+            f"The kernel tells the time by '{source}' and not by the CPU's own counter: asking "
+            "for the time is slow.",
+            (f"offered: {', '.join(str(word) for word in offered) or 'unknown'}",),
+            "See `dmesg | grep -i tsc` for why, and write tsc to the current_clocksource file if "
+            "it is offered.",
+        )
+
+
+def clock_cost(case: Case) -> Answers:
+    """Reading the clock takes long, whatever its name."""
+    for metric in case.of("sys.fingerprint", "clock_read_ns"):
+        if surely_above(metric.estimate, _SLOW_CLOCK_NS):
+            source = facts.text(case.fingerprint, "clock.source") or "unknown"
+            yield Finding(
+                "clock_cost",
+                Severity.NOTICE,
+                f"One reading of the clock takes {told(metric.estimate)}: programs that ask often "
+                "pay for it, and short times are measured coarsely.",
+                (f"clock source {source}; 20 to 50 ns are usual",),
+                "Check the clock source; a sandbox that intercepts system calls shows so as well.",
+            )
+
+
+def vulnerable(case: Case) -> Answers:
+    """The kernel calls itself vulnerable to a flaw of the CPU."""
+    states = facts.fact(case.fingerprint, "mitigations")
+    if not isinstance(states, dict) or not states:
+        return
+    if all(state is None for state in states.values()):
+        yield _missing(case, "mitigations.known", "Mitigations of the CPU's flaws")
+        return
+    open_ones = {
+        name: state for name, state in states.items() if str(state).lower().startswith("vulnerable")
+    }
+    if not open_ones:
+        return
+    flag = facts.text(case.fingerprint, "kernel.boot_flags.mitigations")
+    names = ", ".join(sorted(open_ones))
+    yield Finding(
+        "vulnerable",
+        Severity.NOTICE,
+        f"The kernel says that it is vulnerable to {names}.",
+        (
+            *capped([f"{name}: {state}" for name, state in sorted(open_ones.items())]),
+            *([f"booted with mitigations={flag}"] if flag else []),
+        ),
+        "Take newer microcode or another kernel before running what strangers wrote; speeds may "
+        "fall when the gaps are closed.",
+    )
+
+
+def huge_pages_off(case: Case) -> Answers:
+    """Transparent huge pages are off."""
+    if facts.text(case.fingerprint, "memory.transparent_hugepage") == "never":
+        yield Finding(
+            "huge_pages_off",
+            Severity.NOTICE,
+            "Transparent huge pages are off: programs with much memory pay more for address "
+            "translation.",
+            ("/sys/kernel/mm/transparent_hugepage/enabled says never",),
+            "Compare the memory latency on huge and small pages, then set it to madvise.",
+        )
+
+
+def siblings(case: Case) -> Answers:
+    """Several CPUs are threads of one core."""
+    threads = facts.number(case.fingerprint, "topology.threads_per_core")
+    if threads is not None and threads > 1:
+        cores = facts.number(case.fingerprint, "topology.cores")
+        of = "" if cores is None else f" ({cores:.0f} core{'' if cores == 1 else 's'} in all)"
+        yield Finding(
+            "siblings",
+            Severity.INFO,
+            f"{threads:.0f} CPUs are threads of one core{of}: together they do less than twice "
+            "the work of one.",
+            (f"SMT control: {facts.text(case.fingerprint, 'topology.smt') or 'unknown'}",),
+            "Read the scaling curve before you count CPUs.",
+        )
+
+
+def microcode_hidden(case: Case) -> Answers:
+    """The microcode's version is not to be had."""
+    if not case.has_fingerprint or facts.fact(case.fingerprint, "cpu") is None:
+        return
+    code = facts.text(case.fingerprint, "cpu.microcode")
+    # KVM invents 0x1 and 0x1000065 for its guests, Xen and others all ones.
+    if code is None or code.lower() in ("0x0", "0x1", "0x1000065", "0xffffffff"):
+        why = facts.reason(case.fingerprint, "cpu.microcode")
+        yield Finding(
+            "microcode_hidden",
+            Severity.INFO,
+            "The version of the CPU's microcode is not known here.",
+            (f"told is {code}, which hypervisors invent" if code else why,),
+        )
+
+
+def virtualised(case: Case) -> Answers:
+    """The machine runs under a hypervisor."""
+    virtual = facts.is_virtual(case.fingerprint)
+    if virtual is None and case.has_fingerprint:
+        yield _missing(case, "hypervisor.name", "Whether there is a hypervisor")
+    if not virtual:
+        return
+    name = facts.text(case.fingerprint, "hypervisor.name")
+    firmware = [
+        word
+        for part in ("sys_vendor", "product_name")
+        if (word := facts.text(case.fingerprint, f"hypervisor.{part}"))
+    ]
+    signatures = facts.items(case.fingerprint, "hypervisor.signatures") or []
+    yield Finding(
+        "virtualised",
+        Severity.INFO,
+        f"This machine is virtual; its hypervisor is {name or 'one that does not give its name'}.",
+        (
+            f"cpuid signatures: {', '.join(str(word) for word in signatures) or 'none'}",
+            f"firmware: {' '.join(firmware) or 'not shown'}",
+        ),
+    )
+
+
+def _missing(case: Case, fact: str, what: str) -> Unchecked:
+    return Unchecked(what, facts.reason(case.fingerprint, fact))

@@ -1,0 +1,424 @@
+"""Findings that the measurements carry: what the machine does, seen from its trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median, stdev
+
+from nephoscope import units
+from nephoscope.analysis import facts
+from nephoscope.analysis.case import (
+    Case,
+    Unchecked,
+    capped,
+    line_name,
+    surely_above,
+    surely_below,
+    told,
+)
+from nephoscope.model import Estimate, Finding, MetricResult, Severity
+
+Answers = Iterator[Finding | Unchecked]
+
+_FULL_SHARE = 0.99  # a tick, an interrupt and housekeeping take less than 1 % of a free CPU
+_POOR_SHARE = 0.90
+_LONG_GAP_NS = 10e6  # a gap that a person at a terminal or a request with a deadline can feel
+_NOTABLE_RATIO = 0.01
+_POOR_EFFICIENCY = 0.9
+_LONG_TAIL = 10.0
+_MANY_INVALID = 0.05
+_SMALL_CACHE = 0.5  # lengths double from step to step, so that one step less is no finding
+
+
+def cpu_share(case: Case) -> Answers:
+    """A busy thread got less than its CPU."""
+    poor = [
+        metric
+        for metric in case.of("cpu.gaps", "cpu_share_ratio")
+        if surely_below(metric.estimate, _FULL_SHARE)
+    ]
+    if not poor:
+        return
+    worst = min(poor, key=lambda metric: metric.estimate.value)
+    very = surely_below(worst.estimate, _POOR_SHARE)
+    evidence = [f"{_place(metric)}: {told(metric.estimate)}" for metric in poor]
+    yield Finding(
+        "cpu_share",
+        Severity.WARNING if very else Severity.NOTICE,
+        f"A thread that never waits got {told(worst.estimate)} of {_place(worst)}.",
+        (*capped(evidence), *_causes(case), *_kernel_account(case, worst)),
+        "See the causes: a quota is yours to raise, preemption is other programs of this machine, "
+        "steal is the hypervisor's own report; without a cause, compare with another machine.",
+    )
+
+
+def _place(metric: MetricResult) -> str:
+    cpu = metric.factors.get("cpu")
+    return f"CPU {cpu}" if isinstance(cpu, int) else "its CPU"
+
+
+def _gaps(case: Case) -> list[tuple[float, str]]:
+    """Length and cause of the gaps that were kept one by one."""
+    out = []
+    for (benchmark, metric, _, key), events in case.series.items():
+        if benchmark == "cpu.gaps" and metric == "gap_event_ns":
+            cause = str(json.loads(key).get("cause", "unexplained")) if key else "unexplained"
+            out += [(float(length), cause) for _, _, length in events]
+    return out
+
+
+def _causes(case: Case) -> list[str]:
+    """The time lost, split by the cause that the kernel's counters name."""
+    lost: dict[str, float] = {}
+    for length, cause in _gaps(case):
+        lost[cause] = lost.get(cause, 0.0) + length
+    total = sum(lost.values())
+    if not total:
+        return ["the causes are not known: no gap was kept one by one"]
+    parts = sorted(lost.items(), key=lambda item: -item[1])
+    split = ", ".join(
+        f"{cause} {units.format_value(ns / total, 'ratio', 2)}" for cause, ns in parts
+    )
+    return [f"causes, by time lost in the gaps that were kept: {split}"]
+
+
+def _kernel_account(case: Case, share: MetricResult) -> list[str]:
+    """Whether the kernel believes that it gave the time that was missing."""
+    for metric in case.of("cpu.gaps", "thread_cpu_ratio"):
+        if metric.factors == share.factors:
+            gap = metric.estimate.value - share.estimate.value
+            if gap > _NOTABLE_RATIO:
+                return [
+                    f"the kernel believes that it gave {told(metric.estimate)}: the rest went "
+                    "missing below it"
+                ]
+    return []
+
+
+def long_gaps(case: Case) -> Answers:
+    """Moments in which a busy thread got nothing for longer than 10 ms."""
+    gaps = [(length, cause) for length, cause in _gaps(case) if length > _LONG_GAP_NS]
+    if gaps:
+        longest, cause = max(gaps)
+        by_cause = {name: [ns for ns, why in gaps if why == name] for name in {c for _, c in gaps}}
+        evidence = [
+            f"{name}: {len(own)}, the longest {units.format_value(max(own), 'ns')}"
+            for name, own in sorted(by_cause.items(), key=lambda item: -len(item[1]))
+        ]
+        times = "Once" if len(gaps) == 1 else f"{len(gaps)} times"
+        yield Finding(
+            "long_gaps",
+            Severity.NOTICE,
+            f"{times} a busy thread got nothing for more than 10 ms; the longest gap was "
+            f"{units.format_value(longest, 'ns')} ({cause}).",
+            tuple(evidence),
+            "Expect such pauses in the latency of what runs here; the timeline shows when.",
+        )
+        return
+    for metric in case.of("cpu.gaps", "gap_longest_ns"):
+        if surely_above(metric.estimate, _LONG_GAP_NS):
+            yield Finding(
+                "long_gaps",
+                Severity.NOTICE,
+                f"In a typical trial the longest gap on {_place(metric)} was "
+                f"{told(metric.estimate)}.",
+                ("its causes were not kept",),
+                "Expect such pauses in the latency of what runs here.",
+            )
+
+
+def steal(case: Case) -> Answers:
+    """The hypervisor itself says that it gave CPU time to others."""
+    readings = case.trials.readings("steal_ratio")
+    notable = [reading for reading in readings if reading > _NOTABLE_RATIO]
+    boot = facts.number(case.fingerprint, "counters.steal_since_boot_ratio")
+    if not notable and not (boot is not None and boot > _NOTABLE_RATIO):
+        return
+    if notable:
+        sentence = (
+            f"The hypervisor reported more than 1 % steal in {len(notable)} of {len(readings)} "
+            f"trials, up to {units.format_value(max(notable), 'ratio', 2)}: it gave that CPU time "
+            "to others."
+        )
+    else:
+        sentence = "The hypervisor reported more than 1 % steal since boot, though not meanwhile."
+    evidence = [] if not readings else [
+        f"median over the trials: {units.format_value(median(readings), 'ratio', 2)}, "
+        f"n = {len(readings)}"
+    ]  # fmt: skip
+    if boot is not None:
+        evidence.append(f"since boot: {units.format_value(boot, 'ratio', 2)}, as the kernel counts")
+    yield Finding(
+        "steal",
+        Severity.WARNING if notable else Severity.NOTICE,
+        sentence,
+        tuple(evidence),
+        "Repeat at another hour; if it stays, ask for another host or a type with dedicated CPUs.",
+    )
+
+
+def throttling(case: Case) -> Answers:
+    """The kernel stopped the control group for its quota."""
+    readings = case.trials.readings("throttled_ratio")
+    notable = [reading for reading in readings if reading > _NOTABLE_RATIO]
+    if notable:
+        yield Finding(
+            "throttled",
+            Severity.WARNING,
+            f"The CPU quota stopped this control group in {len(notable)} of {len(readings)} "
+            "trials.",
+            (
+                "most time stopped, summed over CPUs: "
+                f"{units.format_value(max(notable), 'ratio', 2)} of a trial",
+            ),
+            "The figures are those of the quota and not of the hardware; raise it to see the rest.",
+        )
+
+
+def swapping(case: Case) -> Answers:
+    """Pages went to or came from swap during trials."""
+    moved = [
+        max(values)
+        for reading in case.trials.beside
+        if (
+            values := [
+                count
+                for name in ("swap_in_count", "swap_out_count")
+                if isinstance(count := reading.get(name), int) and count > 0
+            ]
+        )
+    ]
+    if moved:
+        yield Finding(
+            "swapping",
+            Severity.WARNING,
+            f"The machine swapped during {len(moved)} of {case.trials.total} trials.",
+            (f"most pages moved in one trial: {max(moved)}",),
+            "Free memory and run again: what swaps measures the disk.",
+        )
+
+
+def disk_cached(case: Case) -> Answers:
+    """Disk figures that tell of memory, because direct I/O does not work."""
+    refused = {name: n for name, n in case.trials.failures.items() if "direct" in name}
+    if refused:
+        count = sum(refused.values())
+        yield Finding(
+            "no_direct_io",
+            Severity.NOTICE,
+            f"Direct I/O does not work here: {count} disk trials could not tell the disk from "
+            "memory.",
+            tuple(f"{name}: {n} trials" for name, n in sorted(refused.items())),
+            "Point the parameter `directory` at a file system on a disk; some in memory or overlaid "
+            "ones refuse.",
+        )
+    elif any(metric.metric.startswith("cached_") for metric in case.of("disk.io")):
+        yield Finding(
+            "disk_cached",
+            Severity.INFO,
+            "Some disk figures tell of the page cache; they are named cached_….",
+            ("the file fits into memory, and direct I/O was not asked for",),
+            "Set direct, or a file twice as large as memory, to measure the disk.",
+        )
+
+
+def disk_tail(case: Case) -> Answers:
+    """The slow hundredth of a disk's operations takes ten times as long as the typical one."""
+    lines = [metric for metric in case.metrics if metric.benchmark.startswith("disk.")]
+    middles = {
+        (m.benchmark, m.metric.replace("_p50_ns", ""), line_name(m).partition(" (")[2]): m
+        for m in lines
+        if m.metric.endswith("_p50_ns")
+    }
+    tails = []
+    for metric in lines:
+        if metric.metric.endswith("_p99_ns"):
+            stem = metric.metric.replace("_p99_ns", "")
+            middle = middles.get((metric.benchmark, stem, line_name(metric).partition(" (")[2]))
+            if middle and metric.estimate.value > _LONG_TAIL * middle.estimate.value > 0:
+                tails.append((metric.estimate.value / middle.estimate.value, metric, middle))
+    if tails:
+        tails.sort(key=lambda tail: -tail[0])
+        evidence = [
+            f"{line_name(slow)}: {told(slow.estimate)}; p50: {told(middle.estimate)}"
+            for _, slow, middle in tails
+        ]
+        yield Finding(
+            "disk_tail",
+            Severity.NOTICE,
+            "One disk operation in a hundred takes more than ten times as long as the typical one.",
+            capped(evidence, 5),
+            "Size timeouts by the p99; look for a limit of the volume or a shared disk.",
+        )
+
+
+def io_uring(case: Case) -> Answers:
+    """The disk was driven by the fallback, since io_uring is not to be had."""
+    fell_back = [m for m in case.of("disk.io") if m.factors.get("engine") == "sync"]
+    works = facts.fact(case.fingerprint, "abilities.io_uring")
+    if works is not False and not (fell_back and works is None):
+        return
+    used = " The disk benchmark used ordinary reads and writes in threads." if fell_back else ""
+    yield Finding(
+        "no_io_uring",
+        Severity.NOTICE if fell_back else Severity.INFO,
+        f"io_uring is not available here.{used}",
+        (facts.reason(case.fingerprint, "abilities.io_uring_entries"),),
+        "Many operations in flight cost more CPU time here than where the kernel or the sandbox "
+        "allows io_uring.",
+    )
+
+
+def scaling(case: Case) -> Answers:
+    """N threads do less than 0.9 N times the work of one."""
+    poor: list[tuple[str, int, Estimate]] = []
+    for key, by_threads in dict(case.derived.get("scaling") or {}).items():
+        if key[2] == case.target:
+            poor += [
+                (key[0], int(threads), efficiency)
+                for threads, efficiency in by_threads.items()
+                if surely_below(efficiency, _POOR_EFFICIENCY)
+            ]
+    if not poor:
+        return
+    name, threads, efficiency = min(poor, key=lambda item: item[2].value)
+    smt = facts.number(case.fingerprint, "topology.threads_per_core")
+    evidence = [
+        f"{one} on {n} threads: {told(share)}"
+        for one, n, share in sorted(poor, key=lambda item: item[:2])
+    ]
+    why = ["CPUs that are threads of one core share it"] if smt is not None and smt > 1 else []
+    yield Finding(
+        "scaling",
+        Severity.NOTICE,
+        f"{threads} threads of {name} do {told(efficiency)} of {threads} times one thread's work.",
+        (*capped(evidence), *why),
+        "Count on the measured rate and not on the number of CPUs.",
+    )
+
+
+def _levels(key: str) -> str:
+    """The factors of a key in words."""
+    return ", ".join(f"{name}={level}" for name, level in json.loads(key).items()) or "its defaults"
+
+
+def small_cache(case: Case) -> Answers:
+    """The last-level cache serves less than half of what it is announced to hold."""
+    announced = facts.cache_sizes(case.fingerprint)
+    for key, knees in dict(case.derived.get("knees") or {}).items():
+        if key[0] != "mem.latency" or key[2] != case.target:
+            continue
+        for knee in knees:
+            size = announced.get(knee.level) if knee.level == "L3" else None
+            if size and knee.last_length_bytes and knee.last_length_bytes < _SMALL_CACHE * size:
+                yield Finding(
+                    "small_cache",
+                    Severity.NOTICE,
+                    f"The {knee.level} cache is announced as {units.format_value(size, 'bytes')}, "
+                    "but latency rises beyond "
+                    f"{units.format_value(knee.last_length_bytes, 'bytes')}.",
+                    (f"measured by mem.latency with {_levels(key[3])}", "it may be shared with others or partitioned"),
+                    "Size working sets by the measured knee.",
+                )
+                return
+
+
+def erratic(case: Case) -> Answers:
+    """Headline metrics that vary too much from trial to trial to be planned with."""
+    headline = [metric for metric in case.metrics if metric.headline]
+    wild = [metric for metric in headline if metric.consistency.word == "erratic"]
+    if wild:
+        wild.sort(key=lambda metric: -(metric.consistency.robust_cv or 0))
+        evidence = [
+            f"{line_name(m)}: robust CV {units.format_value(m.consistency.robust_cv or 0, 'ratio')}"
+            f", n = {m.estimate.n}"
+            for m in wild
+        ]
+        yield Finding(
+            "erratic",
+            Severity.NOTICE,
+            f"{len(wild)} of {len(headline)} headline figures are erratic: they change from trial "
+            "to trial.",
+            capped(evidence),
+            "Plan with the low end of their intervals, and repeat the run at other hours.",
+        )
+
+
+def two_modes(case: Case) -> Answers:
+    """Trials that fall into two groups far apart: a hint at two states of the machine."""
+    found = []
+    for metric in case.metrics:
+        split = modes(metric.trial_values) if metric.headline else None
+        if split is not None:
+            low, high = split
+            unit = metric.estimate.unit
+            found.append(
+                f"{line_name(metric)}: {len(low)} trials around "
+                f"{units.format_value(median(low), unit)}, {len(high)} around "
+                f"{units.format_value(median(high), unit)}"
+            )
+    if found:
+        yield Finding(
+            "two_modes",
+            Severity.NOTICE,
+            f"The trials of {len(found)} headline figure{'s' if len(found) > 1 else ''} fall into "
+            "two groups, as if the machine had two states.",
+            capped(found),
+            "Look at the trials in order: alternating states hint at placement (CPU, memory node), "
+            "one change hints at clock frequency, a burst allowance or a neighbour's coming.",
+        )
+
+
+def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
+    """The two groups of values on either side of their widest gap, if they lie far apart.
+
+    Far apart: Ashman's D of at least 6 (a normal sample cut in its middle has 2.65), centres at
+    least 5 % apart, and at least a fifth of the values and 3 in each group. At least 10 values.
+    Source: Ashman, Bird and Zepf, Astronomical Journal 108 (1994), equation 5.
+    """
+    ordered = sorted(values)
+    fewest = max(3, len(ordered) // 5)
+    if len(ordered) < 10:
+        return None
+    cuts = range(fewest, len(ordered) - fewest + 1)
+    cut = max(cuts, key=lambda at: ordered[at] - ordered[at - 1])
+    low, high = ordered[:cut], ordered[cut:]
+    distance = fmean(high) - fmean(low)
+    spread = (stdev(low) ** 2 + stdev(high) ** 2) ** 0.5
+    if distance <= 0.05 * abs(median(ordered)):
+        return None
+    return (low, high) if 2**0.5 * distance >= 6 * spread else None
+
+
+def not_converged(case: Case) -> Answers:
+    """Figures whose interval stayed wider than was asked for."""
+    named = [
+        line_name(metric)
+        for metric in case.metrics
+        if any(text.lower().startswith("not converged") for text in metric.warnings)
+    ]
+    names = named or list(case.not_converged)
+    if names:
+        yield Finding(
+            "not_converged",
+            Severity.NOTICE,
+            f"{len(names)} figure{'s' if len(names) > 1 else ''} did not become as precise as the "
+            "plan asked for before time or repetitions ran out.",
+            capped(names),
+            "Their intervals are true but wide; give the run a larger budget.",
+        )
+
+
+def many_invalid(case: Case) -> Answers:
+    """More than one trial in twenty does not count."""
+    trials = case.trials
+    lost = trials.invalid + trials.failed
+    if trials.total and lost / trials.total > _MANY_INVALID:
+        yield Finding(
+            "many_invalid",
+            Severity.WARNING if lost / trials.total > 0.2 else Severity.NOTICE,
+            f"{lost} of {trials.total} trials do not count.",
+            (f"invalid {trials.invalid}, failed {trials.failed}",),
+            "Their reasons are listed; what disturbs trials will disturb your programs.",
+        )

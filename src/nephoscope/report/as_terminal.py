@@ -1,0 +1,189 @@
+"""Blocks as text for a terminal of less than 80 columns."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from nephoscope.report import strips
+from nephoscope.report.blocks import (
+    Block,
+    Cell,
+    Chart,
+    Heading,
+    Items,
+    Section,
+    Sentence,
+    Strip,
+    Table,
+    Tiles,
+    thin,
+)
+
+MAX_WIDTH = 79
+"""Columns, so that the text can be pasted anywhere."""
+
+_MIN_WIDTH = 40
+_CHART_ROWS = 12
+_TONES = {"warning": ("▲", "bold red"), "notice": ("●", "yellow"), "info": ("○", "cyan")}
+
+
+def render(title: str, sections: Sequence[Section], *, colour: bool, width: int) -> str:
+    """The whole report; no line is longer than `width` or 79 columns."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=max(_MIN_WIDTH, min(width, MAX_WIDTH)),
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    console.print(Text(title, style="bold"))
+    for section in sections:
+        if not _says_something(section):
+            continue
+        console.print()
+        console.print(Text(section.title.upper(), style="bold cyan"))
+        for block in filter(_is_shown, section.blocks):
+            _print(console, block)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _is_shown(block: Block) -> bool:
+    if isinstance(block, Table):
+        return not block.collapsed and bool(block.rows)
+    return not (isinstance(block, Chart) and block.repeats)
+
+
+def _says_something(section: Section) -> bool:
+    """Whether anything is left of a section besides its introduction."""
+    shown = [block for block in section.blocks if _is_shown(block)]
+    left_out = len(shown) < len(section.blocks)
+    return not left_out or any(not isinstance(block, Sentence) for block in shown)
+
+
+def _print(console: Console, block: Block) -> None:
+    match block:
+        case Heading():
+            console.print()
+            console.print(Text(block.text, style="bold"))
+        case Sentence():
+            console.print(Text(block.text, style="bold" if block.lead else ""))
+        case Items():
+            _print_items(console, block)
+        case Tiles():
+            _print_tiles(console, block)
+        case Table():
+            _print_table(console, block)
+        case Chart():
+            _print_chart(console, block)
+
+
+def _print_items(console: Console, block: Items) -> None:
+    for item in block.items:
+        mark, style = _TONES.get(item.tone, ("-", ""))
+        head = Text(f"{mark} ", style=style)
+        if item.tone:
+            head.append(f"{item.tone}: ", style=style)
+        head.append(item.text, style="bold" if item.tone else "")
+        console.print(_hanging(head))
+        for detail in item.details:
+            console.print(_indented(detail, "dim"))
+        if item.next_step:
+            console.print(_indented(f"Next: {item.next_step}", ""))
+
+
+def _hanging(text: Text) -> RichTable:
+    """The text with its first two characters hanging in the margin."""
+    grid = RichTable.grid(padding=0)
+    grid.add_column(width=2, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(text[:2], text[2:])
+    return grid
+
+
+def _indented(text: str, style: str) -> Padding:
+    return Padding(Text(text, style=style), (0, 0, 0, 2))
+
+
+def _print_tiles(console: Console, block: Tiles) -> None:
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid.add_column(overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for tile in block.tiles:
+        rest = f"{tile.interval} {tile.note}".strip()
+        grid.add_row(Text(tile.label), Text(tile.value, style="bold"), Text(rest, style="dim"))
+    console.print(Padding(grid, (0, 0, 0, 2)))
+
+
+def _text(cell: Cell) -> Text:
+    return Text(strips.as_text(cell) if isinstance(cell, Strip) else cell)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    if not table.rows:
+        return
+    if table.caption:
+        console.print(Text(table.caption, style="italic"))
+    kept = [index for index, column in enumerate(table.columns) if not column.roomy]
+    titled = any(table.columns[index].title for index in kept)
+    grid = RichTable(
+        box=SIMPLE_HEAD if titled else None,
+        show_header=titled,
+        padding=(0, 1, 0, 0) if titled else (0, 2, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+        header_style="dim",
+    )
+    for index in kept:
+        column = table.columns[index]
+        grid.add_column(
+            Text(column.title),
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+            no_wrap=column.numeric and not titled,
+        )
+    for row in table.rows:
+        grid.add_row(*(_text(row[index]) for index in kept))
+    console.print(Padding(grid, (0, 0, 0, 2)))
+
+
+def _print_chart(console: Console, chart: Chart) -> None:
+    console.print()
+    console.print(Text(chart.title, style="bold"))
+    if chart.caption:
+        console.print(Text(chart.caption))
+    if chart.sparks:
+        _print_sparks(console, chart)
+    if chart.brief is not None:
+        _print_table(console, chart.brief)
+    elif not chart.sparks:
+        table = chart.table
+        rows = thin(table.rows, _CHART_ROWS)
+        _print_table(console, Table(table.columns, rows))
+        if len(rows) < len(table.rows):
+            note = f"{len(rows)} of {len(table.rows)} rows; all are in the report."
+            console.print(_indented(note, "dim"))
+
+
+def _print_sparks(console: Console, chart: Chart) -> None:
+    label_width = min(26, max(len(spark.label) for spark in chart.sparks))
+    room = console.width - label_width - 24
+    for spark in chart.sparks:
+        line = Text("  ")
+        line.append(f"{spark.label[:label_width]:<{label_width}} ", style="bold")
+        line.append(f"{spark.first:>8} ", style="dim")
+        line.append(strips.curve(spark.values, log=spark.log, width=max(8, room)), style="cyan")
+        line.append(f" {spark.last}", style="dim")
+        console.print(line, overflow="ellipsis", no_wrap=True)

@@ -1,0 +1,156 @@
+"""What a section is made of, said once for the page, for Markdown and for the terminal.
+
+Section
+├── Heading    a title below the section's own
+├── Sentence   a paragraph; `lead` for the one that a hurried reader reads
+├── Items      a list; each item may carry a tone (severity), evidence and a next step
+├── Tiles      a few figures that stand out
+├── Table      rows of text; a cell may be a Strip of values in order of time
+└── Chart      a figure with the table of its data behind it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Figure = Mapping[str, Any]
+"""A plotly figure as plain data: {"data": […], "layout": {…}}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A title inside a section."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A paragraph of plain text. lead: larger, for the one paragraph that carries the section."""
+
+    text: str
+    lead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry of a list. tone: '', 'info', 'notice' or 'warning'; details: lines beneath it."""
+
+    text: str
+    tone: str = ""
+    details: tuple[str, ...] = ()
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure that stands out: what, how much, within what, and how believable."""
+
+    label: str
+    value: str
+    interval: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """A row of figures."""
+
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Values in order of execution, drawn small in a table's cell.
+
+    Drawn around their median within a band of at least `band` (a ratio), so that noise of a
+    per cent does not look like a mountain range.
+    """
+
+    values: tuple[float, ...]
+    band: float = 0.1
+
+
+Cell = str | Strip
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's title; numeric: aligned right; roomy: left out where there is little room."""
+
+    title: str
+    numeric: bool = False
+    roomy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells. collapsed: folded away on the page, left out on the terminal.
+
+    Without column titles (`Column("")` throughout) it is a list of facts.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    collapsed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """One curve in a line of text: label, values in order, and how the ends of the x axis read."""
+
+    label: str
+    values: tuple[float, ...]
+    first: str = ""
+    last: str = ""
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure, the sentence that says how to read it, and its data as a table.
+
+    id: unique in the report, a plain word. brief: a short table for the terminal in place of the
+    data; None where the sparks say enough or there is nothing shorter. repeats: its data stand in
+    another table of the report already, so that the terminal leaves it out.
+    """
+
+    id: str
+    title: str
+    figure: Figure
+    table: Table
+    caption: str = ""
+    brief: Table | None = None
+    sparks: tuple[Spark, ...] = ()
+    repeats: bool = False
+
+
+Block = Heading | Sentence | Items | Tiles | Table | Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report. id: its anchor; blocks: what it says, in order."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+def thin(rows: Sequence[tuple[Cell, ...]], limit: int) -> tuple[tuple[Cell, ...], ...]:
+    """At most `limit` rows, evenly spaced, the first and the last among them."""
+    if len(rows) <= limit:
+        return tuple(rows)
+    last = len(rows) - 1
+    picks = sorted({round(index * last / (limit - 1)) for index in range(limit)})
+    return tuple(rows[pick] for pick in picks)

@@ -1,0 +1,242 @@
+"""Charts that several sections share: distributions, dots with intervals, curves over a factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nephoscope import units
+from nephoscope.model import MetricResult, RunResult
+from nephoscope.report import figures, selection, wording
+from nephoscope.report.blocks import Chart, Column, Spark, Table
+from nephoscope.report.selection import HistogramKey, Sweep
+
+CDF_ROWS = 60
+"""Rows of the data table behind one CDF chart, all its curves together."""
+
+MAX_DOTS = 40
+"""Lines of one chart of dots."""
+
+_QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (1.0, "longest"))
+
+
+def cdf(
+    result: RunResult,
+    keys: Sequence[HistogramKey],
+    *,
+    id: str,
+    title: str,
+    axis: str,
+    unit: str,
+    caption: str = "",
+) -> Chart | None:
+    """Cumulative distributions of histograms on a logarithmic axis; None if there are none."""
+    named = _named_histograms(result, keys)
+    named = [(name, data) for name, data in named if data[0] and data[0][-1] > 0]
+    if not named:
+        return None
+    curves, rows, brief = [], [], []
+    per_curve = max(6, CDF_ROWS // len(named))
+    for name, (values, counts) in named:
+        steps = selection.cumulative(values, counts)
+        curves.append(_cdf_curve(name, steps, unit))
+        rows += [
+            (name, units.format_value(value, unit), _share(share), f"{seen}")
+            for value, share, seen in selection.thin_steps(steps, per_curve)[:per_curve]
+        ]
+        brief.append((name, f"{sum(counts)}", *_quantiles(steps, unit)))
+    figure = figures.lines(
+        curves,
+        figures.Axis(axis, unit, log=True),
+        figures.Axis("Share of all that is at most this long", "ratio", from_zero=True),
+        markers=False,
+    )
+    head = (Column("curve"), Column("n", True), *(Column(name, True) for _, name in _QUANTILES))
+    return Chart(
+        id,
+        title,
+        figure,
+        Table(
+            (Column("curve"), Column(axis, True), Column("share", True), Column("count", True)),
+            tuple(rows),
+        ),
+        caption,
+        brief=Table(head, tuple(brief), "Of the events counted, all trials together:"),
+    )
+
+
+def _named_histograms(
+    result: RunResult, keys: Sequence[HistogramKey]
+) -> list[tuple[str, tuple[list[float], list[int]]]]:
+    targets = len({key[2] for key in keys})
+    if len(keys) <= selection.MAX_CURVES:
+        common = selection.common_factors([selection.key_factors(key) for key in keys])
+        return [(selection.key_name(key, targets, common), _sorted(result, [key])) for key in keys]
+    # Too many to tell apart (one a CPU, say): one curve a target, of all of them together.
+    names = dict.fromkeys(key[2] for key in keys)
+    return [
+        (
+            f"{wording.clean(target)}, all {sum(key[2] == target for key in keys)} together",
+            _sorted(result, [key for key in keys if key[2] == target]),
+        )
+        for target in names
+    ]
+
+
+def _sorted(result: RunResult, keys: Sequence[HistogramKey]) -> tuple[list[float], list[int]]:
+    return selection.merge_histograms(result.histograms[key] for key in keys)
+
+
+def _cdf_curve(name: str, steps: Sequence[tuple[float, float, int]], unit: str) -> figures.Curve:
+    drawn = [step for step in selection.thin_steps(steps, figures.CDF_POINTS) if step[0] > 0]
+    return figures.Curve(
+        name,
+        tuple(value for value, _, _ in drawn),
+        tuple(share for _, share, _ in drawn),
+        hover=tuple(
+            f"{name}: {_share(share)} take at most {units.format_value(value, unit)}"
+            for value, share, _ in drawn
+        ),
+        step=True,
+    )
+
+
+def _share(share: float) -> str:
+    """A cumulative share, with more digits the nearer it is to all."""
+    return "100 %" if share >= 1 else f"{share * 100:.{2 if share < 0.999 else 4}f} %"
+
+
+def _quantiles(steps: Sequence[tuple[float, float, int]], unit: str) -> list[str]:
+    """Quantiles of the merged counts; '' where fewer than ten events lie beyond."""
+    total = steps[-1][2]
+    out = []
+    for q, _ in _QUANTILES:
+        enough = q in (0.5, 1.0) or total * (1 - q) >= 10
+        out.append(units.format_value(selection.nearest_rank(steps, q), unit) if enough else "–")
+    return out
+
+
+def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str = "") -> Chart:
+    """Values of one unit as dots with their intervals."""
+    targets = len({metric.target for metric in metrics})
+    common = selection.common_factors([metric.factors for metric in metrics])
+    one_name = len({metric.metric for metric in metrics}) == 1
+    names = [_dot_name(metric, targets, common, one_name) for metric in metrics]
+    unit = metrics[0].estimate.unit
+    values = tuple(metric.estimate.value for metric in metrics)
+    curve = figures.Curve(
+        "",
+        values,
+        values,
+        tuple(metric.estimate.low for metric in metrics),
+        tuple(metric.estimate.high for metric in metrics),
+        tuple(
+            f"{name}: {wording.estimate_text(metric.estimate)}"
+            for name, metric in zip(names, metrics, strict=True)
+        ),
+    )
+    axis = wording.metric_name(metrics[0].metric) if one_name else "value"
+    wide = min(values) > 0 and max(values) / min(values) > 30
+    figure = figures.dots(names, curve, figures.Axis(axis, unit, log=wide, from_zero=not wide))
+    rows = [(name, *estimate_cells(metric)) for name, metric in zip(names, metrics, strict=True)]
+    table = Table(estimate_columns("what"), tuple(rows))
+    told = all(metric.headline for metric in metrics)  # in the tables of what is delivered
+    return Chart(id, title, figure, table, caption, repeats=told)
+
+
+def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
+    """One chart of dots for each unit among the metrics of a benchmark, percentiles apart."""
+    groups: dict[tuple[str, str], list[MetricResult]] = {}
+    for metric in metrics:
+        groups.setdefault((metric.estimate.unit, metric.better.value), []).append(metric)
+    out = []
+    for number, ((unit, _), own) in enumerate(sorted(groups.items())):
+        names = list(dict.fromkeys(wording.metric_name(metric.metric) for metric in own))
+        what = wording.joined(names) if len(names) < 4 else units.quantity_of(unit)
+        cut = own[:MAX_DOTS]
+        left_out = (
+            f"The first {len(cut)} of {len(own)}; all are in the tables above."
+            if len(cut) < len(own)
+            else ""
+        )
+        out.append(
+            dots(
+                cut,
+                id=f"dots-{wording.slug(benchmark)}-{number}",
+                title=f"{wording.clean(benchmark)}: {what}",
+                caption=left_out,
+            )
+        )
+    return out
+
+
+def _dot_name(metric: MetricResult, targets: int, common: Mapping[str, Any], one_name: bool) -> str:
+    parts = [] if one_name else [wording.metric_name(metric.metric)]
+    parts += [wording.clean(metric.target)] if targets > 1 else []
+    own = wording.factors_text(metric.factors, leave_out=common)
+    parts += [own] if own else []
+    return ", ".join(parts) or wording.metric_name(metric.metric)
+
+
+def estimate_columns(*first: str) -> tuple[Column, ...]:
+    """Columns of a table of estimates, behind the columns that say of what."""
+    return (
+        *(Column(title) for title in first),
+        Column("value", True),
+        Column("interval", True),
+        Column("n", True),
+    )
+
+
+def estimate_cells(metric: MetricResult) -> tuple[str, str, str]:
+    """Value, interval and n of a metric, for a table's row."""
+    estimate = metric.estimate
+    return wording.value_text(estimate), wording.interval_text(estimate), str(estimate.n)
+
+
+def sweep_name(sweep: Sweep, targets: int, common: Mapping[str, Any], metrics: int) -> str:
+    """A curve's name: metric, target and factors, each only where it tells curves apart."""
+    parts = [wording.metric_name(sweep.metric)] if metrics > 1 else []
+    parts += [wording.clean(sweep.target)] if targets > 1 else []
+    own = wording.factors_text(sweep.fixed, leave_out=common)
+    parts += [own] if own else []
+    return ", ".join(parts) or wording.metric_name(sweep.metric)
+
+
+def sweep_names(sweeps: Sequence[Sweep]) -> list[str]:
+    """The names of curves that share one figure."""
+    targets = len({sweep.target for sweep in sweeps})
+    metrics = len({sweep.metric for sweep in sweeps})
+    common = selection.common_factors([sweep.fixed for sweep in sweeps])
+    return [sweep_name(sweep, targets, common, metrics) for sweep in sweeps]
+
+
+def sweep_curve(name: str, sweep: Sweep, x_text: Sequence[str]) -> figures.Curve:
+    """A curve with the interval of each of its points."""
+    estimates = [point.estimate for point in sweep.points]
+    return figures.Curve(
+        name,
+        sweep.x,
+        tuple(estimate.value for estimate in estimates),
+        tuple(estimate.low for estimate in estimates),
+        tuple(estimate.high for estimate in estimates),
+        tuple(
+            f"{name}, {place}: {wording.estimate_text(estimate)}"
+            for place, estimate in zip(x_text, estimates, strict=True)
+        ),
+    )
+
+
+def sweep_rows(name: str, sweep: Sweep, x_text: Sequence[str]) -> list[tuple[str, ...]]:
+    """Rows of the data table: curve, level, value, interval, n."""
+    return [
+        (name, place, *estimate_cells(point))
+        for place, point in zip(x_text, sweep.points, strict=True)
+    ]
+
+
+def sweep_spark(name: str, sweep: Sweep, unit: str) -> Spark:
+    """The curve in one line of text, from its first to its last value."""
+    values = tuple(point.estimate.value for point in sweep.points)
+    first, last = (units.format_value(value, unit, 2) for value in (values[0], values[-1]))
+    return Spark(name, values, first, last, log=min(values) > 0)

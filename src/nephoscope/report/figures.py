@@ -1,0 +1,279 @@
+"""Figures as plain data for plotly; every text in them is already escaped.
+
+A figure knows nothing of benchmarks: sections choose what to draw, this file how.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nephoscope import units
+from nephoscope.report import palette, wording
+
+CDF_POINTS = 240
+"""Points of a drawn CDF: more cannot be told apart on a screen's width."""
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis: its title without the unit, the unit of nephoscope.units, and its scale.
+
+    title carries what is measured; tick labels carry the unit ('10 µs', '4 KiB').
+    """
+
+    title: str
+    unit: str
+    log: bool = False
+    categories: bool = False
+    from_zero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A named line of points with the interval of each point (None where there is none)."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+    hover: tuple[str, ...] = ()
+    step: bool = False
+
+
+def text(value: object) -> str:
+    """Text for a figure: one line, without the mark-up that the drawing library would obey."""
+    return html.escape(wording.clean(value), quote=False)
+
+
+def log_ticks(low: float, high: float, unit: str) -> tuple[list[float], list[str]]:
+    """Positions and labels of at most about eight ticks: powers of two of bytes, else of ten."""
+    base, steps = (2.0, (1, 2, 3, 4, 6)) if unit == "bytes" else (10.0, (1, 2, 3))
+    first = math.floor(math.log(low, base) + 1e-9)
+    last = math.ceil(math.log(high, base) - 1e-9)
+    step = next((s for s in steps if (last - first) / s <= 8), steps[-1])
+    places = [base**power for power in range(first, last + 1, step)]
+    if len(places) < 3 and unit != "bytes":  # less than a decade or two: 1-2-5 in between
+        places = [base**p * m for p in range(first, last + 1) for m in (1, 2, 5)]
+        places = [place for place in places if low / 1.5 <= place <= high * 1.5]
+    return places, [_short(place, unit) for place in places]
+
+
+def _short(value: float, unit: str) -> str:
+    divisor, label = units.scale_of(unit, value * (1 + 1e-9))
+    return f"{value / divisor:.4g} {label}".strip()
+
+
+def axis_of(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
+    """An axis that holds the values, with ticks that carry the unit."""
+    finite = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
+    out: dict[str, Any] = {"title": {"text": text(axis.title)}, "automargin": True}
+    if axis.log:
+        out["type"] = "log"
+        if finite:
+            places, labels = log_ticks(min(finite), max(finite), axis.unit)
+            pad = 0.04 * max(math.log10(max(finite) / min(finite)), 0.5)
+            out |= {"tickmode": "array", "tickvals": places, "ticktext": labels}
+            out["range"] = [math.log10(min(finite)) - pad, math.log10(max(finite)) + pad]
+    elif axis.categories:
+        out |= {"type": "category"}
+    elif finite:
+        top, bottom = max(finite), 0.0 if axis.from_zero else min(finite)
+        out |= _linear_ticks(bottom, top, axis)
+    return out
+
+
+def _linear_ticks(low: float, high: float, axis: Axis) -> dict[str, Any]:
+    span = (high - low) or abs(high) or 1.0
+    raw = span / 5
+    step = 10 ** math.floor(math.log10(raw))
+    step *= next(factor for factor in (1, 2, 5, 10) if raw <= factor * step * (1 + 1e-9))
+    first = math.floor(low / step + 1e-9)
+    last = math.ceil(high / step - 1e-9)
+    places = [index * step for index in range(first, last + 1)]
+    if axis.unit in ("count", "none"):
+        labels = [f"{place:.6g}" for place in places]
+    else:
+        divisor, label = units.scale_of(axis.unit, max(abs(places[0]), abs(places[-1])))
+        labels = [f"{place / divisor:.6g} {label}".strip() for place in places]
+    pad = 0.03 * (places[-1] - places[0])
+    lower = places[0] if axis.from_zero else places[0] - pad
+    return {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": labels,
+        "range": [lower, places[-1] + pad],
+    }
+
+
+def layout(x: dict[str, Any], y: dict[str, Any], *, height: int = 380) -> dict[str, Any]:
+    """The layout that all figures share; colours of text and grid are the style sheet's."""
+    return {
+        "xaxis": {"zeroline": False, "showline": True, "ticks": "outside", "fixedrange": False} | x,
+        "yaxis": {"zeroline": False, "ticks": ""} | y,
+        "height": height,
+        "autosize": True,
+        "margin": {"l": 8, "r": 16, "t": 28, "b": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": _FONT, "size": 13},
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left", "font": {"family": _FONT}},
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "dragmode": False,
+    }
+
+
+def lines(
+    curves: Sequence[Curve],
+    x: Axis,
+    y: Axis,
+    *,
+    bands: bool = False,
+    markers: bool = True,
+    height: int = 400,
+) -> dict[str, Any]:
+    """Curves with their intervals as bands, or as bars on each point."""
+    data: list[dict[str, Any]] = []
+    for index, curve in enumerate(curves):
+        colour, dash, symbol = palette.style(index)
+        if bands and curve.low:
+            data.append(_band(curve, colour))
+        trace: dict[str, Any] = {
+            "type": "scatter",
+            "mode": "lines+markers" if markers else "lines",
+            "name": text(curve.name),
+            "x": list(curve.x),
+            "y": list(curve.y),
+            "line": {"color": colour, "dash": dash, "width": 2},
+            "marker": {"symbol": symbol, "size": 6},
+            "customdata": [text(line) for line in curve.hover],
+            "hovertemplate": "%{customdata}<extra></extra>",
+        }
+        if curve.step:
+            trace["line"]["shape"] = "hv"
+        if curve.low and not bands:
+            trace["error_y"] = _error_bars(curve)
+        data.append(trace)
+    every_x = [value for curve in curves for value in curve.x]
+    every_y = [
+        value
+        for curve in curves
+        for value in (*curve.y, *curve.low, *curve.high)
+        if value is not None
+    ]
+    out = layout(axis_of(x, every_x), axis_of(y, every_y), height=height)
+    out["showlegend"] = len(curves) > 1
+    return {"data": data, "layout": out}
+
+
+def _band(curve: Curve, colour: str) -> dict[str, Any]:
+    known = [
+        (x, low, high)
+        for x, low, high in zip(curve.x, curve.low, curve.high, strict=True)
+        if low is not None and high is not None
+    ]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [x for x, _, _ in known] + [x for x, _, _ in reversed(known)],
+        "y": [low for _, low, _ in known] + [high for _, _, high in reversed(known)],
+        "fill": "toself",
+        "fillcolor": palette.translucent(colour, 0.18),
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _error_bars(curve: Curve) -> dict[str, Any]:
+    pairs = list(zip(curve.y, curve.low, curve.high, strict=True))
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0 if high is None else high - y for y, _, high in pairs],
+        "arrayminus": [0 if low is None else y - low for y, low, _ in pairs],
+        "thickness": 1.5,
+        "width": 5,
+    }
+
+
+def dots(names: Sequence[str], curve: Curve, x: Axis) -> dict[str, Any]:
+    """One dot with its interval per named line: for scalars of any benchmark.
+
+    curve: x holds the values, low and high their intervals; y is not used.
+    """
+    colour, _, symbol = palette.style(0)
+    places = list(range(len(names)))
+    bars = _error_bars(Curve("", curve.x, curve.x, curve.low, curve.high))
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": list(curve.x),
+        "y": places,
+        "marker": {"color": colour, "symbol": symbol, "size": 9},
+        "error_x": bars | {"color": colour},
+        "customdata": [text(line) for line in curve.hover],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+    ends = [value for value in (*curve.x, *curve.low, *curve.high) if value is not None]
+    y_axis = {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": [text(name) for name in names],
+        "range": [len(names) - 0.5, -0.5],
+        "automargin": True,
+    }
+    out = layout(axis_of(x, ends), y_axis, height=90 + 34 * len(names))
+    out["showlegend"] = False
+    return {"data": [trace], "layout": out}
+
+
+def vertical(figure_layout: dict[str, Any], x: float, label: str, *, log: bool) -> None:
+    """Adds a dotted upright line with a label above the plot."""
+    place = math.log10(x) if log else x
+    figure_layout.setdefault("shapes", []).append(
+        {
+            "type": "line",
+            # Shapes take values of a logarithmic axis as they are, annotations their logarithm.
+            "x0": x,
+            "x1": x,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "layer": "below",
+            "line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
+        }
+    )
+    figure_layout.setdefault("annotations", []).append(
+        {
+            "x": place,
+            "yref": "paper",
+            "y": 1,
+            "yanchor": "bottom",
+            "text": text(label),
+            "showarrow": False,
+            "font": {"size": 11},
+        }
+    )
+
+
+def horizontal(y: float) -> dict[str, Any]:
+    """A thin level line across the plot, between rows."""
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": y,
+        "y1": y,
+        "layer": "below",
+        "line": {"color": palette.NEUTRAL, "width": 1},
+    }

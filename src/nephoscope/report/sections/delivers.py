@@ -1,0 +1,85 @@
+"""What the machine delivers: every headline metric, and all others folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from nephoscope.model import Factors, MetricResult, RunResult, factors_key
+from nephoscope.report import charts, selection, wording
+from nephoscope.report.blocks import Block, Cell, Column, Section, Sentence, Strip, Table
+
+_COLUMNS = (
+    *charts.estimate_columns("metric"),
+    Column("consistency"),
+    Column("trials, in order", roomy=True),
+)
+
+
+def build(result: RunResult) -> Section | None:
+    """The tables of headline metrics, grouped, and one of everything else."""
+    if not result.metrics:
+        nothing = "Nothing was measured that counts; the invalid trials below say why."
+        return Section("delivers", "What it delivers", (Sentence(nothing),))
+    headline = [metric for metric in result.metrics if metric.headline] or list(result.metrics)
+    # By identity: two lines may be equal in all that a comparison sees.
+    shown = {id(metric) for metric in headline}
+    rest = [metric for metric in result.metrics if id(metric) not in shown]
+    blocks: list[Block] = [Sentence(_how_to_read(result))]
+    ordered = sorted(headline, key=lambda metric: wording.group_rank(metric.benchmark))
+    for title, metrics in groupby(ordered, key=lambda m: wording.group_of(m.benchmark)):
+        blocks.append(_table(title, list(metrics), result))
+    if rest:
+        ordered = sorted(rest, key=lambda metric: wording.group_rank(metric.benchmark))
+        blocks.append(_table("All other metrics", ordered, result, collapsed=True))
+    return Section("delivers", "What it delivers", tuple(blocks))
+
+
+def _how_to_read(result: RunResult) -> str:
+    levels = {metric.estimate.confidence for metric in result.metrics}
+    level = wording.joined(wording.percent(level) for level in sorted(levels))
+    return (
+        f"Each value with its {level} confidence interval over n repetitions. Consistency is the "
+        "robust coefficient of variation from trial to trial (1.4826 MAD / median). The small "
+        "drawings show the trials in order on a scale of at least ±10 % around their median."
+    )
+
+
+def _table(
+    title: str, metrics: Sequence[MetricResult], result: RunResult, *, collapsed: bool = False
+) -> Table:
+    targets = len(selection.target_names(result))
+    common = _common(metrics)
+    rows = tuple(_row(metric, targets, common.get(metric.benchmark, {})) for metric in metrics)
+    told = [
+        f"{wording.clean(benchmark)} throughout: {text}"
+        for benchmark, own in common.items()
+        if (text := wording.factors_text(own))
+    ]
+    caption = f"{title} ({'; '.join(told)})" if told else title
+    return Table(_COLUMNS, rows, caption=caption, collapsed=collapsed)
+
+
+def _common(metrics: Sequence[MetricResult]) -> dict[str, dict[str, Any]]:
+    """Per benchmark the factors that all its lines share, where it has several settings."""
+    by_benchmark: dict[str, list[Factors]] = {}
+    for metric in metrics:
+        by_benchmark.setdefault(metric.benchmark, []).append(metric.factors)
+    return {
+        benchmark: selection.common_factors(own)
+        for benchmark, own in by_benchmark.items()
+        if len({factors_key(factors) for factors in own}) > 1
+    }
+
+
+def _row(metric: MetricResult, targets: int, common: Factors) -> tuple[Cell, ...]:
+    setting = wording.setting_text(metric, targets, leave_out=common)
+    name = f"{wording.clean(metric.benchmark)} {wording.metric_name(metric.metric)}"
+    marks = "" if not metric.warnings else " *"
+    return (
+        f"{name}: {setting}{marks}" if setting else f"{name}{marks}",
+        *charts.estimate_cells(metric),
+        wording.consistency_text(metric.consistency),
+        Strip(metric.trial_values if len(metric.trial_values) > 1 else ()),
+    )

@@ -1,0 +1,45 @@
+"""Trials that do not count, and why; grouped, so that one cause is told once."""
+
+from __future__ import annotations
+
+from nephoscope.model import InvalidTrial, RunResult
+from nephoscope.report import wording
+from nephoscope.report.blocks import Column, Section, Sentence, Table
+
+
+def build(result: RunResult) -> Section:
+    """The trials by reason, and the single ones folded away."""
+    if not result.invalid:
+        text = "Every trial counted."
+        return Section("invalid", "Trials that do not count", (Sentence(text),))
+    count = wording.plural(len(result.invalid), "trial")
+    intro = f"{count} gave no figures that can be believed; none of them is in any value above."
+    groups: dict[tuple[str, str, str], list[InvalidTrial]] = {}
+    for trial in result.invalid:
+        for reason in trial.reasons or ("no reason was recorded",):
+            groups.setdefault((trial.benchmark, trial.status.value, reason), []).append(trial)
+    rows = tuple(
+        (wording.clean(benchmark), wording.clean(status), str(len(own)), wording.clean(reason))
+        for (benchmark, status, reason), own in groups.items()
+    )
+    head = (Column("benchmark"), Column("became"), Column("trials", True), Column("reason"))
+    singles = tuple(
+        (
+            wording.clean(trial.trial),
+            wording.clean(trial.benchmark),
+            wording.factors_text(trial.factors) or "–",
+            wording.clean(trial.status.value),
+            wording.clean("; ".join(trial.reasons)),
+        )
+        for trial in result.invalid
+    )
+    single_head = tuple(Column(t) for t in ("trial", "benchmark", "setting", "became", "reasons"))
+    return Section(
+        "invalid",
+        "Trials that do not count",
+        (
+            Sentence(intro),
+            Table(head, rows),
+            Table(single_head, singles, "Each of these trials", collapsed=True),
+        ),
+    )

@@ -1,0 +1,315 @@
+"""What the machine says that it is: the fingerprint, fact by fact, and why a fact is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from nephoscope import units
+from nephoscope.analysis import facts
+from nephoscope.model import RunResult
+from nephoscope.report import selection, wording
+from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table
+
+_FACTS = (Column(""), Column(""))
+Rows = list[tuple[str, str]]
+
+
+def build(result: RunResult) -> Section | None:
+    """A table of facts per target, then its mitigations and what it does not show."""
+    targets = selection.target_names(result)
+    blocks: list[Block] = []
+    for target in targets:
+        known = result.fingerprints.get(target)
+        if len(targets) > 1:
+            blocks.append(Heading(wording.clean(target)))
+        if not isinstance(known, Mapping) or not known:
+            blocks.append(Sentence("No fingerprint was taken: what it is, is not known."))
+            continue
+        blocks += _tables(known)
+    return Section("machine", "What this machine is", tuple(blocks)) if blocks else None
+
+
+def _tables(known: Mapping[str, Any]) -> list[Block]:
+    out: list[Block] = [Table(_FACTS, tuple(_rows(known)))]
+    mitigations = _mitigations(known)
+    if mitigations:
+        head = (Column("flaw of the CPU"), Column("state"))
+        out.append(Table(head, tuple(mitigations), "Mitigations, one by one", collapsed=True))
+    missing = _missing(known)
+    if missing:
+        head = (Column("fact"), Column("why it is missing"))
+        out.append(Table(head, tuple(missing), "What it does not show", collapsed=True))
+    return out
+
+
+def _rows(known: Mapping[str, Any]) -> Rows:
+    table: tuple[tuple[str, Callable[[Any], str]], ...] = (
+        ("CPU", lambda k: facts.text(k, "cpu.model") or ""),
+        ("by cpuid", lambda k: _cpu(facts.fact(k, "cpu.by_cpuid"), "brand")),
+        ("by /proc/cpuinfo", lambda k: _cpu(facts.fact(k, "cpu.by_cpuinfo"), "model_name")),
+        ("do they agree", _agreement),
+        ("Microcode", lambda k: facts.text(k, "cpu.microcode") or ""),
+        ("Clock rate", _clock_rate),
+        ("Topology", _topology),
+        ("Caches", _caches),
+        ("Hypervisor", _hypervisor),
+        ("Clock source", _clock),
+        ("System", lambda k: facts.text(k, "os.pretty_name") or ""),
+        ("Kernel", _kernel),
+        ("Mitigations", _mitigation_summary),
+        ("Memory", _memory),
+        ("Huge pages", _huge_pages),
+        ("Swap", _swap),
+        ("Disks", _disks),
+        ("File systems", _mounts),
+        ("Network ports", _ports),
+        ("Limits", _limits),
+        ("Counters", _counters),
+        ("Cloud", _cloud),
+    )
+    rows = [(name, wording.clean(tell(known))) for name, tell in table]
+    return [(name, text or "not known") for name, text in rows]
+
+
+def _cpu(account: Any, name: str) -> str:
+    if not isinstance(account, Mapping):
+        return ""
+    numbers = [
+        f"{word} {value:.0f}"
+        for word in ("family", "model", "stepping")
+        if (value := facts.number(account, word)) is not None
+    ]
+    parts = [facts.text(account, "vendor"), facts.text(account, name), ", ".join(numbers)]
+    return "; ".join(part for part in parts if part)
+
+
+def _agreement(known: Any) -> str:
+    agree = facts.fact(known, "cpu.agree")
+    if agree is None:
+        return f"not known: {facts.reason(known, 'cpu.agree')}"
+    differences = facts.items(known, "cpu.disagreements") or []
+    return "yes" if agree else "no: " + "; ".join(str(line) for line in differences)
+
+
+def _clock_rate(known: Any) -> str:
+    now = facts.number(known, "cpu.frequency_hz")
+    low, high = (facts.number(known, f"cpu.frequency_{end}_hz") for end in ("min", "max"))
+    parts = [f"{now / 1e9:.2f} GHz when asked" if now else ""]
+    if low and high:
+        parts.append(f"{low / 1e9:.2f} to {high / 1e9:.2f} GHz")
+    governor = facts.text(known, "cpu.governor")
+    parts.append(f"governor {governor}" if governor else "")
+    return "; ".join(part for part in parts if part)
+
+
+def _topology(known: Any) -> str:
+    online = facts.items(known, "topology.online_cpus")
+    allowed = facts.items(known, "topology.allowed_cpus")
+    parts = [f"{len(online)} CPUs online" if online else ""]
+    if online and allowed and len(allowed) < len(online):
+        parts.append(f"{len(allowed)} allowed")
+    for name, word in (("sockets", "socket"), ("cores", "core")):
+        count = facts.number(known, f"topology.{name}")
+        parts.append(wording.plural(int(count), word) if count else "")
+    threads = facts.number(known, "topology.threads_per_core")
+    parts.append(f"{threads:g} threads per core" if threads else "")
+    nodes = facts.items(known, "topology.numa_nodes")
+    parts.append(wording.plural(len(nodes), "memory node") if nodes else "")
+    return ", ".join(part for part in parts if part)
+
+
+def _caches(known: Any) -> str:
+    listed = facts.items(known, "caches.by_sysfs") or facts.items(known, "caches.by_cpuid") or []
+    out = []
+    for cache in listed:
+        level, size = facts.number(cache, "level"), facts.number(cache, "size_bytes")
+        if level is None or size is None:
+            continue
+        kind = facts.text(cache, "kind") or ""
+        shared = facts.number(cache, "shared_by")
+        by = f", shared by {shared:.0f} CPUs" if shared and shared > 1 else ""
+        out.append(f"L{level:.0f} {kind} {wording.bytes_text(size)}{by}")
+    return "; ".join(out)
+
+
+def _hypervisor(known: Any) -> str:
+    virtual = facts.is_virtual(known)
+    if virtual is False:
+        return "none: the CPU says that there is none"
+    name = facts.text(known, "hypervisor.name")
+    if name is None:
+        return f"not named: {facts.reason(known, 'hypervisor.name')}"
+    firmware = [facts.text(known, f"hypervisor.{part}") for part in ("sys_vendor", "product_name")]
+    told = " ".join(word for word in firmware if word)
+    return f"{name}; firmware: {told}" if told else name
+
+
+def _clock(known: Any) -> str:
+    source = facts.text(known, "clock.source")
+    if source is None:
+        return ""
+    offered = [str(word) for word in facts.items(known, "clock.available_sources") or []]
+    others = [word for word in offered if word != source]
+    return f"{source} (also offered: {', '.join(others)})" if others else source
+
+
+def _kernel(known: Any) -> str:
+    parts = [facts.text(known, f"kernel.{part}") for part in ("release", "arch", "version")]
+    flags = facts.fact(known, "kernel.boot_flags")
+    told = [part for part in parts if part]
+    if isinstance(flags, Mapping) and flags:
+        words = (f"{name}={value}" if value else str(name) for name, value in flags.items())
+        told.append("booted with " + " ".join(words))
+    return ", ".join(told)
+
+
+def _mitigations(known: Any) -> Rows:
+    states = facts.fact(known, "mitigations")
+    if not isinstance(states, Mapping):
+        return []
+    return [
+        (wording.clean(name).replace("_", " "), wording.clean(state))
+        for name, state in sorted(states.items())
+        if state is not None
+    ]
+
+
+def _mitigation_summary(known: Any) -> str:
+    states = [state.lower() for _, state in _mitigations(known)]
+    if not states:
+        return ""
+    kinds = (
+        ("vulnerable", "vulnerable"),
+        ("mitigation", "mitigated"),
+        ("not affected", "not affected"),
+    )
+    counts = [(sum(s.startswith(start) for s in states), word) for start, word in kinds]
+    other = len(states) - sum(count for count, _ in counts)
+    counts.append((other, "other"))
+    return ", ".join(f"{count} {word}" for count, word in counts if count)
+
+
+def _memory(known: Any) -> str:
+    total, free = (facts.number(known, f"memory.{part}_bytes") for part in ("total", "available"))
+    parts = [
+        f"{_bytes(total)} in all" if total else "",
+        f"{_bytes(free)} available" if free else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _bytes(value: float) -> str:
+    return units.format_value(value, "bytes")
+
+
+def _huge_pages(known: Any) -> str:
+    chosen = facts.text(known, "memory.transparent_hugepage")
+    parts = [f"transparent: {chosen}" if chosen else ""]
+    for pool in facts.items(known, "memory.huge_pages") or []:
+        size, total = facts.number(pool, "size_bytes"), facts.number(pool, "total")
+        if size and total:
+            parts.append(f"{total:.0f} reserved of {wording.bytes_text(size)}")
+    return ", ".join(part for part in parts if part)
+
+
+def _swap(known: Any) -> str:
+    total, free = (facts.number(known, f"memory.swap_{part}_bytes") for part in ("total", "free"))
+    if total is None:
+        return ""
+    if total == 0:
+        return "none"
+    used = "" if free is None else f", {_bytes(total - free)} used"
+    return f"{_bytes(total)}{used}"
+
+
+def _disks(known: Any) -> str:
+    out = []
+    for disk in facts.items(known, "disks.devices") or []:
+        size, spins = facts.number(disk, "size_bytes"), facts.fact(disk, "rotational")
+        parts = [
+            _bytes(size) if size else "",
+            facts.text(disk, "kind"),
+            facts.text(disk, "model"),
+            {True: "says it rotates", False: "says it does not rotate"}.get(spins, "")
+            if isinstance(spins, bool)
+            else "",
+            f"scheduler {facts.text(disk, 'scheduler')}" if facts.text(disk, "scheduler") else "",
+        ]
+        out.append(f"{facts.text(disk, 'name')}: {', '.join(part for part in parts if part)}")
+    return "; ".join(out)
+
+
+def _mounts(known: Any) -> str:
+    out = []
+    for mount in facts.items(known, "disks.mounts") or []:
+        size, free = (facts.number(mount, f"{part}_bytes") for part in ("size", "free"))
+        room = f", {_bytes(free)} free of {_bytes(size)}" if size and free is not None else ""
+        only = ", read-only" if facts.fact(mount, "read_only") is True else ""
+        place, kind = facts.text(mount, "mount_point"), facts.text(mount, "file_system")
+        if place:
+            out.append(f"{place} ({facts.text(mount, 'role')}): {kind or '?'}{room}{only}")
+    return "; ".join(out)
+
+
+def _ports(known: Any) -> str:
+    ports = facts.items(known, "nics.ports")
+    if ports is None:
+        return ""
+    return "; ".join(_port(port) for port in ports) or "none but the loopback"
+
+
+def _port(port: Any) -> str:
+    speed = facts.number(port, "speed_bits_per_s")
+    duplex = facts.text(port, "duplex")
+    parts = [
+        facts.text(port, "driver") or ("virtual" if facts.fact(port, "virtual") else ""),
+        facts.text(port, "state"),
+        units.format_value(speed, "bits_per_s") if speed else "speed not told",
+        f"{duplex} duplex" if duplex in ("full", "half") else "",
+    ]
+    return f"{facts.text(port, 'name')}: {', '.join(part for part in parts if part)}"
+
+
+def _limits(known: Any) -> str:
+    parts = [f"cgroup {facts.text(known, 'limits.cgroup_version') or 'unknown'}"]
+    quota = facts.number(known, "limits.cpu_quota_cpus")
+    parts.append("no CPU quota" if quota is None else f"{units.format_number(quota)} CPUs")
+    memory = facts.number(known, "limits.memory_limit_bytes")
+    parts.append("no memory limit" if memory is None else f"{_bytes(memory)} of memory")
+    if facts.reason(known, "limits.cpu_quota_cpus") not in ("no limit", "") and quota is None:
+        parts[1] = f"CPU quota not known ({facts.reason(known, 'limits.cpu_quota_cpus')})"
+    if facts.reason(known, "limits.memory_limit_bytes") not in ("no limit", "") and memory is None:
+        reason = facts.reason(known, "limits.memory_limit_bytes")
+        parts[2] = f"memory limit not known ({reason})"
+    return ", ".join(parts)
+
+
+def _counters(known: Any) -> str:
+    if facts.fact(known, "counters") is None:
+        return ""
+    shown = {"steal": facts.fact(known, "counters.steal") is True}
+    shown["pressure"] = facts.fact(known, "counters.pressure_cpu") is True
+    shown["throttling"] = facts.fact(known, "counters.throttling") is True
+    words = [
+        (f"shows {wording.joined(name for name, on in shown.items() if on)}"),
+        (f"hides {wording.joined(name for name, on in shown.items() if not on)}"),
+    ]
+    return "; ".join(word for word in words if not word.endswith("s "))
+
+
+def _cloud(known: Any) -> str:
+    if facts.fact(known, "cloud.asked") is not True:
+        return "not asked for"
+    names: Iterable[str] = ("provider", "instance_type", "region", "zone", "image")
+    parts = [facts.text(known, f"cloud.{name}") for name in names]
+    return ", ".join(part for part in parts if part) or facts.reason(known, "cloud.provider")
+
+
+def _missing(known: Any) -> Rows:
+    out = []
+    for entry in facts.items(known, "missing") or []:
+        name, reason = facts.text(entry, "fact"), facts.text(entry, "reason")
+        if name and reason != "no limit" and not name.startswith("cloud."):
+            out.append((wording.clean(name), wording.clean(reason or "no reason was given")))
+    return out

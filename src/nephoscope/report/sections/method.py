@@ -1,0 +1,147 @@
+"""How it was measured: enough to repeat it, and to judge what the figures are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope import catalog, units
+from nephoscope.errors import NephoscopeError
+from nephoscope.model import RunResult
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Table
+
+_FACTS = (Column(""), Column(""))
+
+
+def build(result: RunResult) -> Section:
+    """Facts of the run, refused statistics, warnings, and what each metric means."""
+    blocks: list[Block] = [Table(_FACTS, tuple(_facts(result)))]
+    if result.refused:
+        blocks += [Heading("Asked for and not given"), _list(result.refused)]
+    warnings = _warnings(result)
+    if warnings:
+        blocks += [Heading("Warnings (marked * above)"), _list(warnings)]
+    meanings = _meanings(result)
+    if meanings:
+        head = (Column("metric"), Column("meaning"), Column("method"))
+        blocks.append(Table(head, tuple(meanings), "What each metric means", collapsed=True))
+    return Section("method", "How it was measured", tuple(blocks))
+
+
+def _list(lines: tuple[str, ...] | list[str]) -> Items:
+    return Items(tuple(Item(wording.clean(line)) for line in lines))
+
+
+def _facts(result: RunResult) -> list[tuple[str, str]]:
+    run = result.run
+    rows = [
+        ("Question", run.get("question")),
+        ("Plan", run.get("plan")),
+        ("Run", run.get("id")),
+        ("Seed", run.get("seed")),
+        ("Versions", _versions(run)),
+        ("Targets", wording.joined(_names(run.get("targets")))),
+        ("Began", run.get("started_at")),
+        ("Ended", run.get("finished_at") or "not finished"),
+        ("State", run.get("state")),
+        ("Rounds", run.get("rounds")),
+        ("Trials", _trials(run.get("trials"))),
+        ("Repetitions", _repetitions(result)),
+        ("Confidence", _ratio(run.get("confidence"))),
+        ("Margin", _ratio(run.get("margin"))),
+        ("Time", _time(run)),
+        ("Precision", _precision(run)),
+        ("Order", "seeded random rounds: every setting once a round, no setting in a block"),
+        ("Stored at", run.get("path") or run.get("store")),
+    ]
+    return [(name, wording.clean(value)) for name, value in rows if value not in (None, "")]
+
+
+def _names(targets: Any) -> list[str]:
+    """Names of targets, given as names, as mappings with a name, or as one mapping by name."""
+    if isinstance(targets, Mapping):
+        return [str(name) for name in targets]
+    if not isinstance(targets, list | tuple):
+        return []
+    return [str(t.get("name", "?")) if isinstance(t, Mapping) else str(t) for t in targets]
+
+
+def _versions(run: Mapping[str, Any]) -> str:
+    parts = [("nephoscope", run.get("nephoscope")), ("probe", run.get("probe"))]
+    return ", ".join(f"{name} {version}" for name, version in parts if version)
+
+
+def _trials(trials: Any) -> str:
+    if not isinstance(trials, Mapping):
+        return ""
+    return ", ".join(f"{count} {name}" for name, count in trials.items())
+
+
+def _repetitions(result: RunResult) -> str:
+    counts = sorted({metric.estimate.n for metric in result.metrics})
+    if not counts:
+        return ""
+    return f"n = {counts[0]}" if len(counts) == 1 else f"n from {counts[0]} to {counts[-1]}"
+
+
+def _ratio(value: Any) -> str:
+    return units.format_value(value, "ratio") if isinstance(value, int | float) else ""
+
+
+def _time(run: Mapping[str, Any]) -> str:
+    spent, budget = run.get("spent_s"), run.get("budget_s")
+    text = f"{units.format_duration(spent)} spent" if isinstance(spent, int | float) else ""
+    if isinstance(budget, int | float):
+        of = f"budget of {units.format_duration(budget)}"
+        text = f"{text}, {of}" if text else of
+    return text
+
+
+def _precision(run: Mapping[str, Any]) -> str:
+    converged = run.get("converged")
+    names = [str(name) for name in run.get("not_converged") or ()]
+    if converged is True:
+        return "every headline metric became as precise as the plan asked for"
+    if converged is False and names:
+        listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        return f"not converged: {listed}"
+    return "not converged" if converged is False else ""
+
+
+def _warnings(result: RunResult) -> list[str]:
+    """Warnings of the metrics; equal ones are told once, with their number."""
+    groups: dict[str, list[str]] = {}
+    for metric in result.metrics:
+        name = f"{metric.benchmark} {wording.metric_name(metric.metric)}"
+        setting = wording.factors_text(metric.factors)
+        for warning in metric.warnings:
+            groups.setdefault(warning, []).append(f"{name} ({setting})" if setting else name)
+    return [
+        f"{warning} ({names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''})"
+        for warning, names in groups.items()
+    ]
+
+
+def _meanings(result: RunResult) -> list[tuple[str, str, str]]:
+    rows: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for metric in result.metrics:
+        key = (metric.benchmark, metric.metric)
+        if key not in rows:
+            doc = _doc(*key)
+            name = f"{metric.benchmark} {metric.metric}"
+            rows[key] = (wording.clean(name), doc, wording.clean(metric.estimate.method))
+    return list(rows.values())
+
+
+def _doc(benchmark: str, metric: str) -> str:
+    """The catalogue's sentence; '–' for what is not native, such as imported metrics."""
+    try:
+        known = {one.id: one.doc for one in catalog.load().benchmark(benchmark).metrics}
+    except NephoscopeError:
+        return "–"
+    for name, doc in known.items():
+        stem, _, unit = name.rpartition("_")
+        if metric == name or (metric.startswith(f"{stem}_p") and metric.endswith(f"_{unit}")):
+            return wording.clean(doc)
+    return "–"

@@ -1,0 +1,134 @@
+"""How work scales over threads: measured rates beside the line of perfect scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nephoscope.model import Better, Estimate, MetricResult, RunResult
+from nephoscope.report import charts, figures, palette, selection, wording
+from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
+from nephoscope.report.selection import Sweep
+
+BENCHMARKS = ("cpu.pi", "cpu.hash")
+
+
+def build(result: RunResult) -> Section | None:
+    """A curve per benchmark where threads were varied, else dots."""
+    blocks: list[Block] = []
+    for benchmark in BENCHMARKS:
+        blocks += _benchmark(result, benchmark)
+    if not blocks:
+        return None
+    intro = (
+        "The same work on 1 to N threads. The grey line is N times one thread's rate: what the "
+        "machine would do if its CPUs shared nothing."
+    )
+    return Section("scaling", "How its work scales", (Sentence(intro), *blocks))
+
+
+def _benchmark(result: RunResult, benchmark: str) -> list[Chart]:
+    metrics = selection.of_benchmark(result, benchmark)
+    rates = [metric for metric in metrics if metric.better is Better.HIGHER]
+    # Without the rates of single threads, where the benchmark has a rate of all.
+    rates = [metric for metric in rates if metric.headline] or rates
+    swept = selection.sweeps(rates, "threads")[: selection.MAX_CURVES]
+    if not swept:
+        headline = [metric for metric in metrics if metric.headline] or metrics
+        return charts.by_unit(headline, benchmark)
+    # One figure a unit: rates of digits and of bytes have no common axis.
+    by_unit: dict[str, list[Sweep]] = {}
+    for sweep in swept:
+        by_unit.setdefault(sweep.points[0].estimate.unit, []).append(sweep)
+    return [
+        _chart(result, benchmark, unit, own, number)
+        for number, (unit, own) in enumerate(sorted(by_unit.items()))
+    ]
+
+
+def _chart(
+    result: RunResult, benchmark: str, unit: str, swept: Sequence[Sweep], number: int
+) -> Chart:
+    names = charts.sweep_names(swept)
+    curves = [
+        charts.sweep_curve(name, sweep, [_threads(x) for x in sweep.x])
+        for name, sweep in zip(names, swept, strict=True)
+    ]
+    title = wording.metric_name(swept[0].metric)
+    most = max(sweep.x[-1] for sweep in swept)
+    figure = figures.lines(
+        curves,
+        figures.Axis("threads", "count"),
+        figures.Axis(title, unit, from_zero=True),
+        height=360,
+    )
+    figure["layout"]["xaxis"] |= _thread_ticks(most)
+    _add_ideal(figure, swept)
+    rows = [
+        row for name, sweep in zip(names, swept, strict=True) for row in _rows(result, name, sweep)
+    ]
+    head = (*charts.estimate_columns("curve", "threads"), Column("of ideal", True))
+    return Chart(
+        f"scaling-{wording.slug(benchmark)}-{number}",
+        f"{wording.clean(benchmark)}: {title} over threads",
+        figure,
+        Table(head, tuple(rows)),
+        brief=Table(head, tuple(rows)),
+    )
+
+
+def _threads(count: float) -> str:
+    return wording.plural(int(count), "thread")
+
+
+def _thread_ticks(most: float) -> dict[str, Any]:
+    """Whole threads only, at most about sixteen ticks."""
+    step = max(1, round(most / 16))
+    places = list(range(step if step > 1 else 1, int(most) + 1, step))
+    return {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": [str(place) for place in places],
+        "range": [1 - 0.08 * most, most * 1.05],
+    }
+
+
+def _add_ideal(figure: dict[str, Any], swept: Sequence[Sweep]) -> None:
+    """The line of perfect scaling from the first curve's smallest number of threads."""
+    first = swept[0]
+    start, rate = first.x[0], first.points[0].estimate.value
+    ends = [start, first.x[-1]]
+    heights = [rate / start * threads for threads in ends]
+    figure["data"].insert(
+        0,
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "ideal",
+            "x": ends,
+            "y": heights,
+            "line": {"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},
+            "hoverinfo": "skip",
+        },
+    )
+    figure["layout"]["showlegend"] = True
+    _make_room(figure, heights[-1], first.points[0])
+
+
+def _make_room(figure: dict[str, Any], top: float, metric: MetricResult) -> None:
+    """Lets the vertical axis reach the ideal line's end."""
+    values = [value for trace in figure["data"] for value in trace["y"]]
+    axis = figures.Axis(wording.metric_name(metric.metric), metric.estimate.unit, from_zero=True)
+    figure["layout"]["yaxis"] |= figures.axis_of(axis, [*values, top])
+
+
+def _rows(result: RunResult, name: str, sweep: Sweep) -> list[tuple[str, ...]]:
+    efficiency = dict(result.derived.get("scaling") or {}).get(sweep.key, {})
+    return [
+        (name, str(int(x)), *charts.estimate_cells(point), _share(efficiency.get(int(x))))
+        for x, point in zip(sweep.x, sweep.points, strict=True)
+    ]
+
+
+def _share(efficiency: Estimate | None) -> str:
+    return "–" if efficiency is None else wording.estimate_text(efficiency)

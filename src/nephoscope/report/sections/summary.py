@@ -1,0 +1,190 @@
+"""The first thing one reads: what the machine is, what it delivers, how much is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nephoscope import units
+from nephoscope.analysis import facts
+from nephoscope.model import MetricResult, RunResult, Severity
+from nephoscope.report import selection, wording
+from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
+
+MAX_TILES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A figure of the summary: which metric, and which of its settings.
+
+    prefer: factor -> level, 'most' or 'least'; each is applied if some setting has it.
+    """
+
+    label: str
+    benchmark: str
+    metric: str
+    prefer: Mapping[str, Any] = field(default_factory=dict)
+
+
+CHOICES: tuple[Choice, ...] = (
+    Choice("CPU that a busy program gets", "cpu.gaps", "obtained_cpus"),
+    Choice("Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "least"}),
+    Choice(
+        "Memory bandwidth, triad",
+        "mem.stream",
+        "stream_bytes_per_s",
+        {"kernel": "triad", "type": "double", "threads": "most"},
+    ),
+    Choice("Memory latency", "mem.latency", "load_latency_ns", {"vector_bytes": "most"}),
+    Choice(
+        "Random reads from disk",
+        "disk.io",
+        "disk_operations_per_s",
+        {"operation": "randread", "record_bytes": "least", "queue_depth": "most"},
+    ),
+    Choice("Safe write, median", "disk.sync", "sync_latency_p50_ns"),
+    Choice("Loopback throughput", "net.loopback", "loopback_bytes_per_s"),
+)
+
+
+def build(result: RunResult) -> Section:
+    """One paragraph, up to six figures, and the count of findings."""
+    blocks: list[Block] = []
+    for target in selection.target_names(result):
+        blocks.append(Sentence(_what_it_is(result, target), lead=True))
+    if not blocks:
+        blocks.append(Sentence("This run has measured nothing yet.", lead=True))
+    tiles = _tiles(result)
+    if tiles:
+        blocks.append(Tiles(tuple(tiles)))
+    blocks += [Sentence(_count_findings(result)), Sentence(_how_sure(result))]
+    return Section("summary", "In short", tuple(blocks))
+
+
+def _what_it_is(result: RunResult, target: str) -> str:
+    known = result.fingerprints.get(target)
+    name = wording.clean(target)
+    if not known:
+        return f"{name} was measured without a fingerprint: what it is, is not known."
+    cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
+    count = wording.plural(len(cpus), "CPU") if cpus else "an unknown number of CPUs"
+    model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")
+    memory = facts.number(known, "memory.total_bytes")
+    size = "an unknown amount" if memory is None else units.format_value(memory, "bytes")
+    parts = [
+        f"{name} is {_kind(known)} with {count} ({model}) and {size} of memory",
+        _system(known),
+    ]
+    text = ", ".join(part for part in parts if part) + "."
+    quota = facts.number(known, "limits.cpu_quota_cpus")
+    if quota is not None:
+        text += f" Its control group may use {units.format_number(quota)} CPUs of that."
+    agree = facts.fact(known, "cpu.agree")
+    if agree is False:
+        text += " Its CPU gives two different accounts of itself."
+    return text
+
+
+def _kind(known: Any) -> str:
+    virtual = facts.is_virtual(known)
+    if virtual is None:
+        return "a machine"
+    if not virtual:
+        return "a physical machine"
+    hypervisor = facts.text(known, "hypervisor.name")
+    return f"a virtual machine under {wording.clean(hypervisor)}" if hypervisor else (
+        "a virtual machine"
+    )  # fmt: skip
+
+
+def _system(known: Any) -> str:
+    system = facts.text(known, "os.pretty_name")
+    kernel = facts.text(known, "kernel.release")
+    parts = [wording.clean(system)] if system else []
+    parts += [f"kernel {wording.clean(kernel)}"] if kernel else []
+    return "running " + " on ".join(parts) if parts else ""
+
+
+def _tiles(result: RunResult) -> list[Tile]:
+    targets = selection.target_names(result)
+    per_target = max(1, MAX_TILES // max(1, len(targets)))
+    out: list[Tile] = []
+    for target in targets:
+        own = [metric for metric in result.metrics if metric.target == target]
+        prefix = f"{wording.clean(target)}: " if len(targets) > 1 else ""
+        out += [_tile(prefix + label, metric) for label, metric in choose(own)[:per_target]]
+    return out[:MAX_TILES]
+
+
+def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, MetricResult]]:
+    """The figures of the summary, by CHOICES; other headline metrics where there are too few."""
+    out: list[tuple[str, MetricResult]] = []
+    for choice in CHOICES:
+        found = [
+            metric
+            for metric in metrics
+            if (metric.benchmark, metric.metric) == (choice.benchmark, choice.metric)
+        ]
+        for name, level in choice.prefer.items():
+            found = _narrowed(found, name, level)
+        if found:
+            setting = wording.factors_text(found[0].factors)
+            out.append((f"{choice.label} ({setting})" if setting else choice.label, found[0]))
+    used = {metric.benchmark for _, metric in out}
+    for metric in metrics:
+        if len(out) < 3 and metric.headline and metric.benchmark not in used:
+            used.add(metric.benchmark)
+            setting = wording.factors_text(metric.factors)
+            label = f"{metric.benchmark} {wording.metric_name(metric.metric)}"
+            out.append((f"{label} ({setting})" if setting else label, metric))
+    return out
+
+
+def _narrowed(found: list[MetricResult], name: str, level: Any) -> list[MetricResult]:
+    if level in ("most", "least"):
+        levels = [x for metric in found if (x := selection.numeric_level(metric, name)) is not None]
+        if not levels:
+            return found
+        wanted: Any = max(levels) if level == "most" else min(levels)
+        return [m for m in found if selection.numeric_level(m, name) == wanted]
+    return [metric for metric in found if metric.factors.get(name) == level] or found
+
+
+def _tile(label: str, metric: MetricResult) -> Tile:
+    estimate = metric.estimate
+    interval = f"{wording.interval_text(estimate)}, n = {estimate.n}"
+    return Tile(
+        label,
+        wording.value_text(estimate),
+        interval,
+        wording.consistency_text(metric.consistency),
+    )
+
+
+def _count_findings(result: RunResult) -> str:
+    if not result.findings:
+        return "Nothing odd was found."
+    counts = [
+        (sum(finding.severity is severity for finding in result.findings), severity.value)
+        for severity in (Severity.WARNING, Severity.NOTICE, Severity.INFO)
+    ]
+    names = {"warning": "warning", "notice": "notice", "info": "remark"}
+    parts = [wording.plural(count, names[word]) for count, word in counts if count]
+    total = wording.plural(len(result.findings), "finding")
+    gravest = wording.clean(result.findings[0].sentence)
+    return f"{total}: {wording.joined(parts)}. First of them: {gravest}"
+
+
+def _how_sure(result: RunResult) -> str:
+    count = len(result.metrics)
+    names = result.run.get("not_converged") or ()
+    if not count:
+        return "No metric has a value; see the trials that do not count."
+    text = f"{wording.plural(count, 'metric')}, each with its interval."
+    if names:
+        text += f" {len(names)} did not become as precise as the plan asked for."
+    if result.invalid:
+        text += f" {wording.plural(len(result.invalid), 'trial')} did not count."
+    return text

@@ -1,0 +1,172 @@
+"""Picks what a section shows out of a result: curves over a factor, distributions, scalars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nephoscope.model import MetricResult, RunResult, factors_key
+from nephoscope.report import wording
+
+HistogramKey = tuple[str, str, str, str]
+MAX_CURVES = 8
+"""Curves that a person can tell apart in one figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One metric over the levels of one numeric factor, the other factors fixed; x ascends."""
+
+    benchmark: str
+    metric: str
+    target: str
+    fixed: Mapping[str, Any]
+    x: tuple[float, ...]
+    points: tuple[MetricResult, ...]
+
+    @property
+    def key(self) -> HistogramKey:
+        """The key by which RunResult.derived knows this curve."""
+        return (self.benchmark, self.metric, self.target, factors_key(self.fixed))
+
+
+def target_names(result: RunResult) -> list[str]:
+    """Targets that the result speaks of, in order of first appearance."""
+    names = [metric.target for metric in result.metrics]
+    names += [trial.target for trial in result.invalid]
+    names += list(result.fingerprints)
+    return list(dict.fromkeys(names))
+
+
+def of_benchmark(result: RunResult, *benchmarks: str) -> list[MetricResult]:
+    """Metrics of these benchmarks, in the result's order."""
+    return [metric for metric in result.metrics if metric.benchmark in benchmarks]
+
+
+def numeric_level(metric: MetricResult, factor: str) -> float | None:
+    """The level of a numeric factor; None where it is absent or no number."""
+    level = metric.factors.get(factor)
+    if isinstance(level, bool) or not isinstance(level, int | float):
+        return None
+    return float(level)
+
+
+def sweeps(metrics: Iterable[MetricResult], factor: str, *, at_least: int = 2) -> list[Sweep]:
+    """Metrics that were measured at `at_least` levels of the factor, grouped by all else."""
+    groups: dict[tuple[str, str, str, str], list[tuple[float, MetricResult]]] = {}
+    for metric in metrics:
+        x = numeric_level(metric, factor)
+        if x is not None:
+            rest = {name: level for name, level in metric.factors.items() if name != factor}
+            key = (metric.benchmark, metric.metric, metric.target, factors_key(rest))
+            groups.setdefault(key, []).append((x, metric))
+    out = []
+    for (benchmark, name, target, rest_key), points in groups.items():
+        points.sort(key=lambda point: point[0])
+        if len({x for x, _ in points}) >= at_least:
+            xs, found = zip(*points, strict=True)
+            out.append(Sweep(benchmark, name, target, json.loads(rest_key), xs, found))
+    return out
+
+
+def ladder_factor(metrics: Iterable[MetricResult]) -> str | None:
+    """The factor of bytes with the most levels: the vector length of a cache ladder."""
+    levels: dict[str, set[float]] = {}
+    for metric in metrics:
+        for name in metric.factors:
+            value = numeric_level(metric, name)
+            if name.endswith("_bytes") and value is not None:
+                levels.setdefault(name, set()).add(value)
+    best = max(levels, key=lambda name: len(levels[name]), default=None)
+    return best if best is not None and len(levels[best]) >= 3 else None
+
+
+def histogram_keys(
+    result: RunResult, benchmark: str, wanted: Callable[[str], bool] = lambda _: True
+) -> list[HistogramKey]:
+    """Keys of the non-empty histograms of a benchmark whose metric is wanted."""
+    return [
+        key
+        for key, (values, counts) in result.histograms.items()
+        if key[0] == benchmark and wanted(key[1]) and values and sum(counts) > 0
+    ]
+
+
+def key_factors(key: HistogramKey) -> dict[str, Any]:
+    """The factors of a histogram's or a series' key."""
+    found = json.loads(key[3]) if key[3] else {}
+    return found if isinstance(found, dict) else {}
+
+
+def key_name(key: HistogramKey, targets: int, common: Mapping[str, Any]) -> str:
+    """A curve's name: what tells it from the others, the target only where there are several."""
+    own = wording.factors_text(key_factors(key), leave_out=common)
+    parts = [wording.clean(key[2])] if targets > 1 else []
+    return ", ".join([*parts, own] if own else parts) or wording.metric_name(key[1])
+
+
+def common_factors(factor_sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Factors that have the same level in all sets (and are in all of them)."""
+    if not factor_sets:
+        return {}
+    first = factor_sets[0]
+    return {
+        name: level
+        for name, level in first.items()
+        if all(name in other and other[name] == level for other in factor_sets[1:])
+    }
+
+
+def merge_histograms(
+    histograms: Iterable[tuple[Sequence[float], Sequence[int]]],
+) -> tuple[list[float], list[int]]:
+    """Histograms of one kind added up, values ascending."""
+    totals: dict[float, int] = {}
+    for values, counts in histograms:
+        for value, count in zip(values, counts, strict=True):
+            totals[value] = totals.get(value, 0) + count
+    values = sorted(totals)
+    return values, [totals[value] for value in values]
+
+
+def cumulative(values: Sequence[float], counts: Sequence[int]) -> list[tuple[float, float, int]]:
+    """(value, share of all that is at most this value, count up to here), values ascending."""
+    pairs = sorted(zip(values, counts, strict=True))
+    total = sum(counts)
+    out, seen = [], 0
+    for value, count in pairs:
+        seen += count
+        out.append((value, seen / total, seen))
+    return out
+
+
+def thin_steps(
+    steps: Sequence[tuple[float, float, int]], limit: int
+) -> list[tuple[float, float, int]]:
+    """At most about `limit` steps of a CDF: where it climbs, and along its tail.
+
+    Steps are kept as they are, none is moved: half of them evenly by share, half evenly by place
+    (histogram buckets grow with the value, so that places follow its logarithm).
+    """
+    if len(steps) <= limit:
+        return list(steps)
+    last = len(steps) - 1
+    half = max(2, limit // 2)
+    keep = {round(index * last / (half - 1)) for index in range(half)}
+    shares = [index / half for index in range(1, half)]
+    cursor = 0
+    for share in shares:
+        while cursor < last and steps[cursor][1] < share:
+            cursor += 1
+        keep.add(cursor)
+    return [steps[index] for index in sorted(keep)]
+
+
+def nearest_rank(steps: Sequence[tuple[float, float, int]], q: float) -> float:
+    """The smallest value whose cumulative share reaches q."""
+    for value, share, _ in steps:
+        if share >= q - 1e-12:
+            return value
+    return steps[-1][0]

@@ -1,0 +1,35 @@
+"use strict";
+(() => {
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const plots = Array.from(document.querySelectorAll(".plot"));
+  const config = { displaylogo: false, displayModeBar: false, responsive: true };
+  const paperWidth = 660; // A4 less its margins, at 96 points an inch
+  const isNarrow = () => window.innerWidth < 600;
+
+  const draw = (plot) => {
+    const figure = figures[plot.dataset.figure];
+    const layout = structuredClone(figure.layout);
+    if (isNarrow()) {
+      layout.font.size = 11;
+      if (layout.xaxis.ticktext) thin(layout.xaxis);
+    }
+    Plotly.newPlot(plot, figure.data, layout, config);
+  };
+  const thin = (axis) => {
+    if (axis.ticktext.length < 6) return;
+    axis.ticktext = axis.ticktext.map((text, i) => (i % 2 ? "" : text));
+  };
+  plots.forEach(draw);
+
+  // Paper: its width, and the short tables unfolded; everything as before afterwards.
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    plots.forEach((plot) => Plotly.relayout(plot, { autosize: false, width: paperWidth }));
+    opened = Array.from(document.querySelectorAll("details.short:not([open])"));
+    opened.forEach((fold) => { fold.open = true; });
+  });
+  window.addEventListener("afterprint", () => {
+    opened.forEach((fold) => { fold.open = false; });
+    plots.forEach((plot) => Plotly.relayout(plot, { autosize: true, width: null }));
+  });
+})();

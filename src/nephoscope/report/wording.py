@@ -1,0 +1,169 @@
+"""How the report says things: names of metrics and settings, values with their intervals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nephoscope import units
+from nephoscope.model import Consistency, Estimate, MetricResult
+
+# What a unit's ending of a name says as words: `hash_bytes_per_s` is 'hash throughput'.
+_UNIT_ENDINGS = {
+    "_bytes_per_s": " throughput",
+    "_bits_per_s": " line rate",
+    "_per_s": "",
+    "_ratio": "",
+    "_bytes": " size",
+    "_cpus": " CPUs",
+    "_ns": "",
+}
+_ACRONYMS = {"cpu": "CPU", "iops": "IOPS", "tcp": "TCP", "rtt": "round trip", "io": "I/O"}
+# Control and direction characters: a CPU or a disk may call itself anything, and a terminal obeys.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+GROUPS: Mapping[str, str] = {
+    "cpu": "CPU",
+    "mem": "Memory",
+    "disk": "Disk",
+    "net": "Network",
+    "sys": "System",
+}
+"""Title of each group of benchmarks, in the report's order; other groups follow by name."""
+
+
+def clean(text: object) -> str:
+    """Text from a machine, on one line and without control characters."""
+    return " ".join(_CONTROL.sub(" ", str(text)).replace("\t", " ").split())
+
+
+def group_of(benchmark: str) -> str:
+    """Title of the group of a benchmark: 'cpu.pi' is of 'CPU', 'iperf3' of 'Other'."""
+    head, dot, _ = benchmark.partition(".")
+    return GROUPS.get(head, head.upper()) if dot else "Other"
+
+
+def group_rank(benchmark: str) -> tuple[int, str]:
+    """Sort key of a benchmark's group: the order of GROUPS, then by name."""
+    titles = list(GROUPS.values())
+    title = group_of(benchmark)
+    return (titles.index(title) if title in titles else len(titles), title)
+
+
+def metric_name(metric: str) -> str:
+    """A metric's name as words, without its unit: 'latency_p99_ns' is 'latency p99'."""
+    stem, kind = metric, ""
+    for ending, word in _UNIT_ENDINGS.items():
+        if stem.endswith(ending) and stem != ending[1:]:
+            stem, kind = stem.removesuffix(ending), word
+            break
+    words = re.sub(r"_p(\d\d)(\d+)$", r"_p\1.\2", stem).split("_")  # p999 is p99.9
+    return clean(" ".join(_ACRONYMS.get(word, word) for word in words) + kind)
+
+
+def level_text(name: str, level: Any) -> str:
+    """One factor with its level: '2 threads', 'block 4 KiB', 'direct', 'triad', 'CPU 0'."""
+    stem = name
+    if name in ("threads", "streams") and isinstance(level, int) and not isinstance(level, bool):
+        return plural(level, name[:-1])
+    if name == "pages":
+        return f"{clean(level)} pages"
+    if isinstance(level, bool):
+        words = " ".join(_ACRONYMS.get(word, word) for word in name.split("_"))
+        return clean(words if level else f"not {words}")
+    if name.endswith("_bytes") and _is_number(level):
+        stem, text = name.removesuffix("_bytes"), bytes_text(float(level))
+    elif name.endswith("_ns") and _is_number(level):
+        stem, text = name.removesuffix("_ns"), units.format_value(float(level), "ns")
+    elif isinstance(level, str):
+        return clean(level)
+    else:
+        text = clean(level)
+    words = " ".join(_ACRONYMS.get(word, word) for word in stem.split("_"))
+    return f"{words} {text}"
+
+
+def factors_text(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> str:
+    """A setting in words; the order is that of the factors' names."""
+    hidden = set(leave_out)
+    if factors.get("process") == 0:  # the only loop of its CPU
+        hidden.add("process")
+    return ", ".join(level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden)
+
+
+def bytes_text(value: float) -> str:
+    """A size: '4 KiB', '1.5 MiB'."""
+    divisor, label = units.scale_of("bytes", value)
+    return f"{value / divisor:.4g} {label}"
+
+
+def setting_text(metric: MetricResult, targets: int, leave_out: Iterable[str] = ()) -> str:
+    """The setting of a metric in words, with its target where there are several."""
+    parts = [clean(metric.target)] if targets > 1 else []
+    text = factors_text(metric.factors, leave_out)
+    return ", ".join([*parts, text] if text else parts)
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool)
+
+
+def digits_for(estimate: Estimate) -> int:
+    """Significant digits that show the interval's width, from 3 to 6."""
+    return units.interval_digits(estimate.value, estimate.low, estimate.high)
+
+
+def value_text(estimate: Estimate) -> str:
+    """The value with its unit: '11.2 GB/s'."""
+    return units.format_value(estimate.value, estimate.unit, digits_for(estimate))
+
+
+def interval_text(estimate: Estimate) -> str:
+    """The interval in the value's unit, '[11.0, 11.4]', or why there is none."""
+    if estimate.low is None and estimate.high is None:
+        return f"none: {clean(estimate.note) or f'too few repetitions (n = {estimate.n})'}"
+    divisor, _ = units.scale_of(estimate.unit, estimate.value)
+    digits = digits_for(estimate)
+    sides = [
+        "?" if side is None else units.format_number(side / divisor, digits)
+        for side in (estimate.low, estimate.high)
+    ]
+    missing = f" ({clean(estimate.note)})" if "?" in sides and estimate.note else ""
+    return f"[{sides[0]}, {sides[1]}]{missing}"
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """The whole estimate in a sentence: '11.2 GB/s [11.0, 11.4] (n = 12)'."""
+    interval = interval_text(estimate)
+    if not interval.startswith("["):
+        return f"{value_text(estimate)} (interval: {interval}; n = {estimate.n})"
+    return f"{value_text(estimate)} {interval} (n = {estimate.n})"
+
+
+def percent(ratio: float | None, digits: int = 2) -> str:
+    """A ratio as per cent; '' where there is none."""
+    return "" if ratio is None else units.format_value(ratio, "ratio", digits)
+
+
+def consistency_text(consistency: Consistency) -> str:
+    """How steady: 'steady, 1.2 % [0.8, 2.0]' (robust coefficient of variation)."""
+    if consistency.robust_cv is None:
+        return clean(consistency.word) or "unknown"
+    return f"{clean(consistency.word)}, {percent(consistency.robust_cv)}"
+
+
+def slug(name: str) -> str:
+    """A name as a word that may be an anchor: 'cpu.pi' is 'cpu-pi'."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+
+
+def plural(count: int, noun: str) -> str:
+    """'1 finding', '3 findings'."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def joined(words: Iterable[str]) -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    items = [word for word in words if word]
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
