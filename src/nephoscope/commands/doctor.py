@@ -1,0 +1,55 @@
+"""`nephoscope doctor`: what works here, what lacks, and the one command that changes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import textwrap
+from pathlib import Path
+
+from nephoscope.commands import checks, output
+from nephoscope.commands.checks import LACKS, LIMITED, Finding, Places
+
+_MARKS = {checks.WORKS: "ok", LIMITED: "--", LACKS: "!!"}
+_NAME_WIDTH = 22
+
+
+def run(*, store: Path | None, as_json: bool) -> int:
+    """Prints every check; returns 4 when something lacks that a survey needs, else 0."""
+    from nephoscope.store import default_directory
+
+    places = Places(store or default_directory(), Path(tempfile.gettempdir()))
+    found = [check(places) for check in checks.CHECKS]
+    lacking = [finding for finding in found if finding.state == LACKS and finding.needed]
+    if as_json:
+        output.document(
+            {"ready": not lacking, "checks": [dataclasses.asdict(finding) for finding in found]}
+        )
+    else:
+        output.say("\n".join(_lines(finding) for finding in found))
+        output.say("\n" + _conclusion(found, lacking))
+    return 4 if lacking else 0
+
+
+def _lines(finding: Finding) -> str:
+    indent = " " * (_NAME_WIDTH + 4)
+    head = f"{_MARKS[finding.state]}  {finding.name:<{_NAME_WIDTH}}"
+    lines = textwrap.wrap(
+        finding.detail, output.width(), initial_indent=head, subsequent_indent=indent,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    if finding.fix:
+        # A command stays on one line, so that it can be copied.
+        lines.append(f"{indent}fix: {finding.fix}")
+    return "\n".join(lines)
+
+
+def _conclusion(found: list[Finding], lacking: list[Finding]) -> str:
+    if lacking:
+        names = ", ".join(finding.name for finding in lacking)
+        return f"!! A survey cannot run here before this is fixed: {names}."
+    limited = sum(finding.state == LIMITED for finding in found)
+    text = "A survey can run here."
+    if limited:
+        text += f" {limited} things are limited (--); what they cost is said beside each."
+    return text

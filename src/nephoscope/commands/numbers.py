@@ -1,0 +1,48 @@
+"""Plain files of numbers, one a line, as `compare` takes them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from nephoscope.errors import UsageError
+
+_MAX_BYTES = 256 << 20
+
+
+def read(path: Path) -> list[float]:
+    """The numbers of a file, in its order; '#' begins a comment, blank lines are skipped.
+
+    Raises UsageError with file and line at the first thing that is no finite number.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise UsageError(f"{path} is larger than 256 MiB.", "Compare a sample of its lines.")
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(
+            f"{path} is not a text file.", "Give a file with one number a line."
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    numbers = [
+        _number(path, line, content.split("#", 1)[0].strip())
+        for line, content in enumerate(text.splitlines(), start=1)
+        if content.split("#", 1)[0].strip()
+    ]
+    if not numbers:
+        raise UsageError(f"{path} holds no number.", "Write one number a line.")
+    return numbers
+
+
+def _number(path: Path, line: int, word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(
+            f"{path}:{line}: '{word[:40]}' is not a number.",
+            "Write one number a line; '#' begins a comment.",
+        )
+    return value

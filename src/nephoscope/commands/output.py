@@ -1,0 +1,124 @@
+"""What the commands say: data on stdout, everything else on stderr, one sentence for an error."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+TABLE_WIDTH = 79
+"""Columns that every table keeps to, so that it can be pasted anywhere."""
+
+
+def prepare_streams() -> None:
+    """A character that the terminal cannot show becomes '?', never an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def say(text: str = "") -> None:
+    """One line (or more) of data on stdout."""
+    sys.stdout.write(text + "\n")
+
+
+def log(text: str) -> None:
+    """One line on stderr; a closed stderr is no reason to fail."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+def document(content: Any) -> None:
+    """One JSON document on stdout; a number that JSON lacks is an error, never 'NaN'."""
+    say(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at this stream."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def colour_wanted(stream: TextIO | None = None) -> bool:
+    """Colour only on a terminal, and never when NO_COLOR is set to anything."""
+    return is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
+
+
+def width() -> int:
+    """Columns to print in: the terminal's, at most 79, at least 40."""
+    columns = shutil.get_terminal_size((80, 24)).columns
+    return max(40, min(TABLE_WIDTH, columns - 1))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Columns as wide as their widest cell, two spaces apart; `right` are aligned to the right."""
+    lines = [list(head), *[list(row) for row in rows]]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    out = []
+    for line in lines:
+        cells = [
+            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
+            for i, cell in enumerate(line)
+        ]
+        out.append("  ".join(cells).rstrip())
+    return "\n".join(out)
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and without doubled spaces."""
+    return " ".join(text.split())
+
+
+def complain(sentence: str, code: int) -> int:
+    """One line on stderr; returns the exit code, for the caller to return."""
+    log(f"nephoscope: {one_line(sentence)}")
+    return code
+
+
+def complain_of_usage(error: Any) -> int:
+    """What was typed cannot be understood: what is wrong, the nearest name, where help is."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "nephoscope"
+    sentence = one_line(error.format_message())
+    stop = "" if sentence.endswith((".", "?", ")")) else "."
+    return complain(f"{sentence}{stop} Run `{path} --help`.", 2)
+
+
+def reader_left() -> int:
+    """The reader of stdout closed it (`| head`): that is no failure."""
+    with contextlib.suppress(OSError):
+        # The interpreter flushes stdout once more at exit; it has to go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def complain_of_defect(error: Exception) -> int:
+    """An exception that nobody expected: one sentence, and a file for the bug report."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        where = f" '{error.filename}'" if error.filename else " (standard output, or a directory)"
+        reader_left()
+        return complain(
+            f"Cannot write{where}: {error.strerror}. Free some space or name another place.", 3
+        )
+    import traceback
+
+    if os.environ.get("NEPHOSCOPE_DEBUG"):
+        traceback.print_exception(error)
+    text = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="nephoscope-defect-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+        where = f"Please report it with the file {file.name}."
+    except OSError:
+        where = "Run it again with NEPHOSCOPE_DEBUG=1 and report what it prints."
+    kind = type(error).__name__
+    return complain(f"This is a defect of nephoscope ({kind}: {error}). {where}", 3)

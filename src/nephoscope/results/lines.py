@@ -1,0 +1,166 @@
+"""From samples to the lines of a result: one metric at one setting on one target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from nephoscope.analysis import estimates, histograms, stopping, variation
+from nephoscope.analysis.estimates import Refused
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.model import Better, Consistency, Estimate, MetricResult
+from nephoscope.results import names
+
+PERCENTILES = (0.5, 0.9, 0.99, 0.999)
+
+
+class Key(NamedTuple):
+    """What a line is about; `factors` is the canonical JSON text of model.factors_key."""
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: str
+
+
+@dataclass(slots=True)
+class Group:
+    """The trial values of one key, in the order in which the trials were executed."""
+
+    unit: str
+    better: Better
+    values: list[float] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How precise a benchmark's headline metrics were to become (from the plan)."""
+
+    n_min: int
+    n_max: int
+    relative_half_width: float
+    headline: frozenset[str]
+
+
+def group_scalars(rows: Iterable[Mapping[str, Any]], place: Mapping[str, int]) -> dict[Key, Group]:
+    """Rows of store.query.trial_medians, by key; place: trial name -> position in the run."""
+    groups: dict[Key, Group] = {}
+    for row in sorted(rows, key=lambda row: place[row["trial"]]):
+        key = Key(row["benchmark"], row["metric"], row["target"], row["factors"])
+        group = groups.setdefault(key, Group(row["unit"], Better(row["better"])))
+        group.values.append(float(row["value"]))
+        group.rounds.append(int(row["round"]))
+    return groups
+
+
+def scalar_line(key: Key, group: Group, *, confidence: float, wanted: Wanted) -> MetricResult:
+    """The median over trials with its rank interval, its consistency and its warnings."""
+    estimate = estimates.median_dependent(group.values, unit=group.unit, confidence=confidence)
+    headline = key.metric in wanted.headline
+    warnings = _convergence(group.values, estimate, confidence, wanted) if headline else []
+    return MetricResult(
+        benchmark=key.benchmark,
+        metric=key.metric,
+        target=key.target,
+        factors=json.loads(key.factors),
+        better=group.better,
+        estimate=estimate,
+        consistency=variation.consistency(
+            group.values, confidence=confidence, seed=names.seed_of(*key)
+        ),
+        headline=headline,
+        warnings=tuple(warnings),
+        trial_values=tuple(group.values),
+        rounds=tuple(group.rounds),
+    )
+
+
+def percentile_lines(
+    key: Key,
+    trials: Sequence[tuple[Sequence[float], Sequence[int]]],
+    unit: str,
+    better: Better,
+    *,
+    confidence: float,
+    headline: bool,
+) -> tuple[list[MetricResult], list[str]]:
+    """A line for each percentile that the gates allow, and a sentence for each they refuse."""
+    lines, refused = [], []
+    factors = json.loads(key.factors)
+    for quantile in PERCENTILES:
+        metric = names.percentile_metric(key.metric, unit, quantile)
+        try:
+            estimate = histograms.quantile_of_trials(
+                trials,
+                quantile,
+                unit=unit,
+                confidence=confidence,
+                seed=names.seed_of(*key, metric),
+            )
+        except Refused as reason:
+            refused.append(f"{names.label(key.benchmark, metric, factors)}: {reason}")
+            continue
+        consistency = _percentile_consistency(trials, quantile, confidence, key)
+        lines.append(
+            MetricResult(
+                benchmark=key.benchmark,
+                metric=metric,
+                target=key.target,
+                factors=factors,
+                better=better,
+                estimate=estimate,
+                consistency=consistency,
+                headline=headline and quantile == 0.5,
+            )
+        )
+    return lines, refused
+
+
+def _percentile_consistency(
+    trials: Sequence[tuple[Sequence[float], Sequence[int]]],
+    quantile: float,
+    confidence: float,
+    key: Key,
+) -> Consistency:
+    """How much the percentile of single trials varies; describes, is never averaged."""
+    of_trials = [
+        float(histograms.quantile(values, counts, quantile)) for values, counts in trials if values
+    ]
+    return variation.consistency(of_trials, confidence=confidence, seed=names.seed_of(*key))
+
+
+def _convergence(
+    values: Sequence[float], estimate: Estimate, confidence: float, wanted: Wanted
+) -> list[str]:
+    look = stopping.look(
+        values,
+        n_min=wanted.n_min,
+        n_max=wanted.n_max,
+        relative_half_width=wanted.relative_half_width,
+        confidence=confidence,
+    )
+    if look.word == "converged":
+        return []
+    ratio = estimate.half_width_ratio
+    reached = "no interval" if ratio is None else f"±{ratio * 100:.1f} %"
+    noise = "" if look.noise_ratio is None else f", noise of one trial {look.noise_ratio:.1%}"
+    return [
+        f"{names.NOT_CONVERGED}: {reached} after {len(values)} trials, "
+        f"wanted ±{wanted.relative_half_width * 100:g} %{noise}."
+    ]
+
+
+def wanted_of(spec: BenchmarkSpec | None, repeat: Mapping[str, Any], headline: Iterable[str]) -> Wanted:
+    """What the plan asked of a benchmark; without a list of its own, the spec's headline metrics."""
+    own = frozenset(headline)
+    if not own and spec is not None:
+        own = frozenset(metric.id for metric in spec.metrics if metric.headline)
+    return Wanted(
+        n_min=int(repeat.get("min", 10)),
+        n_max=int(repeat.get("max", 100)),
+        relative_half_width=float(repeat.get("relative_half_width", 0.02)),
+        headline=own,
+    )
