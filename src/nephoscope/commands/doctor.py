@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
+import os
 import textwrap
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def run(*, store: Path | None, as_json: bool) -> int:
     """Prints every check; returns 4 when something lacks that a survey needs, else 0."""
     from nephoscope.store import default_directory
 
-    places = Places(store or default_directory(), Path(tempfile.gettempdir()))
+    places = Places(store or default_directory(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
     found = [check(places) for check in checks.CHECKS]
     lacking = [finding for finding in found if finding.state == LACKS and finding.needed]
     if as_json:

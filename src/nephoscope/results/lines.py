@@ -78,58 +78,60 @@ def scalar_line(key: Key, group: Group, *, confidence: float, wanted: Wanted) ->
     )
 
 
+@dataclass(slots=True)
+class Histograms:
+    """The histograms of one key, one a trial, in the order of execution."""
+
+    unit: str
+    better: Better
+    trials: list[tuple[list[float], list[int]]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
+
+
 def percentile_lines(
-    key: Key,
-    trials: Sequence[tuple[Sequence[float], Sequence[int]]],
-    unit: str,
-    better: Better,
-    *,
-    confidence: float,
-    headline: bool,
+    key: Key, group: Histograms, *, confidence: float, headline: bool
 ) -> tuple[list[MetricResult], list[str]]:
     """A line for each percentile that the gates allow, and a sentence for each they refuse."""
     lines, refused = [], []
     factors = json.loads(key.factors)
     for quantile in PERCENTILES:
-        metric = names.percentile_metric(key.metric, unit, quantile)
+        metric = names.percentile_metric(key.metric, group.unit, quantile)
+        seed = names.seed_of(*key, metric)
         try:
             estimate = histograms.quantile_of_trials(
-                trials,
-                quantile,
-                unit=unit,
-                confidence=confidence,
-                seed=names.seed_of(*key, metric),
+                group.trials, quantile, unit=group.unit, confidence=confidence, seed=seed
             )
         except Refused as reason:
             refused.append(f"{names.label(key.benchmark, metric, factors)}: {reason}")
             continue
-        consistency = _percentile_consistency(trials, quantile, confidence, key)
+        of_trials = _trial_percentiles(group.trials, quantile, confidence)
         lines.append(
             MetricResult(
                 benchmark=key.benchmark,
                 metric=metric,
                 target=key.target,
                 factors=factors,
-                better=better,
+                better=group.better,
                 estimate=estimate,
-                consistency=consistency,
-                headline=headline and quantile == 0.5,
+                consistency=variation.consistency(of_trials, confidence=confidence, seed=seed),
+                headline=headline and quantile == PERCENTILES[0],
+                trial_values=tuple(of_trials),
+                rounds=tuple(group.rounds) if of_trials else (),
             )
         )
     return lines, refused
 
 
-def _percentile_consistency(
-    trials: Sequence[tuple[Sequence[float], Sequence[int]]],
-    quantile: float,
-    confidence: float,
-    key: Key,
-) -> Consistency:
-    """How much the percentile of single trials varies; describes, is never averaged."""
-    of_trials = [
-        float(histograms.quantile(values, counts, quantile)) for values, counts in trials if values
-    ]
-    return variation.consistency(of_trials, confidence=confidence, seed=names.seed_of(*key))
+def _trial_percentiles(
+    trials: Sequence[tuple[Sequence[float], Sequence[int]]], quantile: float, confidence: float
+) -> list[float]:
+    """The percentile of each trial; none at all unless every trial alone has enough values."""
+    need = estimates.minimum_n(quantile, confidence)
+    if any(sum(counts) < need for _, counts in trials):
+        return []
+    merged = [histograms.merge([trial]) for trial in trials]
+    return [histograms.quantile_of_counts(*one, quantile) for one in merged]
 
 
 def _convergence(

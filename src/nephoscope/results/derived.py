@@ -1,0 +1,105 @@
+"""What follows from several lines together: knees of the memory ladders, scaling of threads.
+
+`RunResult.derived` holds
+knees: (benchmark, metric, target, key of the other factors) -> tuple of analysis.knees.Knee;
+scaling: the same key -> {threads: Estimate}, the share of N times one thread's rate that N threads
+reach (1 is perfect), paired by round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from nephoscope.analysis import estimates
+from nephoscope.analysis import knees as ladder
+from nephoscope.analysis.estimates import Refused
+from nephoscope.model import Better, Estimate, MetricResult, factors_key
+
+LADDERS = ("mem.cache", "mem.latency")
+SCALED = ("cpu.pi", "cpu.hash")
+_LEAST_LEVELS = 4  # below it a plateau cannot be told from a slope
+_CACHE_LEVELS = ("L1", "L2", "L3")
+
+Key = tuple[str, str, str, str]
+Sweeps = dict[Key, list[tuple[float, MetricResult]]]
+
+
+def derive(
+    metrics: Sequence[MetricResult], fingerprints: Mapping[str, Any], confidence: float
+) -> dict[str, Any]:
+    """Everything of this file; a part without data is an empty mapping."""
+    return {
+        "knees": _knees(metrics, fingerprints),
+        "scaling": _scaling(metrics, confidence),
+    }
+
+
+def sweeps(
+    metrics: Iterable[MetricResult], benchmarks: Sequence[str], is_swept: Callable[[str], bool]
+) -> Sweeps:
+    """Lines of these benchmarks along their swept factor, ascending; the other factors fixed."""
+    out: Sweeps = {}
+    for line in metrics:
+        swept = [name for name in line.factors if is_swept(name)]
+        if line.benchmark not in benchmarks or len(swept) != 1 or line.better is Better.NONE:
+            continue
+        rest = {name: level for name, level in line.factors.items() if name != swept[0]}
+        key = (line.benchmark, line.metric, line.target, factors_key(rest))
+        out.setdefault(key, []).append((float(line.factors[swept[0]]), line))
+    for points in out.values():
+        points.sort(key=lambda point: point[0])
+    return out
+
+
+def cache_sizes(fingerprint: Any) -> dict[str, int]:
+    """L1, L2, L3 in bytes as the fingerprint's `caches` list them; data and unified caches only."""
+    sizes: dict[str, int] = {}
+    caches = fingerprint.get("caches") if isinstance(fingerprint, Mapping) else None
+    for cache in caches if isinstance(caches, list) else []:
+        level, kind, size = (cache.get(name) for name in ("level", "type", "size_bytes"))
+        if str(kind).lower() != "instruction" and f"L{level}" in _CACHE_LEVELS and size:
+            sizes[f"L{level}"] = int(size)
+    return sizes
+
+
+def _knees(
+    metrics: Sequence[MetricResult], fingerprints: Mapping[str, Any]
+) -> dict[Key, tuple[Any, ...]]:
+    found = {}
+    for key, points in sweeps(metrics, LADDERS, lambda name: name.endswith("_bytes")).items():
+        if len(points) < _LEAST_LEVELS:
+            continue
+        try:
+            knees = ladder.knees(
+                [x for x, _ in points],
+                [line.estimate.value for _, line in points],
+                higher_is_better=points[0][1].better is Better.HIGHER,
+                cache_sizes=cache_sizes(fingerprints.get(key[2])),
+            )
+        except Refused:
+            continue
+        found[key] = tuple(knees)
+    return found
+
+
+def _scaling(
+    metrics: Sequence[MetricResult], confidence: float
+) -> dict[Key, dict[int, Estimate]]:
+    found: dict[Key, dict[int, Estimate]] = {}
+    for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
+        one = next((line for threads, line in points if threads == 1), None)
+        if one is None or one.better is not Better.HIGHER or len(points) < 2:
+            continue
+        single = dict(zip(one.rounds, one.trial_values, strict=False))
+        for threads, line in points:
+            many = dict(zip(line.rounds, line.trial_values, strict=False))
+            shares = [
+                many[r] / (threads * single[r]) for r in sorted(single.keys() & many.keys())
+                if single[r] > 0
+            ]  # fmt: skip
+            if threads > 1 and shares:
+                found.setdefault(key, {})[int(threads)] = estimates.median_dependent(
+                    shares, unit="ratio", confidence=confidence
+                )
+    return found

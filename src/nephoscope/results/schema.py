@@ -1,0 +1,185 @@
+"""JSON Schemas of what `--json` prints; contracts/ holds them, tests hold the output to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nephoscope.model import Better, Severity, TrialStatus
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_NUMBER_OR_NULL = {"type": ["number", "null"]}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_RATIO = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_COUNT = {"type": "integer", "minimum": 0}
+
+
+def _object(properties: dict[str, Any], *, optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def _factors() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "Factor to level: what the plan, or the benchmark itself, varied.",
+        "additionalProperties": {"type": ["string", "number", "boolean", "null", "array"]},
+    }
+
+
+def _consistency() -> dict[str, Any]:
+    return _object(
+        {
+            "robust_cv": {**_NUMBER_OR_NULL, "description": "1.4826 MAD / median; a ratio."},
+            "low": _NUMBER_OR_NULL,
+            "high": _NUMBER_OR_NULL,
+            "cv": _NUMBER_OR_NULL,
+            "quartile_dispersion": _NUMBER_OR_NULL,
+            "word": {"enum": ["steady", "variable", "erratic", "unknown"]},
+        }
+    )
+
+
+def _estimate() -> dict[str, Any]:
+    return {
+        "value": {"type": "number"},
+        "low": {**_NUMBER_OR_NULL, "description": "null: the interval has no such side."},
+        "high": _NUMBER_OR_NULL,
+        "confidence": _RATIO,
+        "n": {**_COUNT, "description": "Independent repetitions (trials), not requests."},
+        "unit": _TEXT,
+        "method": _TEXT,
+    }
+
+
+def _metric() -> dict[str, Any]:
+    return _object(
+        {
+            "benchmark": _TEXT,
+            "metric": _TEXT,
+            "target": _TEXT,
+            "factors": _factors(),
+            "better": {"enum": [word.value for word in Better]},
+            **_estimate(),
+            "consistency": _consistency(),
+            "headline": {"type": "boolean"},
+            "warnings": _TEXTS,
+        }
+    )
+
+
+def _finding() -> dict[str, Any]:
+    return _object(
+        {
+            "id": _TEXT,
+            "severity": {"enum": [word.value for word in Severity]},
+            "sentence": _TEXT,
+            "evidence": _TEXTS,
+            "next_step": _TEXT,
+        }
+    )
+
+
+def _invalid() -> dict[str, Any]:
+    return _object(
+        {
+            "trial": _TEXT,
+            "benchmark": _TEXT,
+            "target": _TEXT,
+            "factors": _factors(),
+            "status": {"enum": [TrialStatus.INVALID.value, TrialStatus.FAILED.value]},
+            "reasons": {**_TEXTS, "minItems": 1},
+        }
+    )
+
+
+def _run() -> dict[str, Any]:
+    return _object(
+        {
+            "id": _TEXT,
+            "plan": _TEXT,
+            "question": _TEXT,
+            "seed": {"type": ["integer", "null"]},
+            "state": {"enum": ["running", "measured", "finished", "imported"]},
+            "started_at": _TEXT_OR_NULL,
+            "finished_at": _TEXT_OR_NULL,
+            "nephoscope": _TEXT_OR_NULL,
+            "probe": _TEXT_OR_NULL,
+            "targets": _TEXTS,
+            "store": _TEXT,
+            "path": _TEXT,
+            "report": _TEXT_OR_NULL,
+            "rounds": _COUNT,
+            "trials": _object({"valid": _COUNT, "invalid": _COUNT, "failed": _COUNT, "warmup": _COUNT}),
+            "budget_s": _NUMBER_OR_NULL,
+            "spent_s": _NUMBER_OR_NULL,
+            "converged": {"type": "boolean"},
+            "not_converged": _TEXTS,
+            "confidence": _RATIO,
+            "margin": {"type": "number"},
+        }
+    )
+
+
+def result_schema() -> dict[str, Any]:
+    """Schema of what `survey`, `run`, `bench` and `show` print with --json."""
+    return {
+        "$schema": _DRAFT,
+        "title": "Result of a Nephoscope run",
+        **_object(
+            {
+                "run": _run(),
+                "metrics": {"type": "array", "items": _metric()},
+                "findings": {"type": "array", "items": _finding()},
+                "invalid": {"type": "array", "items": _invalid()},
+                "refused": {
+                    **_TEXTS,
+                    "description": "Statistics that were not given, and what it would take.",
+                },
+            }
+        ),
+    }
+
+
+def compare_schema() -> dict[str, Any]:
+    """Schema of what `compare` prints with --json."""
+    line = {
+        "benchmark": _TEXT,
+        "metric": _TEXT,
+        "factors": _factors(),
+        "a": _TEXT,
+        "b": _TEXT,
+        "design": {
+            "enum": ["paired by round", "paired by line", "independent", "separate runs"]
+        },
+        "p": {**_NUMBER_OR_NULL, "description": "Wilcoxon for pairs, else Brunner-Munzel."},
+        "p_holm": {**_NUMBER_OR_NULL, "description": "Corrected for all lines of the table."},
+        "ratio": {**_object({**_estimate(), "note": _TEXT}, optional=("note",)),
+                  "description": "B / A."},
+        "verdict": _object(
+            {
+                "word": {
+                    "enum": [
+                        "better",
+                        "worse",
+                        "equivalent",
+                        "different but negligible",
+                        "inconclusive",
+                    ]
+                },
+                "sentence": _TEXT,
+            }
+        ),
+    }  # fmt: skip
+    # The effect sizes and tests of the design follow; absent ones are null (see docs/concepts).
+    comparison = {**_object(line), "additionalProperties": True}
+    return {
+        "$schema": _DRAFT,
+        "title": "Comparison by Nephoscope",
+        **_object({"comparisons": {"type": "array", "items": comparison}, "warnings": _TEXTS}),
+    }
