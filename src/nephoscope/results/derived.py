@@ -53,13 +53,15 @@ def sweeps(
 
 
 def cache_sizes(fingerprint: Any) -> dict[str, int]:
-    """L1, L2, L3 in bytes as the fingerprint's `caches` list them; data and unified caches only."""
-    sizes: dict[str, int] = {}
+    """L1, L2, L3 in bytes as a fingerprint tells them; data and unified caches only."""
     caches = fingerprint.get("caches") if isinstance(fingerprint, Mapping) else None
-    for cache in caches if isinstance(caches, list) else []:
-        level, kind, size = (cache.get(name) for name in ("level", "type", "size_bytes"))
-        if str(kind).lower() != "instruction" and f"L{level}" in _CACHE_LEVELS and size:
-            sizes[f"L{level}"] = int(size)
+    if not isinstance(caches, Mapping):
+        return {}
+    sizes: dict[str, int] = {}
+    for cache in caches.get("by_sysfs") or caches.get("by_cpuid") or ():
+        name, size = f"L{cache.get('level')}", cache.get("size_bytes")
+        if cache.get("kind") != "instruction" and name in _CACHE_LEVELS and size:
+            sizes.setdefault(name, int(size))
     return sizes
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nephoscope.analysis import estimates, histograms, stopping, variation
 from nephoscope.analysis.estimates import Refused
+from nephoscope.analysis.histograms import Trial
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Better, Consistency, Estimate, MetricResult
 from nephoscope.results import names
+
+if TYPE_CHECKING:
+    from nephoscope.store.query import TrialHistogram, TrialValue
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 
@@ -27,11 +31,26 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Group:
-    """The trial values of one key, in the order in which the trials were executed."""
+    """The trial values of one key, in the order in which the trials were executed.
+
+    trial: name of the first of them.
+    """
 
     unit: str
     better: Better
+    trial: str
     values: list[float] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Histograms:
+    """The histograms of one key, one a trial, in the order of execution."""
+
+    unit: str
+    better: Better
+    trial: str
+    trials: list[Trial] = field(default_factory=list)
     rounds: list[int] = field(default_factory=list)
 
 
@@ -45,15 +64,28 @@ class Wanted:
     headline: frozenset[str]
 
 
-def group_scalars(rows: Iterable[Mapping[str, Any]], place: Mapping[str, int]) -> dict[Key, Group]:
+def group_scalars(rows: Iterable[TrialValue], place: Mapping[str, int]) -> dict[Key, Group]:
     """Rows of store.query.trial_medians, by key; place: trial name -> position in the run."""
     groups: dict[Key, Group] = {}
-    for row in sorted(rows, key=lambda row: place[row["trial"]]):
-        key = Key(row["benchmark"], row["metric"], row["target"], row["factors"])
-        group = groups.setdefault(key, Group(row["unit"], Better(row["better"])))
-        group.values.append(float(row["value"]))
-        group.rounds.append(int(row["round"]))
-    return groups
+    for row in sorted(rows, key=lambda row: place[row.trial]):
+        key = Key(row.benchmark, row.metric, row.target, row.factors)
+        group = groups.setdefault(key, Group(row.unit, Better(row.better), row.trial))
+        group.values.append(row.value)
+        group.rounds.append(row.round)
+    return {key: groups[key] for key in sorted(groups)}
+
+
+def group_histograms(
+    rows: Iterable[TrialHistogram], place: Mapping[str, int]
+) -> dict[Key, Histograms]:
+    """Rows of store.query.histograms, by key."""
+    groups: dict[Key, Histograms] = {}
+    for row in sorted(rows, key=lambda row: place[row.trial]):
+        key = Key(row.benchmark, row.metric, row.target, row.factors)
+        group = groups.setdefault(key, Histograms(row.unit, Better(row.better), row.trial))
+        group.trials.append((row.values, row.counts))
+        group.rounds.append(row.round)
+    return {key: groups[key] for key in sorted(groups)}
 
 
 def scalar_line(key: Key, group: Group, *, confidence: float, wanted: Wanted) -> MetricResult:
@@ -76,17 +108,6 @@ def scalar_line(key: Key, group: Group, *, confidence: float, wanted: Wanted) ->
         trial_values=tuple(group.values),
         rounds=tuple(group.rounds),
     )
-
-
-@dataclass(slots=True)
-class Histograms:
-    """The histograms of one key, one a trial, in the order of execution."""
-
-    unit: str
-    better: Better
-    trials: list[tuple[list[float], list[int]]] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    rounds: list[int] = field(default_factory=list)
 
 
 def percentile_lines(
@@ -124,7 +145,7 @@ def percentile_lines(
 
 
 def _trial_percentiles(
-    trials: Sequence[tuple[Sequence[float], Sequence[int]]], quantile: float, confidence: float
+    trials: Sequence[Trial], quantile: float, confidence: float
 ) -> list[float]:
     """The percentile of each trial; none at all unless every trial alone has enough values."""
     need = estimates.minimum_n(quantile, confidence)

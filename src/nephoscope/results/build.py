@@ -1,0 +1,212 @@
+"""The result of a run, as a pure function of what the store holds: same store, same bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from nephoscope.analysis import findings, histograms, laws
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.errors import UnknownName
+from nephoscope.model import (
+    Better,
+    InvalidTrial,
+    MetricResult,
+    RunResult,
+    TrialRecord,
+    TrialStatus,
+    factors_key,
+)
+from nephoscope.plans import Plan
+from nephoscope.results import derived, lines, names
+from nephoscope.results.lines import Histograms, Key, Wanted
+from nephoscope.store import StoredRun, counts, query
+
+DEFAULT_CONFIDENCE = 0.95
+
+
+def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
+    """Analyses a run: estimates, distributions, time lines, findings, and what does not count.
+
+    confidence: of every interval; the plan's unless given. Raises StoreError when the run cannot
+    be read.
+    """
+    manifest = run.manifest
+    level = confidence or float(manifest.get("confidence") or DEFAULT_CONFIDENCE)
+    records = run.records()
+    metrics, merged, refused = _metrics(run, records, level)
+    fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
+    further = derived.derive(metrics, fingerprints, level)
+    result = RunResult(
+        run=_summary(run, records, metrics, level),
+        metrics=tuple(metrics),
+        findings=(),
+        invalid=tuple(_invalid(record) for record in records if not _counts_or_warms_up(record)),
+        fingerprints=fingerprints,
+        histograms=merged,
+        series=_series(run),
+        refused=(*map(str, manifest.get("refused") or ()), *refused),
+        derived=further,
+    )
+    return findings.with_findings(result, records)
+
+
+def _metrics(
+    run: StoredRun, records: Sequence[TrialRecord], confidence: float
+) -> tuple[list[MetricResult], dict[Key, tuple[list[float], list[int]]], list[str]]:
+    """All lines in the plan's order, the merged histograms, and what was refused."""
+    place = {record.key.name: record.position for record in records}
+    wanted = _WantedOf(run)
+    out: list[tuple[tuple[int, int], MetricResult]] = []
+    refused: list[str] = []
+    for key, group in lines.group_scalars(query.trial_medians(run), place).items():
+        line = lines.scalar_line(key, group, confidence=confidence, wanted=wanted(key, group.trial))
+        out.append((wanted.order(key, group.trial), line))
+    merged: dict[Key, tuple[list[float], list[int]]] = {}
+    for key, distribution in lines.group_histograms(query.histograms(run), place).items():
+        headline = key.metric in wanted(key, distribution.trial).headline
+        found, reasons = lines.percentile_lines(
+            key, distribution, confidence=confidence, headline=headline
+        )
+        out.extend((wanted.order(key, distribution.trial), line) for line in found)
+        refused.extend(reasons)
+        values, numbers = histograms.merge(distribution.trials)
+        merged[key] = (values.tolist(), numbers.tolist())
+    out.sort(key=lambda pair: pair[0])
+    return [line for _, line in out], merged, refused
+
+
+class _WantedOf:
+    """What the plan asked of a line, found by the setting of one of its trials."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+        self._settings: Sequence[Mapping[str, Any]] = run.manifest.get("settings") or ()
+        values = run.manifest.get("plan")
+        self._plan = Plan.model_validate(values) if values else None
+        self._specs: dict[str, BenchmarkSpec | None] = {}
+
+    def __call__(self, key: Key, trial: str) -> Wanted:
+        setting = self._setting(trial)
+        return lines.wanted_of(
+            self._spec(key.benchmark), self._repeat(setting), setting.get("headline") or ()
+        )
+
+    def order(self, key: Key, trial: str) -> tuple[int, int]:
+        """Place among the lines: the plan's settings first, then the spec's metrics."""
+        spec = self._spec(key.benchmark)
+        known = [metric.id for metric in spec.metrics] if spec else []
+        at = known.index(key.metric) if key.metric in known else len(known)
+        return int(self._setting(trial).get("index", len(self._settings))), at
+
+    def _spec(self, benchmark: str) -> BenchmarkSpec | None:
+        if benchmark not in self._specs:
+            try:
+                self._specs[benchmark] = self._run.spec(benchmark)
+            except UnknownName:
+                self._specs[benchmark] = None
+        return self._specs[benchmark]
+
+    def _setting(self, trial: str) -> Mapping[str, Any]:
+        number = trial.split("-")[1].removeprefix("s")
+        index = int(number) if number.isdigit() else -1
+        return self._settings[index] if 0 <= index < len(self._settings) else {}
+
+    def _repeat(self, setting: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._plan is None:
+            return {}
+        for index, entry in enumerate(self._plan.benchmarks):
+            levels = entry.factors
+            given = setting.get("factors", {})
+            if (
+                entry.benchmark == setting.get("benchmark")
+                and set(levels) == set(given)
+                and all(given[name] in levels[name] for name in levels)
+            ):
+                return self._plan.repeat_of(index).model_dump()
+        return self._plan.repeat.model_dump()
+
+
+def _counts_or_warms_up(record: TrialRecord) -> bool:
+    """Whether a trial needs no word among the invalid ones (a failed warm-up does need one)."""
+    return record.status is TrialStatus.VALID
+
+
+def _invalid(record: TrialRecord) -> InvalidTrial:
+    return InvalidTrial(
+        trial=record.key.name,
+        benchmark=record.benchmark,
+        target=record.key.target,
+        factors=record.factors,
+        status=record.status,
+        reasons=record.reasons or ("no reason was recorded",),
+    )
+
+
+def _fingerprints(records: Iterable[TrialRecord]) -> dict[str, Any]:
+    """The first fingerprint document of each target."""
+    found: dict[str, Any] = {}
+    for record in records:
+        if record.benchmark == "sys.fingerprint" and record.documents:
+            found.setdefault(record.key.target, next(iter(record.documents.values())))
+    return found
+
+
+def _series(run: StoredRun) -> dict[tuple[str, str, str, str], list[tuple[str, int, float]]]:
+    found: dict[tuple[str, str, str, str], list[tuple[str, int, float]]] = {}
+    for point in query.series(run):
+        key = (point.benchmark, point.metric, point.target, point.factors)
+        found.setdefault(key, []).append((point.trial, point.at_ns, point.value))
+    return found
+
+
+def _moment(seconds: Any) -> str | None:
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _summary(
+    run: StoredRun,
+    records: Sequence[TrialRecord],
+    metrics: Sequence[MetricResult],
+    confidence: float,
+) -> dict[str, Any]:
+    manifest = run.manifest
+    wide = [
+        names.label(line.benchmark, line.metric, line.factors)
+        + ("" if len(manifest["targets"]) == 1 else f" on {line.target}")
+        for line in metrics
+        if any(warning.startswith(names.NOT_CONVERGED) for warning in line.warnings)
+    ]
+    real = [record for record in records if record.key.round > 0]
+    return {
+        "id": run.id,
+        "plan": str(manifest.get("plan_name") or manifest["plan"].get("name", "")),
+        "question": str(manifest.get("question") or ""),
+        "seed": manifest.get("seed"),
+        "state": manifest["state"],
+        "started_at": _moment(manifest.get("started_at")),
+        "finished_at": _moment(manifest.get("finished_at")),
+        "nephoscope": manifest.get("nephoscope"),
+        "probe": manifest.get("probe"),
+        "targets": [str(target["name"]) for target in manifest["targets"]],
+        "store": str(run.path.parents[1]),
+        "path": str(run.path),
+        "report": str(run.report_path / "report.html"),
+        "rounds": max((record.key.round for record in real), default=0),
+        "trials": {
+            "valid": sum(counts(record) for record in real),
+            "invalid": sum(record.status is TrialStatus.INVALID for record in real),
+            "failed": sum(record.status is TrialStatus.FAILED for record in real),
+            "warmup": len(records) - len(real),
+        },
+        "budget_s": manifest.get("budget_s"),
+        "spent_s": manifest.get("spent_s"),
+        "converged": not wide,
+        "not_converged": wide,
+        "confidence": confidence,
+        "margin": float(manifest.get("margin") or 0.03),
+    }
