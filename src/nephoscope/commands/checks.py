@@ -12,17 +12,19 @@ import platform
 import resource
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nephoscope import units
+from nephoscope import catalog, units
 from nephoscope.errors import NephoscopeError
 
 WORKS, LIMITED, LACKS = "works", "limited", "lacks"
 _MIN_FREE_BYTES = 1 << 30
+_PROBE_TIMEOUT_S = 10
 # Numbers of the system call and of the capabilities, as the kernel's headers have them; the call
 # has the same number on x86-64 and aarch64.
 _IO_URING_SETUP = 425
@@ -78,14 +80,20 @@ def system(_: Places) -> Finding:
 
 def probe(_: Places) -> Finding:
     """The measuring program is there, runs, and is of this version."""
-    from nephoscope.targets import probe as program
+    from nephoscope.targets.probe import check_version, find_probe
 
     try:
-        path = program.find()
-        version = program.check(path)
+        path = find_probe()
+        answer = subprocess.run(
+            [path, "describe"], capture_output=True, timeout=_PROBE_TIMEOUT_S, check=False
+        )
+        known = catalog.load()
+        check_version(answer.stdout, known, str(path))
     except NephoscopeError as error:
         return Finding("probe", LACKS, error.message, error.hint, True)
-    return Finding("probe", WORKS, f"{version} at {path}", needed=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("probe", LACKS, f"it cannot be run: {error}", "make survey", True)
+    return Finding("probe", WORKS, f"{known.probe} at {path}", needed=True)
 
 
 def store(places: Places) -> Finding:

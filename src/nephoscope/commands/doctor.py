@@ -16,9 +16,9 @@ _NAME_WIDTH = 22
 
 def run(*, store: Path | None, as_json: bool) -> int:
     """Prints every check; returns 4 when something lacks that a survey needs, else 0."""
-    from nephoscope.store import default_directory
+    from nephoscope.store import default_path
 
-    places = Places(store or default_directory(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
+    places = Places(store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
     found = [check(places) for check in checks.CHECKS]
     lacking = [finding for finding in found if finding.state == LACKS and finding.needed]
     if as_json:

@@ -126,7 +126,7 @@ def percentile_lines(
         except Refused as reason:
             refused.append(f"{names.label(key.benchmark, metric, factors)}: {reason}")
             continue
-        of_trials = _trial_percentiles(group.trials, quantile, confidence)
+        of_trials = trial_percentiles(group.trials, quantile, confidence)
         lines.append(
             MetricResult(
                 benchmark=key.benchmark,
@@ -144,7 +144,7 @@ def percentile_lines(
     return lines, refused
 
 
-def _trial_percentiles(
+def trial_percentiles(
     trials: Sequence[Trial], quantile: float, confidence: float
 ) -> list[float]:
     """The percentile of each trial; none at all unless every trial alone has enough values."""

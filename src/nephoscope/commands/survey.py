@@ -1,0 +1,29 @@
+"""`nephoscope survey`: what did I really get? A built-in plan sent down the road of every plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nephoscope.commands import measuring, options
+from nephoscope.errors import UsageError
+
+
+def run(
+    *,
+    quick: bool,
+    full: bool,
+    budget: str | None,
+    seed: int | None,
+    store: Path | None,
+    as_json: bool,
+    fresh: bool,
+) -> int:
+    """Measures this machine and prints what it delivers; returns the exit code."""
+    if quick and full:
+        raise UsageError("--quick and --full exclude each other.", "Leave one of them away.")
+    seconds = options.budget_s(budget)
+    from nephoscope import plans
+
+    level = "quick" if quick else "full" if full else "standard"
+    plan = plans.survey(level, seconds, seed)
+    return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh)
