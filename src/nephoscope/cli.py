@@ -70,7 +70,8 @@ def _show_version(wanted: bool) -> None:
 def _top(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Print versions.", is_eager=True, callback=_show_version)
+        bool,
+        typer.Option("--version", help="Print versions.", is_eager=True, callback=_show_version),
     ] = False,
 ) -> None:
     """Measures clouds the way their users feel them; every number with its interval."""
@@ -94,7 +95,13 @@ def survey(
 
     raise typer.Exit(
         command.run(
-            quick=quick, full=full, budget=budget, seed=seed, store=store, as_json=as_json, fresh=fresh
+            quick=quick,
+            full=full,
+            budget=budget,
+            seed=seed,
+            store=store,
+            as_json=as_json,
+            fresh=fresh,
         )
     )
 
@@ -112,9 +119,7 @@ def run(
     from nephoscope.commands import run as command
 
     raise typer.Exit(
-        command.run(
-            plan, sets=sets or [], seed=seed, store=store, as_json=as_json, fresh=fresh
-        )
+        command.run(plan, sets=sets or [], seed=seed, store=store, as_json=as_json, fresh=fresh)
     )
 
 

@@ -32,8 +32,6 @@ def run(
 
     if seconds is None and repetitions is None:
         seconds = DEFAULT_BUDGET_S
-    plan = plans.single(
-        benchmark, values, target, budget_s=seconds, seed=seed, rounds=repetitions
-    )
+    plan = plans.single(benchmark, values, target, budget_s=seconds, seed=seed, rounds=repetitions)
     # Always a new run: `now` means that nothing measured earlier is taken for it.
     return measuring.measure(plan, store=store, as_json=as_json, fresh=True, brief=True)

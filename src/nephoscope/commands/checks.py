@@ -64,9 +64,7 @@ def _nearest_existing(path: Path) -> Path:
 
 
 def python(_: Places) -> Finding:
-    """Interpreter new enough."""
-    if sys.version_info < (3, 11):
-        return Finding("Python", LACKS, platform.python_version(), "apt install python3.11", True)
+    """The interpreter; the package refuses to be installed on one that is too old."""
     return Finding("Python", WORKS, platform.python_version(), needed=True)
 
 
@@ -119,8 +117,12 @@ def temporary(places: Places) -> Finding:
     free = shutil.disk_usage(places.temporary).free
     text = f"{places.temporary}, {units.format_value(free, 'bytes')} free"
     if free < _MIN_FREE_BYTES:
-        return Finding("temporary files", LIMITED, f"{text}: too little for the disk benchmarks",
-                       "free 1 GiB, or export TMPDIR=DIR")  # fmt: skip
+        return Finding(
+            "temporary files",
+            LIMITED,
+            f"{text}: too little for the disk benchmarks",
+            "free 1 GiB, or export TMPDIR=DIR",
+        )
     return Finding("temporary files", WORKS, text)
 
 
@@ -176,10 +178,18 @@ def io_uring(_: Places) -> Finding:
         return Finding("io_uring", WORKS, "rings can be set up")
     reason = os.strerror(ctypes.get_errno()).lower()
     if _read("/proc/sys/kernel/io_uring_disabled") in ("1", "2"):
-        return Finding("io_uring", LIMITED, f"{reason}: switched off; disk.io falls back to pread",
-                       "sysctl kernel.io_uring_disabled=0")  # fmt: skip
-    return Finding("io_uring", LIMITED, f"{reason}; disk.io falls back to pread",
-                   "allow io_uring_setup in the container's seccomp profile")  # fmt: skip
+        return Finding(
+            "io_uring",
+            LIMITED,
+            f"{reason}: switched off; disk.io falls back to pread",
+            "sysctl kernel.io_uring_disabled=0",
+        )
+    return Finding(
+        "io_uring",
+        LIMITED,
+        f"{reason}; disk.io falls back to pread",
+        "allow io_uring_setup in the container's seccomp profile",
+    )
 
 
 def clock(_: Places) -> Finding:
@@ -189,8 +199,12 @@ def clock(_: Places) -> Finding:
         return Finding("clock source", LIMITED, "hidden (/sys is not readable)")
     if source in ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"):
         return Finding("clock source", WORKS, source)
-    return Finding("clock source", LIMITED, f"{source}: each look costs a system call",
-                   "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource")  # fmt: skip
+    return Finding(
+        "clock source",
+        LIMITED,
+        f"{source}: each look costs a system call",
+        "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
+    )
 
 
 def tsc(_: Places) -> Finding:
@@ -210,8 +224,9 @@ def steal(_: Places) -> Finding:
     """Whether the kernel knows what the hypervisor takes away."""
     text = _read("/proc/stat")
     if not text:
-        return Finding("steal time", LIMITED, "hidden (/proc/stat is not readable)",
-                       "mount -t proc proc /proc")  # fmt: skip
+        return Finding(
+            "steal time", LIMITED, "hidden (/proc/stat is not readable)", "mount -t proc proc /proc"
+        )
     fields = text.splitlines()[0].split()
     if len(fields) < 9:
         return Finding("steal time", LIMITED, "this kernel does not count it")
@@ -222,8 +237,12 @@ def pressure(_: Places) -> Finding:
     """Pressure stall information, which gives gaps a cause."""
     if _read("/proc/pressure/cpu"):
         return Finding("pressure (PSI)", WORKS, "/proc/pressure is readable")
-    return Finding("pressure (PSI)", LIMITED, "hidden, or not in this kernel",
-                   "boot with psi=1 on the kernel's command line")  # fmt: skip
+    return Finding(
+        "pressure (PSI)",
+        LIMITED,
+        "hidden, or not in this kernel",
+        "boot with psi=1 on the kernel's command line",
+    )
 
 
 def huge_pages(_: Places) -> Finding:
@@ -322,16 +341,24 @@ def deadline(_: Places) -> Finding:
     """SCHED_DEADLINE, for experiments with schedulers; a survey does not need it."""
     if _capability(_CAP_SYS_NICE):
         return Finding("real-time scheduling", WORKS, "CAP_SYS_NICE is there")
-    return Finding("real-time scheduling", LIMITED, "no CAP_SYS_NICE; only experiments need it",
-                   "run the experiment with sudo")  # fmt: skip
+    return Finding(
+        "real-time scheduling",
+        LIMITED,
+        "no CAP_SYS_NICE; only experiments need it",
+        "run the experiment with sudo",
+    )
 
 
 def net_admin(_: Places) -> Finding:
     """Network experiments; a survey does not need it."""
     if _capability(_CAP_NET_ADMIN):
         return Finding("network experiments", WORKS, "CAP_NET_ADMIN is there")
-    return Finding("network experiments", LIMITED, "no CAP_NET_ADMIN; only experiments need it",
-                   "run the experiment with sudo")  # fmt: skip
+    return Finding(
+        "network experiments",
+        LIMITED,
+        "no CAP_NET_ADMIN; only experiments need it",
+        "run the experiment with sudo",
+    )
 
 
 def terminal(_: Places) -> Finding:
@@ -346,7 +373,12 @@ def terminal(_: Places) -> Finding:
 
 def peers(_: Places) -> Finding:
     """Other tools, only for the side-by-side comparison of `make bench`."""
-    packages = {"fio": "fio", "iperf3": "iperf3", "likwid-bench": "likwid", "stress-ng": "stress-ng"}
+    packages = {
+        "fio": "fio",
+        "iperf3": "iperf3",
+        "likwid-bench": "likwid",
+        "stress-ng": "stress-ng",
+    }
     missing = [package for tool, package in packages.items() if shutil.which(tool) is None]
     if missing:
         text = f"not here: {', '.join(missing)}; only `make bench` uses them"

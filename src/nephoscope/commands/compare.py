@@ -116,9 +116,7 @@ def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -
         raise UsageError(f"These files cannot be compared: {reason}") from None
 
 
-def _runs(
-    sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None
-) -> Comparisons:
+def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None) -> Comparisons:
     from nephoscope import results
     from nephoscope.results import comparing
     from nephoscope.store import Store
@@ -199,9 +197,7 @@ def _print(told: Comparisons, rules: Rules, better: str) -> None:
     output.say(f"A = {first.a}\nB = {first.b}")
     output.say(
         f"{first.design}; ratio is B / A with its {rules.confidence * 100:g} % interval; "
-        f"margin {rules.margin * 100:g} %"
-        + (f"; {better} is better" if better else "")
-        + "\n"
+        f"margin {rules.margin * 100:g} %" + (f"; {better} is better" if better else "") + "\n"
     )
     rows = [_row(line) for line in told.lines]
     if any(row[0] for row in rows):

@@ -35,9 +35,12 @@ def _lines(finding: Finding) -> str:
     indent = " " * (_NAME_WIDTH + 4)
     head = f"{_MARKS[finding.state]}  {finding.name:<{_NAME_WIDTH}}"
     lines = textwrap.wrap(
-        finding.detail, output.width(), initial_indent=head, subsequent_indent=indent,
+        finding.detail,
+        output.width(),
+        initial_indent=head,
+        subsequent_indent=indent,
         break_on_hyphens=False,
-    )  # fmt: skip
+    )
     if finding.fix:
         # A command stays on one line, so that it can be copied.
         lines.append(f"{indent}fix: {finding.fix}")

@@ -7,21 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from nephoscope.analysis import findings, histograms, laws
+from nephoscope.analysis import findings, histograms
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UnknownName
 from nephoscope.model import (
-    Better,
     InvalidTrial,
     MetricResult,
     RunResult,
     TrialRecord,
     TrialStatus,
-    factors_key,
 )
 from nephoscope.plans import Plan
 from nephoscope.results import derived, lines, names
-from nephoscope.results.lines import Histograms, Key, Wanted
+from nephoscope.results.lines import Key, Wanted
 from nephoscope.store import StoredRun, counts, query
 
 DEFAULT_CONFIDENCE = 0.95

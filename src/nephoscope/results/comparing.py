@@ -136,7 +136,11 @@ def of_targets(result: RunResult, a: str, b: str, rules: Rules) -> Comparisons:
 
 
 def of_runs(
-    a: RunResult, b: RunResult, targets: tuple[str, str], history: tuple[History, History], rules: Rules
+    a: RunResult,
+    b: RunResult,
+    targets: tuple[str, str],
+    history: tuple[History, History],
+    rules: Rules,
 ) -> Comparisons:
     """Two separate runs: never interleaved, so the variance between runs joins the interval."""
     left, right = _index(a, targets[0]), _index(b, targets[1])

@@ -85,9 +85,7 @@ def _knees(
     return found
 
 
-def _scaling(
-    metrics: Sequence[MetricResult], confidence: float
-) -> dict[Key, dict[int, Estimate]]:
+def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, dict[int, Estimate]]:
     found: dict[Key, dict[int, Estimate]] = {}
     for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
         one = next((line for threads, line in points if threads == 1), None)
@@ -97,9 +95,10 @@ def _scaling(
         for threads, line in points:
             many = dict(zip(line.rounds, line.trial_values, strict=False))
             shares = [
-                many[r] / (threads * single[r]) for r in sorted(single.keys() & many.keys())
+                many[r] / (threads * single[r])
+                for r in sorted(single.keys() & many.keys())
                 if single[r] > 0
-            ]  # fmt: skip
+            ]
             if threads > 1 and shares:
                 found.setdefault(key, {})[int(threads)] = estimates.median_dependent(
                     shares, unit="ratio", confidence=confidence

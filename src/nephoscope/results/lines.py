@@ -11,7 +11,7 @@ from nephoscope.analysis import estimates, histograms, stopping, variation
 from nephoscope.analysis.estimates import Refused
 from nephoscope.analysis.histograms import Trial
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Better, Consistency, Estimate, MetricResult
+from nephoscope.model import Better, Estimate, MetricResult
 from nephoscope.results import names
 
 if TYPE_CHECKING:
@@ -144,9 +144,7 @@ def percentile_lines(
     return lines, refused
 
 
-def trial_percentiles(
-    trials: Sequence[Trial], quantile: float, confidence: float
-) -> list[float]:
+def trial_percentiles(trials: Sequence[Trial], quantile: float, confidence: float) -> list[float]:
     """The percentile of each trial; none at all unless every trial alone has enough values."""
     need = estimates.minimum_n(quantile, confidence)
     if any(sum(counts) < need for _, counts in trials):
@@ -176,8 +174,10 @@ def _convergence(
     ]
 
 
-def wanted_of(spec: BenchmarkSpec | None, repeat: Mapping[str, Any], headline: Iterable[str]) -> Wanted:
-    """What the plan asked of a benchmark; without a list of its own, the spec's headline metrics."""
+def wanted_of(
+    spec: BenchmarkSpec | None, repeat: Mapping[str, Any], headline: Iterable[str]
+) -> Wanted:
+    """What the plan asked of a benchmark; without headlines of its own, the spec's."""
     own = frozenset(headline)
     if not own and spec is not None:
         own = frozenset(metric.id for metric in spec.metrics if metric.headline)

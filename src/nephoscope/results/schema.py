@@ -115,7 +115,9 @@ def _run() -> dict[str, Any]:
             "path": _TEXT,
             "report": _TEXT_OR_NULL,
             "rounds": _COUNT,
-            "trials": _object({"valid": _COUNT, "invalid": _COUNT, "failed": _COUNT, "warmup": _COUNT}),
+            "trials": _object(
+                {"valid": _COUNT, "invalid": _COUNT, "failed": _COUNT, "warmup": _COUNT}
+            ),
             "budget_s": _NUMBER_OR_NULL,
             "spent_s": _NUMBER_OR_NULL,
             "converged": {"type": "boolean"},
@@ -154,13 +156,13 @@ def compare_schema() -> dict[str, Any]:
         "factors": _factors(),
         "a": _TEXT,
         "b": _TEXT,
-        "design": {
-            "enum": ["paired by round", "paired by line", "independent", "separate runs"]
-        },
+        "design": {"enum": ["paired by round", "paired by line", "independent", "separate runs"]},
         "p": {**_NUMBER_OR_NULL, "description": "Wilcoxon for pairs, else Brunner-Munzel."},
         "p_holm": {**_NUMBER_OR_NULL, "description": "Corrected for all lines of the table."},
-        "ratio": {**_object({**_estimate(), "note": _TEXT}, optional=("note",)),
-                  "description": "B / A."},
+        "ratio": {
+            **_object({**_estimate(), "note": _TEXT}, optional=("note",)),
+            "description": "B / A.",
+        },
         "verdict": _object(
             {
                 "word": {
@@ -175,7 +177,7 @@ def compare_schema() -> dict[str, Any]:
                 "sentence": _TEXT,
             }
         ),
-    }  # fmt: skip
+    }
     # The effect sizes and tests of the design follow; absent ones are null (see docs/concepts).
     comparison = {**_object(line), "additionalProperties": True}
     return {
