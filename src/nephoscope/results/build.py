@@ -41,7 +41,7 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
         run=_summary(run, records, metrics, level),
         metrics=tuple(metrics),
         findings=(),
-        invalid=tuple(_invalid(record) for record in records if not _counts_or_warms_up(record)),
+        invalid=tuple(_invalid(record) for record in records if record.status is not TrialStatus.VALID),
         fingerprints=fingerprints,
         histograms=merged,
         series=_series(run),
@@ -115,21 +115,9 @@ class _WantedOf:
     def _repeat(self, setting: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._plan is None:
             return {}
-        for index, entry in enumerate(self._plan.benchmarks):
-            levels = entry.factors
-            given = setting.get("factors", {})
-            if (
-                entry.benchmark == setting.get("benchmark")
-                and set(levels) == set(given)
-                and all(given[name] in levels[name] for name in levels)
-            ):
-                return self._plan.repeat_of(index).model_dump()
-        return self._plan.repeat.model_dump()
-
-
-def _counts_or_warms_up(record: TrialRecord) -> bool:
-    """Whether a trial needs no word among the invalid ones (a failed warm-up does need one)."""
-    return record.status is TrialStatus.VALID
+        entry = setting.get("entry")
+        repeat = self._plan.repeat if entry is None else self._plan.repeat_of(entry)
+        return repeat.model_dump()
 
 
 def _invalid(record: TrialRecord) -> InvalidTrial:

@@ -1,0 +1,80 @@
+"""All metrics of a result as text: for `bench`, where one benchmark's figures are the answer."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from nephoscope import units
+from nephoscope.commands import output
+from nephoscope.model import Factors, MetricResult, RunResult
+
+
+def table(result: RunResult) -> str:
+    """A block for each setting: value, interval, repetitions, consistency; then what is odd."""
+    blocks: dict[str, list[MetricResult]] = {}
+    for line in result.metrics:
+        blocks.setdefault(_head(line.benchmark, line.factors, line.target, result), []).append(line)
+    parts = [f"{head}\n{_lines(found)}" for head, found in blocks.items()]
+    parts.extend(_notes(result))
+    parts.append(_foot(result))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(benchmark: str, factors: Factors, target: str, result: RunResult) -> str:
+    levels = ", ".join(f"{name}={factors[name]}" for name in sorted(factors))
+    where = f" on {target}" if len(result.run["targets"]) > 1 else ""
+    return f"{benchmark}{f' ({levels})' if levels else ''}{where}"
+
+
+def _lines(found: Sequence[MetricResult]) -> str:
+    rows = []
+    for line in found:
+        estimate = line.estimate
+        low, high = _pair(line)
+        rows.append(
+            (
+                f"  {line.metric}",
+                units.format_value(estimate.value, estimate.unit),
+                f"[{low}, {high}]",
+                str(estimate.n),
+                line.consistency.word,
+            )
+        )
+    return output.table(
+        ("  METRIC", "MEDIAN", "INTERVAL", "N", "CONSISTENCY"), rows, right=(1, 2, 3)
+    )
+
+
+def _pair(line: MetricResult) -> tuple[str, str]:
+    estimate = line.estimate
+    text = units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
+    low, high = text[text.index("[") + 1 : -1].split(", ")
+    return low, high
+
+
+def _notes(result: RunResult) -> list[str]:
+    """Warnings, refusals and trials that do not count, a sentence each."""
+    told = [
+        f"{line.metric}: {note}"
+        for line in result.metrics
+        for note in (*line.warnings, line.estimate.note)
+        if note
+    ]
+    told += [f"Not given: {sentence}" for sentence in result.refused]
+    told += [f"{trial.trial} {trial.status.value}: {trial.reasons[0]}" for trial in result.invalid]
+    return [
+        "\n".join(
+            textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
+            for note in dict.fromkeys(told)
+        )
+    ]
+
+
+def _foot(result: RunResult) -> str:
+    run = result.run
+    trials = run["trials"]
+    return (
+        f"{trials['valid']} valid trials, {trials['invalid'] + trials['failed']} not; "
+        f"intervals at {run['confidence'] * 100:g} %; seed {run['seed']}; run {run['id']}"
+    )

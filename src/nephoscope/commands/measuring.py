@@ -1,0 +1,74 @@
+"""The road that survey, run and bench share: plan -> run -> result -> report -> exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nephoscope.commands import output
+
+if TYPE_CHECKING:
+    from nephoscope.model import RunResult
+    from nephoscope.plans import Plan
+    from nephoscope.store import StoredRun
+
+NOTHING_VALID = 3
+
+
+def measure(
+    plan: Plan, *, store: Path | None, as_json: bool, fresh: bool = False, brief: bool = False
+) -> int:
+    """Runs the plan (or goes on with its unfinished run) and presents the result."""
+    from nephoscope import runs
+    from nephoscope.commands.progress import Progress
+    from nephoscope.store import Store
+
+    with Progress(sys.stderr) as progress:
+        run = runs.execute(plan, Store(store), progress, fresh=fresh)
+    return present(run, as_json=as_json, brief=brief)
+
+
+def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
+    """Analyses the run, writes its report, prints it; returns 3 when nothing valid was measured.
+
+    brief: all metrics as a table instead of the report's sections.
+    """
+    from nephoscope import report, results, runs
+
+    result = results.build(run)
+    paths = report.write(result, run.report_path)
+    runs.mark_reported(run)
+    if as_json:
+        output.document(results.build(run).to_json())
+        output.log(f"Report: {paths.html}")
+    else:
+        text = _brief(result) if brief else _report(result)
+        output.say(text)
+        output.say(str(paths.html))
+    return _exit_code(result)
+
+
+def _report(result: RunResult) -> str:
+    from nephoscope import report
+
+    return report.terminal(result, colour=output.colour_wanted(), width=output.width())
+
+
+def _brief(result: RunResult) -> str:
+    from nephoscope.commands import brief
+
+    return brief.table(result)
+
+
+def _exit_code(result: RunResult) -> int:
+    trials = result.run["trials"]
+    if trials["valid"]:
+        return 0
+    reasons = {reason: None for trial in result.invalid for reason in trial.reasons}
+    why = f" {next(iter(reasons))}" if reasons else ""
+    output.log(
+        "nephoscope: "
+        + output.one_line(f"Nothing valid was measured.{why} Run `nephoscope doctor`.")
+    )
+    return NOTHING_VALID
