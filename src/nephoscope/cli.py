@@ -8,257 +8,239 @@ environment lacks something, 130 interrupted.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
-import typer
+import click
 
+from nephoscope import __version__
 from nephoscope.errors import NephoscopeError
 
-# typer carries its own click and exports only some of its exceptions; this is their common root.
-_ClickError: Any = typer.BadParameter.__mro__[2]
+FORMATS = ("csv", "json", "parquet")
 
-app = typer.Typer(
-    name="nephoscope",
-    help="Measures clouds the way their users feel them; every number with its interval.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_PATH = click.Path(path_type=Path)
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+
+
+def _shared(*words: str, **kinds: Any) -> Callable[[_Function], _Function]:
+    """An option that several verbs have, so that it means the same in each."""
+    return click.option(*words, **kinds)
+
+
+_json = _shared("--json", "as_json", is_flag=True, help="Print JSON on stdout, nothing else.")
+_store = _shared(
+    "--store", type=_PATH, metavar="DIR", help="Where runs are kept (else NEPHOSCOPE_STORE)."
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, nothing else.")]
-StoreDir = Annotated[
-    Path | None,
-    typer.Option("--store", metavar="DIR", help="Where runs are kept.", envvar="NEPHOSCOPE_STORE"),
-]
-Budget = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Time to spend at most: 60s, 10min.")
-]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the order of trials.")]
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a value; repeatable.")
-]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Begin anew; leave an unfinished run as is.")]
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, its start, or 'latest'.")]
+_seed = _shared(
+    "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of the order of trials."
+)
+_budget = _shared("--budget", metavar="TIME", help="Time to spend at most: 60s, 10min.")
+_fresh = _shared("--fresh", is_flag=True, help="Begin anew; leave an unfinished run as it is.")
+_sets = _shared("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set it; repeatable.")
 
 
-class Format(StrEnum):
-    """File formats of `export`."""
-
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-
-
-class Direction(StrEnum):
-    """Which direction of plain numbers is good news."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from nephoscope.commands import version
-
-        raise typer.Exit(version.run())
-
-
-@app.callback(invoke_without_command=True)
-def _top(
-    context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print versions.", is_eager=True, callback=_show_version),
-    ] = False,
-) -> None:
-    """Measures clouds the way their users feel them; every number with its interval."""
+@click.group(
+    context_settings=_SETTINGS,
+    invoke_without_command=True,
+    help="Measures clouds the way their users feel them; every number with its interval.",
+)
+@click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version.")
+@click.pass_context
+def app(context: click.Context) -> int:
+    """The program without a verb shows what it can do."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(2)
+        click.echo(context.get_help(), err=True)
+        return 2
+    return 0
 
 
 @app.command()
-def survey(
-    quick: Annotated[bool, typer.Option("--quick", help="At most a minute.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Everything, finely.")] = False,
-    budget: Budget = None,
-    seed: Seed = None,
-    store: StoreDir = None,
-    as_json: Json = False,
-    fresh: Fresh = False,
-) -> None:
-    """What did I really get? Measures this machine and writes a report."""
+@click.option("--quick", is_flag=True, help="At most a minute.")
+@click.option("--full", is_flag=True, help="Everything, finely.")
+@_budget
+@_seed
+@_store
+@_json
+@_fresh
+def survey(**given: Any) -> int:
+    """What did I really get? Measures this machine, writes a report."""
     from nephoscope.commands import survey as command
 
-    raise typer.Exit(
-        command.run(
-            quick=quick,
-            full=full,
-            budget=budget,
-            seed=seed,
-            store=store,
-            as_json=as_json,
-            fresh=fresh,
-        )
-    )
+    return command.run(**given)
 
 
 @app.command()
-def run(
-    plan: Annotated[Path, typer.Argument(help="Plan file (YAML).")],
-    sets: Sets = None,
-    seed: Seed = None,
-    store: StoreDir = None,
-    as_json: Json = False,
-    fresh: Fresh = False,
-) -> None:
-    """Run a plan; a plan that was interrupted goes on where it stopped."""
+@click.argument("plan", type=_PATH)
+@_sets
+@_seed
+@_store
+@_json
+@_fresh
+def run(**given: Any) -> int:
+    """Run the plan in a YAML file, or go on where it stopped."""
     from nephoscope.commands import run as command
 
-    raise typer.Exit(
-        command.run(plan, sets=sets or [], seed=seed, store=store, as_json=as_json, fresh=fresh)
-    )
+    return command.run(**given)
 
 
 @app.command()
-def bench(
-    benchmark: Annotated[str, typer.Argument(metavar="ID", help="A benchmark of `list`.")],
-    sets: Sets = None,
-    target: Annotated[str, typer.Option(metavar="T", help="Where to run it.")] = "local",
-    repetitions: Annotated[
-        int | None, typer.Option(min=1, help="How often at least (10 unless said).")
-    ] = None,
-    budget: Budget = None,
-    seed: Seed = None,
-    store: StoreDir = None,
-    as_json: Json = False,
-) -> None:
+@click.argument("benchmark", metavar="ID")
+@_sets
+@click.option("--target", default="local", metavar="T", show_default=True, help="Where to run it.")
+@click.option(
+    "--repetitions", type=click.IntRange(1, 100_000), metavar="N", help="Exactly so many trials."
+)
+@_budget
+@_seed
+@_store
+@_json
+def bench(**given: Any) -> int:
     """Run one benchmark now; prints every metric, with interval."""
     from nephoscope.commands import bench as command
 
-    raise typer.Exit(
-        command.run(
-            benchmark,
-            sets=sets or [],
-            target=target,
-            repetitions=repetitions,
-            budget=budget,
-            seed=seed,
-            store=store,
-            as_json=as_json,
-        )
-    )
+    return command.run(**given)
 
 
 @app.command()
-def runs(store: StoreDir = None, as_json: Json = False) -> None:
+@_store
+@_json
+def runs(**given: Any) -> int:
     """The runs of the store, newest first."""
     from nephoscope.commands import runs as command
 
-    raise typer.Exit(command.run(store=store, as_json=as_json))
+    return command.run(**given)
 
 
 @app.command()
-def show(name: RunName = "latest", store: StoreDir = None, as_json: Json = False) -> None:
-    """Analyse a run again, write its report again and print it."""
+@click.argument("name", metavar="[RUN]", default="latest")
+@_store
+@_json
+def show(**given: Any) -> int:
+    """Analyse a run again, rewrite its report, print it.
+
+    RUN is an id, the beginning of one, or `latest`.
+    """
     from nephoscope.commands import show as command
 
-    raise typer.Exit(command.run(name, store=store, as_json=as_json))
+    return command.run(**given)
 
 
 @app.command()
-def export(
-    name: RunName,
-    file_format: Annotated[Format, typer.Option("--format", help="Of the file.")] = Format.CSV,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: stdout.")
-    ] = None,
-    store: StoreDir = None,
-) -> None:
-    """Write the samples of a run as CSV, JSON or Parquet."""
+@click.argument("name", metavar="RUN")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    default="csv",
+    show_default=True,
+    help="Of the file.",
+)
+@click.option("-o", "--output", "to", type=_PATH, metavar="FILE", help="Instead of stdout.")
+@_store
+def export(**given: Any) -> int:
+    """Write the samples of a run as CSV, JSON or Parquet.
+
+    RUN is an id, the beginning of one, or `latest`.
+    """
     from nephoscope.commands import export as command
 
-    raise typer.Exit(command.run(name, file_format=file_format.value, output=output, store=store))
+    return command.run(**given)
 
 
 @app.command("import")
-def import_(
-    file: Annotated[Path, typer.Argument(help="PerfKit Benchmarker's newline-delimited JSON.")],
-    store: StoreDir = None,
-    as_json: Json = False,
-) -> None:
-    """Take in the samples of PerfKit Benchmarker and analyse them."""
+@click.argument("file", type=_PATH)
+@_store
+@_json
+def import_(**given: Any) -> int:
+    """Take in samples of PerfKit Benchmarker; prints our analysis.
+
+    FILE is its newline-delimited JSON (perfkitbenchmarker_results.json).
+    """
     from nephoscope.commands import import_ as command
 
-    raise typer.Exit(command.run(file, store=store, as_json=as_json))
+    return command.run(**given)
 
 
 @app.command()
-def compare(
-    a: Annotated[str, typer.Argument(help="A run, RUN:TARGET, or a file of numbers.")],
-    b: Annotated[str | None, typer.Argument(help="The same; judged against A.")] = None,
-    paired: Annotated[bool, typer.Option("--paired", help="Line i of A belongs to B's.")] = False,
-    margin: Annotated[
-        str, typer.Option(metavar="RATIO", help="Differences below it do not matter.")
-    ] = "3%",
-    confidence: Annotated[str, typer.Option(metavar="RATIO", help="Of the intervals.")] = "95%",
-    metric: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")
-    ] = None,
-    better: Annotated[
-        Direction, typer.Option(help="Good direction of the numbers in plain files.")
-    ] = Direction.LOWER,
-    store: StoreDir = None,
-    as_json: Json = False,
-) -> None:
-    """Is B better than A? Of runs, targets or files of numbers."""
+@click.argument("a")
+@click.argument("b", required=False)
+@click.option("--paired", is_flag=True, help="Line i of file A belongs to line i of file B.")
+@click.option(
+    "--margin",
+    default="3%",
+    metavar="RATIO",
+    show_default=True,
+    help="Smaller differences do not matter.",
+)
+@click.option(
+    "--confidence", default="95%", metavar="RATIO", show_default=True, help="Of the intervals."
+)
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME", help="Only this one; repeatable."
+)
+@click.option(
+    "--better",
+    type=click.Choice(["lower", "higher"]),
+    default="lower",
+    show_default=True,
+    help="Which direction of the numbers in plain files is good.",
+)
+@_store
+@_json
+def compare(**given: Any) -> int:
+    """Is B better than A? Of runs, targets or files of numbers.
+
+    A and B are two runs (id, its beginning, latest), two targets of a run as RUN:TARGET, or two
+    files with one number a line. A alone: the two targets of that run, paired by round.
+    """
     from nephoscope.commands import compare as command
 
-    raise typer.Exit(
-        command.run(
-            a,
-            b,
-            paired=paired,
-            margin=margin,
-            confidence=confidence,
-            metrics=metric or [],
-            better=better.value,
-            store=store,
-            as_json=as_json,
-        )
-    )
+    return command.run(**given)
 
 
 @app.command("list")
-def list_(
-    benchmark: Annotated[
-        str | None, typer.Argument(metavar="BENCHMARK", help="Show its page.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """What can be measured: benchmarks, their parameters and metrics."""
+@click.argument("benchmark", required=False)
+@_json
+def list_(**given: Any) -> int:
+    """What can be measured: benchmarks, parameters and metrics.
+
+    With BENCHMARK, its whole page.
+    """
     from nephoscope.commands import list_ as command
 
-    raise typer.Exit(command.run(benchmark, as_json=as_json))
+    return command.run(**given)
 
 
 @app.command()
-def doctor(store: StoreDir = None, as_json: Json = False) -> None:
+@_store
+@_json
+def doctor(**given: Any) -> int:
     """What works here, what lacks, and how to install it."""
     from nephoscope.commands import doctor as command
 
-    raise typer.Exit(command.run(store=store, as_json=as_json))
+    return command.run(**given)
 
 
 @app.command()
-def version(as_json: Json = False) -> None:
+@_json
+def version(**given: Any) -> int:
     """Print the versions of the program and of its probe."""
     from nephoscope.commands import version as command
 
-    raise typer.Exit(command.run(as_json=as_json))
+    return command.run(**given)
+
+
+def reference_markdown() -> str:
+    """The reference page's body: a heading for each verb, and what its --help prints."""
+    settings: dict[str, Any] = {**_SETTINGS, "terminal_width": 80}
+    top = click.Context(app, info_name="nephoscope", **settings)
+    parts = [f"```text\n{app.get_help(top)}\n```\n"]
+    for name, verb in app.commands.items():
+        context = click.Context(verb, parent=top, info_name=name, **settings)
+        parts.append(f"## nephoscope {name}\n\n```text\n{verb.get_help(context)}\n```\n")
+    return "\n".join(parts)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -267,15 +249,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     output.prepare_streams()
     try:
-        code = app(
-            args=None if argv is None else list(argv), prog_name="nephoscope", standalone_mode=False
+        code = app.main(
+            None if argv is None else list(argv), prog_name="nephoscope", standalone_mode=False
         )
         sys.stdout.flush()
-    except _ClickError as error:
+    except click.ClickException as error:
         return output.complain_of_usage(error)
     except NephoscopeError as error:
         return output.complain(str(error), error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, click.Abort):
         return output.complain("Interrupted; the same command resumes.", 130)
     except BrokenPipeError:
         return output.reader_left()

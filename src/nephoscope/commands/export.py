@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nephoscope.store import StoredRun
 
 
-def run(name: str, *, file_format: str, output: Path | None, store: Path | None) -> int:
+def run(name: str, *, file_format: str, to: Path | None, store: Path | None) -> int:
     """Writes every sample of a run, invalid and warm-up trials too; column `status` tells them.
 
     Raises UsageError for Parquet on a terminal, StoreError when a file cannot be written.
@@ -28,10 +28,10 @@ def run(name: str, *, file_format: str, output: Path | None, store: Path | None)
 
     stored = Store(store).open(name)
     writer = WRITERS[file_format]
-    if output is None:
+    if to is None:
         _to_stdout(writer, stored, file_format)
     else:
-        _to_file(writer, stored, output)
+        _to_file(writer, stored, to)
     return 0
 
 
@@ -111,4 +111,4 @@ def _parquet(stream: IO[bytes], tables: Iterator[pa.Table]) -> None:
 Writer = Callable[[IO[bytes], "Iterator[pa.Table]"], None]
 
 WRITERS: Mapping[str, Writer] = {"csv": _csv, "json": _json, "parquet": _parquet}
-"""Format -> writer; the formats of `cli.Format`, in its order (a test compares the two)."""
+"""Format -> writer; those of `cli.FORMATS`, in its order (a test compares the two)."""

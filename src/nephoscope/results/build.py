@@ -41,7 +41,9 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
         run=_summary(run, records, metrics, level),
         metrics=tuple(metrics),
         findings=(),
-        invalid=tuple(_invalid(record) for record in records if record.status is not TrialStatus.VALID),
+        invalid=tuple(
+            _invalid(record) for record in records if record.status is not TrialStatus.VALID
+        ),
         fingerprints=fingerprints,
         histograms=merged,
         series=_series(run),

@@ -1,0 +1,57 @@
+"""The live line of a terminal: apart, because its library is loaded only where a person looks."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bar
+
+from nephoscope import units
+from nephoscope.commands import output
+from nephoscope.runs import Status
+
+
+class LiveLine:
+    """A bar, the time left, and what is being measured; what is said scrolls above it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        console = Console(
+            file=stream, no_color=not output.colour_wanted(stream), highlight=False, emoji=False
+        )
+        self._bar = Bar(
+            BarColumn(20),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            auto_refresh=False,  # drawn between trials only: a trial has the CPUs to itself
+        )
+        self._task: TaskID = self._bar.add_task("preparing", total=None, left="")
+
+    def start(self) -> None:
+        """Begins to draw."""
+        self._bar.start()
+
+    def stop(self) -> None:
+        """Takes the line away; what was said stays."""
+        self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._bar.console.print(escape(text), soft_wrap=True)
+
+    def update(self, text: str, status: Status) -> None:
+        """What is measured now, and how far the run is."""
+        if status.budget_s:
+            total, done = status.budget_s, min(status.spent_s, status.budget_s)
+            left = f"{units.format_duration(status.left_s or 0.0)} left"
+        else:
+            total, done = float(status.alternatives), float(status.ended)
+            left = f"{status.ended} of {status.alternatives} settings done"
+        self._bar.update(
+            self._task, total=total, completed=done, description=escape(text), left=left
+        )
+        self._bar.refresh()

@@ -1,0 +1,224 @@
+"""The command line itself: verbs, the one line of an error, exit codes, what stays unloaded."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nephoscope import cli
+from nephoscope.commands import export
+from nephoscope.errors import Lacking, StoreError
+
+COMMANDS = Path(cli.__file__).parent / "commands"
+VERBS = [
+    "survey",
+    "run",
+    "bench",
+    "runs",
+    "show",
+    "export",
+    "import",
+    "compare",
+    "list",
+    "doctor",
+    "version",
+]
+
+
+def one_line(text: str) -> str:
+    """The only line of stderr; fails when there are more, or none."""
+    lines = text.splitlines()
+    assert len(lines) == 1, text
+    assert lines[0].startswith("nephoscope: ")
+    assert "Traceback" not in text
+    return lines[0]
+
+
+def test_help_names_every_verb_and_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert [re.match(r"  (\w+)", line)[1] for line in out.split("Commands:\n")[1].splitlines()] == (  # type: ignore[index]
+        VERBS
+    )
+    assert max(map(len, out.splitlines())) < 80
+    assert "..." not in out.split("Commands:")[1], "a summary was cut off"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([verb, "-h"]) == 0
+    assert verb in capsys.readouterr().out
+    names = [COMMANDS / f"{verb}.py", COMMANDS / f"{verb}_.py"]
+    file = next(path for path in names if path.is_file())
+    assert ast.get_docstring(ast.parse(file.read_text())).startswith(  # type: ignore[union-attr]
+        f"`nephoscope {verb}"
+    )
+
+
+def test_the_reference_has_a_heading_for_every_verb() -> None:
+    text = cli.reference_markdown()
+    assert re.findall(r"^## nephoscope (\w+)$", text, flags=re.M) == VERBS
+
+
+def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Commands:" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["surve"], "Did you mean 'survey'"),
+        (["survey", "--bugdet", "3s"], "--budget"),
+        (["survey", "--seed", "x"], "--seed"),
+        (["survey", "--seed", "-1"], "--seed"),
+        (["survey", "--quick", "--full"], "exclude each other"),
+        (["survey", "--budget", "soon"], "--budget: 'soon' is no duration."),
+        (["run"], "PLAN"),
+        (["bench", "null", "--set", "value"], "--set takes NAME=VALUE"),
+        (["export", "latest", "--format", "xml"], "'csv', 'json', 'parquet'"),
+        (["compare"], "'A'"),
+        (["compare", "no-such-file.txt", "b.txt"], "There is no file 'no-such-file.txt'."),
+        (["compare", "x", "y", "--margin", "2"], "--margin: '2' is no ratio."),
+        (["compare", "x", "y", "--confidence", "0.2"], "--confidence must lie between"),
+        (["list", "cpu.gasp"], "did you mean 'cpu.gaps'"),
+        (["list", "a\nb"], "There is no benchmark 'a b'"),
+    ],
+)
+def test_bad_words_are_one_sentence_and_exit_code_2(
+    words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert expected in one_line(captured.err)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "expected"),
+    [
+        (StoreError("The disk is full.", "Free space."), 3, "nephoscope: The disk is full. Free"),
+        (Lacking("No probe.", "make survey"), 4, "nephoscope: No probe. make survey"),
+        (KeyboardInterrupt(), 130, "the same command resumes"),
+        (BrokenPipeError(), 0, ""),
+    ],
+)
+def test_every_ending_has_its_exit_code(
+    error: BaseException,
+    code: int,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(**_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("nephoscope.commands.output.reader_left", lambda: 0)
+    monkeypatch.setattr("nephoscope.commands.version.run", fail)
+    assert cli.main(["version"]) == code
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert expected in captured.err
+
+
+def test_a_defect_is_one_sentence_and_a_file_with_the_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fail(**_: object) -> int:
+        raise ZeroDivisionError("seventeen")
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("nephoscope.commands.version.run", fail)
+    assert cli.main(["version"]) == 3
+    sentence = one_line(capsys.readouterr().err)
+    assert "ZeroDivisionError: seventeen" in sentence
+    (file,) = tmp_path.glob("nephoscope-defect-*.txt")
+    assert str(file) in sentence
+    assert "Traceback" in file.read_text()
+
+
+def test_the_formats_of_export_are_those_that_can_be_written() -> None:
+    assert list(cli.FORMATS) == list(export.WRITERS)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["--version"], ["survey", "--help"]])
+def test_help_and_list_load_no_heavy_library(words: list[str]) -> None:
+    """Start-up time is kept by counting what is loaded, not by a stopwatch on a busy machine."""
+    program = (
+        "import sys; from nephoscope.cli import main; main(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    loaded = {name.split(".")[0] for name in done.stderr.split()}
+    heavy = {"numpy", "scipy", "pyarrow", "duckdb", "ibis", "pydantic", "rich", "yaml", "jinja2"}
+    assert not loaded & heavy
+
+
+def test_only_the_output_module_and_the_frame_print() -> None:
+    for path in COMMANDS.glob("*.py"):
+        if path.name != "output.py":
+            tree = ast.parse(path.read_text())
+            calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+            names = {func.id for func in calls if isinstance(func, ast.Name)}
+            assert "print" not in names, path
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_without_unicode_gets_question_marks_not_a_crash(encoding: str) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "nephoscope", "list", "cpu.gäps µ"],
+        capture_output=True,
+        env=environment,
+    )
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_stdout_that_nobody_reads_is_no_failure() -> None:
+    program = f"{sys.executable} -m nephoscope list --json | head -c 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_behind_stdout_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "nephoscope", "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 3
+    assert "No space left on device" in one_line(done.stderr)
+
+
+def test_list_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    contract = Path(cli.__file__).parents[2] / "contracts" / "benchmarks.json"
+    wanted = json.loads(contract.read_text())["benchmarks"]
+    assert [item["id"] for item in told["benchmarks"]] == [item["id"] for item in wanted]
+    assert [item["metrics"] for item in told["benchmarks"]] == [item["metrics"] for item in wanted]
+
+
+def test_the_page_of_a_benchmark_has_its_parameters_metrics_and_method(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["list", "null"]) == 0
+    out = capsys.readouterr().out
+    for word in ("noise_ratio", "0 to 3600s", "null_latency_ns", "# Known truth"):
+        assert word in out
