@@ -202,7 +202,8 @@ def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) 
         if verdict.word in {"better", "worse"} and p > 1 - confidence:
             sentence = (
                 f"Undecided: alone it would be '{verdict.word}', but among {len(asked)} "
-                f"comparisons chance alone gives such a one (p = {p:.2g} after Holm); more rounds decide."
+                f"comparisons chance alone gives such a one (p = {p:.2g} after Holm); more rounds "
+                "decide."
             )
             verdict = Verdict("inconclusive", sentence, verdict.estimates)
         found[i] = replace(old, p_holm=p, verdict=verdict)
@@ -299,9 +300,9 @@ def _difference(
     reach = float(np.max(np.abs(both[np.isfinite(both)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
     at = shift(x, y, confidence)
-    if abs(at.value) > reach / 2:
+    if abs(at.value) > reach / 4:
         return None
-    low, high = (None if s is None or abs(s) > reach / 2 else s for s in (at.low, at.high))
+    low, high = (None if s is None or abs(s) > reach / 4 else s for s in (at.low, at.high))
     note = "" if low is not None and high is not None else "No interval on the side left out."
     n = int(min(a.size, b.size))
     return Estimate(at.value, low, high, confidence, n, unit, "Hodges-Lehmann shift b - a", note)

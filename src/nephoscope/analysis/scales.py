@@ -29,6 +29,7 @@ class Scale:
     to_ratio: Callable[[float], float]
     to_shift: Callable[[float], float]
     words: str
+    reach: float = CENSORED
 
     def band(self, low: float | None, high: float | None) -> Band:
         """The interval of shifts as one of ratios, open where there is none."""
@@ -38,7 +39,7 @@ class Scale:
 
     def ratio(self, shift: float) -> float:
         """The ratio b / a of a shift; a shift that only a timeout can make is 0 or infinite."""
-        if abs(shift) > CENSORED / 2:
+        if abs(shift) > self.reach / 4:  # a quarter: the middle of two values may hold one
             return math.inf if shift > 0 else 0.0
         return self.to_ratio(shift)
 
@@ -56,9 +57,10 @@ def scale_of(a: Array, b: Array) -> Scale | None:
         middle = 1.0  # nothing but zeros: the ratio is taken as 1
     if middle == 0 or math.isinf(middle):
         return None
-    x, y = (np.where(np.isinf(v), top / middle + CENSORED, v / middle) for v in (a, b))
+    reach = max(1.0, float(np.max(np.abs(both[np.isfinite(both)]))) / middle) * CENSORED
+    x, y = (np.where(np.isinf(v), reach, v / middle) for v in (a, b))
     words = "of shares of A's median, which is taken as known"
-    return Scale(x, y, lambda s: max(0.0, 1 + s), lambda r: r - 1, words)
+    return Scale(x, y, lambda s: max(0.0, 1 + s), lambda r: r - 1, words, reach)
 
 
 def band_estimate(

@@ -1,0 +1,235 @@
+"""Two runs that were not interleaved: what moved between them beside the thing compared?
+
+The unit of replication is the run (launch, hour), not the repetition: sequential blocks declare
+identical systems different more often than not when the machine drifts. Sources: Abedi & Brecht,
+ICPE 2017; one-way random effects: Searle, Casella & McCulloch 1992.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nephoscope.analysis.compare import MARGIN, Comparison, independent
+from nephoscope.analysis.means import t_quantile
+from nephoscope.analysis.scales import band_estimate, scale_of
+from nephoscope.analysis.values import Array, Numbers, Refused, clean, finite, percent
+from nephoscope.analysis.verdicts import Band, judge, say
+from nephoscope.model import Better, Estimate, Verdict
+
+LEAST_RUNS = 3
+BLOCKS = 4
+LEAST_PER_BLOCK = 2
+
+NOT_INTERLEAVED = (
+    "The two runs were not interleaved: whatever changed between them beside the thing compared "
+    "counts as a difference; measure both in one plan to be sure."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """One-way random effects: variance between groups (runs, instances) and within them.
+
+    mean: grand mean with the interval from the mean square between, k - 1 degrees of freedom;
+    pooled_low, pooled_high: what treating all values as independent would have said (wrong).
+    icc: share of the variance that lies between groups.
+    """
+
+    ms_between: float
+    ms_within: float
+    variance_between: float
+    icc: float
+    mean: Estimate
+    pooled_low: float
+    pooled_high: float
+
+
+def variance_components(
+    groups: Sequence[Numbers], *, unit: str, confidence: float = 0.95
+) -> Components:
+    """Split variation into between and within groups of equal or unequal size.
+
+    groups: finite values, one sequence a run or instance; at least two groups and one group of two
+    values. A negative estimate between groups is told as zero. For unequal sizes the usual
+    n0 = (N - sum n_i^2 / N) / (k - 1) stands for n.
+    """
+    arrays = [finite(group, statistic="variance") for group in groups]
+    k, sizes = len(arrays), np.array([array.size for array in arrays])
+    total = int(sizes.sum())
+    if k < 2 or total <= k:
+        raise Refused("Components of variance need two groups, and one of them two values.")
+    everything = np.concatenate(arrays)
+    grand = float(everything.mean())
+    centres = np.array([array.mean() for array in arrays])
+    ms_between = float(np.sum(sizes * (centres - grand) ** 2)) / (k - 1)
+    within = sum(float(np.sum((a - a.mean()) ** 2)) for a in arrays)
+    ms_within = within / (total - k)
+    n0 = (total - float(np.sum(sizes**2)) / total) / (k - 1)
+    between = max(0.0, (ms_between - ms_within) / n0)
+    spread = between + ms_within
+    half = t_quantile(k - 1, confidence) * math.sqrt(ms_between / total)
+    naive = t_quantile(total - 1, confidence) * float(np.std(everything, ddof=1)) / math.sqrt(total)
+    mean = Estimate(
+        grand,
+        grand - half,
+        grand + half,
+        confidence,
+        k,
+        unit,
+        f"grand mean of {k} groups; Student t on the mean square between groups",
+    )
+    return Components(
+        ms_between,
+        ms_within,
+        between,
+        between / spread if spread else 0.0,
+        mean,
+        grand - naive,
+        grand + naive,
+    )
+
+
+def separate_runs(
+    a: Numbers,
+    b: Numbers,
+    a_history: Numbers = (),
+    b_history: Numbers = (),
+    *,
+    better: Better,
+    margin: float = MARGIN,
+    unit: str = "none",
+    confidence: float = 0.95,
+    names: tuple[str, str] = ("A", "B"),
+) -> Comparison:
+    """Compare two runs that were made one after the other.
+
+    a, b: one value a repetition, in order of time. a_history, b_history: the medians of other runs
+    of the same machine and setting as A's, and as B's.
+    With three runs or more in all, the variance of run medians about their machine's mean (pooled)
+    gives the interval, by Student t with (runs - machines) degrees of freedom. Without, the drift
+    seen between four blocks of each run stands for it: a lower bound, because what moves slower
+    than a run is not in it; then only a difference wholly beyond the margin gets a verdict, and
+    equivalence is never claimed. The interval is never narrower than `independent` gives.
+    """
+    plain = independent(
+        a, b, better=better, margin=margin, unit=unit, confidence=confidence, names=names
+    )
+    one, other = clean(a), clean(b)
+    scale = scale_of(one, other)
+    if scale is None or plain.ratio is None or plain.ratio.low is None:
+        return replace(plain, warnings=(NOT_INTERLEAVED, *plain.warnings))
+    known = 2 + len(a_history) + len(b_history) >= LEAST_RUNS
+    if known:
+        spread, df, words = _from_history(one, other, clean_history(a_history, b_history))
+    else:
+        spread, df, words = _from_blocks(scale.a, scale.b)
+    if df < 1:
+        return _no_verdict(plain, names)
+
+    value = plain.ratio.value
+    centre = scale.to_shift(value) if value > 0 else -math.inf
+    half = t_quantile(df, confidence) * spread
+    narrow = t_quantile(df, 2 * confidence - 1) * spread
+    band = _union(plain.ratio, scale.band(centre - half, centre + half))
+    equivalence = _union(plain.equivalence, scale.band(centre - narrow, centre + narrow))
+    word = judge(band, equivalence, better, margin)
+    sentence = say(word, value, band, margin, confidence, better, names)
+    if not known and word in {"equivalent", "different but negligible"}:
+        word = "inconclusive"
+        sentence = (
+            f"Undecided: {names[1]} looks like {names[0]}, but two runs alone do not show what "
+            "changes from run to run; interleave them in one plan, or repeat each run."
+        )
+    elif not known and word in {"better", "worse"}:
+        sentence += " The runs were not interleaved: part of it may be the hour, not the machine."
+    method = f"Hodges-Lehmann shift {scale.words}; {words}"
+    ratio = band_estimate(value, band, confidence, plain.ratio.n, method)
+    return replace(
+        plain,
+        ratio=ratio,
+        equivalence=band_estimate(value, equivalence, 2 * confidence - 1, plain.ratio.n, method),
+        p_between_runs=_p(centre, spread, df),
+        verdict=Verdict(word, sentence, (ratio,) if ratio else ()),
+        warnings=(NOT_INTERLEAVED, _told(known, words), *plain.warnings),
+    )
+
+
+def clean_history(a_history: Numbers, b_history: Numbers) -> tuple[Array, Array]:
+    """The medians of other runs of either machine; timeouts are refused."""
+    return (
+        finite(a_history, least=0, statistic="variance between runs"),
+        finite(b_history, least=0, statistic="variance between runs"),
+    )
+
+
+def _told(known: bool, words: str) -> str:
+    if known:
+        return f"The interval holds the variance between runs, {words}."
+    return (
+        "No other runs of these machines are known: the variance between runs is taken from the "
+        "drift inside the two runs, which is a lower bound."
+    )
+
+
+def _no_verdict(plain: Comparison, names: tuple[str, str]) -> Comparison:
+    sentence = (
+        f"No verdict: {names[0]} and {names[1]} were measured in two short runs, which say nothing "
+        "of what changes from run to run; interleave them in one plan, or repeat each run."
+    )
+    return replace(
+        plain,
+        verdict=Verdict("inconclusive", sentence, plain.verdict.estimates),
+        warnings=(NOT_INTERLEAVED, *plain.warnings),
+    )
+
+
+def _from_history(a: Array, b: Array, history: tuple[Array, Array]) -> tuple[float, int, str]:
+    """Standard error of the log ratio of two run medians, its degrees of freedom, and words."""
+    groups = []
+    for own, others in zip((a, b), history, strict=True):
+        medians = np.append(others, np.median(own))
+        if np.all(medians > 0):
+            groups.append(np.log(medians))
+        else:
+            groups.append(medians / (abs(float(np.median(a))) or 1.0))
+    df = sum(group.size - 1 for group in groups)
+    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
+    spread = math.sqrt(2 * squares / df)
+    runs = sum(group.size for group in groups)
+    return spread, df, f"estimated from {runs} runs (run to run {percent(spread / math.sqrt(2))})"
+
+
+def _from_blocks(a: Array, b: Array) -> tuple[float, int, str]:
+    """As `_from_history`, from the medians of four successive blocks of each run.
+
+    A run is taken to be worth no more than one of its blocks: a drift slow enough to move one
+    block against the next moves one run against the next at least as far.
+    """
+    if min(a.size, b.size) < BLOCKS * LEAST_PER_BLOCK:
+        return 0.0, 0, ""
+    variance = 0.0
+    for values in (a, b):
+        medians = np.array([np.median(block) for block in np.array_split(values, BLOCKS)])
+        variance += float(np.var(medians, ddof=1))
+    return math.sqrt(variance), 2 * (BLOCKS - 1), f"drift between {BLOCKS} blocks of each run"
+
+
+def _union(estimate: Estimate | None, band: Band) -> Band:
+    """The wider of both on either side."""
+    if estimate is None or estimate.low is None:
+        return Band(0.0, math.inf)
+    high = math.inf if estimate.high is None else estimate.high
+    return Band(min(estimate.low, band.low), max(high, band.high))
+
+
+def _p(shift: float, spread: float, df: int) -> float:
+    """Two-sided p of no difference beyond that from run to run."""
+    from scipy.special import stdtr
+
+    if spread == 0:
+        return 1.0 if shift == 0 else 0.0
+    return float(2 * stdtr(df, -abs(shift) / spread))

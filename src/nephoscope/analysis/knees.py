@@ -1,0 +1,154 @@
+"""Where are the levels of memory, by what the ladder of vector lengths shows?
+
+The data find the knees; the sizes that the processor tells only name them. A virtual machine often
+hides the last-level cache, or tells one of which it owns a slice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nephoscope.analysis.values import Array, Refused, finite
+
+LEAST_STEP = math.log(1.12)
+"""Neighbouring plateaus closer than 12 % are one: ladders of one cache slope by as much."""
+LEAST_POINTS = 2
+"""A plateau has two lengths at least; single ones between two plateaus are the slope."""
+NOISE_FLOOR = 0.01
+NAME_FACTOR = 2.0
+ORDER = ("L1", "L2", "L3", "L4")
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """One plateau of the ladder, in order of length.
+
+    level: 'L1' … 'RAM' where a known size agrees, else 'level 1', 'level 2', … by position.
+    first_length_bytes, last_length_bytes: the measured lengths at which it begins and ends.
+    plateau_value: median over it, in the unit of the values.
+    """
+
+    level: str
+    first_length_bytes: int
+    last_length_bytes: int
+    plateau_value: float
+
+
+def knees(
+    lengths_bytes: Sequence[float],
+    values: Sequence[float],
+    *,
+    higher_is_better: bool,
+    cache_sizes: Mapping[str, int],
+) -> list[Knee]:
+    """Plateaus of a bandwidth (higher_is_better) or latency ladder.
+
+    lengths_bytes, values: one point a length, any order, > 0. cache_sizes: 'L1d' or 'L1', 'L2',
+    'L3' -> bytes of one such cache, as far as known; may be empty or wrong. A plateau is named
+    after a cache when its last length lies within a factor 2 of that size, and RAM when it follows
+    the largest known cache and that is an L3. Steps the wrong way (a longer vector is faster) are
+    no knees. Fewer than 4 lengths give one unnamed plateau.
+    Method: least squares of piecewise constants on log values by dynamic programming; the number
+    of steps by a BIC penalty with the noise taken from the differences of neighbours.
+    """
+    length = finite(lengths_bytes, statistic="ladder")
+    value = finite(values, statistic="ladder")
+    if length.size != value.size:
+        raise Refused(f"{length.size} lengths but {value.size} values: not a ladder.")
+    if np.any(length <= 0) or np.any(value <= 0):
+        raise Refused("A ladder has lengths and values above zero only.")
+    order = np.argsort(length, kind="stable")
+    length, value = length[order], value[order]
+    slower = -np.log(value) if higher_is_better else np.log(value)  # rises with every level
+    parts = _plateaus(slower, _segments(slower))
+    names = _names([float(length[last - 1]) for _, last in parts], _known(cache_sizes))
+    return [
+        Knee(name, int(length[first]), int(length[last - 1]), float(np.median(value[first:last])))
+        for name, (first, last) in zip(names, parts, strict=True)
+    ]
+
+
+def _noise(y: Array) -> float:
+    """Standard deviation of one point, from differences of neighbours that are no steps.
+
+    The lower half of the absolute differences is used: on a ladder of 15 points, three levels and
+    their slopes make up to half of all differences.
+    """
+    steps = np.sort(np.abs(np.diff(y)))
+    if not steps.size:
+        return NOISE_FLOOR
+    # The lower quartile of |N(0, 2 s^2)| is 0.3186 * sqrt(2) s.
+    quartile = float(steps[(steps.size - 1) // 4])
+    return max(NOISE_FLOOR, quartile / (0.3186 * math.sqrt(2)))
+
+
+def _segments(y: Array) -> list[tuple[int, int]]:
+    """Half-open index ranges of the best piecewise-constant fit."""
+    n = y.size
+    penalty = 3 * math.log(max(n, 2)) * _noise(y) ** 2  # level, place and side of each step
+    sums, squares = np.append(0.0, np.cumsum(y)), np.append(0.0, np.cumsum(y**2))
+    best, back = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=int)
+    best[0] = -penalty
+    for end in range(1, n + 1):
+        starts = np.arange(end)
+        size = end - starts
+        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / size
+        total = best[starts] + np.maximum(cost, 0.0) + penalty
+        back[end] = int(np.argmin(total))
+        best[end] = total[back[end]]
+    found, end = [], n
+    while end > 0:
+        found.append((int(back[end]), end))
+        end = int(back[end])
+    return found[::-1]
+
+
+def _plateaus(y: Array, segments: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Segments that are levels: merged where the step is small or backward, slopes left out."""
+
+    def level(part: tuple[int, int]) -> float:
+        return float(np.median(y[part[0] : part[1]]))
+
+    merged = _merge(segments, level)
+    long = [part for part in merged if part[1] - part[0] >= LEAST_POINTS]
+    if not long:
+        return [(0, y.size)]
+    return _merge(long, level)
+
+
+def _merge(parts: list[tuple[int, int]], level: object) -> list[tuple[int, int]]:
+    assert callable(level)
+    found: list[tuple[int, int]] = []
+    for part in parts:
+        found.append(part)
+        while len(found) > 1 and level(found[-1]) - level(found[-2]) < LEAST_STEP:
+            last = found.pop()
+            found[-1] = (found[-1][0], last[1])
+    return found
+
+
+def _known(cache_sizes: Mapping[str, int]) -> list[tuple[str, float]]:
+    """Caches by level; instruction caches and sizes of zero say nothing here."""
+    sizes = {name.upper().removesuffix("D"): size for name, size in cache_sizes.items()}
+    return [(name, float(sizes[name])) for name in ORDER if sizes.get(name, 0) > 0]
+
+
+def _names(last_lengths: list[float], known: list[tuple[str, float]]) -> list[str]:
+    """Names in order: each cache names the nearest unnamed plateau within a factor 2."""
+    names = [f"level {i + 1}" for i in range(len(last_lengths))]
+    begin = 0
+    for cache, size in known:
+        near = [
+            (abs(math.log(last_lengths[i] / size)), i) for i in range(begin, len(last_lengths) - 1)
+        ]
+        if near and min(near)[0] <= math.log(NAME_FACTOR) + 1e-9:
+            at = min(near)[1]
+            names[at], begin = cache, at + 1
+    largest = known[-1][0] if known else ""
+    if largest in {"L3", "L4"} and len(names) > 1 and names[-2] == largest:
+        names[-1] = "RAM"
+    return names
