@@ -26,7 +26,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_the_wheel_carries_an_executable_probe_and_the_contracts(wheel: Path, tmp_path: Path) -> None:
+def test_the_wheel_carries_an_executable_probe_and_the_contracts(
+    wheel: Path, tmp_path: Path
+) -> None:
     name = f"nephoscope/_probe/{platform.machine()}-linux/nephoscope-probe"
     with zipfile.ZipFile(wheel) as archive:
         probe = archive.getinfo(name)

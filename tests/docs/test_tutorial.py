@@ -50,7 +50,9 @@ def test_every_command_of_the_tutorial(tmp_path: Path) -> None:
             told = f"$ {shlex.join(words)}\n{output}"
             assert done.returncode == exit_code, told
             assert "Traceback" not in output, told
-            matches = OutputChecker().check_output(expected, output, ELLIPSIS | NORMALIZE_WHITESPACE)
+            matches = OutputChecker().check_output(
+                expected, output, ELLIPSIS | NORMALIZE_WHITESPACE
+            )
             assert matches, told
             ran += 1
     assert ran == len(re.findall(r"^\$ ", TUTORIAL, flags=re.M)) > 10

@@ -118,13 +118,13 @@ def separate_runs(
     plain = independent(
         a, b, better=better, margin=margin, unit=unit, confidence=confidence, names=names
     )
-    one, other = clean(a), clean(b)
+    one, other, history = clean(a), clean(b), clean_history(a_history, b_history)
     scale = scale_of(one, other)
     if scale is None or plain.ratio is None or plain.ratio.low is None:
         return replace(plain, warnings=(NOT_INTERLEAVED, *plain.warnings))
-    known = 2 + len(a_history) + len(b_history) >= LEAST_RUNS
+    known = 2 + history[0].size + history[1].size >= LEAST_RUNS
     if known:
-        spread, df, words = _from_history(one, other, clean_history(a_history, b_history))
+        spread, df, words = _from_history(one, other, history)
     else:
         spread, df, words = _from_blocks(scale.a, scale.b)
     if df < 1:

@@ -67,9 +67,14 @@ def knees(
     parts = _plateaus(slower, _segments(slower))
     names = _names([float(length[last - 1]) for _, last in parts], _known(cache_sizes))
     return [
-        Knee(name, int(length[first]), int(length[last - 1]), float(np.median(value[first:last])))
+        Knee(name, int(length[first]), int(length[last - 1]), _middle(value[first:last]))
         for name, (first, last) in zip(names, parts, strict=True)
     ]
+
+
+def _middle(values: Array) -> float:
+    """Median on the logarithmic scale, on which the plateaus were found and ordered."""
+    return float(np.exp(np.median(np.log(values))))
 
 
 def _noise(y: Array) -> float:
