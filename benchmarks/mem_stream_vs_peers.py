@@ -12,6 +12,7 @@ so of the best.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -34,7 +35,8 @@ from _paired import (
     version,
 )
 
-BOUND = (0.97, None)
+Bound = tuple[float | None, float | None]
+BOUND: Bound = (0.97, None)
 # likwid's kernels of the triad with streaming stores, and the CPU flags that each needs.
 LIKWID_KERNELS = {
     "stream_mem_avx512_fma": {"avx512f"},
@@ -140,36 +142,35 @@ def likwid_kernels() -> list[str]:
     return [name for name, needs in kernels if needs <= flags and f"{name} -" in listed]
 
 
-def rows_for(threads: int, array_bytes: int, passes: int, rounds: int, seed: int) -> list[Row]:
-    """All rows of one number of threads, from one interleaved run."""
-    trials: dict[str, list[dict[str, float]]] = {"huge": [], "small": []}
+def rows_for(threads: int, array_bytes: int, args: argparse.Namespace) -> list[Row]:
+    """All rows of one number of threads, from two interleaved runs: likwid-bench, then stress-ng."""
 
-    def trial(pages: str) -> float:
-        trials[pages].append(ours(threads, array_bytes, passes, pages))
-        return trials[pages][-1]["triad"]
+    def row(name: str, mine: list[float], other: list[float], bound: Bound = BOUND) -> Row:
+        name = f"{threads}t {name}"
+        return Row(name, "bytes_per_s", mine, other, paired_ratio(mine, other), bound)
 
-    alternatives: dict[str, Callable[[], float]] = {
-        "ours": lambda: trial("huge"),
-        "small": lambda: trial("small"),
-        "stress-ng": lambda: stress(threads, array_bytes),
-    }
+    trials: list[dict[str, float]] = []
+
+    def triad(pages: str = "huge") -> float:
+        trials.append(ours(threads, array_bytes, args.passes, pages))
+        return trials[-1]["triad"]
+
     kernels = likwid_kernels()
+    quick: dict[str, Callable[[], float]] = {"ours": triad, "small": lambda: triad("small")}
     for kernel in kernels:
-        alternatives[kernel] = lambda kernel=kernel: likwid(  # type: ignore[misc]
-            kernel, threads, array_bytes, passes
+        quick[kernel] = lambda kernel=kernel: likwid(  # type: ignore[misc]
+            kernel, threads, array_bytes, args.passes
         )
-    values = interleave(alternatives, rounds, seed, f"{threads} threads")
-    mixes = [one["mix"] for one in trials["huge"]]
-    pairs = [(f"{kernel[7:]}", values["ours"], kernel) for kernel in kernels]
-    pairs += [("stress-ng", values["ours"], "stress-ng"), ("stress-ng, mix", mixes, "stress-ng")]
-    rows = [
-        Row(f"{threads}t {name}", "bytes_per_s", mine, values[other],
-            paired_ratio(mine, values[other]), BOUND)
-        for name, mine, other in pairs
-    ]  # fmt: skip
-    small = paired_ratio(values["small"], values["ours"])
-    name = f"{threads}t small by huge"
-    return [*rows, Row(name, "bytes_per_s", values["small"], values["ours"], small, (None, None))]
+    seed = args.seed + threads
+    values = interleave(quick, args.rounds, seed, f"{threads} threads")
+    rows = [row(kernel[7:], values["ours"], values[kernel]) for kernel in kernels]
+    rows.append(row("small by huge", values["small"], values["ours"], (None, None)))
+    trials.clear()
+    slow = {"ours": triad, "stress-ng": lambda: stress(threads, array_bytes)}
+    values = interleave(slow, args.rounds, seed, f"{threads} threads")
+    rows.append(row("stress-ng", values["ours"], values["stress-ng"]))
+    rows.append(row("stress-ng, mix", [one["mix"] for one in trials], values["stress-ng"]))
+    return rows
 
 
 def main() -> int:
@@ -191,14 +192,19 @@ def main() -> int:
     array_bytes = (args.bytes_per_array or 4 * last_level_bytes()) // 64_000 * 64_000
     rows: list[Row] = []
     for threads in args.threads:
-        rows += rows_for(threads, array_bytes, args.passes, args.rounds, args.seed + threads)
+        rows += rows_for(threads, array_bytes, args)
     print_table(rows, "peer")
     versions = {
         "probe": version(probe_path(), "version"),
         "likwid-bench": "Debian " + version("dpkg-query", "-W", "-f=${Version}", "likwid"),
         "stress-ng": version("stress-ng", "--version"),
     }
-    settings = {"bytes_per_array": array_bytes, "passes": args.passes, "seed": args.seed}
+    settings = {
+        "bytes_per_array": array_bytes,
+        "passes": args.passes,
+        "seed": args.seed,
+        "nice": os.nice(0),
+    }
     return finish("mem-stream", rows, versions, settings, facts, args.write)
 
 

@@ -12,9 +12,10 @@
 //! line instead of a new shuffle per length, and leaves every line visited exactly once per lap.
 //!
 //! A point is the median of five timed passes, each of as many hops as fill a fifth of
-//! `time_per_point_ns`; a pass goes on where the last one ended. Up to twice the last-level cache an
-//! untimed lap comes first. Beyond that a lap leaves nothing of its beginning in the cache, so the
-//! caches are swept with other memory instead of a lap: the state is the same and takes milliseconds.
+//! `time_per_point_ns`; a pass goes on where the last one ended. Up to the last-level cache an untimed
+//! lap comes first. A lap of a longer ring drives out its own beginning where the line that was used
+//! least recently goes first; there the caches are swept with other memory instead, which leaves the
+//! same state within milliseconds and makes the figure independent of how long a pass is.
 //! A trial is one repetition: repeat trials for intervals.
 //!
 //! # Known truth
@@ -34,7 +35,9 @@
 //! # Caveats
 //! Where the kernel gives no huge pages, that level has no samples and the trial says so. A virtual
 //! machine pays for translation twice (nested paging); huge pages of the guest may lie on small ones
-//! of the host. Latency is that of an idle memory bus: under load it grows.
+//! of the host. Just above the last-level cache a processor whose replacement is not that strict keeps
+//! part of a ring, and is shown slower than a program with that working set would find it. Latency is
+//! that of this machine's memory bus as it is now: neighbours' traffic makes it longer.
 use crate::buffer::{Buffer, Pages};
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::ladder::{self, Ladder, PASSES};
@@ -121,7 +124,7 @@ struct Sweeper {
 impl Sweeper {
     /// Maps twice the last-level cache if a vector is long enough to need it.
     fn map(ladder: &Ladder) -> Result<Self, ProbeError> {
-        let beyond = ladder.lengths.iter().any(|length| *length > 2 * ladder.llc_bytes);
+        let beyond = ladder.lengths.iter().any(|length| *length > ladder.llc_bytes);
         if !beyond {
             return Ok(Self { buffer: None });
         }
@@ -164,7 +167,7 @@ impl Chase {
             self.ring.grow((self.ring.lines() + HOPS_PER_LOOK).min(lines));
         }
         team::touch_stack();
-        if length <= 2 * self.llc_bytes {
+        if length <= self.llc_bytes {
             self.hop(lines)?;
         } else {
             sweeper.sweep();
