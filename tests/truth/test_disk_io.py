@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -199,6 +200,27 @@ def test_space_that_ends_during_the_writing_is_named(disk: Path) -> None:
     assert refused("disk.io", small(disk), inside=limited) == (4, "disk_full")
     many = {"directory": str(disk), "record_bytes": MIB // 4, "operations": 50}
     assert refused("disk.sync", many, inside=limited) == (4, "disk_full")
+
+
+@needs_root
+def test_a_file_system_that_only_pretends_direct_io_is_found_out(tmp_path: Path) -> None:
+    if shutil.which("mkfs.ext4") is None or not Path("/dev/loop-control").exists():
+        pytest.skip("needs mkfs.ext4 and loop devices: apt-get install e2fsprogs")
+    image, target = Path(f"/var/tmp/nephoscope-test-{os.getpid()}.img"), tmp_path / "journaled"
+    target.mkdir()
+    try:
+        with image.open("wb") as file:
+            file.truncate(100 * MIB)
+        subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+        # ext4 takes O_DIRECT with data=journal and goes through the page cache all the same.
+        options = ["-o", "loop,data=journal", str(image), str(target)]
+        subprocess.run(["mount", *options], check=True)
+        try:
+            assert refused("disk.io", small(target)) == (4, "no_direct_io")
+        finally:
+            subprocess.run(["umount", str(target)], check=True)
+    finally:
+        image.unlink(missing_ok=True)
 
 
 @needs_root

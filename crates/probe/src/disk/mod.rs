@@ -7,3 +7,4 @@ pub mod memory;
 pub mod pattern;
 pub mod place;
 pub mod scratch;
+pub mod settings;

@@ -138,6 +138,34 @@ impl Scratch {
         unsafe { libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
 
+    /// Share of the file's head (at most 64 MiB) that the page cache holds, 0 to 1; `None` where the
+    /// file system does not let it be looked at.
+    pub fn cached_ratio(&self) -> Option<f64> {
+        let bytes = usize::try_from(self.file.metadata().ok()?.len()).ok()?.min(64 << 20);
+        let mut pages = vec![0u8; bytes.div_ceil(4096)];
+        // SAFETY: a fresh read-only mapping that nobody reads through; `pages` has a byte for each
+        // page (fewer where pages are larger than 4 KiB); unmapped at once.
+        let known = unsafe {
+            let fd = self.file.as_raw_fd();
+            let null = std::ptr::null_mut();
+            let map = libc::mmap(null, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, 0);
+            if map == libc::MAP_FAILED {
+                return None;
+            }
+            let rc = libc::mincore(map, bytes, pages.as_mut_ptr());
+            libc::munmap(map, bytes);
+            rc == 0
+        };
+        let page_bytes = usize::try_from(
+            // SAFETY: reads a constant of the system.
+            unsafe { libc::sysconf(libc::_SC_PAGESIZE) },
+        )
+        .unwrap_or(4096);
+        let looked_at = bytes.div_ceil(page_bytes);
+        let cached = pages[..looked_at].iter().filter(|page| **page & 1 == 1).count();
+        (known && looked_at > 0).then(|| cached as f64 / looked_at as f64)
+    }
+
     /// A system error on this file as a sentence.
     pub fn named(&self, what: &str, error: &Error) -> ProbeError {
         errors::named(what, &self.directory, error)
@@ -196,6 +224,20 @@ mod tests {
             scratch.file.read_exact_at(&mut page, at).unwrap();
             assert!(page.iter().filter(|byte| **byte == 0).count() < 64, "zeros at {at}");
         }
+        std::fs::remove_dir(folder).unwrap();
+    }
+
+    #[test]
+    fn the_cache_holds_what_was_not_written_directly() {
+        let folder = folder("cached");
+        let scratch = Scratch::open(&folder, 0).unwrap();
+        scratch.fill(4 << 20, 3).unwrap();
+        // The kernel may take some pages back at any time.
+        assert!(scratch.cached_ratio().unwrap() > 0.9);
+        let scratch = Scratch::open(&folder, 0).unwrap();
+        scratch.make_direct().unwrap();
+        scratch.fill(4 << 20, 3).unwrap();
+        assert!(scratch.cached_ratio().unwrap() < 0.1);
         std::fs::remove_dir(folder).unwrap();
     }
 

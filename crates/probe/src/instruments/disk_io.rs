@@ -18,8 +18,9 @@
 //! thread); where the kernel or a sandbox forbids it, `pread` and `pwrite` in one thread for each
 //! operation in flight. The factor `engine` says which one it was.
 //!
-//! A direct file may be small (64 MiB), because the page cache has no part in it; make it larger where
-//! the device below has a cache of its own.
+//! Whether a direct file really stayed out of the page cache is looked up afterwards (`mincore`); a
+//! file system that only pretends is refused. A direct file may be small (64 MiB), because the page
+//! cache has no part in it; make it larger where the device below has a cache of its own.
 //!
 //! # Known truth
 //! Under a throttle of the block layer (cgroup `blkio`, root) the throttle's rate is reported within
@@ -38,12 +39,14 @@
 //!
 //! # Caveats
 //! The load is a closed loop: latency is that at saturation for this depth, not at a set rate. The
-//! host's own cache cannot be seen from inside a guest, and direct I/O does not bypass it. Writes are
-//! not flushed: `disk.sync` measures durable ones. A disk with a burst allowance shows its burst here.
-//! Trimming on a device with thin provisioning may make the first writes dear; filling pays for them.
+//! host's own cache cannot be seen from inside a guest, and direct I/O does not bypass it; nor does it
+//! the ARC of ZFS before 2.3. Writes are not flushed: `disk.sync` measures durable ones. A disk with
+//! a burst allowance shows its burst here. On thin provisioning the first write of a block is dear;
+//! filling pays for it, not the trial.
 use crate::disk::job::Job;
 use crate::disk::scratch::Scratch;
-use crate::disk::{engine_ring, engine_sync, memory, place};
+use crate::disk::settings::Settings;
+use crate::disk::{engine_ring, engine_sync, errors, memory, place};
 use crate::error::{Kind, ProbeError};
 use crate::files::Files;
 use crate::trial::{Factors, Trial};
@@ -186,7 +189,7 @@ pub const SPEC: Spec = Spec {
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let settings = Settings::of(trial)?;
+    let settings = Settings::of(&trial.params)?;
     let file_bytes = settings.file_bytes();
     let directory = place::directory(trial.params.text("directory"));
     let disk = settings.direct || reaches_disk(trial, &directory, file_bytes)?;
@@ -205,65 +208,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     };
     let (outcome, engine) = measure(trial, &job)?;
     check_littles_law(&outcome, job.depth)?;
+    check_bypassed(&scratch, settings.direct)?;
     let factors = factors! {"engine": engine, "direct": settings.direct};
     report(trial, &outcome, disk, job.record_bytes, &factors)
-}
-
-/// Parameters that depend on each other, checked.
-struct Settings {
-    record_bytes: usize,
-    records: u64,
-    depth: usize,
-    direct: bool,
-    write: bool,
-    random: bool,
-    seed: u64,
-}
-
-impl Settings {
-    /// Records in flight are held in memory at once.
-    const IN_FLIGHT_BYTES: usize = 1 << 30;
-
-    fn of(trial: &Trial) -> Result<Self, ProbeError> {
-        let params = &trial.params;
-        let (record_bytes, depth) = (params.size("record_bytes"), params.size("queue_depth"));
-        let direct = params.bool("direct");
-        let file_bytes = params.int("file_bytes").cast_unsigned();
-        let usage = |message: String, hint: &str| Err(ProbeError::usage(message, hint));
-        if direct && !record_bytes.is_multiple_of(512) {
-            return usage(
-                format!("disk.io: record_bytes {record_bytes} is no multiple of 512, a sector."),
-                "Set `record_bytes` to whole sectors, or `direct` to false.",
-            );
-        }
-        if record_bytes * depth > Self::IN_FLIGHT_BYTES {
-            return usage(
-                format!("disk.io: {depth} records of {record_bytes} bytes in flight exceed 1 GiB."),
-                "Set a smaller `queue_depth` or `record_bytes`.",
-            );
-        }
-        let records = file_bytes / record_bytes as u64;
-        if records < depth as u64 {
-            return usage(
-                format!(
-                    "disk.io: file_bytes {file_bytes} holds {records} records of {record_bytes} \
-                     bytes, fewer than the {depth} in flight."
-                ),
-                "Set a larger `file_bytes`.",
-            );
-        }
-        let operation = params.text("operation");
-        let (write, random) = (operation.ends_with("write"), operation.starts_with("rand"));
-        let seed = match params.int("seed").cast_unsigned() {
-            0 => clock::realtime_ns(),
-            seed => seed,
-        };
-        Ok(Self { record_bytes, records, depth, direct, write, random, seed })
-    }
-
-    fn file_bytes(&self) -> u64 {
-        self.records * self.record_bytes as u64
-    }
 }
 
 /// Whether a file of that size tells of the disk although the page cache takes part. If not, a note
@@ -357,6 +304,16 @@ fn check_littles_law(outcome: &Outcome, depth: usize) -> Result<(), ProbeError> 
         format!("Rate times mean latency is {in_flight:.2} where {depth} were in flight."),
         "Run it again with a longer `duration_ns`; the disk stalled at the edge of the trial.",
     ))
+}
+
+/// Some file systems take the flag and cache all the same (ext4 with `data=journal`); then most of the
+/// file is in the cache afterwards.
+fn check_bypassed(scratch: &Scratch, direct: bool) -> Result<(), ProbeError> {
+    if direct && scratch.cached_ratio().is_some_and(|ratio| ratio > 0.5) {
+        let reason = "its file system accepted the request and cached the file all the same";
+        return Err(errors::no_direct_io(&scratch.directory, reason));
+    }
+    Ok(())
 }
 
 fn report(

@@ -1,5 +1,8 @@
 //! What the network benchmarks share: random bytes, and a connection that nobody else can take.
+pub mod ends;
 pub mod pair;
+pub mod round_trip;
+pub mod throughput;
 
 use crate::error::ProbeError;
 
