@@ -27,27 +27,23 @@ def headline_metrics(spec: BenchmarkSpec, chosen: Sequence[str]) -> dict[str, Sh
     }
 
 
-def rows_of_samples(samples: Iterable[Sample]) -> list[Row]:
-    """Rows of samples that come from a target."""
-    return [(s.metric, factors_key(s.factors), s.value, s.count) for s in samples]
+def rows_of_samples(samples: Iterable[Sample], factors: Mapping[str, Any]) -> list[Row]:
+    """Rows of samples that come from a target; factors: those of their trial."""
+    return [
+        (
+            s.metric,
+            factors_key({**factors, **s.factors} if s.factors else factors),
+            s.value,
+            s.count,
+        )
+        for s in samples
+    ]
 
 
-def rows_of_table(table: Any, factors: Mapping[str, Any]) -> list[Row]:
-    """Rows of a stored trial (pyarrow table); equal to those of its samples.
-
-    factors: the trial's own, which the store has added to each sample's.
-    """
-    import json
-
-    texts: dict[str, str] = {}
-    rows = []
+def rows_of_table(table: Any) -> list[Row]:
+    """Rows of a stored trial (pyarrow table): the same as those of its samples were."""
     columns = ("metric", "factors", "value", "count")
-    for metric, text, value, count in zip(*(table[c].to_pylist() for c in columns), strict=True):
-        if text not in texts:
-            own = {k: v for k, v in json.loads(text).items() if k not in factors}
-            texts[text] = factors_key(own)
-        rows.append((metric, texts[text], value, count))
-    return rows
+    return list(zip(*(table[name].to_pylist() for name in columns), strict=True))
 
 
 def headline_values(rows: Iterable[Row], metrics: Mapping[str, Shape]) -> dict[SeriesKey, float]:

@@ -22,7 +22,6 @@ from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.plans import Plan
 from nephoscope.runs import preflight, validity
 from nephoscope.runs.headline import (
-    SeriesKey,
     headline_metrics,
     headline_values,
     rows_of_samples,
@@ -108,8 +107,8 @@ class Session:
             key = TrialKey(self._round, index, name)
             if key in have:
                 record, table = have[key]
-                rows = rows_of_table(table, record.factors)
-                self._take(record, headline_values(rows, self._metrics[index]))
+                rows = rows_of_table(table)
+                self._progress.add(record, headline_values(rows, self._metrics[index]))
             elif self._progress.out_of_time((index, name)) or not await self._trial(
                 key, self._settings[index], targets[name]
             ):
@@ -136,8 +135,8 @@ class Session:
         self.trials += 1
         self._valid += _counts(record)
         self._failure = trial.failure or self._failure
-        rows = rows_of_samples(trial.samples)
-        self._take(record, headline_values(rows, self._metrics[setting.index]))
+        rows = rows_of_samples(trial.samples, setting.factors)
+        self._progress.add(record, headline_values(rows, self._metrics[setting.index]))
         self._run.event(
             {
                 "event": "trial_ended",
@@ -197,9 +196,6 @@ class Session:
             failure_name=trial.failure.name if trial.failure else "",
             spent_s=round(spent_s, 6),
         )
-
-    def _take(self, record: TrialRecord, values: Mapping[SeriesKey, float]) -> None:
-        self._progress.add(record, values)
 
     @contextlib.asynccontextmanager
     async def _opened(self) -> AsyncIterator[dict[str, Target]]:

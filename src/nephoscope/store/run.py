@@ -34,14 +34,15 @@ _NEEDED = ("version", "id", "state", "plan", "plan_hash", "seed", "settings", "s
 class StoredRun:
     """A run's folder: manifest.json, journal.jsonl, trials/*.parquet, report/."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run_id: str = "") -> None:
         self.path = path
+        self._id = run_id
         self._manifest: dict[str, Any] | None = None
 
     @property
     def id(self) -> str:
-        """The run's id, which is its folder's name."""
-        return self.path.name
+        """The run's id, which is its folder's name once it has appeared in the store."""
+        return self._id or self.path.name
 
     @property
     def manifest(self) -> Mapping[str, Any]:

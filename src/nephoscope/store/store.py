@@ -82,8 +82,8 @@ class Store:
     def new(self, name: str, manifest: Mapping[str, Any]) -> Iterator[StoredRun]:
         """A run that appears under its name when the block ends, and not if it fails.
 
-        Keys given by us: version, id, state, nephoscope, created_at, started_at, finished_at, fingerprints,
-        outcomes, refused, spent_s; `manifest` gives the others and may replace these.
+        Keys given by us: version, id, state, nephoscope, created_at, started_at, finished_at,
+        fingerprints, outcomes, refused, spent_s; `manifest` gives the others and may replace these.
         """
         self._begin()
         started = datetime.now(UTC)
@@ -108,7 +108,7 @@ class Store:
             with told(final, "created"):
                 (aside / "trials").mkdir(parents=True)
                 write_manifest(aside, full)
-                run = StoredRun(aside)
+                run = StoredRun(aside, run_id)
                 yield run
                 aside.rename(final)
                 run.path = final
