@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.analysis.findings import RecordsSummary, findings
 from nephoscope.analysis.case import Trials
+from nephoscope.analysis.findings import RecordsSummary, findings
 from nephoscope.model import (
     Better,
     Consistency,
@@ -102,9 +102,9 @@ def gap_series(trials: int = TRIALS) -> dict[Key, list[tuple[str, int, float]]]:
     return out
 
 
-def histogram(median_ns: float, sigma: float, seed: int, count: int = 40_000) -> tuple[
-    list[float], list[int]
-]:
+def histogram(
+    median_ns: float, sigma: float, seed: int, count: int = 40_000
+) -> tuple[list[float], list[int]]:
     """A log-normal distribution in buckets of 3 significant digits."""
     rng = random.Random(seed)
     buckets: dict[float, int] = {}
@@ -130,7 +130,7 @@ def step(length: float, column: int) -> float:
 
 
 def ladders() -> tuple[list[MetricResult], dict[Key, tuple[Knee, ...]]]:
-    lengths = [1024 << power for power in range(0, 18)]
+    lengths = [1024 << power for power in range(18)]
     metrics, knees = [], {}
     for operation, part in (("read", 1.0), ("write", 0.6), ("modify", 0.5)):
         fixed = {"operation": operation}

@@ -210,8 +210,8 @@ def disk_cached(case: Case) -> Answers:
             f"Direct I/O does not work here: {count} disk trials could not tell the disk from "
             "memory.",
             tuple(f"{name}: {n} trials" for name, n in sorted(refused.items())),
-            "Point the parameter `directory` at a file system on a disk; some in memory or overlaid "
-            "ones refuse.",
+            "Point the parameter `directory` at a file system on a disk; those in memory "
+            "and some overlays refuse.",
         )
     elif any(metric.metric.startswith("cached_") for metric in case.of("disk.io")):
         yield Finding(
@@ -318,7 +318,10 @@ def small_cache(case: Case) -> Answers:
                     f"The {knee.level} cache is announced as {units.format_value(size, 'bytes')}, "
                     "but latency rises beyond "
                     f"{units.format_value(knee.last_length_bytes, 'bytes')}.",
-                    (f"measured by mem.latency with {_levels(key[3])}", "it may be shared with others or partitioned"),
+                    (
+                        f"measured by mem.latency with {_levels(key[3])}",
+                        "it may be shared with others or partitioned",
+                    ),
                     "Size working sets by the measured knee.",
                 )
                 return

@@ -52,6 +52,7 @@ def _block(block: Block) -> str:
         case Tiles():
             return "\n".join(
                 f"- **{escape(tile.label)}: {escape(tile.value)}** {escape(tile.interval)}"
+                + (f" · {escape(tile.setting)}" if tile.setting else "")
                 + (f" · {escape(tile.note)}" if tile.note else "")
                 for tile in block.tiles
             )

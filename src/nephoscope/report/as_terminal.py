@@ -62,13 +62,15 @@ def render(title: str, sections: Sequence[Section], *, colour: bool, width: int)
 def _is_shown(block: Block) -> bool:
     if isinstance(block, Table):
         return not block.collapsed and bool(block.rows)
+    if isinstance(block, Sentence):
+        return not block.roomy
     return not (isinstance(block, Chart) and block.repeats)
 
 
 def _says_something(section: Section) -> bool:
     """Whether anything is left of a section besides its introduction."""
     shown = [block for block in section.blocks if _is_shown(block)]
-    left_out = len(shown) < len(section.blocks)
+    left_out = any(isinstance(block, Chart | Table) for block in section.blocks)
     return not left_out or any(not isinstance(block, Sentence) for block in shown)
 
 
@@ -120,10 +122,12 @@ def _print_tiles(console: Console, block: Tiles) -> None:
     grid = RichTable.grid(padding=(0, 2, 0, 0))
     grid.add_column(overflow="fold")
     grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid.add_column(no_wrap=True)
     for tile in block.tiles:
-        rest = f"{tile.interval} {tile.note}".strip()
-        grid.add_row(Text(tile.label), Text(tile.value, style="bold"), Text(rest, style="dim"))
+        label = Text(tile.label)
+        if tile.setting:
+            label.append(f" ({tile.setting})", style="dim")
+        grid.add_row(label, Text(tile.value, style="bold"), Text(tile.interval, style="dim"))
     console.print(Padding(grid, (0, 0, 0, 2)))
 
 

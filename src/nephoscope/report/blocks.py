@@ -28,10 +28,14 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A paragraph of plain text. lead: larger, for the one paragraph that carries the section."""
+    """A paragraph of plain text. lead: larger, for the one paragraph that carries the section.
+
+    roomy: left out on the terminal, as the columns that it explains.
+    """
 
     text: str
     lead: bool = False
+    roomy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,10 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A figure that stands out: what, how much, within what, and how believable."""
+    """A figure that stands out: what, at which setting, how much, within what, how steady."""
 
     label: str
+    setting: str
     value: str
     interval: str
     note: str = ""
@@ -85,11 +90,16 @@ Cell = str | Strip
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's title; numeric: aligned right; roomy: left out where there is little room."""
+    """A column's title; numeric: aligned right; roomy: left out where there is little room.
+
+    width: of the page's column, in the height of a letter, so that tables below each other align;
+    0 leaves it to the browser.
+    """
 
     title: str
     numeric: bool = False
     roomy: bool = False
+    width: float = 0
 
 
 @dataclass(frozen=True, slots=True)

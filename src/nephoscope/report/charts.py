@@ -137,7 +137,12 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
     )
     axis = wording.metric_name(metrics[0].metric) if one_name else "value"
     wide = min(values) > 0 and max(values) / min(values) > 30
-    figure = figures.dots(names, curve, figures.Axis(axis, unit, log=wide, from_zero=not wide))
+    # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
+    narrow = min(values) > 0.7 * max(values) > 0
+    axis += ", the axis does not begin at 0" if narrow and not wide else ""
+    figure = figures.dots(
+        names, curve, figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow)
+    )
     rows = [(name, *estimate_cells(metric)) for name, metric in zip(names, metrics, strict=True)]
     table = Table(estimate_columns("what"), tuple(rows))
     told = all(metric.headline for metric in metrics)  # in the tables of what is delivered
@@ -163,11 +168,16 @@ def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
             dots(
                 cut,
                 id=f"dots-{wording.slug(benchmark)}-{number}",
-                title=f"{wording.clean(benchmark)}: {what}",
+                title=f"{wording.clean(benchmark)}: {what}" if len(names) > 1 else what_one(own[0]),
                 caption=left_out,
             )
         )
     return out
+
+
+def what_one(metric: MetricResult) -> str:
+    """Title of a chart of one metric at several settings."""
+    return wording.full_name(metric.benchmark, metric.metric)
 
 
 def _dot_name(metric: MetricResult, targets: int, common: Mapping[str, Any], one_name: bool) -> str:

@@ -59,7 +59,7 @@ def log_ticks(low: float, high: float, unit: str) -> tuple[list[float], list[str
     last = math.ceil(math.log(high, base) - 1e-9)
     step = next((s for s in steps if (last - first) / s <= 8), steps[-1])
     places = [base**power for power in range(first, last + 1, step)]
-    if len(places) < 3 and unit != "bytes":  # less than a decade or two: 1-2-5 in between
+    if high / low < 100 and unit != "bytes":  # less than two decades: 1-2-5 in between
         places = [base**p * m for p in range(first, last + 1) for m in (1, 2, 5)]
         places = [place for place in places if low / 1.5 <= place <= high * 1.5]
     return places, [_short(place, unit) for place in places]
@@ -73,7 +73,8 @@ def _short(value: float, unit: str) -> str:
 def axis_of(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     """An axis that holds the values, with ticks that carry the unit."""
     finite = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
-    out: dict[str, Any] = {"title": {"text": text(axis.title)}, "automargin": True}
+    title = {"text": text(axis.title), "font": {"size": 13}, "standoff": 12}
+    out: dict[str, Any] = {"title": title, "automargin": True}
     if axis.log:
         out["type"] = "log"
         if finite:

@@ -62,6 +62,14 @@ def metric_name(metric: str) -> str:
     return clean(" ".join(_ACRONYMS.get(word, word) for word in words) + kind)
 
 
+def full_name(benchmark: str, metric: str) -> str:
+    """Benchmark and metric, without saying a word twice: 'mem.stream throughput'."""
+    name = metric_name(metric)
+    last = benchmark.rpartition(".")[2]
+    first, _, rest = name.partition(" ")
+    return clean(f"{benchmark} {rest if rest and first.lower() == last else name}")
+
+
 def level_text(name: str, level: Any) -> str:
     """One factor with its level: '2 threads', 'block 4 KiB', 'direct', 'triad', 'CPU 0'."""
     stem = name

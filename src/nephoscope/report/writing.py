@@ -59,6 +59,8 @@ def terminal(result: RunResult, *, colour: bool, width: int) -> str:
 def title(result: RunResult) -> str:
     """What the report is about, in one line."""
     names = [wording.clean(name) for name in selection.target_names(result)]
+    if names == ["local"]:
+        return "What this machine delivers"
     if not names:
         return f"Run {wording.clean(result.run.get('id', 'without a name'))}"
     return f"What {wording.joined(names[:4])} {'delivers' if len(names) == 1 else 'deliver'}"

@@ -126,6 +126,7 @@ def _mark_knees(
     figure: dict[str, Any], swept: Sequence[Sweep], knees: Sequence[tuple[int, Knee]]
 ) -> None:
     """Rings at the last length of each level; beyond the last level there is no knee."""
+    rising = swept[0].points[0].estimate.value < swept[0].points[-1].estimate.value
     placed = [
         (knee.last_length_bytes, _height_at(swept[index], knee.last_length_bytes), knee.level)
         for index, knee in knees
@@ -133,15 +134,19 @@ def _mark_knees(
     ]
     if not placed:
         return
+    # One name a level, on the outermost curve, where the steps leave room beside them.
+    named: dict[str, float] = {}
+    for _, y, level in placed:
+        named[level] = (max if rising else min)(y, named.get(level, y))
     figure["data"].append(
         {
             "type": "scatter",
             "mode": "markers+text",
-            "name": "knee",
+            "name": "last length of a level",
             "x": [x for x, _, _ in placed],
             "y": [y for _, y, _ in placed],
-            "text": [figures.text(level) for _, _, level in placed],
-            "textposition": "top right",
+            "text": [figures.text(level) if y == named[level] else "" for _, y, level in placed],
+            "textposition": "top left" if rising else "bottom left",
             "marker": {
                 "symbol": "circle-open",
                 "size": 14,
@@ -167,7 +172,7 @@ def _mark_announced(figure: dict[str, Any], result: RunResult, swept: Sequence[S
         if low <= size <= high:
             label = f"{level} {wording.bytes_text(size)}"
             figures.vertical(layout, size, label, log=True)
-    layout["margin"]["t"] = 44
+    layout["legend"] |= {"y": 1.07}  # above the names of the lines
 
 
 def _knees_table(

@@ -8,12 +8,19 @@ from typing import Any
 
 from nephoscope.model import Factors, MetricResult, RunResult, factors_key
 from nephoscope.report import charts, selection, wording
-from nephoscope.report.blocks import Block, Cell, Column, Section, Sentence, Strip, Table
+from nephoscope.report.blocks import Block, Cell, Column, Heading, Section, Sentence, Strip, Table
 
 _COLUMNS = (
-    *charts.estimate_columns("metric"),
-    Column("consistency"),
-    Column("trials, in order", roomy=True),
+    Column("metric"),
+    Column("value", numeric=True, width=8),
+    Column("interval", numeric=True, width=12),
+    Column("n", numeric=True, width=3.5),
+    Column("consistency", width=9.5),
+    Column("trials, in order", roomy=True, width=8.5),
+)
+
+_DRAWINGS = (
+    "The small drawings show the trials in order, on a scale of at least ±10 % around their median."
 )
 
 
@@ -26,10 +33,10 @@ def build(result: RunResult) -> Section | None:
     # By identity: two lines may be equal in all that a comparison sees.
     shown = {id(metric) for metric in headline}
     rest = [metric for metric in result.metrics if id(metric) not in shown]
-    blocks: list[Block] = [Sentence(_how_to_read(result))]
+    blocks: list[Block] = [Sentence(_how_to_read(result)), Sentence(_DRAWINGS, roomy=True)]
     ordered = sorted(headline, key=lambda metric: wording.group_rank(metric.benchmark))
     for title, metrics in groupby(ordered, key=lambda m: wording.group_of(m.benchmark)):
-        blocks.append(_table(title, list(metrics), result))
+        blocks += [Heading(title), _table("", list(metrics), result)]
     if rest:
         ordered = sorted(rest, key=lambda metric: wording.group_rank(metric.benchmark))
         blocks.append(_table("All other metrics", ordered, result, collapsed=True))
@@ -41,8 +48,7 @@ def _how_to_read(result: RunResult) -> str:
     level = wording.joined(wording.percent(level) for level in sorted(levels))
     return (
         f"Each value with its {level} confidence interval over n repetitions. Consistency is the "
-        "robust coefficient of variation from trial to trial (1.4826 MAD / median). The small "
-        "drawings show the trials in order on a scale of at least ±10 % around their median."
+        "robust coefficient of variation from trial to trial (1.4826 MAD / median)."
     )
 
 
@@ -57,7 +63,7 @@ def _table(
         for benchmark, own in common.items()
         if (text := wording.factors_text(own))
     ]
-    caption = f"{title} ({'; '.join(told)})" if told else title
+    caption = ". ".join(part for part in (title, *told) if part)
     return Table(_COLUMNS, rows, caption=caption, collapsed=collapsed)
 
 
@@ -75,7 +81,7 @@ def _common(metrics: Sequence[MetricResult]) -> dict[str, dict[str, Any]]:
 
 def _row(metric: MetricResult, targets: int, common: Factors) -> tuple[Cell, ...]:
     setting = wording.setting_text(metric, targets, leave_out=common)
-    name = f"{wording.clean(metric.benchmark)} {wording.metric_name(metric.metric)}"
+    name = wording.full_name(metric.benchmark, metric.metric)
     marks = "" if not metric.warnings else " *"
     return (
         f"{name}: {setting}{marks}" if setting else f"{name}{marks}",

@@ -18,7 +18,7 @@ def build(result: RunResult) -> Section | None:
             for metric in selection.of_benchmark(result, "disk.io")
             if metric.metric.startswith(prefix) and metric.better is Better.HIGHER
         ]
-        blocks += charts.by_unit(rates, f"disk.io, {whose}")
+        blocks += charts.by_unit(rates, f"disk.io {prefix.rstrip('_')}")
         chart = charts.cdf(
             result,
             [

@@ -113,7 +113,7 @@ def _warnings(result: RunResult) -> list[str]:
     """Warnings of the metrics; equal ones are told once, with their number."""
     groups: dict[str, list[str]] = {}
     for metric in result.metrics:
-        name = f"{metric.benchmark} {wording.metric_name(metric.metric)}"
+        name = wording.full_name(metric.benchmark, metric.metric)
         setting = wording.factors_text(metric.factors)
         for warning in metric.warnings:
             groups.setdefault(warning, []).append(f"{name} ({setting})" if setting else name)

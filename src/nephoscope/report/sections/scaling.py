@@ -70,7 +70,7 @@ def _chart(
     head = (*charts.estimate_columns("curve", "threads"), Column("of ideal", True))
     return Chart(
         f"scaling-{wording.slug(benchmark)}-{number}",
-        f"{wording.clean(benchmark)}: {title} over threads",
+        f"{wording.full_name(benchmark, swept[0].metric)} over threads",
         figure,
         Table(head, tuple(rows)),
         brief=Table(head, tuple(rows)),
@@ -104,7 +104,7 @@ def _add_ideal(figure: dict[str, Any], swept: Sequence[Sweep]) -> None:
         {
             "type": "scatter",
             "mode": "lines",
-            "name": "ideal",
+            "name": "ideal: N times one thread",
             "x": ends,
             "y": heights,
             "line": {"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},

@@ -173,7 +173,7 @@ def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) ->
         "tickmode": "array",
         "tickvals": middles,
         "ticktext": [figures.text(name) for name in blocks],
-        "range": [len(lanes) - 0.5, -0.5],
+        "range": [len(lanes) - 0.2, -0.8],
         "automargin": True,
         "showgrid": False,
     }

@@ -19,23 +19,28 @@ MAX_TILES = 6
 class Choice:
     """A figure of the summary: which metric, and which of its settings.
 
-    prefer: factor -> level, 'most' or 'least'; each is applied if some setting has it.
+    prefer: factor -> level, 'most' or 'least'; each is applied if some setting has it. told: the
+    factors that the label tells already.
     """
 
     label: str
     benchmark: str
     metric: str
     prefer: Mapping[str, Any] = field(default_factory=dict)
+    told: tuple[str, ...] = ("engine", "direct", "array_bytes")
 
 
 CHOICES: tuple[Choice, ...] = (
     Choice("CPU that a busy program gets", "cpu.gaps", "obtained_cpus"),
-    Choice("Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "least"}),
+    Choice(
+        "Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "least"}, ("threads",)
+    ),
     Choice(
         "Memory bandwidth, triad",
         "mem.stream",
         "stream_bytes_per_s",
         {"kernel": "triad", "type": "double", "threads": "most"},
+        ("kernel",),
     ),
     Choice("Memory latency", "mem.latency", "load_latency_ns", {"vector_bytes": "most"}),
     Choice(
@@ -43,6 +48,7 @@ CHOICES: tuple[Choice, ...] = (
         "disk.io",
         "disk_operations_per_s",
         {"operation": "randread", "record_bytes": "least", "queue_depth": "most"},
+        ("operation", "engine", "direct"),
     ),
     Choice("Safe write, median", "disk.sync", "sync_latency_p50_ns"),
     Choice("Loopback throughput", "net.loopback", "loopback_bytes_per_s"),
@@ -65,7 +71,8 @@ def build(result: RunResult) -> Section:
 
 def _what_it_is(result: RunResult, target: str) -> str:
     known = result.fingerprints.get(target)
-    name = wording.clean(target)
+    alone = target == "local" and len(selection.target_names(result)) == 1
+    name = "This machine" if alone else wording.clean(target)
     if not known:
         return f"{name} was measured without a fingerprint: what it is, is not known."
     cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
@@ -114,13 +121,16 @@ def _tiles(result: RunResult) -> list[Tile]:
     for target in targets:
         own = [metric for metric in result.metrics if metric.target == target]
         prefix = f"{wording.clean(target)}: " if len(targets) > 1 else ""
-        out += [_tile(prefix + label, metric) for label, metric in choose(own)[:per_target]]
+        out += [
+            _tile(prefix + label, setting, metric)
+            for label, setting, metric in choose(own)[:per_target]
+        ]
     return out[:MAX_TILES]
 
 
-def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, MetricResult]]:
-    """The figures of the summary, by CHOICES; other headline metrics where there are too few."""
-    out: list[tuple[str, MetricResult]] = []
+def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult]]:
+    """Label, setting and figure, by CHOICES; other headline metrics where there are too few."""
+    out: list[tuple[str, str, MetricResult]] = []
     for choice in CHOICES:
         found = [
             metric
@@ -130,15 +140,14 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, MetricResult]]:
         for name, level in choice.prefer.items():
             found = _narrowed(found, name, level)
         if found:
-            setting = wording.factors_text(found[0].factors)
-            out.append((f"{choice.label} ({setting})" if setting else choice.label, found[0]))
-    used = {metric.benchmark for _, metric in out}
+            setting = wording.factors_text(found[0].factors, leave_out=choice.told)
+            out.append((choice.label, setting, found[0]))
+    used = {metric.benchmark for _, _, metric in out}
     for metric in metrics:
         if len(out) < 3 and metric.headline and metric.benchmark not in used:
             used.add(metric.benchmark)
-            setting = wording.factors_text(metric.factors)
-            label = f"{metric.benchmark} {wording.metric_name(metric.metric)}"
-            out.append((f"{label} ({setting})" if setting else label, metric))
+            label = wording.full_name(metric.benchmark, metric.metric)
+            out.append((label, wording.factors_text(metric.factors), metric))
     return out
 
 
@@ -152,11 +161,12 @@ def _narrowed(found: list[MetricResult], name: str, level: Any) -> list[MetricRe
     return [metric for metric in found if metric.factors.get(name) == level] or found
 
 
-def _tile(label: str, metric: MetricResult) -> Tile:
+def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
     estimate = metric.estimate
     interval = f"{wording.interval_text(estimate)}, n = {estimate.n}"
     return Tile(
         label,
+        setting,
         wording.value_text(estimate),
         interval,
         wording.consistency_text(metric.consistency),
