@@ -41,7 +41,16 @@ _fresh = _shared("--fresh", is_flag=True, help="Begin anew; leave an unfinished 
 _sets = _shared("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set it; repeatable.")
 
 
+class _InOrder(click.Group):
+    """Lists the verbs in the order in which a person meets them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As they stand in this file."""
+        return list(self.commands)
+
+
 @click.group(
+    cls=_InOrder,
     context_settings=_SETTINGS,
     invoke_without_command=True,
     help="Measures clouds the way their users feel them; every number with its interval.",

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nephoscope import units
 from nephoscope.commands import numbers, output
@@ -195,57 +195,45 @@ def _refuse_nothing(told: Comparisons, rules: Rules) -> None:
 def _print(told: Comparisons, rules: Rules, better: str) -> None:
     first = told.lines[0]
     output.say(f"A = {first.a}\nB = {first.b}")
-    output.say(
-        f"{first.design}; ratio is B / A with its {rules.confidence * 100:g} % interval; "
-        f"margin {rules.margin * 100:g} %" + (f"; {better} is better" if better else "") + "\n"
-    )
-    rows = [_row(line) for line in told.lines]
-    if any(row[0] for row in rows):
-        for row, line in zip(rows, told.lines, strict=True):
-            output.say(_block(row, line))
-    else:
-        output.say(_block(("", *rows[0][1:]), first))
+    facts = [first.design, f"margin {rules.margin * 100:g} %"]
+    if better:
+        facts.append(f"{better} is better")
+    output.say(f"({'; '.join(facts)})\n")
+    for line in told.lines:
+        output.say(_block(line))
     for warning in told.warnings:
-        output.say(textwrap.fill(f"! {warning}", output.width(), subsequent_indent="  "))
+        output.say(_wrapped(f"! {warning}"))
 
 
-def _row(line: Compared) -> tuple[str, ...]:
-    ratio = line.comparison.ratio
-    return (
-        line.label if line.benchmark else "",
-        units.format_interval(ratio.value, ratio.low, ratio.high, "none", 4),
-        line.comparison.verdict.word,
-    )
+def _wrapped(text: str, indent: str = "  ") -> str:
+    return textwrap.fill(text, output.width(), subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _block(row: Sequence[str], line: Compared) -> str:
-    head = f"{row[0]}\n" if row[0] else ""
-    outcome = f"  {row[2].upper():<12} ratio {row[1]}"
-    details = ", ".join(_effects(line))
-    sentence = line.comparison.verdict.sentence
-    body = [
-        textwrap.fill(text, output.width(), initial_indent="  ", subsequent_indent="  ")
-        for text in (sentence, details, *line.comparison.warnings)
-        if text
-    ]
-    return head + "\n".join([outcome, *body]) + "\n"
+def _block(line: Compared) -> str:
+    comparison = line.comparison
+    head = [line.label] if line.label else []
+    outcome = f"  {comparison.verdict.word.upper()}"
+    if comparison.ratio is not None:
+        ratio = comparison.ratio
+        text = units.format_interval(ratio.value, ratio.low, ratio.high, "none", 4)
+        outcome += f"   B / A = {text} at {ratio.confidence * 100:g} %"
+    texts = [comparison.verdict.sentence, ", ".join(_effects(line))]
+    texts += [f"! {warning}" for warning in comparison.warnings]
+    body = [_wrapped(f"  {text}", "    ") for text in texts if text]
+    return "\n".join([*head, outcome, *body]) + "\n"
 
 
 def _effects(line: Compared) -> list[str]:
-    comparison: Any = line.comparison
-    told = []
-    if comparison.cliffs_delta is not None:
-        told.append(f"Cliff's delta {comparison.cliffs_delta:+.2f}")
-    if comparison.a12 is not None:
-        told.append(f"A12 {comparison.a12:.2f}")
-    difference = comparison.difference
-    if difference is not None:
-        text = units.format_interval(
-            difference.value, difference.low, difference.high, difference.unit
-        )
+    comparison = line.comparison
+    told = [f"n {comparison.n_a} and {comparison.n_b}"]
+    if comparison.cliffs_delta is not None and comparison.a12 is not None:
+        told.append(f"Cliff's delta {comparison.cliffs_delta:+.2f} (A12 {comparison.a12:.2f})")
+    if comparison.difference is not None:
+        shift = comparison.difference
+        text = units.format_interval(shift.value, shift.low, shift.high, shift.unit)
         told.append(f"shift {text}")
-    if line.p is not None:
-        told.append(f"p {line.p:.2g}")
-    if line.p_holm is not None:
-        told.append(f"Holm {line.p_holm:.2g}")
+    if comparison.p is not None:
+        told.append(f"p {comparison.p:.2g}")
+    if comparison.p_holm is not None:
+        told.append(f"after Holm {comparison.p_holm:.2g}")
     return told

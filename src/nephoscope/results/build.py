@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from nephoscope.analysis import findings, histograms
+from nephoscope.analysis import findings as judged
+from nephoscope.analysis import histograms
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UnknownName
 from nephoscope.model import (
@@ -36,21 +37,28 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     records = run.records()
     metrics, merged, refused = _metrics(run, records, level)
     fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
-    further = derived.derive(metrics, fingerprints, level)
-    result = RunResult(
-        run=_summary(run, records, metrics, level),
+    summary = _summary(run, records, metrics, level)
+    further = derived.derive(metrics, merged, fingerprints, level)
+    series = _series(run)
+    return RunResult(
+        run=summary,
         metrics=tuple(metrics),
-        findings=(),
+        findings=judged.findings(
+            fingerprints,
+            metrics,
+            judged.summarise(records, summary["not_converged"]),
+            further,
+            series,
+        ),
         invalid=tuple(
             _invalid(record) for record in records if record.status is not TrialStatus.VALID
         ),
         fingerprints=fingerprints,
         histograms=merged,
-        series=_series(run),
+        series=series,
         refused=(*map(str, manifest.get("refused") or ()), *refused),
         derived=further,
     )
-    return findings.with_findings(result, records)
 
 
 def _metrics(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nephoscope.analysis import between_runs, compare, multiplicity
+from nephoscope.analysis import between_runs, compare
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.estimates import Refused
 from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
@@ -20,17 +20,20 @@ PAIRED_BY_ROUND = "paired by round"
 PAIRED_BY_LINE = "paired by line"
 INDEPENDENT = "independent"
 SEPARATE_RUNS = "separate runs"
+DESIGNS = (PAIRED_BY_ROUND, PAIRED_BY_LINE, INDEPENDENT, SEPARATE_RUNS)
 
 LineKey = tuple[str, str, str]
 """Benchmark, metric and canonical factors: what has to agree for two lines to be compared."""
 
-History = Callable[[LineKey, str], Sequence[Sequence[float]]]
-"""Trial values of a line in other runs of the same machine: (key, target) -> one list a run."""
+History = Callable[[LineKey, str], Sequence[float]]
+"""Medians of a line in other runs of the same machine: (key, target) -> one value a run."""
+
+Pairing = Callable[[MetricResult, MetricResult], Comparison]
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the user asked for: ratios, 0.03 is 3 %."""
+    """What the user asked for: ratios, 0.03 is 3 %. metrics: only these; all when empty."""
 
     margin: float
     confidence: float
@@ -43,11 +46,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One line of a comparison: what, of which two, by which design, with which outcome.
-
-    p: two-sided p value of the test of the design (Wilcoxon for pairs, Brunner–Munzel else).
-    p_holm: the same, corrected for all lines of the table.
-    """
+    """One line of a comparison: what, of which two, by which design, with which outcome."""
 
     benchmark: str
     metric: str
@@ -56,13 +55,13 @@ class Compared:
     b: str
     design: str
     comparison: Comparison
-    p: float | None
-    p_holm: float | None = None
 
     @property
     def label(self) -> str:
-        """Name of the line in sentences."""
-        return names.label(self.benchmark, self.metric, self.factors).strip()
+        """Name of the line in sentences; empty for plain numbers."""
+        if not self.benchmark:
+            return ""
+        return names.label(self.benchmark, self.metric, self.factors)
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output (contracts/compare.schema.json)."""
@@ -73,8 +72,6 @@ class Compared:
             "a": self.a,
             "b": self.b,
             "design": self.design,
-            "p": self.p,
-            "p_holm": self.p_holm,
             **self.comparison.to_json(),
         }
 
@@ -109,30 +106,28 @@ def of_numbers(
         a, b, better=better, margin=rules.margin, unit="none", confidence=rules.confidence
     )
     design = PAIRED_BY_LINE if paired else INDEPENDENT
-    line = Compared("", "value", {}, *labels, design, comparison, _p(comparison, paired))
-    return _corrected([line], [])
+    line = Compared("", "value", {}, *labels, design, comparison)
+    return _corrected([line], [], rules)
 
 
 def of_targets(result: RunResult, a: str, b: str, rules: Rules) -> Comparisons:
     """Two targets of one run: its rounds held both, so that round i of A belongs to B's."""
+
+    def by_round(left: MetricResult, right: MetricResult) -> Comparison:
+        one, two = _by_round(left, right)
+        return compare.paired(
+            one,
+            two,
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+            names=(a, b),
+        )
+
     left, right = _index(result, a), _index(result, b)
-    lines, warnings = [], []
-    for key in _common(left, right, rules):
-        one, two = _by_round(left[key], right[key])
-        try:
-            comparison = compare.paired(
-                one,
-                two,
-                better=left[key].better,
-                margin=rules.margin,
-                unit=left[key].estimate.unit,
-                confidence=rules.confidence,
-            )
-        except Refused as reason:
-            warnings.append(f"{_text(key, left[key])}: {reason}")
-            continue
-        lines.append(_line(left[key], a, b, PAIRED_BY_ROUND, comparison, True))
-    return _corrected(lines, warnings)
+    lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
+    return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
 
 
 def of_runs(
@@ -143,57 +138,82 @@ def of_runs(
     rules: Rules,
 ) -> Comparisons:
     """Two separate runs: never interleaved, so the variance between runs joins the interval."""
+
+    def apart(left: MetricResult, right: MetricResult) -> Comparison:
+        key = _key(left)
+        found = between_runs.separate_runs(
+            left.trial_values,
+            right.trial_values,
+            history[0](key, targets[0]),
+            history[1](key, targets[1]),
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+        )
+        # Said once for the whole table, not again on every line.
+        told = tuple(text for text in found.warnings if text != between_runs.NOT_INTERLEAVED)
+        return replace(found, warnings=told)
+
     left, right = _index(a, targets[0]), _index(b, targets[1])
     labels = (f"{a.run['id']}:{targets[0]}", f"{b.run['id']}:{targets[1]}")
-    lines = []
-    warnings = [
-        "The two runs were not interleaved: whatever changed between them (the hour, neighbours, "
-        "temperature) is part of the difference. The intervals carry the variance between runs; "
-        "one run with both targets would tell more with less."
-    ]
-    for key in _common(left, right, rules):
-        try:
-            comparison = between_runs.separate_runs(
-                left[key].trial_values,
-                right[key].trial_values,
-                history[0](key, targets[0]),
-                history[1](key, targets[1]),
-                better=left[key].better,
-                margin=rules.margin,
-                unit=left[key].estimate.unit,
-                confidence=rules.confidence,
-            )
-        except Refused as reason:
-            warnings.append(f"{_text(key, left[key])}: {reason}")
+    lines, warnings = _compare(left, right, apart, labels, SEPARATE_RUNS, rules)
+    return _corrected(
+        lines,
+        [between_runs.NOT_INTERLEAVED, *warnings, *_only_in_one(left, right, rules)],
+        rules,
+    )
+
+
+def _compare(
+    left: Mapping[LineKey, MetricResult],
+    right: Mapping[LineKey, MetricResult],
+    pairing: Pairing,
+    labels: tuple[str, str],
+    design: str,
+    rules: Rules,
+) -> tuple[list[Compared], list[str]]:
+    """The lines that both have; a refused one becomes a warning."""
+    lines, warnings = [], []
+    for key, line in left.items():
+        if key not in right or not rules.wants(line.metric):
             continue
-        lines.append(_line(left[key], *labels, SEPARATE_RUNS, comparison, False))
-    warnings.extend(_only_in_one(left, right, rules))
-    return _corrected(lines, warnings)
+        try:
+            comparison = pairing(line, right[key])
+        except Refused as reason:
+            warnings.append(f"{_text(line)}: {reason}")
+            continue
+        lines.append(
+            Compared(line.benchmark, line.metric, line.factors, *labels, design, comparison)
+        )
+    return lines, warnings
+
+
+def _key(line: MetricResult) -> LineKey:
+    return (line.benchmark, line.metric, factors_key(line.factors))
 
 
 def _index(result: RunResult, target: str) -> dict[LineKey, MetricResult]:
+    """Lines of a target that can be compared: with trial values, and with a good direction."""
     return {
-        (line.benchmark, line.metric, factors_key(line.factors)): line
+        _key(line): line
         for line in result.metrics
         if line.target == target and line.trial_values and line.better is not Better.NONE
     }
 
 
-def _common(
-    left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult], rules: Rules
-) -> list[LineKey]:
-    return [key for key in left if key in right and rules.wants(key[1])]
-
-
 def _only_in_one(
     left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult], rules: Rules
 ) -> list[str]:
-    single = [key for key in {**left, **right} if (key in left) != (key in right)]
-    count = sum(rules.wants(key[1]) for key in single)
-    if not count:
+    both = {**left, **right}
+    single = [
+        line
+        for key, line in both.items()
+        if (key in left) != (key in right) and rules.wants(line.metric)
+    ]
+    if not single:
         return []
-    example = _text(single[0], {**left, **right}[single[0]])
-    return [f"{count} lines are in one run only and were left out, such as {example}."]
+    return [f"{len(single)} lines are on one side only and left out, such as {_text(single[0])}."]
 
 
 def _by_round(a: MetricResult, b: MetricResult) -> tuple[list[float], list[float]]:
@@ -204,31 +224,19 @@ def _by_round(a: MetricResult, b: MetricResult) -> tuple[list[float], list[float
     return [left[r] for r in rounds], [right[r] for r in rounds]
 
 
-def _text(key: LineKey, line: MetricResult) -> str:
-    return names.label(key[0], key[1], line.factors)
+def _text(line: MetricResult) -> str:
+    return names.label(line.benchmark, line.metric, line.factors)
 
 
-def _line(
-    line: MetricResult, a: str, b: str, design: str, comparison: Comparison, paired: bool
-) -> Compared:
-    return Compared(
-        line.benchmark, line.metric, line.factors, a, b, design, comparison, _p(comparison, paired)
-    )
-
-
-def _p(comparison: Comparison, paired: bool) -> float | None:
-    if paired:
-        return comparison.p_wilcoxon
-    if comparison.p_brunner_munzel is not None:
-        return comparison.p_brunner_munzel
-    return comparison.p_mann_whitney
-
-
-def _corrected(lines: Sequence[Compared], warnings: Sequence[str]) -> Comparisons:
+def _corrected(lines: Sequence[Compared], warnings: Sequence[str], rules: Rules) -> Comparisons:
     """Holm's correction over the table: with many lines, some p is small by chance."""
-    known = [line for line in lines if line.p is not None]
-    adjusted = multiplicity.holm([line.p for line in known if line.p is not None])
-    by_line = {id(line): float(p) for line, p in zip(known, adjusted, strict=True)}
+    corrected = compare.over_report(
+        [line.comparison for line in lines], confidence=rules.confidence
+    )
     return Comparisons(
-        tuple(replace(line, p_holm=by_line.get(id(line))) for line in lines), tuple(warnings)
+        tuple(
+            replace(line, comparison=comparison)
+            for line, comparison in zip(lines, corrected, strict=True)
+        ),
+        tuple(warnings),
     )

@@ -3,7 +3,8 @@
 `RunResult.derived` holds
 knees: (benchmark, metric, target, key of the other factors) -> tuple of analysis.knees.Knee;
 scaling: the same key -> {threads: Estimate}, the share of N times one thread's rate that N threads
-reach (1 is perfect), paired by round.
+reach (1 is perfect), paired by round;
+laws: a sentence for each law of methodology 1.18 that the figures break.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from nephoscope.analysis import estimates
+from nephoscope.analysis import estimates, laws
 from nephoscope.analysis import knees as ladder
 from nephoscope.analysis.estimates import Refused
 from nephoscope.model import Better, Estimate, MetricResult, factors_key
+from nephoscope.results import names
 
 LADDERS = ("mem.cache", "mem.latency")
 SCALED = ("cpu.pi", "cpu.hash")
@@ -25,13 +27,24 @@ Key = tuple[str, str, str, str]
 Sweeps = dict[Key, list[tuple[float, MetricResult]]]
 
 
+CLOSED_LOOPS = (
+    ("net.loopback", "loopback_round_trips_per_s", "loopback_round_trip_ns", ""),
+    ("disk.io", "disk_operations_per_s", "disk_latency_ns", "queue_depth"),
+)
+"""Benchmark, rate, latency, and the factor with the number in flight (1 where there is none)."""
+
+
 def derive(
-    metrics: Sequence[MetricResult], fingerprints: Mapping[str, Any], confidence: float
+    metrics: Sequence[MetricResult],
+    merged: Mapping[Key, tuple[Sequence[float], Sequence[int]]],
+    fingerprints: Mapping[str, Any],
+    confidence: float,
 ) -> dict[str, Any]:
-    """Everything of this file; a part without data is an empty mapping."""
+    """Everything of this file; a part without data is empty. merged: RunResult.histograms."""
     return {
         "knees": _knees(metrics, fingerprints),
         "scaling": _scaling(metrics, confidence),
+        "laws": _laws(metrics, merged),
     }
 
 
@@ -104,3 +117,27 @@ def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, di
                     shares, unit="ratio", confidence=confidence
                 )
     return found
+
+
+def _laws(
+    metrics: Sequence[MetricResult],
+    merged: Mapping[Key, tuple[Sequence[float], Sequence[int]]],
+) -> tuple[str, ...]:
+    """Little's law of every closed loop: number in flight = rate x mean latency."""
+    rates = {
+        (line.benchmark, line.metric, line.target, factors_key(line.factors)): line
+        for line in metrics
+    }
+    broken: list[str] = []
+    for benchmark, rate, latency, depth in CLOSED_LOOPS:
+        for key, (values, numbers) in merged.items():
+            line = rates.get((benchmark, rate, key[2], key[3]))
+            if key[:2] != (benchmark, latency) or line is None or not sum(numbers):
+                continue
+            if depth and depth not in line.factors:
+                continue
+            mean_ns = sum(v * n for v, n in zip(values, numbers, strict=True)) / sum(numbers)
+            in_flight = float(line.factors[depth]) if depth else 1.0
+            sentence = laws.little(in_flight, line.estimate.value, mean_ns / 1e9)
+            broken += [f"{names.label(benchmark, rate, line.factors)}: {sentence}"] * bool(sentence)
+    return tuple(broken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 from nephoscope.results import lines, names
@@ -15,7 +16,7 @@ MAX_RUNS = 12
 
 
 class History:
-    """Trial values of a line in other finished runs of the machine that `stored` ran on.
+    """Medians of a line in other finished runs of the machine that `stored` ran on.
 
     A machine is the same when its fingerprint's machine_id_hash is; without one (hidden), there
     is no history, and the comparison says what that costs.
@@ -25,24 +26,24 @@ class History:
         self._store = store
         self._stored = stored
         self._left_out = left_out
-        self._values: dict[tuple[str, LineKey], list[Sequence[float]]] | None = None
+        self._values: dict[tuple[str, LineKey], list[float]] | None = None
 
-    def __call__(self, key: LineKey, target: str) -> Sequence[Sequence[float]]:
-        """One list of trial values for each other run that holds this line."""
+    def __call__(self, key: LineKey, target: str) -> Sequence[float]:
+        """One median for each other run that holds this line."""
         if self._values is None:
             self._values = self._read()
         machine = machine_of(self._stored, target)
         return self._values.get((machine, key), []) if machine else []
 
-    def _read(self) -> dict[tuple[str, LineKey], list[Sequence[float]]]:
+    def _read(self) -> dict[tuple[str, LineKey], list[float]]:
         machines = {machine_of(self._stored, name) for name in _targets(self._stored)} - {""}
-        found: dict[tuple[str, LineKey], list[Sequence[float]]] = {}
+        found: dict[tuple[str, LineKey], list[float]] = {}
         for run in self._others(machines):
             for key, values in _trial_values(run):
                 machine = machine_of(run, key.target)
                 if machine in machines and values:
                     line = (key.benchmark, key.metric, key.factors)
-                    found.setdefault((machine, line), []).append(values)
+                    found.setdefault((machine, line), []).append(statistics.median(values))
         return found
 
     def _others(self, machines: set[str]) -> list[StoredRun]:

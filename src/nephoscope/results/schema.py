@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+from nephoscope.analysis.compare import Comparison
+from nephoscope.analysis.verdicts import Word
 from nephoscope.model import Better, Severity, TrialStatus
+from nephoscope.results.comparing import DESIGNS
+from nephoscope.store import STATES
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _NUMBER_OR_NULL = {"type": ["number", "null"]}
@@ -105,7 +109,7 @@ def _run() -> dict[str, Any]:
             "plan": _TEXT,
             "question": _TEXT,
             "seed": {"type": ["integer", "null"]},
-            "state": {"enum": ["running", "measured", "finished", "imported"]},
+            "state": {"enum": list(STATES)},
             "started_at": _TEXT_OR_NULL,
             "finished_at": _TEXT_OR_NULL,
             "nephoscope": _TEXT_OR_NULL,
@@ -148,40 +152,42 @@ def result_schema() -> dict[str, Any]:
     }
 
 
+def _full_estimate() -> dict[str, Any]:
+    return {**_object({**_estimate(), "note": _TEXT}), "type": ["object", "null"]}
+
+
 def compare_schema() -> dict[str, Any]:
     """Schema of what `compare` prints with --json."""
+    p_values = [
+        name for name in Comparison.__dataclass_fields__ if name == "tost_p" or name[:2] == "p_"
+    ]
     line = {
-        "benchmark": _TEXT,
+        "benchmark": {**_TEXT, "description": "Empty for plain numbers."},
         "metric": _TEXT,
         "factors": _factors(),
         "a": _TEXT,
         "b": _TEXT,
-        "design": {"enum": ["paired by round", "paired by line", "independent", "separate runs"]},
-        "p": {**_NUMBER_OR_NULL, "description": "Wilcoxon for pairs, else Brunner-Munzel."},
-        "p_holm": {**_NUMBER_OR_NULL, "description": "Corrected for all lines of the table."},
-        "ratio": {
-            **_object({**_estimate(), "note": _TEXT}, optional=("note",)),
-            "description": "B / A.",
-        },
-        "verdict": _object(
-            {
-                "word": {
-                    "enum": [
-                        "better",
-                        "worse",
-                        "equivalent",
-                        "different but negligible",
-                        "inconclusive",
-                    ]
-                },
-                "sentence": _TEXT,
-            }
-        ),
+        "design": {"enum": list(DESIGNS)},
+        "paired": {"type": "boolean"},
+        "better": {"enum": [word.value for word in Better]},
+        "margin": {"type": "number"},
+        "n_a": _COUNT,
+        "n_b": _COUNT,
+        "ratio": {**_full_estimate(), "description": "B / A (Hodges-Lehmann on logarithms)."},
+        "equivalence": {**_full_estimate(), "description": "The same for the equivalence test."},
+        "difference": {**_full_estimate(), "description": "B - A (Hodges-Lehmann shift)."},
+        "ratio_of_means": {**_full_estimate(), "description": "Fieller."},
+        "ratio_t": _full_estimate(),
+        "ratio_of_medians": _NUMBER_OR_NULL,
+        "cliffs_delta": _NUMBER_OR_NULL,
+        "a12": _NUMBER_OR_NULL,
+        "p": {**_NUMBER_OR_NULL, "description": "The p that belongs to the ratio's interval."},
+        **{name: _NUMBER_OR_NULL for name in p_values},
+        "verdict": _object({"word": {"enum": list(get_args(Word))}, "sentence": _TEXT}),
+        "warnings": _TEXTS,
     }
-    # The effect sizes and tests of the design follow; absent ones are null (see docs/concepts).
-    comparison = {**_object(line), "additionalProperties": True}
     return {
         "$schema": _DRAFT,
         "title": "Comparison by Nephoscope",
-        **_object({"comparisons": {"type": "array", "items": comparison}, "warnings": _TEXTS}),
+        **_object({"comparisons": {"type": "array", "items": _object(line)}, "warnings": _TEXTS}),
     }
