@@ -277,7 +277,7 @@ def cgroup(_: Places) -> Finding:
 
 
 def _controllers(lines: list[str]) -> list[tuple[str, str]]:
-    out = []
+    out: list[tuple[str, str]] = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
         out.extend((name, path) for name in controllers.split(",") if not name.startswith("name="))

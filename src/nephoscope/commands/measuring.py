@@ -23,7 +23,10 @@ def measure(
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
     from nephoscope.store import Store
+    from nephoscope.targets import find_probe
 
+    if any(target.kind == "local" for target in plan.targets):
+        find_probe()  # without it no run is begun, so that none is left behind empty
     with Progress(sys.stderr) as progress:
         run = runs.execute(plan, Store(store), progress, fresh=fresh)
     return present(run, as_json=as_json, brief=brief)

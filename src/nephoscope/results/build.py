@@ -25,6 +25,9 @@ from nephoscope.store import StoredRun, counts, query
 
 DEFAULT_CONFIDENCE = 0.95
 
+Merged = dict[tuple[str, str, str, str], tuple[list[float], list[int]]]
+"""As RunResult.histograms."""
+
 
 def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     """Analyses a run: estimates, distributions, time lines, findings, and what does not count.
@@ -63,7 +66,7 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
 
 def _metrics(
     run: StoredRun, records: Sequence[TrialRecord], confidence: float
-) -> tuple[list[MetricResult], dict[Key, tuple[list[float], list[int]]], list[str]]:
+) -> tuple[list[MetricResult], Merged, list[str]]:
     """All lines in the plan's order, the merged histograms, and what was refused."""
     place = {record.key.name: record.position for record in records}
     wanted = _WantedOf(run)
@@ -72,7 +75,7 @@ def _metrics(
     for key, group in lines.group_scalars(query.trial_medians(run), place).items():
         line = lines.scalar_line(key, group, confidence=confidence, wanted=wanted(key, group.trial))
         out.append((wanted.order(key, group.trial), line))
-    merged: dict[Key, tuple[list[float], list[int]]] = {}
+    merged: Merged = {}
     for key, distribution in lines.group_histograms(query.histograms(run), place).items():
         headline = key.metric in wanted(key, distribution.trial).headline
         found, reasons = lines.percentile_lines(
@@ -81,7 +84,7 @@ def _metrics(
         out.extend((wanted.order(key, distribution.trial), line) for line in found)
         refused.extend(reasons)
         values, numbers = histograms.merge(distribution.trials)
-        merged[key] = (values.tolist(), numbers.tolist())
+        merged[key.benchmark, key.metric, key.target, key.factors] = (values.tolist(), numbers.tolist())
     out.sort(key=lambda pair: pair[0])
     return [line for _, line in out], merged, refused
 

@@ -182,7 +182,7 @@ def compare_schema() -> dict[str, Any]:
         "cliffs_delta": _NUMBER_OR_NULL,
         "a12": _NUMBER_OR_NULL,
         "p": {**_NUMBER_OR_NULL, "description": "The p that belongs to the ratio's interval."},
-        **{name: _NUMBER_OR_NULL for name in p_values},
+        **dict.fromkeys(p_values, _NUMBER_OR_NULL),
         "verdict": _object({"word": {"enum": list(get_args(Word))}, "sentence": _TEXT}),
         "warnings": _TEXTS,
     }
