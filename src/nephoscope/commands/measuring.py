@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,16 @@ def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
     brief: all metrics as a table instead of the report's sections.
     """
     from nephoscope import report, results, runs
+    from nephoscope.store import FINISHED, MEASURED
 
     result = results.build(run)
+    if result.run["state"] == MEASURED:
+        # What is written is the report of a finished run: with it, the run is.
+        result = replace(result, run={**result.run, "state": FINISHED})
     paths = report.write(result, run.report_path)
     runs.mark_reported(run)
     if as_json:
-        output.document(results.build(run).to_json())
+        output.document(result.to_json())
         output.log(f"Report: {paths.html}")
     else:
         text = _brief(result) if brief else _report(result)

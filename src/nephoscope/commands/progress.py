@@ -97,7 +97,7 @@ def _left(status: Status) -> str:
     done = f"{status.trials} trials, {status.ended} of {status.alternatives} settings done"
     if status.left_s is None:
         return done
-    return f"{done}, at most {units.format_duration(status.left_s)} left"
+    return f"{done}, about {units.format_duration(status.left_s)} left"
 
 
 def _live_line(stream: TextIO) -> Any:

@@ -78,13 +78,16 @@ def _metrics(
     merged: Merged = {}
     for key, distribution in lines.group_histograms(query.histograms(run), place).items():
         headline = key.metric in wanted(key, distribution.trial).headline
-        found, reasons = lines.percentile_lines(
+        found, reason = lines.percentile_lines(
             key, distribution, confidence=confidence, headline=headline
         )
         out.extend((wanted.order(key, distribution.trial), line) for line in found)
-        refused.extend(reasons)
+        refused += [reason] if reason else []
         values, numbers = histograms.merge(distribution.trials)
-        merged[key.benchmark, key.metric, key.target, key.factors] = (values.tolist(), numbers.tolist())
+        merged[key.benchmark, key.metric, key.target, key.factors] = (
+            values.tolist(),
+            numbers.tolist(),
+        )
     out.sort(key=lambda pair: pair[0])
     return [line for _, line in out], merged, refused
 

@@ -112,8 +112,8 @@ def scalar_line(key: Key, group: Group, *, confidence: float, wanted: Wanted) ->
 
 def percentile_lines(
     key: Key, group: Histograms, *, confidence: float, headline: bool
-) -> tuple[list[MetricResult], list[str]]:
-    """A line for each percentile that the gates allow, and a sentence for each they refuse."""
+) -> tuple[list[MetricResult], str]:
+    """A line for each percentile that the gates allow, and one sentence on those they refuse."""
     lines, refused = [], []
     factors = json.loads(key.factors)
     for quantile in PERCENTILES:
@@ -124,7 +124,7 @@ def percentile_lines(
                 group.trials, quantile, unit=group.unit, confidence=confidence, seed=seed
             )
         except Refused as reason:
-            refused.append(f"{names.label(key.benchmark, metric, factors)}: {reason}")
+            refused.append((quantile, str(reason)))
             continue
         of_trials = trial_percentiles(group.trials, quantile, confidence)
         lines.append(
@@ -141,7 +141,18 @@ def percentile_lines(
                 rounds=tuple(group.rounds) if of_trials else (),
             )
         )
-    return lines, refused
+    return lines, _refusal(names.label(key.benchmark, key.metric, factors), group, refused)
+
+
+def _refusal(label: str, group: Histograms, refused: Sequence[tuple[float, str]]) -> str:
+    """One sentence on all percentiles that a histogram does not get; empty when it gets all."""
+    if not refused:
+        return ""
+    words = " and ".join(f"p{100 * quantile:g}" for quantile, _ in refused)
+    if len(refused) == len(PERCENTILES):
+        return f"{label}: no percentiles. {refused[0][1]}"
+    total = sum(sum(counts) for _, counts in group.trials)
+    return f"{label}: no {words} of {total} observations. {refused[0][1]}"
 
 
 def trial_percentiles(trials: Sequence[Trial], quantile: float, confidence: float) -> list[float]:
