@@ -17,7 +17,7 @@ from nephoscope.analysis.compare import MARGIN, Comparison, independent
 from nephoscope.analysis.means import t_quantile
 from nephoscope.analysis.scales import band_estimate, scale_of
 from nephoscope.analysis.values import Array, Numbers, Refused, clean, finite, percent
-from nephoscope.analysis.verdicts import Band, judge, say
+from nephoscope.analysis.verdicts import Band, Word, judge, say
 from nephoscope.model import Better, Estimate, Verdict
 
 LEAST_RUNS = 3
@@ -138,14 +138,8 @@ def separate_runs(
     equivalence = _union(plain.equivalence, scale.band(centre - narrow, centre + narrow))
     word = judge(band, equivalence, better, margin)
     sentence = say(word, value, band, margin, confidence, better, names)
-    if not known and word in {"equivalent", "different but negligible"}:
-        word = "inconclusive"
-        sentence = (
-            f"Undecided: {names[1]} looks like {names[0]}, but two runs alone do not show what "
-            "changes from run to run; interleave them in one plan, or repeat each run."
-        )
-    elif not known and word in {"better", "worse"}:
-        sentence += " The runs were not interleaved: part of it may be the hour, not the machine."
+    if not known:
+        word, sentence = _of_two_runs_alone(word, sentence, names)
     method = f"Hodges-Lehmann shift {scale.words}; {words}"
     ratio = band_estimate(value, band, confidence, plain.ratio.n, method)
     return replace(
@@ -172,6 +166,21 @@ def _told(known: bool, words: str) -> str:
     return (
         "No other runs of these machines are known: the variance between runs is taken from the "
         "drift inside the two runs, which is a lower bound."
+    )
+
+
+def _of_two_runs_alone(word: Word, sentence: str, names: tuple[str, str]) -> tuple[Word, str]:
+    """What a lower bound of the variance between runs allows to say."""
+    if word in {"better", "worse"}:
+        return word, (
+            f"{sentence} The runs were not interleaved: part of it may be the hour, not the "
+            "machine."
+        )
+    if word == "inconclusive":
+        return word, sentence
+    return "inconclusive", (
+        f"Undecided: {names[1]} looks like {names[0]}, but two runs alone do not show what changes "
+        "from run to run; interleave them in one plan, or repeat each run."
     )
 
 

@@ -254,38 +254,39 @@ def _draft(
     at, narrow = shift(confidence), shift(2 * confidence - 1)
     value, band = scale.ratio(at.value), scale.band(at.low, at.high)
     equivalence = scale.band(narrow.low, narrow.high)
-    method = f"Hodges-Lehmann shift {scale.words}"
-    ratio = band_estimate(value, band, confidence, min(a.size, b.size), method)
+    n, method = min(empty.n_a, empty.n_b), f"Hodges-Lehmann shift {scale.words}"
+    ratio = band_estimate(value, band, confidence, n, method)
     word: Word = judge(band, equivalence, better, margin)
     sentence = say(word, value, band, margin, confidence, better, names)
-    warnings = []
-    if min(a.size, b.size) < least or at.low is None:
-        word = "inconclusive"
-        sentence = (
-            f"No verdict: {a.size} and {b.size} repetitions cannot show a difference at "
-            f"{percent(confidence)}; measure at least {least} a side."
-        )
-        if min(a.size, b.size) >= least:
-            sentence = (
-                f"No verdict: {a.size} and {b.size} repetitions, as far as they are independent, "
-                f"give no interval at {percent(confidence)}; measure more of them."
-            )
-    elif band.low == band.high:
-        warnings.append(
-            "Neither side varies: the interval has no width, and the timer or counter may be too "
-            "coarse to show the variation."
-        )
+    lacking = _lacking(empty, at, least, confidence)
+    if lacking:
+        word, sentence = "inconclusive", lacking
+    flat = "Neither side varies: the interval has no width, and the timer or counter may be too "
     middle = float(np.median(a)) if np.all(np.isfinite(a)) and np.all(np.isfinite(b)) else 0.0
     return replace(
         empty,
         verdict=Verdict(word, sentence, (ratio,) if ratio else ()),
         ratio=ratio,
-        equivalence=band_estimate(
-            value, equivalence, 2 * confidence - 1, min(a.size, b.size), method
-        ),
+        equivalence=band_estimate(value, equivalence, 2 * confidence - 1, n, method),
         ratio_of_medians=float(np.median(b)) / middle if middle else None,
-        warnings=tuple(warnings),
+        warnings=(flat + "coarse to show the variation.",) if band.low == band.high else (),
     )
+
+
+def _lacking(sizes: Comparison, at: ranks.Shift, least: int, confidence: float) -> str:
+    """The sentence for too few repetitions to conclude anything; empty when there are enough."""
+    head = f"No verdict: {sizes.n_a} and {sizes.n_b} repetitions"
+    if min(sizes.n_a, sizes.n_b) < least:
+        return (
+            f"{head} cannot show a difference at {percent(confidence)}; measure at least {least} "
+            "a side."
+        )
+    if at.low is None:
+        return (
+            f"{head}, as far as they are independent, give no interval at {percent(confidence)}; "
+            "measure more of them."
+        )
+    return ""
 
 
 def _difference(
