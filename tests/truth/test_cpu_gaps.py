@@ -8,6 +8,7 @@ are those that the instrument promises.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -32,8 +33,10 @@ BENCHMARK = "cpu.gaps"
 
 @needs_root
 @needs_chrt
-def test_a_deadline_of_30_out_of_40_ms_gives_75_percent() -> None:
-    words = reserved(30, 40, command(BENCHMARK, {"duration_ns": 4_000_000_000}))
+@pytest.mark.parametrize("clock", ["auto", "monotonic"])
+def test_a_deadline_of_30_out_of_40_ms_gives_75_percent(clock: str) -> None:
+    params = {"duration_ns": 4_000_000_000, "clock": clock}
+    words = reserved(30, 40, command(BENCHMARK, params))
 
     def measure() -> tuple[str, bool]:
         trial = run(words)
@@ -44,7 +47,7 @@ def test_a_deadline_of_30_out_of_40_ms_gives_75_percent() -> None:
         # The share a reservation gives is exact; 1.5 points are the bound that we promise.
         return f"share {share:.4f}", abs(share - 0.75) <= 0.015
 
-    attempt("SCHED_DEADLINE 30/40 ms", measure)
+    attempt(f"SCHED_DEADLINE 30/40 ms, clock {clock}", measure)
 
 
 @needs_root
@@ -87,13 +90,18 @@ def test_a_quota_is_what_all_loops_together_obtain() -> None:
 
 
 @needs_root
+@needs_chrt
 def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
-    """Five stops of 50 ms. The test's own clock says how long each really was."""
+    """Five stops of 50 ms. The test's own clock says how long each really was.
+
+    Both sides run ahead of ordinary tasks, the stopper ahead of the stopped, so that nobody else
+    lengthens a stop or delays its end.
+    """
     stop_s, every_s, stops = 0.05, 0.2, 5
-    params = {"duration_ns": 2_000_000_000, "cpus": [last_cpu()]}
+    params = {"duration_ns": 1_500_000_000, "cpus": [last_cpu()]}
+    words = ["chrt", "-f", "1", *command(BENCHMARK, params)]
 
     def measure() -> tuple[str, bool]:
-        words = favoured.inside(command(BENCHMARK, params))
         spawned = time.monotonic_ns()
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         truth = []
@@ -117,13 +125,16 @@ def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
         zero = [began - event["at_ns"] for event, (began, _) in zip(stopped, truth, strict=True)]
         said = f"lengths off by {[round(ns / 1e6, 2) for ns in longer]} ms, "
         said += f"starts by {[round((ns - zero[0]) / 1e6, 2) for ns in zero]} ms"
-        # 2 ms: a signal is delivered at the next interrupt, at most a tick of 4 ms divided by the
-        # wake-up that follows at once; the rest is this test's own scheduling.
-        same = all(abs(ns) <= 2e6 for ns in longer) and max(zero) - min(zero) <= 4e6
+        # The signal interrupts the loop's CPU within microseconds; 2 ms leave room for the
+        # hypervisor, which may delay the interrupt or either side.
+        same = all(abs(ns) <= 2e6 for ns in longer) and max(zero) - min(zero) <= 2e6
         return said, same and all(ns >= spawned for ns in zero)
 
-    with group() as favoured:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+    try:
         attempt("five stops of 50 ms", measure)
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 @needs_root

@@ -3,6 +3,7 @@ pub mod cause;
 pub mod looks;
 pub mod processes;
 pub mod record;
+pub mod start;
 pub mod watch;
 
 pub use record::Record;

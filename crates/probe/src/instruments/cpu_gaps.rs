@@ -49,13 +49,13 @@
 //! SCHED_DEADLINE threads can be neither created nor pinned: one loop then runs on the calling
 //! thread, wherever the kernel puts it, and being held to the budget shows as `preempted`.
 use crate::beside::Counters;
-use crate::clock::{self, Monotonic, Ticks};
-use crate::error::{Kind, ProbeError};
-use crate::gaps::watch::Watch;
-use crate::gaps::{processes, record, Place, Record, Settings};
-use crate::team::Seats;
+#[cfg(target_arch = "x86_64")]
+use crate::clock::Tsc;
+use crate::clock::{Monotonic, Ticks};
+use crate::error::ProbeError;
+use crate::gaps::{processes, record, start, Record, Settings};
 use crate::trial::{Factors, Trial};
-use crate::{affinity, factors, team};
+use crate::{factors, team};
 use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
 
 const fn metric(
@@ -267,9 +267,9 @@ pub const SPEC: Spec = Spec {
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    match choose_clock(trial)? {
+    match start::reads_tsc(trial)? {
         #[cfg(target_arch = "x86_64")]
-        true => run_with::<clock::Tsc>(trial),
+        true => run_with::<Tsc>(trial),
         _ => run_with::<Monotonic>(trial),
     }
 }
@@ -279,16 +279,16 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
         duration_ns: trial.params.int("duration_ns").cast_unsigned(),
         threshold_ns: trial.params.int("threshold_ns").cast_unsigned(),
         events_max: trial.params.size("events_max"),
-        ns_per_tick: calibrate::<C>(),
+        ns_per_tick: start::calibrate::<C>(),
     };
-    let places = places(trial)?;
+    let places = start::places(trial)?;
     let pin = trial.params.bool("pin") && !team::under_deadline();
     let contend = trial.params.int("processes_per_cpu") > 1 && !team::under_deadline();
     let before = Counters::read();
     let records = if contend {
         processes::run::<C>(&settings, &places, pin)?
     } else {
-        threads::<C>(trial, &settings, &places, pin)?
+        start::threads::<C>(trial, &settings, &places, pin)?
     };
     let beside = Counters::read().since(&before);
     for record in &records {
@@ -304,97 +304,6 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
         }
     }
     Ok(())
-}
-
-/// One loop per place, each in a thread.
-fn threads<C: Ticks>(
-    trial: &mut Trial,
-    settings: &Settings,
-    places: &[Place],
-    pin: bool,
-) -> Result<Vec<Record>, ProbeError> {
-    let seats = Seats::free(places.len())?;
-    for note in &seats.notes {
-        trial.note(note);
-    }
-    let prepare = |thread: usize| {
-        let pinned = match places[thread].cpu.filter(|_| pin) {
-            Some(cpu) => affinity::pin(cpu).map_err(|error| error.message),
-            None => Ok(()),
-        };
-        Ok(Watch::prepare::<C>(settings, places[thread], pinned))
-    };
-    let look = |_, watch: &mut Watch| {
-        watch.look::<C>(None);
-        Ok(())
-    };
-    let members = team::run(&seats, prepare, look)?;
-    members.into_iter().map(|member| member.state.record()).collect()
-}
-
-/// Whether the loop reads the time-stamp counter.
-fn choose_clock(trial: &mut Trial) -> Result<bool, ProbeError> {
-    let wanted = trial.params.text("clock").to_owned();
-    if wanted == "monotonic" {
-        return Ok(false);
-    }
-    let Err(reason) = clock::tsc_usable() else { return Ok(true) };
-    if wanted == "tsc" {
-        return Err(ProbeError::new(
-            Kind::Lacks,
-            "no_tsc_clock",
-            format!("The time-stamp counter is no clock here: {reason}."),
-            "Set clock to auto or monotonic.",
-        ));
-    }
-    trial.note(format!("The loops looked at CLOCK_MONOTONIC, because {reason}."));
-    Ok(false)
-}
-
-/// Length of a tick to a few parts per million: enough for buckets of three digits. Sums use the
-/// rate over the window itself.
-fn calibrate<C: Ticks>() -> f64 {
-    const WAIT_NS: u64 = 5_000_000;
-    let first = C::pair();
-    while clock::monotonic_ns() < first.monotonic_ns + WAIT_NS {
-        std::hint::spin_loop();
-    }
-    C::pair().ns_per_tick(&first)
-}
-
-/// Where the loops run.
-fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
-    let per_cpu = trial.params.size("processes_per_cpu");
-    let allowed = affinity::allowed();
-    let mut cpus: Vec<usize> =
-        trial.params.ints("cpus").iter().filter_map(|cpu| usize::try_from(*cpu).ok()).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        return Err(ProbeError::usage(
-            format!("cpu.gaps: this process may not use CPU {cpu}."),
-            format!("It may use {allowed:?}; cpus takes a list out of these."),
-        ));
-    }
-    if cpus.is_empty() {
-        cpus = allowed;
-    }
-    if team::under_deadline() {
-        if cpus.len() * per_cpu > 1 {
-            trial.note(format!(
-                "One loop instead of {}: SCHED_DEADLINE allows no more.",
-                cpus.len() * per_cpu
-            ));
-        }
-        return Ok(vec![Place { cpu: None, process: 0, number: 0 }]);
-    }
-    let pin = trial.params.bool("pin");
-    let loops = cpus.iter().flat_map(|cpu| (0..per_cpu).map(move |process| (*cpu, process)));
-    let place = |(number, (cpu, process))| match pin {
-        true => Place { cpu: Some(cpu), process, number },
-        false => Place { cpu: None, process: number, number },
-    };
-    Ok(loops.enumerate().map(place).collect())
 }
 
 fn of(record: &Record) -> Factors {

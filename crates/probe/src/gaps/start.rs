@@ -1,0 +1,99 @@
+//! What precedes the loops: which clock, which CPUs, and a thread for each.
+use super::watch::Watch;
+use super::{Place, Record, Settings};
+use crate::affinity;
+use crate::clock::{self, Ticks};
+use crate::error::{Kind, ProbeError};
+use crate::team::{self, Seats};
+use crate::trial::Trial;
+
+/// One loop per place, each in a thread.
+pub fn threads<C: Ticks>(
+    trial: &mut Trial,
+    settings: &Settings,
+    places: &[Place],
+    pin: bool,
+) -> Result<Vec<Record>, ProbeError> {
+    let seats = Seats::free(places.len())?;
+    for note in &seats.notes {
+        trial.note(note);
+    }
+    let prepare = |thread: usize| {
+        let pinned = match places[thread].cpu.filter(|_| pin) {
+            Some(cpu) => affinity::pin(cpu).map_err(|error| error.message),
+            None => Ok(()),
+        };
+        Ok(Watch::prepare::<C>(settings, places[thread], pinned))
+    };
+    let look = |_, watch: &mut Watch| {
+        watch.look::<C>(None);
+        Ok(())
+    };
+    let members = team::run(&seats, prepare, look)?;
+    members.into_iter().map(|member| member.state.record()).collect()
+}
+
+/// Whether the loop reads the time-stamp counter.
+pub fn reads_tsc(trial: &mut Trial) -> Result<bool, ProbeError> {
+    let wanted = trial.params.text("clock").to_owned();
+    if wanted == "monotonic" {
+        return Ok(false);
+    }
+    let Err(reason) = clock::tsc_usable() else { return Ok(true) };
+    if wanted == "tsc" {
+        return Err(ProbeError::new(
+            Kind::Lacks,
+            "no_tsc_clock",
+            format!("The time-stamp counter is no clock here: {reason}."),
+            "Set clock to auto or monotonic.",
+        ));
+    }
+    trial.note(format!("The loops looked at CLOCK_MONOTONIC, because {reason}."));
+    Ok(false)
+}
+
+/// Length of a tick to a few parts per million: enough for buckets of three digits. Sums use the
+/// rate over the window itself.
+pub fn calibrate<C: Ticks>() -> f64 {
+    const WAIT_NS: u64 = 5_000_000;
+    let first = C::pair();
+    while clock::monotonic_ns() < first.monotonic_ns + WAIT_NS {
+        std::hint::spin_loop();
+    }
+    C::pair().ns_per_tick(&first)
+}
+
+/// Where the loops run.
+pub fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
+    let per_cpu = trial.params.size("processes_per_cpu");
+    let allowed = affinity::allowed();
+    let mut cpus: Vec<usize> =
+        trial.params.ints("cpus").iter().filter_map(|cpu| usize::try_from(*cpu).ok()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(ProbeError::usage(
+            format!("cpu.gaps: this process may not use CPU {cpu}."),
+            format!("It may use {allowed:?}; cpus takes a list out of these."),
+        ));
+    }
+    if cpus.is_empty() {
+        cpus = allowed;
+    }
+    if team::under_deadline() {
+        if cpus.len() * per_cpu > 1 {
+            trial.note(format!(
+                "One loop instead of {}: SCHED_DEADLINE allows no more.",
+                cpus.len() * per_cpu
+            ));
+        }
+        return Ok(vec![Place { cpu: None, process: 0, number: 0 }]);
+    }
+    let pin = trial.params.bool("pin");
+    let loops = cpus.iter().flat_map(|cpu| (0..per_cpu).map(move |process| (*cpu, process)));
+    let place = |(number, (cpu, process))| match pin {
+        true => Place { cpu: Some(cpu), process, number },
+        false => Place { cpu: None, process: number, number },
+    };
+    Ok(loops.enumerate().map(place).collect())
+}
