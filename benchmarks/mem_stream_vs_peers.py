@@ -143,7 +143,7 @@ def likwid_kernels() -> list[str]:
 
 
 def rows_for(threads: int, array_bytes: int, args: argparse.Namespace) -> list[Row]:
-    """All rows of one number of threads, from two interleaved runs: likwid-bench, then stress-ng."""
+    """All rows of one number of threads, from two interleaved runs, the quick peer's first."""
 
     def row(name: str, mine: list[float], other: list[float], bound: Bound = BOUND) -> Row:
         name = f"{threads}t {name}"
