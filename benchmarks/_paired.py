@@ -220,17 +220,22 @@ def arguments(description: str, rounds: int = 15) -> argparse.ArgumentParser:
     parser.add_argument(
         "--nice", type=int, default=0, help="niceness of both programs; -20 on a busy machine"
     )
+    parser.add_argument(
+        "--realtime", action="store_true", help="both programs under SCHED_FIFO (root)"
+    )
     parser.add_argument("--write", action="store_true", help="store under benchmarks/results")
     return parser
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Reads the arguments and sets the niceness; fewer than 11 rounds are a usage error."""
+    """Reads the arguments and sets the priority; fewer than 11 rounds are a usage error."""
     args = parser.parse_args()
     if args.rounds < 11:
         parser.error("--rounds must be at least 11")
     if args.nice:
         os.setpriority(os.PRIO_PROCESS, 0, args.nice)  # inherited by everything started here
+    if args.realtime:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     return args
 
 

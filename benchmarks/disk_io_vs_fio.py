@@ -103,6 +103,7 @@ def main() -> int:
         "file_mib": args.file_mib,
         "seed": args.seed,
         "nice": args.nice,
+        "realtime": args.realtime,
     }
     return finish("disk-io", rows, versions, settings, facts, args.write)
 

@@ -94,7 +94,12 @@ def main() -> int:
     )
     print_table([row], "iperf3")
     versions = {"probe": version(probe_path(), "version"), "iperf3": version("iperf3", "--version")}
-    settings = {"seconds": args.seconds, "seed": args.seed, "nice": args.nice}
+    settings = {
+        "seconds": args.seconds,
+        "seed": args.seed,
+        "nice": args.nice,
+        "realtime": args.realtime,
+    }
     return finish("net-loopback", [row], versions, settings, facts, args.write)
 
 
