@@ -101,6 +101,9 @@ def _entry(entry: Entry, spec: BenchmarkSpec, loc: Loc, place: Place) -> Entry:
 def _param(spec: BenchmarkSpec, name: str, value: Any, loc: Loc, place: Place) -> Any:
     try:
         return checked_value(spec.id, spec.param(name), value)
+    except UnknownName as error:
+        named = loc[: loc.index(name) + 1]
+        raise PlanError(f"{place(named)}{error.message}", error.hint) from error
     except UsageError as error:
         raise PlanError(f"{place(loc)}{error.message}", error.hint) from error
 

@@ -60,7 +60,9 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
     try:
         plan = Plan.model_validate(values)
     except ValidationError as error:
-        raise _sentence(error.errors()[0], place) from error
+        # A misspelt key first: it is the reason why the right one is missing.
+        errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise _sentence(errors[0], place) from error
     return checked(plan, known, place)
 
 

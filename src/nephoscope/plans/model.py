@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from nephoscope import units
 from nephoscope.errors import UsageError
@@ -42,21 +49,26 @@ def _ratio(value: Any) -> Any:
         raise ValueError(f"{error.message} {error.hint}") from error
 
 
-def _both(kind: str, example: str) -> dict[str, Any]:
-    return {
-        "anyOf": [{"type": "number"}, {"type": "string"}],
-        "examples": [example],
-        "x-unit": kind,
-    }
+def _both(bounds: dict[str, float], unit: str, example: str) -> WithJsonSchema:
+    """What editors accept: a number within bounds, or a text with a unit."""
+    number = {"type": "number", **bounds}
+    text = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*({unit})\s*$"}
+    return WithJsonSchema({"anyOf": [number, text], "examples": [example]})
 
+
+_MAX_SECONDS = 30 * 86_400.0
 
 Seconds = Annotated[
     float,
     BeforeValidator(_seconds),
-    Field(gt=0, le=30 * 86_400, json_schema_extra=_both("seconds", "60s")),
+    Field(gt=0, le=_MAX_SECONDS),
+    _both({"exclusiveMinimum": 0, "maximum": _MAX_SECONDS}, "ns|us|µs|ms|s|m|min|h|d", "60s"),
 ]
 Ratio = Annotated[
-    float, BeforeValidator(_ratio), Field(gt=0, lt=1, json_schema_extra=_both("ratio", "3%"))
+    float,
+    BeforeValidator(_ratio),
+    Field(gt=0, lt=1),
+    _both({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "%?", "3%"),
 ]
 Count = Annotated[int, Field(strict=True)]
 

@@ -24,6 +24,7 @@ Loc = tuple[str | int, ...]
 """A place in a document: keys and indices from the root."""
 
 MAX_TEXT_BYTES = 1 << 20
+MAX_DEPTH = 50
 
 
 class _Loader(_Base):
@@ -68,6 +69,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 def parse(text: str, name: str) -> Any:
     """The values of a YAML text. PlanError with `name:line:column` when it is not YAML."""
     try:
+        _refuse_depth(text)
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -87,9 +89,23 @@ def parse(text: str, name: str) -> Any:
 def parse_scalar(text: str) -> Any:
     """The value of a `name=value` on the command line, read as a YAML value; text if it is none."""
     try:
+        _refuse_depth(text)
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError):
         return text
+
+
+def _refuse_depth(text: str) -> None:
+    """ValueError for nesting so deep that composing it would overflow the C stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                line = event.start_mark.line + 1
+                raise ValueError(f"line {line} is nested deeper than {MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def locate(text: str, loc: Sequence[str | int]) -> tuple[int, int] | None:

@@ -1,0 +1,206 @@
+"""One suite over every kind of target: the five verbs, time limits, cancellation, bad output.
+
+To add a kind: its line in `nephoscope.targets.TARGETS`; what has to be there for it to be reached
+(a container, an ssh server) is made by a fixture of `TARGETS_HERE`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from nephoscope import catalog
+from nephoscope.errors import TargetError
+from nephoscope.plans import KINDS
+from nephoscope.targets import TARGETS, Target
+
+T = TypeVar("T")
+
+TARGETS_HERE: dict[str, Callable[[], Target]] = {
+    "local": lambda: TARGETS["local"]("here"),
+}
+
+
+@pytest.fixture(params=TARGETS_HERE)
+def factory(request: pytest.FixtureRequest, probe: Path) -> Callable[[], Target]:
+    return TARGETS_HERE[request.param]
+
+
+def using(factory: Callable[[], Target], work: Callable[[Target], Awaitable[T]]) -> T:
+    """Opens the target, works with it, closes it."""
+
+    async def whole() -> T:
+        target = factory()
+        try:
+            await target.open()
+            return await work(target)
+        finally:
+            await target.close()
+
+    return asyncio.run(whole())
+
+
+def run(factory: Callable[[], Target], timeout_s: float = 30, **params: Any) -> Any:
+    return using(factory, lambda target: target.run("null", params, timeout_s))
+
+
+def test_every_kind_is_tested_here_and_known_to_plans() -> None:
+    assert list(TARGETS_HERE) == list(TARGETS) == list(KINDS)
+
+
+def test_open_returns_the_fingerprint(factory: Callable[[], Target]) -> None:
+    async def opened() -> Any:
+        target = factory()
+        try:
+            return await target.open()
+        finally:
+            await target.close()
+
+    fingerprint = asyncio.run(opened())
+    assert {"cpu", "memory", "kernel", "identity"} <= set(fingerprint)
+
+
+def test_a_trial_brings_its_samples_and_counters(factory: Callable[[], Target]) -> None:
+    trial = run(factory, value=42.0, samples=3)
+    assert trial.failure is None
+    assert [s.value for s in trial.samples if s.metric == "null_ns"] == [42.0] * 3
+    (bucket,) = [s for s in trial.samples if s.metric == "null_latency_ns"]
+    assert (bucket.value, bucket.count) == (42.0, 3)
+    assert trial.done.elapsed_ns > 0
+    assert trial.done.samples == len(trial.samples)
+
+
+def test_trials_follow_one_another(factory: Callable[[], Target]) -> None:
+    async def three(target: Target) -> list[Any]:
+        return [await target.run("null", {"value": v}, 30) for v in (1.0, 2.0, 3.0)]
+
+    assert [trial.samples[0].value for trial in using(factory, three)] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("failure", "name", "exit_code"),
+    [
+        ("error", "told_to_fail", 3),
+        ("lacks", "told_to_lack", 4),
+        ("exit", "probe_died", 3),
+        ("truncated", "probe_died", 3),
+        ("garbage", "bad_output", 3),
+        ("nan", "not_a_number", 3),
+    ],
+)
+def test_every_way_to_fail_has_its_name(
+    factory: Callable[[], Target], failure: str, name: str, exit_code: int
+) -> None:
+    trial = run(factory, failure=failure, samples=3)
+    assert (trial.failure.name, trial.failure.exit_code) == (name, exit_code)
+    assert (trial.samples, trial.done) == ((), None)
+    assert "\n" not in str(trial.failure)
+
+
+def test_a_parameter_out_of_bounds_is_a_failure(factory: Callable[[], Target]) -> None:
+    trial = run(factory, samples=-1)
+    assert (trial.failure.name, trial.failure.exit_code) == ("usage", 2)
+    assert "from 0 to 1000000, not -1" in str(trial.failure)
+
+
+@pytest.mark.parametrize("params", [{"wait_ns": 60_000_000_000}, {"failure": "hang"}])
+def test_what_takes_too_long_is_ended(
+    factory: Callable[[], Target], params: dict[str, Any]
+) -> None:
+    started = time.monotonic()
+    trial = run(factory, timeout_s=0.5, **params)
+    assert trial.failure.name == "deadline"
+    # The deadline, one second of grace inside the probe, two outside, and a slow machine.
+    assert time.monotonic() - started < 15
+
+
+def test_a_cancelled_trial_is_gone_at_once_and_the_target_goes_on(
+    factory: Callable[[], Target],
+) -> None:
+    async def cancelled(target: Target) -> Any:
+        task = asyncio.ensure_future(target.run("null", {"wait_ns": 60_000_000_000}, 60))
+        await asyncio.sleep(0.3)
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - started < 10
+        return await target.run("null", {"value": 5.0}, 30)
+
+    assert using(factory, cancelled).samples[0].value == 5.0
+
+
+def test_a_large_trial_comes_whole(factory: Callable[[], Target]) -> None:
+    trial = run(factory, timeout_s=120, samples=50_000, seed=1, noise_ratio=0.1)
+    assert trial.failure is None
+    assert sum(s.metric == "null_ns" for s in trial.samples) == 50_000
+    assert sum(s.count for s in trial.samples if s.metric == "null_latency_ns") == 50_000
+
+
+def test_a_trial_that_says_too_much_is_ended(factory: Callable[[], Target]) -> None:
+    trial = run(factory, timeout_s=120, samples=1_000_000)
+    assert trial.failure.name == "too_much_output"
+
+
+def test_put_and_get_bring_a_file_there_and_back(
+    factory: Callable[[], Target], tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 4099
+    source, back = tmp_path / "source", tmp_path / "back"
+    source.write_bytes(content)
+
+    async def there_and_back(target: Target) -> str:
+        path = await target.put(source, "folder/file.bin")
+        await target.get("folder/file.bin", back)
+        return path
+
+    using(factory, there_and_back)
+    assert back.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../up", "a/../../b", ""])
+def test_names_that_lead_out_of_the_work_folder_are_refused(
+    factory: Callable[[], Target], tmp_path: Path, name: str
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"x")
+    with pytest.raises(TargetError, match="no name inside the work folder"):
+        using(factory, lambda target: target.put(source, name))
+
+
+def test_missing_files_are_told(factory: Callable[[], Target], tmp_path: Path) -> None:
+    with pytest.raises(TargetError):
+        using(factory, lambda target: target.put(tmp_path / "none", "name"))
+    with pytest.raises(TargetError):
+        using(factory, lambda target: target.get("none", tmp_path / "back"))
+
+
+def test_close_may_be_called_twice(factory: Callable[[], Target]) -> None:
+    async def closed_twice(target: Target) -> None:
+        await target.close()
+
+    using(factory, closed_twice)
+
+
+def test_a_probe_of_another_version_is_refused() -> None:
+    from dataclasses import replace
+
+    from nephoscope.targets import LocalTarget
+
+    other = replace(catalog.load(), probe="9.9.9")
+    with pytest.raises(TargetError, match=r"this package needs 9\.9\.9"):
+        asyncio.run(LocalTarget("here", catalog=other).open())
+
+
+def test_a_probe_that_is_none_is_refused(tmp_path: Path) -> None:
+    from nephoscope.targets import LocalTarget
+
+    for program in (Path("/bin/true"), Path("/bin/false"), tmp_path / "none"):
+        with pytest.raises(TargetError) as caught:
+            asyncio.run(LocalTarget("here", probe=program).open())
+        assert "\n" not in str(caught.value)

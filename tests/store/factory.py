@@ -1,0 +1,58 @@
+"""Runs in a store, made without measuring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nephoscope import catalog, plans
+from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.store import Store, StoredRun
+
+CATALOG = catalog.load()
+SPEC = CATALOG.benchmark("null")
+
+
+def new_run(path: Path, *, levels: str = "[1,2]", **plan: Any) -> tuple[StoredRun, list[Setting]]:
+    made = plans.single("null", {"value": levels}, budget_s=None, **plan)
+    settings = plans.expand(made, CATALOG)
+    return Store(path).create(made, 7, catalog=CATALOG, settings=settings), settings
+
+
+def record(setting: Setting, round_number: int, position: int, **more: Any) -> TrialRecord:
+    fields: dict[str, Any] = {
+        "key": TrialKey(round_number, setting.index, "local"),
+        "benchmark": setting.benchmark,
+        "params": setting.params,
+        "factors": setting.factors,
+        "status": TrialStatus.VALID,
+        "reasons": (),
+        "position": position,
+        "started_at": 1.5,
+        "elapsed_ns": 10,
+        "beside": {"steal_ratio": None, "load_1m": 0.25},
+    }
+    return TrialRecord(**{**fields, **more})
+
+
+def samples(value: float) -> list[Sample]:
+    return [
+        Sample("null_ns", value),
+        Sample("null_ns", value + 2),
+        Sample("null_ns", value * 10, factors={"op": "read"}),
+        Sample("null_per_s", 1 / value),
+        Sample("null_latency_ns", value, 5, 100),
+        Sample("null_latency_ns", value + 1, 7, 100),
+        Sample("null_latency_ns", value, 1, 200),
+    ]
+
+
+def filled(path: Path, rounds: int = 3) -> tuple[StoredRun, list[Setting]]:
+    """Warm-up round 0 and so many rounds of two settings."""
+    run, settings = new_run(path)
+    position = 0
+    for number in range(rounds + 1):
+        for setting in settings:
+            run.append(record(setting, number, position), samples(100.0 + number), SPEC)
+            position += 1
+    return run, settings

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from nephoscope.errors import StoreError, UsageError
+from nephoscope.model import Sample, TrialStatus
+from nephoscope.store.export import FORMATS, export, write
+
+from .factory import SPEC, filled, new_run, record, samples
+
+COLUMNS = [
+    "run",
+    "trial",
+    "position",
+    "round",
+    "warmup",
+    "status",
+    "target",
+    "benchmark",
+    "metric",
+    "unit",
+    "better",
+    "value",
+    "count",
+    "at_ns",
+]
+
+
+def test_all_formats_hold_the_same_rows(tmp_path: Path) -> None:
+    run, settings = filled(tmp_path, rounds=1)
+    invalid = record(settings[0], 2, 90, status=TrialStatus.INVALID, reasons=("x",))
+    run.append(invalid, samples(5.0), SPEC)
+    from_csv = list(csv.DictReader(io.StringIO(export(run, "csv").decode())))
+    from_json = [json.loads(line) for line in export(run, "json").decode().splitlines()]
+    from_parquet = pq.read_table(io.BytesIO(export(run, "parquet"))).to_pylist()
+    assert from_json == from_parquet
+    assert len(from_csv) == len(from_json) == 5 * len(samples(1.0))
+    assert list(from_csv[0]) == [*COLUMNS, "factor_op", "factor_value"]
+    for text, row in zip(from_csv, from_json, strict=True):
+        assert float(text["value"]) == row["value"]
+        assert text["factor_op"] == (row["factor_op"] or "")
+    assert {row["status"] for row in from_json} == {"valid", "invalid"}
+    assert sum(row["warmup"] for row in from_json) == 2 * len(samples(1.0))
+    assert from_json[0]["factor_value"] == 1.0
+
+
+def test_levels_of_several_types_become_texts(tmp_path: Path) -> None:
+    run, settings = new_run(tmp_path)
+    run.append(record(settings[0], 1, 0), [Sample("null_ns", 1.0, factors={"x": 1})], SPEC)
+    run.append(record(settings[1], 1, 1), [Sample("null_ns", 1.0, factors={"x": "a"})], SPEC)
+    run.append(record(settings[0], 2, 2), [Sample("null_ns", 1.0, factors={"x": True})], SPEC)
+    rows = [json.loads(line) for line in export(run, "json").decode().splitlines()]
+    assert [row["factor_x"] for row in rows] == ["1", "a", "true"]
+
+
+def test_a_factor_may_be_called_like_a_column(tmp_path: Path) -> None:
+    run, settings = new_run(tmp_path)
+    run.append(record(settings[0], 1, 0), [Sample("null_ns", 1.0, factors={"run": "x"})], SPEC)
+    (row,) = [json.loads(line) for line in export(run, "json").decode().splitlines()]
+    assert (row["run"], row["factor_run"]) == (run.id, "x")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_empty_run_can_be_exported(tmp_path: Path, format: str) -> None:
+    run, _ = new_run(tmp_path)
+    content = export(run, format)
+    assert (content == b"") == (format == "json")
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    with pytest.raises(UsageError, match="no format 'xls'"):
+        export(run, "xls")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    out = tmp_path / "deep" / "er" / "out.csv"
+    write(run, "csv", out)
+    assert out.read_bytes() == export(run, "csv")
+    with pytest.raises(StoreError):
+        write(run, "csv", out / "below-a-file")
+    assert [path.name for path in out.parent.iterdir()] == ["out.csv"]
+
+
+def test_a_device_can_be_written(tmp_path: Path) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    write(run, "csv", Path("/dev/null"))
+    assert not Path("/dev/null").is_file()

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nephoscope import plans
+from nephoscope.errors import StoreError, UnknownName, UsageError
+from nephoscope.store import FAILED, FINISHED, MEASURED, Store, default_path
+
+from .factory import CATALOG, SPEC, new_run, record, samples
+
+
+def test_a_new_run_says_what_it_is(tmp_path: Path) -> None:
+    run, settings = new_run(tmp_path, seed=7)
+    again = Store(tmp_path).open(run.id)
+    assert again.manifest == run.manifest
+    manifest = again.manifest
+    assert (manifest["state"], manifest["seed"], manifest["plan_name"]) == (
+        "running",
+        7,
+        "bench-null",
+    )
+    assert plans.Plan.model_validate(manifest["plan"]).seed == 7
+    assert [setting["factors"] for setting in manifest["settings"]] == [
+        dict(setting.factors) for setting in settings
+    ]
+    assert again.spec("null").metric("null_ns").unit == "ns"
+    assert run.records() == []
+
+
+def test_ids_prefixes_and_latest(tmp_path: Path) -> None:
+    first, _ = new_run(tmp_path)
+    second, _ = new_run(tmp_path)
+    store = Store(tmp_path)
+    assert store.open("latest").id == second.id
+    assert store.open(first.id).id == first.id
+    unique = next(
+        first.id[:length]
+        for length in range(len(first.id))
+        if first.id[:length] != second.id[:length]
+    )
+    assert store.open(unique).id == first.id
+    with pytest.raises(UsageError, match="2 runs begin with") as caught:
+        store.open(first.id[:8])
+    assert first.id in str(caught.value)
+    for name in ("nonsense", "", "../..", "*"):
+        with pytest.raises(UnknownName, match="There is no run"):
+            store.open(name)
+
+
+def test_an_empty_store_is_told(tmp_path: Path) -> None:
+    assert Store(tmp_path / "none").runs() == []
+    with pytest.raises(UnknownName, match="nephoscope survey"):
+        Store(tmp_path / "none").open("latest")
+
+
+def test_states_and_what_can_be_resumed(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    store, key = Store(tmp_path), str(run.manifest["plan_hash"])
+    assert store.resumable("0" * 16) is None
+    for state, resumes in ((MEASURED, True), (FINISHED, False), (FAILED, False)):
+        run.finish(state)
+        found = store.resumable(key)
+        assert (found is not None and found.id == run.id) == resumes
+        assert store.open(run.id).state == state
+    with pytest.raises(ValueError, match="no state"):
+        run.finish("done")
+
+
+def test_the_newest_unfinished_run_is_resumed(tmp_path: Path) -> None:
+    _, second = new_run(tmp_path)[0], new_run(tmp_path)[0]
+    found = Store(tmp_path).resumable(str(second.manifest["plan_hash"]))
+    assert found is not None
+    assert found.id == second.id
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is damaged: it is no JSON"),
+        (b'{"version": 1, "id": "x', "is damaged: it is no JSON"),
+        (b"\xff\xfe", "is damaged: it is no JSON"),
+        (b"[]", "is no manifest"),
+        (b"{}", "is no manifest"),
+        (None, "is missing"),
+    ],
+)
+def test_a_damaged_manifest_is_one_sentence_and_harms_no_other_run(
+    tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    good, bad = new_run(tmp_path)[0], new_run(tmp_path)[0]
+    path = bad.path / "manifest.json"
+    path.unlink() if content is None else path.write_bytes(content)
+    store = Store(tmp_path)
+    assert [run.id for run in store.runs()] == [good.id]
+    (sentence,) = store.damaged()
+    assert words in sentence
+    with pytest.raises(StoreError, match=words) as caught:
+        store.open(bad.id)
+    assert str(path) in str(caught.value)
+    assert store.resumable(str(good.manifest["plan_hash"])) is not None
+
+
+def test_a_newer_manifest_is_told(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    path = run.path / "manifest.json"
+    path.write_text(json.dumps({**run.manifest, "version": 2}))
+    with pytest.raises(StoreError, match="format version 2; this program reads 1"):
+        Store(tmp_path).open(run.id)
+
+
+def test_the_default_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NEPHOSCOPE_STORE", "/a/store")
+    assert default_path() == Path("/a/store")
+    monkeypatch.delenv("NEPHOSCOPE_STORE")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert default_path() == tmp_path / "nephoscope"
+    monkeypatch.setenv("HOME", "/home/someone")
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert default_path() == Path("/home/someone/.local/share/nephoscope")
+
+
+def test_two_processes_cannot_measure_one_run(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    run.event({"event": "session_started", "pid": 4242})
+    script = (
+        "import sys\n"
+        "from nephoscope.store import Store\n"
+        "with Store(sys.argv[1]).open('latest').lock():\n"
+        "    print('locked', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(os.environ),
+    )
+    assert other.stdout is not None
+    assert other.stdin is not None
+    try:
+        assert other.stdout.readline() == b"locked\n"
+        with pytest.raises(StoreError, match="being measured by process 4242"), run.lock():
+            pass
+    finally:
+        # SIGKILL: no lock may outlive its process.
+        other.kill()
+        other.wait()
+        other.stdin.close()
+        other.stdout.close()
+    with run.lock():
+        pass
+
+
+def test_the_journal_survives_a_torn_line(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    run.event({"event": "one"})
+    with (run.path / "journal.jsonl").open("ab") as stream:
+        stream.write(b'{"event": "to')
+    run.event({"event": "two"})
+    assert [event["event"] for event in run.events()] == ["one", "two"]
+    assert all("at" in event for event in run.events())
+
+
+def test_a_killed_writers_leftovers_are_removed(tmp_path: Path) -> None:
+    run, settings = new_run(tmp_path)
+    # No process has this number: it is above the kernel's limit.
+    left = run.trials_path / ".r0001-s000-local.parquet.4194400.part"
+    left.write_bytes(b"half")
+    mine = run.trials_path / f".r0001-s001-local.parquet.{os.getppid()}.part"
+    mine.write_bytes(b"being written by a process that lives")
+    aside = run.path.parent / ".20260101-000000-x-0000.4194400.new"
+    aside.mkdir()
+    with run.lock():
+        assert not left.exists()
+        assert mine.exists()
+    assert run.records() == []
+    new_run(tmp_path)
+    assert not aside.exists()
+    run.append(record(settings[0], 1, 0), samples(1.0), SPEC)
+    assert len(run.records()) == 1
+
+
+def test_a_run_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(RuntimeError), store.new("name", {"plan": {}}):
+        raise RuntimeError
+    assert list(store.runs_path.iterdir()) == []
+
+
+def test_specs_are_those_of_the_run_not_of_today(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    manifest = json.loads((run.path / "manifest.json").read_text())
+    manifest["specs"][0]["metrics"][0]["unit"] = "bytes"
+    (run.path / "manifest.json").write_text(json.dumps(manifest))
+    assert Store(tmp_path).open(run.id).spec("null").metric("null_ns").unit == "bytes"
+    assert CATALOG.benchmark("null").metric("null_ns").unit == "ns"
