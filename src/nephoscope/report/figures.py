@@ -59,7 +59,8 @@ def log_ticks(low: float, high: float, unit: str) -> tuple[list[float], list[str
     last = math.ceil(math.log(high, base) - 1e-9)
     step = next((s for s in steps if (last - first) / s <= 8), steps[-1])
     places = [base**power for power in range(first, last + 1, step)]
-    if high / low < 100 and unit != "bytes":  # less than two decades: 1-2-5 in between
+    inside = sum(low / 1.1 <= place <= high * 1.1 for place in places)
+    if inside < 3 and unit != "bytes":  # too few decades: 1-2-5 in between
         places = [base**p * m for p in range(first, last + 1) for m in (1, 2, 5)]
         places = [place for place in places if low / 1.5 <= place <= high * 1.5]
     return places, [_short(place, unit) for place in places]
@@ -85,7 +86,8 @@ def axis_of(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     elif axis.categories:
         out |= {"type": "category"}
     elif finite:
-        top, bottom = max(finite), 0.0 if axis.from_zero else min(finite)
+        ends = [*finite, 0.0] if axis.from_zero else finite
+        top, bottom = max(ends), min(ends)
         out |= _linear_ticks(bottom, top, axis)
     return out
 
@@ -104,7 +106,7 @@ def _linear_ticks(low: float, high: float, axis: Axis) -> dict[str, Any]:
         divisor, label = units.scale_of(axis.unit, max(abs(places[0]), abs(places[-1])))
         labels = [f"{place / divisor:.6g} {label}".strip() for place in places]
     pad = 0.03 * (places[-1] - places[0])
-    lower = places[0] if axis.from_zero else places[0] - pad
+    lower = places[0] if axis.from_zero and low == 0 else places[0] - pad
     return {
         "tickmode": "array",
         "tickvals": places,

@@ -1,0 +1,441 @@
+"""The report says what the result says, in four ways, and survives whatever it is given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nephoscope import report, units
+from nephoscope.errors import StoreError
+from nephoscope.model import Estimate, MetricResult, RunResult
+from nephoscope.report import as_html, sections, wording, writing
+from nephoscope.report.blocks import Chart, Section, Table
+from report import made
+
+HOSTILE = "<script>alert(1)</script> & \"q\" 'a' | `b` *c* [d](http://e) \x1b[31m \u202e </details>"
+
+
+class Page(HTMLParser):
+    """What a browser would load, run and show."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.tags: list[str] = []
+        self.shown: list[str] = []
+        self._inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        found = dict(attrs)
+        self.loads += [v for k, v in attrs if k in ("src", "href", "action", "data") and v]
+        if tag in ("script", "style"):
+            self._inside.append(tag)
+        if tag == "script":
+            self.scripts.append((found, ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and tag == self._inside[-1]:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == ["script"]:
+            attrs, text = self.scripts[-1]
+            self.scripts[-1] = (attrs, text + data)
+        elif not self._inside:
+            self.shown.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.shown).split())
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(
+            next(text for attrs, text in self.scripts if attrs.get("id") == "figures")
+        )
+        return found
+
+
+def pages(result: RunResult, directory: Path) -> tuple[str, str, str, dict[str, Any]]:
+    """HTML, Markdown, terminal and JSON of a result."""
+    paths = report.write(result, directory)
+    return (
+        paths.html.read_text(encoding="utf-8"),
+        paths.markdown.read_text(encoding="utf-8"),
+        report.terminal(result, colour=False, width=79),
+        json.loads(paths.json.read_text(encoding="utf-8")),
+    )
+
+
+def blocks_of(result: RunResult, kind: type) -> list[Any]:
+    found = [block for part in sections.build_all(result) for block in part.blocks]
+    return [block for block in found if isinstance(block, kind)]
+
+
+def columns(line: str) -> list[str]:
+    """The cells of a Markdown table's line; an escaped bar is text."""
+    return re.split(r"(?<!\\)\|", line.strip())[1:-1]
+
+
+def assert_tables_are_well_formed(text: str) -> None:
+    width = 0
+    for line in text.splitlines():
+        if line.startswith("|"):
+            count = len(columns(line))
+            assert width in (0, count), line
+            width = count
+        else:
+            width = 0
+
+
+def test_every_metrics_value_interval_and_n_stand_in_page_and_markdown(
+    survey: RunResult, tmp_path: Path
+) -> None:
+    html, markdown, _, document = pages(survey, tmp_path)
+    shown = Page(html).text
+    for metric in survey.metrics:
+        for text in (wording.value_text(metric.estimate), wording.interval_text(metric.estimate)):
+            assert text in shown
+            assert text in markdown.replace("\\", "")
+    assert len(document["metrics"]) == len(survey.metrics)
+    assert document == json.loads(json.dumps(survey.to_json()))
+
+
+def test_every_headline_value_stands_on_the_terminal(survey: RunResult) -> None:
+    shown = " ".join(report.terminal(survey, colour=False, width=79).split())
+    for metric in survey.metrics:
+        if metric.headline:
+            assert wording.value_text(metric.estimate) in shown
+            assert wording.interval_text(metric.estimate) in shown
+
+
+def test_findings_invalid_trials_and_refusals_are_told_everywhere(
+    survey: RunResult, tmp_path: Path
+) -> None:
+    html, markdown, terminal, _ = pages(survey, tmp_path)
+    texts = (Page(html).text, markdown.replace("\\", ""), " ".join(terminal.split()))
+    sentences = [finding.sentence for finding in survey.findings]
+    sentences += [reason for trial in survey.invalid for reason in trial.reasons]
+    sentences += survey.refused
+    assert len(sentences) > 12
+    for text in texts:
+        # A narrow table may break a sentence anywhere; compare without spaces.
+        dense = re.sub(r"\s", "", text)
+        for sentence in sentences:
+            assert re.sub(r"\s", "", sentence[:40]) in dense, sentence
+
+
+def test_the_page_is_small_complete_and_loads_nothing(survey: RunResult, tmp_path: Path) -> None:
+    html, _, _, _ = pages(survey, tmp_path)
+    assert len(html.encode()) < 3_000_000
+    page = Page(html)
+    assert [url for url in page.loads if not url.startswith("#")] == []
+    style = "".join(re.findall(r"<style>(.*?)</style>", html, re.DOTALL))
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "default-src 'none'" in html
+    anchors = set(re.findall(r'<section id="([^"]+)"', html))
+    assert {url[1:] for url in page.loads} == anchors
+
+
+def test_the_policy_allows_exactly_the_scripts_of_the_page(
+    survey: RunResult, tmp_path: Path
+) -> None:
+    import base64
+
+    html, _, _, _ = pages(survey, tmp_path)
+    run = [text for attrs, text in Page(html).scripts if attrs.get("type") is None]
+    sums = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in run
+    ]
+    policy = re.search(r"script-src ([^;]*);", html)
+    assert policy is not None
+    allowed = policy[1].replace("&#39;", "'").split()
+    assert len(run) == 2
+    assert allowed == sums
+
+
+def test_every_chart_has_figure_axes_data_and_a_unique_name(
+    survey: RunResult, tmp_path: Path
+) -> None:
+    html, _, _, _ = pages(survey, tmp_path)
+    figures = Page(html).figures
+    charts = blocks_of(survey, Chart)
+    assert [chart.id for chart in charts] == list(figures)
+    assert len(set(figures)) == len(charts) >= 12
+    for chart in charts:
+        figure = figures[chart.id]
+        assert figure["layout"]["xaxis"].get("title", {}).get("text"), chart.id
+        assert figure["data"], chart.id
+        assert all(len(trace["x"]) == len(trace["y"]) > 0 for trace in figure["data"])
+        assert chart.table.rows, chart.id
+        assert f'data-figure="{chart.id}"' in html
+        for trace in figure["data"]:
+            hover = trace.get("customdata")
+            assert hover is None or len(hover) == len(trace["x"])
+
+
+def test_charts_of_distributions_have_bounded_tables_and_no_samples(survey: RunResult) -> None:
+    for chart in blocks_of(survey, Chart):
+        assert all(len(trace["x"]) <= 3000 for trace in chart.figure["data"])
+        if "share" in {column.title for column in chart.table.columns}:
+            assert len(chart.table.rows) <= 60
+
+
+def test_the_terminal_keeps_below_80_columns(survey: RunResult) -> None:
+    for width in (40, 60, 79, 200):
+        text = report.terminal(survey, colour=False, width=width)
+        assert max(len(line) for line in text.splitlines()) <= min(width, 79)
+        assert "\x1b" not in text
+    assert "\x1b[" in report.terminal(survey, colour=True, width=79)
+
+
+def test_markdown_tables_are_well_formed(survey: RunResult, tmp_path: Path) -> None:
+    assert_tables_are_well_formed(pages(survey, tmp_path)[1])
+
+
+def hostile_result() -> RunResult:
+    result = made.result()
+    known = json.loads(json.dumps(result.fingerprints["local"]))
+    known["cpu"]["model"] = known["cpu"]["by_cpuid"]["brand"] = HOSTILE
+    known["disks"]["devices"][0]["model"] = HOSTILE
+    known["nics"]["ports"][0]["name"] = HOSTILE
+    known["mitigations"]["mds"] = HOSTILE
+    named = made.metric(HOSTILE, HOSTILE, 1.5, "ns", factors={HOSTILE: HOSTILE}, headline=True)
+    return replace(
+        result,
+        run={**result.run, "id": HOSTILE, "plan": HOSTILE, "question": HOSTILE},
+        fingerprints={HOSTILE: known, "local": known},
+        metrics=(*result.metrics, named, replace(named, target=HOSTILE)),
+        findings=tuple(replace(one, sentence=HOSTILE) for one in result.findings),
+        refused=(HOSTILE,),
+    )
+
+
+def test_text_from_the_machine_is_only_ever_text(tmp_path: Path) -> None:
+    html, markdown, terminal, _ = pages(hostile_result(), tmp_path)
+    page = Page(html)
+    assert page.tags.count("script") == 3
+    assert "alert(1)" in page.text
+    assert not any("alert(1)" in text for attrs, text in page.scripts if "id" not in attrs)
+    raw = re.search(r'<script type="application/json" id="figures">(.*?)</script>', html)
+    assert raw is not None
+    assert "<" not in raw[1]
+    for line in json.dumps(page.figures).split("alert(1)"):
+        assert not line.endswith("<script>")  # the drawing library would obey mark-up
+    for text in (html, markdown, terminal):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "<script" not in markdown.replace("\\<", "")
+    assert_tables_are_well_formed(markdown)
+    assert max(len(line) for line in terminal.splitlines()) <= 79
+
+
+def empty() -> RunResult:
+    return RunResult(run={}, metrics=(), findings=(), invalid=())
+
+
+def one_metric() -> RunResult:
+    bare = Estimate(3.0, None, None, 0.95, 2, "ns", "median", "at least 6 trials are needed")
+    line = replace(made.metric("null", "null_ns", 3.0, "ns", headline=True), estimate=bare)
+    return replace(empty(), metrics=(line,), run={"id": "x"})
+
+
+def imported() -> RunResult:
+    """Nothing that we know: another tool's benchmark, its unit, no trial values."""
+    line = replace(
+        made.metric("iperf", "Throughput", 812.0, "Mbits/sec", factors={"Machine Type": "n1"}),
+        trial_values=(),
+        rounds=(),
+    )
+    key = ("iperf", "Jitter_ns", "local", "{}")
+    return replace(empty(), metrics=(line,), histograms={key: ([1.0, 2.0, 900.0], [3, 4, 1])})
+
+
+def zeros() -> RunResult:
+    lines = [
+        made.metric("cpu.gaps", "cpu_share_ratio", 0.0, "ratio", factors={"cpu": 0}, noise=0),
+        made.metric("mem.cache", "cache_bytes_per_s", 0.0, "bytes_per_s", noise=0),
+        *(
+            made.metric("mem.cache", "cache_bytes_per_s", 0.0, "bytes_per_s",
+                        factors={"vector_bytes": n, "operation": "read"}, noise=0)
+            for n in (1024, 2048, 4096)
+        ),
+        made.metric("cpu.pi", "pi_digits_per_s", -1.0, "per_s", factors={"threads": 1}),
+    ]  # fmt: skip
+    key = ("disk.io", "disk_latency_ns", "local", "{}")
+    return replace(empty(), metrics=tuple(lines), histograms={key: ([0.0], [5])})
+
+
+CASES = {
+    "nothing": empty(),
+    "only invalid trials": replace(empty(), invalid=made.invalid(), run=made.run_facts()),
+    "one metric without interval": one_metric(),
+    "no fingerprint": replace(made.result(), fingerprints={}),
+    "a fingerprint of nulls": replace(
+        made.result(), fingerprints={"local": {"cpu": None, "nics": {"ports": None}, "missing": 3}}
+    ),
+    "an imported benchmark": imported(),
+    "zeros and negatives": zeros(),
+    "two targets": replace(
+        made.result(),
+        metrics=tuple(
+            replace(one, target=name) for name in ("a", "b") for one in made.result().metrics
+        ),
+        fingerprints={"a": made.fingerprint(), "b": made.fingerprint()},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_works_with_whatever_there_is(name: str, tmp_path: Path) -> None:
+    result = CASES[name]
+    html, markdown, terminal, _ = pages(result, tmp_path)
+    shown = Page(html).text
+    for metric in result.metrics:
+        assert wording.value_text(metric.estimate) in shown
+    assert_tables_are_well_formed(markdown)
+    assert max(len(line) for line in terminal.splitlines()) <= 79
+    assert not re.search(r"\bnan\b|\bNone\b", terminal)
+    if result.metrics:
+        json.dumps(Page(html).figures, allow_nan=False)
+
+
+def test_a_missing_interval_says_why(tmp_path: Path) -> None:
+    html, markdown, terminal, _ = pages(one_metric(), tmp_path)
+    for text in (Page(html).text, markdown, " ".join(terminal.split())):
+        assert "at least 6 trials are needed" in text
+
+
+def test_an_unknown_benchmark_gets_a_dot_and_a_distribution() -> None:
+    charts = blocks_of(imported(), Chart)
+    assert [chart.title for chart in charts] == [
+        "iperf Throughput",
+        "iperf: distribution of Jitter",
+    ]
+
+
+def test_the_summary_chooses_the_telling_settings() -> None:
+    from nephoscope.report.sections import summary
+
+    chosen = {label: metric for label, _, metric in summary.choose(made.result().metrics)}
+    assert chosen["Memory bandwidth, triad"].factors["kernel"] == "triad"
+    assert chosen["Memory latency"].factors["vector_bytes"] == 128 << 20
+    assert chosen["Random reads from disk"].factors["queue_depth"] == 32
+    assert chosen["Digits of π, one thread"].factors["threads"] == 1
+
+
+def test_the_ideal_line_is_n_times_one_thread() -> None:
+    charts = [chart for chart in blocks_of(made.result(), Chart) if "cpu-pi" in chart.id]
+    ideal = charts[0].figure["data"][0]
+    assert ideal["x"] == [1.0, 2.0]
+    assert ideal["y"] == [112_300.0, 224_600.0]
+
+
+def test_knees_are_ringed_and_announced_caches_are_lines() -> None:
+    charts = {chart.id: chart for chart in blocks_of(made.result(), Chart)}
+    figure = charts["cache-bandwidth"].figure
+    rings = figure["data"][-1]
+    assert sorted(set(rings["x"])) == [32 << 10, 1 << 20, 16 << 20]
+    labels = [note["text"] for note in figure["layout"]["annotations"]]
+    assert labels == ["L1 32 KiB", "L2 1 MiB", "L3 35.75 MiB"]
+
+
+def test_gaps_are_drawn_by_cause_longest_first_when_there_are_too_many() -> None:
+    key = ("cpu.gaps", "gap_event_ns", "local", '{"cause":"throttled","cpu":0}')
+    gaps = [("r0001-s000-local", index * 1000, float(index)) for index in range(1, 5001)]
+    result = replace(empty(), series={key: gaps})
+    (chart,) = blocks_of(result, Chart)
+    (trace,) = chart.figure["data"]
+    assert trace["name"] == "throttled"
+    assert len(trace["x"]) == 3000
+    assert min(trace["x"]) == 2001 * 1000
+    assert "3000 longest of 5000" in chart.caption
+
+
+def test_it_is_quick(survey: RunResult, tmp_path: Path) -> None:
+    report.write(survey, tmp_path)  # the first one compiles the template
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        report.write(survey, tmp_path)
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 2  # the best of five: the machine may be busy, the report must not be
+
+
+def test_the_vendored_library_is_the_one_that_its_table_names() -> None:
+    static = resources.files("nephoscope.report").joinpath("static")
+    table = static.joinpath("README.md").read_text(encoding="utf-8")
+    digest = hashlib.sha256(static.joinpath(as_html.PLOTLY).read_bytes()).hexdigest()
+    assert f"`{as_html.PLOTLY}`" in table
+    assert digest in table
+    assert "MIT" in static.joinpath("plotly-cartesian-4.1.1.LICENSE").read_text(encoding="utf-8")
+
+
+def test_files_appear_whole_or_not_at_all(survey: RunResult, tmp_path: Path) -> None:
+    paths = report.write(survey, tmp_path / "deep" / "report")
+    assert sorted(path.name for path in paths.html.parent.iterdir()) == [
+        "report.html",
+        "report.md",
+        "result.json",
+    ]
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(survey: RunResult, tmp_path: Path) -> None:
+    taken = tmp_path / "file"
+    taken.write_text("not a directory")
+    with pytest.raises(StoreError, match="Cannot write the report") as caught:
+        report.write(survey, taken)
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_json_lacks_become_null() -> None:
+    line = made.metric("null", "null_ns", float("nan"), "ns")
+    document = json.loads(writing.json_text(replace(empty(), metrics=(line,))))
+    assert document["metrics"][0]["value"] is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(Path(sections.__file__).parent.glob("[a-z]*.py")),
+    ids=lambda path: path.stem,
+)
+def test_every_section_is_listed_and_says_what_it_shows(path: Path) -> None:
+    import ast
+
+    assert path.stem in {entry.name for entry in sections.SECTIONS}
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_sections_have_unique_anchors(survey: RunResult) -> None:
+    built: list[Section] = sections.build_all(survey)
+    assert len({section.id for section in built}) == len(built) == len(sections.SECTIONS)
+
+
+def test_no_table_has_a_row_of_another_width(survey: RunResult) -> None:
+    tables = blocks_of(survey, Table) + [chart.table for chart in blocks_of(survey, Chart)]
+    for table in tables:
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_digits_show_the_interval() -> None:
+    def line(value: float, half: float) -> MetricResult:
+        wide = made.metric("x", "y_ns", value, "ns")
+        return replace(wide, estimate=replace(wide.estimate, low=value - half, high=value + half))
+
+    assert wording.interval_text(line(75.13, 0.02).estimate) == "[75.110, 75.150]"
+    assert wording.interval_text(line(75.13, 20).estimate) == "[55.1, 95.1]"
+    assert units.interval_digits(1.0, None, 2.0) == 3
