@@ -75,9 +75,8 @@ class Case:
 def told(estimate: Estimate) -> str:
     """An estimate in a sentence: '93.2 % [92.8, 93.5] (n = 12)'."""
     if estimate.low is None and estimate.high is None:
-        why = estimate.note or "too few repetitions"
         value = units.format_value(estimate.value, estimate.unit)
-        return f"{value} (no interval: {why}; n = {estimate.n})"
+        return f"{value} (no interval, n = {estimate.n})"
     digits = units.interval_digits(estimate.value, estimate.low, estimate.high)
     interval = units.format_interval(
         estimate.value, estimate.low, estimate.high, estimate.unit, digits

@@ -128,9 +128,9 @@ def value_text(estimate: Estimate) -> str:
 
 
 def interval_text(estimate: Estimate) -> str:
-    """The interval in the value's unit, '[11.0, 11.4]', or why there is none."""
+    """The interval in the value's unit, '[11.0, 11.4]', or that there is none."""
     if estimate.low is None and estimate.high is None:
-        return f"none: {clean(estimate.note) or f'too few repetitions (n = {estimate.n})'}"
+        return f"none (n = {estimate.n})"  # the note says why, among the warnings
     divisor, _ = units.scale_of(estimate.unit, estimate.value)
     digits = digits_for(estimate)
     sides = [
