@@ -184,12 +184,11 @@ def needed(tool: str, package: str) -> str:
 
 
 def probe_path() -> str:
-    """The probe: NEPHOSCOPE_PROBE, or the release build of this tree."""
-    path = os.environ.get("NEPHOSCOPE_PROBE") or str(ROOT / "target/release/nephoscope-probe")
+    """The probe: NEPHOSCOPE_PROBE, or the static one that `make probe` built."""
+    built = f"src/nephoscope/_probe/{platform.machine()}-linux/nephoscope-probe"
+    path = os.environ.get("NEPHOSCOPE_PROBE") or str(ROOT / built)
     if not os.access(path, os.X_OK):
-        print(
-            f"No probe at {path}: cargo build --release, or set NEPHOSCOPE_PROBE", file=sys.stderr
-        )
+        print(f"No probe at {path}: run `make probe`, or set NEPHOSCOPE_PROBE", file=sys.stderr)
         raise SystemExit(4)
     return path
 
@@ -249,16 +248,20 @@ def finish(
 ) -> int:
     """Stores results/<date>-<slug>.json when asked; 0, or 1 if a bound fails."""
     if write:
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        date = datetime.datetime.now(datetime.UTC).date().isoformat()
-        path = RESULTS / f"{date}-{slug}.json"
         record = {
-            "date": date,
             "machine": dict(facts),
             "versions": dict(versions),
             "settings": dict(settings),
             "rows": [{**asdict(row), "verdict": row.verdict} for row in rows],
         }
-        path.write_text(json.dumps(record, indent=1) + "\n")
-        print(f"written: {path.relative_to(ROOT)}")
+        write_result(slug, record)
     return 0 if all(row.verdict.startswith("holds") for row in rows) else 1
+
+
+def write_result(slug: str, record: Mapping[str, Any]) -> None:
+    """Stores a record, with the date, as results/<date>-<slug>.json."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    path = RESULTS / f"{date}-{slug}.json"
+    path.write_text(json.dumps({"date": date, **record}, indent=1) + "\n", encoding="utf-8")
+    print(f"written: {path.relative_to(ROOT)}")

@@ -38,7 +38,8 @@ def main() -> int:
         held &= median < BOUNDS_S[argument]
         print(
             f"nephoscope {argument}: median {median:.3f} s "
-            f"[{min(values):.3f} … {max(values):.3f}], n={len(values)}, bound {BOUNDS_S[argument]} s"
+            f"[{min(values):.3f} … {max(values):.3f}], n={len(values)}, "
+            f"bound {BOUNDS_S[argument]} s"
         )
     if options.write:
         write_result("startup", {"seconds": times, "bounds_s": BOUNDS_S, "held": held})

@@ -1,4 +1,4 @@
-"""The wheel carries the probe and the contracts, and the lock files hold what the project asks for."""
+"""The wheel carries probe and contracts; the lock files hold what the project asks for."""
 
 from __future__ import annotations
 

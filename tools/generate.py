@@ -26,7 +26,7 @@ def as_json(document: Any) -> str:
 
 def describe() -> dict[str, Any]:
     """What the probe says about itself."""
-    from nephoscope.targets.local import find_probe
+    from nephoscope.targets.probe import find_probe
 
     output = subprocess.run(
         [str(find_probe()), "describe"], check=True, capture_output=True, text=True, timeout=60

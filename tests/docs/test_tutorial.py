@@ -1,4 +1,4 @@
-"""The tutorial's commands do what it says: run in order, in one folder, exit codes and output compared.
+"""The tutorial's commands do what it says: run in order, exit codes and output compared.
 
 In an expected output `...` stands for anything. A block with a title is written to that file.
 """

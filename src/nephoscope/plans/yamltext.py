@@ -102,8 +102,8 @@ def _refuse_depth(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                line = event.start_mark.line + 1
-                raise ValueError(f"line {line} is nested deeper than {MAX_DEPTH} levels")
+                place = f"line {event.start_mark.line + 1}" if event.start_mark else "it"
+                raise ValueError(f"{place} is nested deeper than {MAX_DEPTH} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
