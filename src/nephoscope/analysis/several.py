@@ -51,26 +51,43 @@ def _matrix(blocks: Sequence[Sequence[float]]) -> NDArray[np.float64]:
     return matrix
 
 
+def _friedman_ranks(matrix: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    """Friedman's statistic, corrected for ties, and the mean rank of each system."""
+    from scipy.stats import rankdata
+
+    n, k = matrix.shape
+    ranks = rankdata(matrix, axis=1)
+    means = ranks.mean(axis=0)
+    # Ties shrink the variance of the ranks; the denominator is the variance they really have.
+    spread = float(np.sum(ranks**2) - n * k * (k + 1) ** 2 / 4) / (n * (k - 1))
+    if spread == 0:
+        raise Refused("all systems tie in every block; there is nothing to rank")
+    return n * float(np.sum((means - (k + 1) / 2) ** 2)) / spread, means
+
+
+def friedman_p(blocks: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Friedman's statistic and its p over all systems, without the pairs; see `friedman`."""
+    from scipy.special import chdtrc
+
+    matrix = _matrix(blocks)
+    if len(matrix) < MIN_BLOCKS:
+        raise Refused(f"{len(matrix)} blocks are too few for a rank test; {MIN_BLOCKS} are needed")
+    statistic, _ = _friedman_ranks(matrix)
+    return statistic, float(chdtrc(matrix.shape[1] - 1, statistic))
+
+
 def friedman(blocks: Sequence[Sequence[float]], *, confidence: float = 0.95) -> Several:
     """Friedman's test over blocks x systems, with Nemenyi's comparison of all pairs.
 
     blocks: shape (blocks, systems), one value each, any unit that is the same inside a block; ties
     get their mean rank. Raises Refused below four blocks or three systems.
     """
-    from scipy.special import chdtrc
-    from scipy.stats import rankdata, studentized_range
+    from scipy.stats import studentized_range
 
+    statistic, p = friedman_p(blocks)
     matrix = _matrix(blocks)
     n, k = matrix.shape
-    if n < MIN_BLOCKS:
-        raise Refused(f"{n} blocks are too few for a rank test; {MIN_BLOCKS} are needed")
-    ranks = np.apply_along_axis(rankdata, 1, matrix)
-    means = ranks.mean(axis=0)
-    # Ties shrink the variance of the ranks; the denominator is the variance they really have.
-    spread = float(np.sum(ranks**2) - n * k * (k + 1) ** 2 / 4) / (n * (k - 1))
-    if spread == 0:
-        raise Refused("all systems tie in every block; there is nothing to rank")
-    statistic = n * float(np.sum((means - (k + 1) / 2) ** 2)) / spread
+    _, means = _friedman_ranks(matrix)
     step = float(np.sqrt(k * (k + 1) / (12 * n)))
     pairs = {
         (i, j): float(studentized_range.sf(abs(means[i] - means[j]) / step, k, np.inf))
@@ -79,7 +96,7 @@ def friedman(blocks: Sequence[Sequence[float]], *, confidence: float = 0.95) -> 
     critical = float(studentized_range.ppf(confidence, k, np.inf)) * step
     return Several(
         statistic,
-        float(chdtrc(k - 1, statistic)),
+        p,
         tuple(float(mean) for mean in means),
         pairs,
         critical,
