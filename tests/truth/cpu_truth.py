@@ -1,78 +1,36 @@
-"""What the truth tests of the CPU share: trials, bounded retries, control groups, reservations."""
+"""What the truth tests of the CPU share: control groups, reservations, samples with factors."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-ATTEMPTS = 5
-
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="needs root: it makes a control group or a real-time reservation"
-)
-
-
-def probe_path() -> str:
-    built = ROOT / "target" / "release" / "nephoscope-probe"
-    path = Path(os.environ.get("NEPHOSCOPE_PROBE", built))
-    if not path.is_file():
-        pytest.skip(f"{path} is not built; run `cargo build --release` first")
-    return str(path)
-
+import trials
 
 needs_chrt = pytest.mark.skipif(
     shutil.which("chrt") is None, reason="needs chrt (package util-linux)"
 )
 
 
-class Trial:
-    """The lines of one trial."""
-
-    def __init__(self, text: str) -> None:
-        lines = [json.loads(line) for line in text.splitlines()]
-        assert "done" in lines[-1], lines[-1]
-        self.done: dict[str, Any] = lines[-1]["done"]
-        self.samples: list[dict[str, Any]] = lines[:-1]
+class Trial(trials.Trial):
+    """The lines of one trial, with their factors."""
 
     def all(self, metric: str) -> list[dict[str, Any]]:
         return [sample for sample in self.samples if sample["metric"] == metric]
 
-    def one(self, metric: str) -> float:
-        (sample,) = self.all(metric)
-        return float(sample["value"])
-
-
-def command(benchmark: str, params: dict[str, Any]) -> list[str]:
-    words = [probe_path(), "run", benchmark, "--params", json.dumps(params)]
-    return [*words, "--deadline", "60"]
-
 
 def run(words: list[str]) -> Trial:
+    """The trial of a command line that has to go well."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stdout[-500:] + done.stderr
     return Trial(done.stdout)
-
-
-def attempt(what: str, measure: Callable[[], tuple[str, bool]]) -> None:
-    """Measures until it is accepted, at most ATTEMPTS times; prints each attempt."""
-    seen = []
-    for number in range(1, ATTEMPTS + 1):
-        said, accepted = measure()
-        seen.append(said)
-        print(f"{what}, attempt {number}: {said}")  # noqa: T201
-        if accepted:
-            return
-    pytest.fail(f"{what}: none of {ATTEMPTS} attempts held the bound: {seen}")
 
 
 class Group:

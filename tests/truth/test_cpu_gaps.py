@@ -16,17 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cpu_truth import (
-    Trial,
-    attempt,
-    command,
-    group,
-    last_cpu,
-    needs_chrt,
-    needs_root,
-    reserved,
-    run,
-)
+from cpu_truth import Trial, group, last_cpu, needs_chrt, reserved, run
+from trials import attempt, command, needs_root
 
 BENCHMARK = "cpu.gaps"
 

@@ -8,7 +8,8 @@ import subprocess
 from typing import Any
 
 import pytest
-from cpu_truth import attempt, command, group, last_cpu, needs_chrt, needs_root, reserved, run
+from cpu_truth import group, last_cpu, needs_chrt, reserved, run
+from trials import attempt, command, needs_root
 
 # Each long enough for 15 periods of the reservation: the part of a period that the end cuts off is
 # at most 0.75 * 0.25 / 15 = 1.3 points.
