@@ -24,7 +24,7 @@ mod pi;
 mod proc;
 mod ring;
 mod simd;
-mod stream_kernels;
+mod stream;
 mod team;
 mod timed;
 mod trial;

@@ -1,0 +1,134 @@
+//! The registers of x86-64: SSE2, AVX2 with fused multiply-add, AVX-512.
+use super::{dispatch, How, Lanes, SCALAR};
+use std::arch::x86_64::*;
+
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn avx512<L: Lanes>(
+    how: How,
+    to: *mut u8,
+    first: *const u8,
+    second: *const u8,
+    count: usize,
+) {
+    // SAFETY: the caller's contract.
+    unsafe { dispatch::<L>(how, to, first, second, count) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn avx2<L: Lanes>(
+    how: How,
+    to: *mut u8,
+    first: *const u8,
+    second: *const u8,
+    count: usize,
+) {
+    // SAFETY: the caller's contract.
+    unsafe { dispatch::<L>(how, to, first, second, count) }
+}
+
+macro_rules! lanes {
+    ($name:ident, $raw:ty, $one:ty, $load:ident, $store:ident, $stream:ident, $cast:ty,
+     $plus:ident, |$x:ident| $triple:expr $(, |$a:ident, $b:ident| $fused:expr)?) => {
+        #[derive(Clone, Copy)]
+        pub(super) struct $name($raw);
+
+        impl Lanes for $name {
+            type One = $one;
+            #[inline(always)]
+            unsafe fn load(from: *const u8) -> Self {
+                // SAFETY: the caller vouches for the register's bytes and for the CPU.
+                unsafe { Self($load(from.cast::<$cast>())) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut u8) {
+                // SAFETY: the caller vouches for the register's bytes and for the CPU.
+                unsafe { $store(to.cast::<$cast>(), self.0) }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, to: *mut u8) {
+                // SAFETY: as `store`, and `to` is aligned; the fence comes with the pass's end.
+                unsafe { $stream(to.cast::<$cast>(), self.0) }
+            }
+            #[inline(always)]
+            unsafe fn plus(self, other: Self) -> Self {
+                // SAFETY: the caller vouches for the CPU.
+                unsafe { Self($plus(self.0, other.0)) }
+            }
+            #[inline(always)]
+            unsafe fn triple(self) -> Self {
+                let $x = self.0;
+                // SAFETY: the caller vouches for the CPU.
+                unsafe { Self($triple) }
+            }
+            $(#[inline(always)]
+            unsafe fn triple_plus(self, other: Self) -> Self {
+                let ($a, $b) = (self.0, other.0);
+                // SAFETY: the caller vouches for the CPU.
+                unsafe { Self($fused) }
+            })?
+        }
+    };
+}
+
+const THREE: f64 = SCALAR as f64;
+
+lanes!(
+    Zmm,
+    __m512d,
+    f64,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_stream_pd,
+    f64,
+    _mm512_add_pd,
+    |x| _mm512_mul_pd(x, _mm512_set1_pd(THREE)),
+    |a, b| _mm512_fmadd_pd(a, _mm512_set1_pd(THREE), b)
+);
+lanes!(
+    ZmmInt,
+    __m512i,
+    i64,
+    _mm512_loadu_si512,
+    _mm512_storeu_si512,
+    _mm512_stream_si512,
+    __m512i,
+    _mm512_add_epi64,
+    |x| _mm512_add_epi64(x, _mm512_slli_epi64::<1>(x))
+);
+lanes!(
+    Ymm,
+    __m256d,
+    f64,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_stream_pd,
+    f64,
+    _mm256_add_pd,
+    |x| _mm256_mul_pd(x, _mm256_set1_pd(THREE)),
+    |a, b| _mm256_fmadd_pd(a, _mm256_set1_pd(THREE), b)
+);
+lanes!(
+    YmmInt,
+    __m256i,
+    i64,
+    _mm256_loadu_si256,
+    _mm256_storeu_si256,
+    _mm256_stream_si256,
+    __m256i,
+    _mm256_add_epi64,
+    |x| _mm256_add_epi64(x, _mm256_slli_epi64::<1>(x))
+);
+lanes!(Xmm, __m128d, f64, _mm_loadu_pd, _mm_storeu_pd, _mm_stream_pd, f64, _mm_add_pd, |x| {
+    _mm_mul_pd(x, _mm_set1_pd(THREE))
+});
+lanes!(
+    XmmInt,
+    __m128i,
+    i64,
+    _mm_loadu_si128,
+    _mm_storeu_si128,
+    _mm_stream_si128,
+    __m128i,
+    _mm_add_epi64,
+    |x| _mm_add_epi64(x, _mm_slli_epi64::<1>(x))
+);
