@@ -157,7 +157,7 @@ def interval_digits(value: float, low: float | None, high: float | None) -> int:
     if low is None or high is None or value == 0 or high <= low:
         return 3
     half_width_ratio = (high - low) / 2 / abs(value)
-    return min(6, max(3, math.ceil(-math.log10(half_width_ratio)) + 1))
+    return min(6, max(3, math.ceil(-math.log10(half_width_ratio) - 1e-9) + 1))
 
 
 def format_duration(seconds: float) -> str:

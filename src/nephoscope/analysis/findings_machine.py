@@ -160,7 +160,7 @@ def steal_hidden(case: Case) -> Answers:
 def pressure_hidden(case: Case) -> Answers:
     """The kernel does not account for waiting."""
     known = facts.fact(case.fingerprint, "counters")
-    if known is None or facts.fact(case.fingerprint, "counters.pressure_cpu") is True:
+    if not isinstance(known, dict) or facts.fact(case.fingerprint, "counters.pressure_cpu") is True:
         return
     yield Finding(
         "pressure_hidden",
@@ -266,7 +266,7 @@ def siblings(case: Case) -> Answers:
 
 def microcode_hidden(case: Case) -> Answers:
     """The microcode's version is not to be had."""
-    if not case.has_fingerprint or facts.fact(case.fingerprint, "cpu") is None:
+    if not isinstance(facts.fact(case.fingerprint, "cpu"), dict):
         return
     code = facts.text(case.fingerprint, "cpu.microcode")
     # KVM invents 0x1 and 0x1000065 for its guests, Xen and others all ones.

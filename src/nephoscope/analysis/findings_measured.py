@@ -376,9 +376,10 @@ def two_modes(case: Case) -> Answers:
 def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
     """The two groups of values on either side of their widest gap, if they lie far apart.
 
-    Far apart: Ashman's D of at least 6 (a normal sample cut in its middle has 2.65), centres at
-    least 5 % apart, and at least a fifth of the values and 3 in each group. At least 10 values.
-    Source: Ashman, Bird and Zepf, Astronomical Journal 108 (1994), equation 5.
+    Far apart: Ashman's D of at least 5 + 50 / n, centres at least 5 % apart, and at least a fifth
+    of the values and 3 in each group. At least 10 values. The bound is from simulation: of 8000
+    samples with one mode (uniform, normal, log-normal; n from 10 to 30) at most 0.2 % reach it.
+    Source of D: Ashman, Bird and Zepf, Astronomical Journal 108 (1994), equation 5.
     """
     ordered = sorted(values)
     fewest = max(3, len(ordered) // 5)
@@ -391,7 +392,8 @@ def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
     spread = (stdev(low) ** 2 + stdev(high) ** 2) ** 0.5
     if distance <= 0.05 * abs(median(ordered)):
         return None
-    return (low, high) if 2**0.5 * distance >= 6 * spread else None
+    bound = 5 + 50 / len(ordered)
+    return (low, high) if 2**0.5 * distance >= bound * spread else None
 
 
 def not_converged(case: Case) -> Answers:

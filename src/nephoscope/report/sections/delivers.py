@@ -82,7 +82,7 @@ def _common(metrics: Sequence[MetricResult]) -> dict[str, dict[str, Any]]:
 def _row(metric: MetricResult, targets: int, common: Factors) -> tuple[Cell, ...]:
     setting = wording.setting_text(metric, targets, leave_out=common)
     name = wording.full_name(metric.benchmark, metric.metric)
-    marks = "" if not metric.warnings else " *"
+    marks = " *" if metric.warnings or metric.estimate.note else ""
     return (
         f"{name}: {setting}{marks}" if setting else f"{name}{marks}",
         *charts.estimate_cells(metric),

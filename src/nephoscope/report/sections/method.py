@@ -115,7 +115,8 @@ def _warnings(result: RunResult) -> list[str]:
     for metric in result.metrics:
         name = wording.full_name(metric.benchmark, metric.metric)
         setting = wording.factors_text(metric.factors)
-        for warning in metric.warnings:
+        note = metric.estimate.note
+        for warning in (*metric.warnings, *([note] if note else [])):
             groups.setdefault(warning, []).append(f"{name} ({setting})" if setting else name)
     return [
         f"{warning} ({names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''})"
