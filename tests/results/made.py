@@ -1,0 +1,75 @@
+"""Runs in a store whose every sample the test sets: the truth that results are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nephoscope import catalog, plans
+from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.plans.load import from_text
+from nephoscope.store import FINISHED, Store, StoredRun
+
+Sampler = Callable[[Setting, int, str], Sequence[Sample]]
+"""(setting, round, target) -> what the trial observed."""
+
+
+def make_run(
+    store: Path,
+    plan_text: str,
+    sampler: Sampler,
+    *,
+    rounds: int = 10,
+    invalid: Sequence[int] = (),
+    machine: str = "abc",
+    state: str = FINISHED,
+) -> StoredRun:
+    """A run with one warm-up round and so many rounds; `invalid` rounds do not count."""
+    known = catalog.load()
+    plan = from_text(plan_text, "plan.yaml", {}, known)
+    settings = plans.expand(plan, known)
+    run = Store(store).create(plan, 7, catalog=known, settings=settings)
+    position = 0
+    for number in range(rounds + 1):
+        for setting in settings:
+            for target in plan.targets:
+                status = TrialStatus.INVALID if number in invalid else TrialStatus.VALID
+                record = TrialRecord(
+                    key=TrialKey(number, setting.index, target.name),
+                    benchmark=setting.benchmark,
+                    params=setting.params,
+                    factors=setting.factors,
+                    status=status,
+                    reasons=("the test says so",) if number in invalid else (),
+                    position=position,
+                    started_at=float(position),
+                    elapsed_ns=10,
+                    beside={},
+                )
+                samples = sampler(setting, number, target.name)
+                run.append(record, samples, known.benchmark(setting.benchmark))
+                position += 1
+    fingerprint = {"identity": {"machine_id_hash": machine}}
+    run.update(fingerprints={target.name: fingerprint for target in plan.targets})
+    run.finish(state)
+    return run
+
+
+NULL_PLAN = """
+version: 1
+name: made
+question: Is the truth found?
+margin: 3%
+repeat: {min: 10, max: 50, relative_half_width: 2%}
+benchmarks:
+  - benchmark: "null"
+"""
+
+TWO_TARGETS = (
+    NULL_PLAN
+    + """
+targets:
+  - {name: one, kind: local}
+  - {name: two, kind: local}
+"""
+)
