@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nephoscope import cli
-from nephoscope.commands import export
 from nephoscope.errors import Lacking, StoreError
+from nephoscope.store.export import FORMATS
 
 COMMANDS = Path(cli.__file__).parent / "commands"
 VERBS = [
@@ -148,7 +148,7 @@ def test_a_defect_is_one_sentence_and_a_file_with_the_traceback(
 
 
 def test_the_formats_of_export_are_those_that_can_be_written() -> None:
-    assert list(cli.FORMATS) == list(export.WRITERS)
+    assert list(cli.FORMATS) == list(FORMATS)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["list"], ["--version"], ["survey", "--help"]])
