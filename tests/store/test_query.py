@@ -51,10 +51,11 @@ def test_series_keep_their_time(tmp_path: Path) -> None:
     plan = plans.single("cpu.gaps")
     (setting,) = plans.expand(plan, known)
     run = Store(tmp_path).create(plan, 1, catalog=known, settings=[setting])
-    events = [Sample("gap_event_ns", 5e5, 1, 900, {"cpu": 1}), Sample("gap_event_ns", 2e5, 1, 30)]
+    cpu = {"cpu": 1}
+    events = [Sample("gap_event_ns", 5e5, 1, 900, cpu), Sample("gap_event_ns", 2e5, 1, 30, cpu)]
     run.append(record(setting, 1, 0), events, known.benchmark("cpu.gaps"))
     assert [(p.at_ns, p.value, p.factors) for p in query.series(run)] == [
-        (30, 2e5, "{}"),
+        (30, 2e5, '{"cpu":1}'),
         (900, 5e5, '{"cpu":1}'),
     ]
 

@@ -70,28 +70,40 @@ async def run_child(
     except TimeoutError:
         stdout, why = b"", "timeout"
     finally:
-        # Shielded: a cancelled trial must not leave its probe behind.
-        await _uncancelled(_end(child))
         reading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({tail}, timeout=GRACE_S)
-        tail.cancel()
+        # A cancelled trial must not leave its probe behind.
+        await _uncancelled(_end(child, tail))
     words = tail.result() if tail.done() and not tail.cancelled() else b""
     assert child.returncode is not None
     return Ended(child.returncode, stdout, words.decode("utf-8", errors="replace"), why)
 
 
-async def _end(child: asyncio.subprocess.Process) -> None:
-    """Ends a child: asked, then killed. Returns when it is gone."""
+async def _end(child: asyncio.subprocess.Process, tail: asyncio.Future[bytes]) -> None:
+    """Ends a child: asked, then killed. Returns when it is gone and its last words are read."""
     if child.returncode is None:
         _signal(child, signal.SIGTERM)
         try:
-            await asyncio.wait_for(child.wait(), GRACE_S)
+            await asyncio.wait_for(_exited(child), GRACE_S)
         except TimeoutError:
             _signal(child, signal.SIGKILL)
-            await child.wait()
-    if child.stdin is not None:
-        child.stdin.close()
+            await _exited(child)
+    # A grandchild may hold the pipe open; its words are not waited for.
+    await asyncio.wait({tail}, timeout=GRACE_S)
+    tail.cancel()
+    # asyncio closes the pipes of a child only once they were read to their end; ours may have been
+    # left in the middle, and would stay open until the garbage is collected.
+    transport = getattr(child, "_transport", None)
+    if transport is not None:
+        transport.close()
+
+
+async def _exited(child: asyncio.subprocess.Process) -> None:
+    """Returns when the child is gone.
+
+    `Process.wait` of some Python versions waits for the pipes too, and we may have left one unread.
+    """
+    while child.returncode is None:
+        await asyncio.sleep(0.005)
 
 
 def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
