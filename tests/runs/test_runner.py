@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from nephoscope import plans, runs
+from nephoscope.errors import BenchmarkFailed, Interrupted, StoreError, TargetError
+from nephoscope.model import TrialStatus
+from nephoscope.runs.observer import Observer, Status
+from nephoscope.store import Store, StoredRun, query
+
+from .factory import Fakes, failed, good
+
+
+def plan_of(**more: Any) -> plans.Plan:
+    values = {
+        "name": "p",
+        "seed": 3,
+        "repeat": {"min": 4, "max": 4},
+        "benchmarks": [{"benchmark": "null", "factors": {"value": [1.0, 2.0]}}],
+        **more,
+    }
+    return plans.Plan.model_validate(values)
+
+
+def execute(path: Path, fakes: Fakes, plan: plans.Plan | None = None, **more: Any) -> StoredRun:
+    return runs.execute(plan or plan_of(), Store(path), targets=fakes.factories, **more)
+
+
+def test_every_alternative_once_a_round_in_the_seeds_order(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    two = [{"name": "a"}, {"name": "b"}]
+    run = execute(tmp_path, fakes, plan_of(targets=two))
+    records = run.records()
+    assert [record.position for record in records] == list(range(20))
+    assert [record.key.round for record in records] == [n for n in range(5) for _ in range(4)]
+    for number in range(5):
+        pairs = [(r.key.setting, r.key.target) for r in records if r.key.round == number]
+        assert pairs == plans.round_order(3, number, sorted(pairs))
+    assert {what for _, what in fakes.log} >= {"open", "close"}
+    assert (run.state, len(run.manifest["outcomes"])) == ("measured", 4)
+    assert set(run.manifest["fingerprints"]) == {"a", "b"}
+
+
+def test_a_measured_run_is_not_measured_again_until_it_is_reported(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    first = execute(tmp_path, fakes)
+    asked = fakes.asked
+    assert execute(tmp_path, fakes).id == first.id
+    assert fakes.asked == asked
+    runs.mark_reported(first)
+    assert first.state == "finished"
+    assert execute(tmp_path, fakes).id != first.id
+    assert fakes.asked == 2 * asked
+
+
+def test_fresh_begins_anew(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    first = execute(tmp_path, fakes)
+    assert execute(tmp_path, fakes, fresh=True).id != first.id
+
+
+def test_a_run_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    first = execute(tmp_path, fakes)
+    first.update(state="running", nephoscope="0.0.1")
+    assert execute(tmp_path, fakes).id != first.id
+
+
+@pytest.mark.parametrize("after", range(10))
+def test_an_error_at_any_trial_loses_and_doubles_nothing(tmp_path: Path, after: int) -> None:
+    calls = 0
+
+    def answer(*_: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == after + 1:
+            raise TargetError("The machine is gone.", "Look for it.")
+        return good(calls)
+
+    fakes = Fakes(answer)
+    with pytest.raises(TargetError):
+        execute(tmp_path, fakes)
+    (interrupted,) = Store(tmp_path).runs()
+    assert len(interrupted.records()) == after
+    assert interrupted.events()[-1]["why"].startswith("TargetError")
+    run = execute(tmp_path, fakes)
+    assert run.id == interrupted.id
+    keys = [record.key.name for record in run.records()]
+    assert len(keys) == len(set(keys)) == 10
+    assert [record.position for record in run.records()] == list(range(10))
+    assert fakes.asked == 11
+    assert fakes.log.count(("local", "open")) == fakes.log.count(("local", "close")) == 2
+
+
+def test_damaged_trials_are_measured_again(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    run = execute(tmp_path, fakes)
+    (run.trials_path / "r0002-s001-local.parquet").write_bytes(b"damaged")
+    run.update(state="running")
+    warnings: list[str] = []
+
+    class Watch(Observer):
+        def warning(self, sentence: str) -> None:
+            warnings.append(sentence)
+
+    run = execute(tmp_path, fakes, observer=Watch())
+    assert fakes.asked == 11
+    assert all(record.status is TrialStatus.VALID for record in run.records())
+    assert any("r0002-s001-local is measured again" in sentence for sentence in warnings)
+
+
+def test_invalid_trials_say_why_and_do_not_count(tmp_path: Path) -> None:
+    fakes = Fakes(lambda name, params, call: good(throttled_ratio=0.25 if call % 2 else 0.0))
+    run = execute(tmp_path, fakes, plan_of(repeat={"min": 2, "max": 6}))
+    bad = [r for r in run.records() if r.status is TrialStatus.INVALID]
+    assert bad
+    assert all("stopped the trial for 25.0 %" in r.reasons[0] for r in bad)
+    trials = {row.trial for row in query.trial_medians(run)}
+    assert trials.isdisjoint({r.key.name for r in bad})
+
+
+def test_what_the_plan_accepts_is_noted_and_counts(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good(throttled_ratio=0.25))
+    run = execute(tmp_path, fakes, plan_of(accept=["throttled"]))
+    assert all(r.status is TrialStatus.VALID for r in run.records())
+    assert all("Accepted by the plan" in r.notes[0] for r in run.records())
+
+
+def test_a_refused_setting_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    fakes = Fakes(lambda _, params, __: failed("no_direct_io") if params["value"] == 2 else good())
+    run = execute(tmp_path, fakes, plan_of(repeat={"min": 10, "max": 10}))
+    refusals = [r for r in run.records() if r.status is TrialStatus.FAILED]
+    assert len(refusals) == 3
+    assert {r.failure_name for r in refusals} == {"no_direct_io"}
+    (sentence,) = run.manifest["refused"]
+    assert sentence.startswith("null value=2.0 on local: it failed 3 times in a row: No luck.")
+    assert run.state == "measured"
+
+
+def test_when_nothing_works_the_run_failed_with_the_benchmarks_own_words(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: failed("no_io_uring", exit_code=4))
+    with pytest.raises(BenchmarkFailed) as caught:
+        execute(tmp_path, fakes)
+    assert (caught.value.name, caught.value.exit_code) == ("no_io_uring", 4)
+    assert Store(tmp_path).open("latest").state == "failed"
+    # The same command begins a new run: there is nothing to go on with.
+    with pytest.raises(BenchmarkFailed):
+        execute(tmp_path, fakes)
+    assert len(Store(tmp_path).ids()) == 2
+
+
+def test_a_full_disk_ends_the_run_and_keeps_it(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    real, calls = os.fsync, 0
+
+    def full(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 14:
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    with mock.patch("os.fsync", full), pytest.raises(StoreError, match="the disk is full"):
+        execute(tmp_path, fakes)
+    kept = len(Store(tmp_path).open("latest").records())
+    assert kept > 0
+    run = execute(tmp_path, fakes)
+    assert len(run.records()) == 10
+    assert fakes.asked == 11
+
+
+def test_little_free_space_is_refused_before_the_first_trial(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    usage = mock.Mock(free=1 << 20, total=1 << 30)
+    with (
+        mock.patch("shutil.disk_usage", return_value=usage),
+        pytest.raises(StoreError, match=r"has 1\.00 MiB of free space; a run needs 32\.0 MiB"),
+    ):
+        execute(tmp_path, fakes)
+    assert fakes.asked == 0
+
+
+def test_another_machine_does_not_go_on_with_a_run(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    run = execute(tmp_path, fakes)
+    run.update(state="running", fingerprints={"local": {"identity": {"machine_id_hash": "ff"}}})
+    with pytest.raises(TargetError, match="begun on another machine"):
+        execute(tmp_path, fakes)
+    assert execute(tmp_path, fakes, fresh=True).id != run.id
+
+
+def test_the_observer_sees_the_run(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    class Watch(Observer):
+        def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
+            seen.append(("start", resumed, trials))
+
+        def round_started(self, status: Status, active: int) -> None:
+            seen.append(("round", status.round, active))
+
+        def trial_ended(self, record: Any, status: Status) -> None:
+            seen.append(("trial", record.key.name, status.trials))
+
+        def run_ended(self, run: StoredRun, status: Status) -> None:
+            seen.append(("end", status.ended, status.alternatives))
+
+    execute(tmp_path, Fakes(lambda *_: good()), plan_of(budget="60s"), observer=Watch())
+    assert seen[0] == ("start", False, 0)
+    assert [event for event in seen if event[0] == "round"] == [("round", n, 2) for n in range(5)]
+    assert [event[2] for event in seen if event[0] == "trial"] == list(range(1, 11))
+    assert seen[-1] == ("end", 2, 2)
+
+
+def test_the_budget_counts_all_sessions(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    run = execute(tmp_path, fakes, plan_of(budget="60s"))
+    spent_s = sum(record.spent_s for record in run.records())
+    assert run.manifest["spent_s"] == pytest.approx(spent_s, abs=0.01)
+    assert 0 < spent_s < 60
+
+
+def test_a_trial_may_not_outlast_the_budgets_hard_limit(tmp_path: Path) -> None:
+    """Its time limit is what the budget leaves; cut short by that, it is no failed trial."""
+
+    def answer(_: str, __: Any, call: int) -> Any:
+        return good() if call < 6 else failed("deadline")
+
+    fakes = Fakes(answer)
+    run = execute(tmp_path, fakes, plan_of(budget="5s", repeat={"min": 20, "max": 20}))
+    timeouts_s = fakes.made[0].timeouts_s
+    # The warm-up and the first round have the plan's own time limit.
+    assert timeouts_s[:4] == [120.0] * 4
+    assert all(timeout_s <= 5 * 1.3 for timeout_s in timeouts_s[4:])
+    assert len(run.records()) == 5
+    assert {outcome["word"] for outcome in run.manifest["outcomes"]} == {"budget"}
+    assert any(event["event"] == "trial_cut_short_by_budget" for event in run.events())
+
+
+def test_ctrl_c_keeps_the_run_and_closes_the_target(tmp_path: Path) -> None:
+    import signal
+
+    def answer(_: str, __: Any, call: int) -> Any:
+        if call == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return good()
+
+    fakes = Fakes(answer)
+    with pytest.raises(Interrupted) as caught:
+        execute(tmp_path, fakes)
+    assert caught.value.exit_code == 130
+    assert "The same command goes on from there." in str(caught.value)
+    assert fakes.log[-1] == ("local", "close")
+    kept = len(Store(tmp_path).open("latest").records())
+    assert 3 <= kept <= 4
+    Fakes(lambda *_: good())
+    assert len(execute(tmp_path, Fakes(lambda *_: good())).records()) == 10
