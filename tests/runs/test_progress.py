@@ -52,6 +52,7 @@ def drive(plan: Plan, trial: Trial = steady) -> tuple[Progress, list[list[Pair]]
     """Runs the plan on trials that are given by a function; the pairs measured in each round."""
     settings: list[Setting] = plans.expand(plan, CATALOG)
     progress, rounds = Progress(plan, settings, SPECS), []
+    told: list[Outcome] = []
     for number in progress.rounds():
         ran = []
         for pair in plans.round_order(1, number, progress.begin_round(number)):
@@ -63,8 +64,10 @@ def drive(plan: Plan, trial: Trial = steady) -> tuple[Progress, list[list[Pair]]
             progress.add(done, {SERIES: value} if done.status is TrialStatus.VALID else {})
             ran.append(pair)
         rounds.append(ran)
-        progress.end_round()
+        told += progress.end_round()
         assert number < 1000
+    # Whatever ended was told once, the ends by the budget too.
+    assert sorted(map(str, told)) == sorted(map(str, progress.outcomes()))
     return progress, rounds
 
 

@@ -109,6 +109,7 @@ class Progress:
                 one = _Alternative(setting, target.name, repeat, metrics)
                 self._all[one.pair] = one
         self.spent_s = 0.0
+        self._told: set[Pair] = set()
 
     def rounds(self) -> Iterator[int]:
         """Warm-up rounds, then 1, 2, … as long as an alternative goes on."""
@@ -184,11 +185,15 @@ class Progress:
                 one.values.setdefault(key, []).append(value)
 
     def end_round(self) -> list[Outcome]:
-        """Looks at every alternative that goes on; returns those that ended with this round."""
-        before = [one for one in self._all.values() if one.outcome is None]
-        for one in before:
-            _look(one, self._plan.confidence)
-        return [one.outcome for one in before if one.outcome is not None]
+        """Looks at every alternative that goes on; returns what ended since the last call."""
+        ended = []
+        for one in self._all.values():
+            if one.outcome is None:
+                _look(one, self._plan.confidence)
+            if one.outcome is not None and one.pair not in self._told:
+                self._told.add(one.pair)
+                ended.append(one.outcome)
+        return ended
 
     def outcomes(self) -> list[Outcome]:
         """How each alternative ended so far, in the plan's order."""
