@@ -1,0 +1,180 @@
+"""From the command to the figures: survey, run, bench, show, export, compare, import."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tests.e2e.conftest import Run
+
+from nephoscope import results
+
+
+def check_metric(metric: dict[str, Any]) -> None:
+    """Every figure is complete; an interval is missing only where a sentence says why."""
+    assert math.isfinite(metric["value"])
+    assert metric["unit"]
+    assert metric["method"]
+    assert metric["n"] >= 1
+    assert metric["better"] in ("higher", "lower", "none")
+    if metric["low"] is None or metric["high"] is None:
+        assert metric["warnings"], metric
+    else:
+        assert metric["low"] <= metric["value"] <= metric["high"], metric
+
+
+def test_a_quick_survey_tells_at_least_25_complete_metrics(nephoscope: Run) -> None:
+    done = nephoscope("survey", "--quick", "--budget", "12s", "--json", "--seed", 5)
+    assert done.code == 0, done.err
+    result = done.json()
+    jsonschema.validate(result, results.result_schema())
+    assert len(result["metrics"]) >= 25
+    for metric in result["metrics"]:
+        check_metric(metric)
+    assert result["run"]["state"] == "finished"
+    assert result["run"]["seed"] == 5
+    report = Path(result["run"]["report"])
+    assert report.is_file()
+    assert 1000 < report.stat().st_size < 3_000_000
+    assert str(report) in done.err
+    # The same bytes once more, from the store.
+    again = nephoscope("show", "latest", "--json")
+    assert again.out == done.out
+
+
+def test_a_plan_finds_the_truth_that_it_was_given(
+    nephoscope: Run, plan: Path, tmp_path: Path
+) -> None:
+    done = nephoscope("run", plan, "--json")
+    assert done.code == 0, done.err
+    found = {
+        (metric["metric"], metric["factors"]["value"]): metric for metric in done.json()["metrics"]
+    }
+    for value in (100, 200):
+        metric = found["null_ns", value]
+        assert (metric["value"], metric["low"], metric["high"]) == (value, value, value)
+        assert metric["n"] == 10
+        assert any("All 10 values are equal" in warning for warning in metric["warnings"])
+
+    told = nephoscope("show")
+    assert told.code == 0
+    assert max(map(len, told.out.splitlines()[:-1])) < 80
+    assert told.out.splitlines()[-1].endswith("report.html")
+    assert Path(told.out.splitlines()[-1]).is_file()
+    assert "\x1b[" not in told.out
+
+    runs = nephoscope("runs", "--json").json()["runs"]
+    assert [(run["state"], run["trials"]) for run in runs] == [("finished", 20)]
+    assert nephoscope("show", runs[0]["id"][:17], "--json").out == done.out
+
+    exported = nephoscope("export", "latest", "--format", "csv").out
+    rows = [row for row in csv.DictReader(io.StringIO(exported)) if row["metric"] == "null_ns"]
+    assert {row["value"] for row in rows} == {"100.0", "200.0"}
+    assert len([row for row in rows if row["warmup"] == "False"]) == 20
+    file = tmp_path / "samples.parquet"
+    assert nephoscope("export", "latest", "--format", "parquet", "-o", file).code == 0
+    assert file.read_bytes()[:4] == b"PAR1"
+
+
+def test_bench_prints_every_metric_with_its_interval(nephoscope: Run) -> None:
+    done = nephoscope("bench", "null", "--set", "samples=40", "--repetitions", 10)
+    assert done.code == 0, done.err
+    for word in ("null_ns", "null_per_s", "null_latency_p50_ns", "100 ns", "[", "10 valid trials"):
+        assert word in done.out
+    assert max(map(len, done.out.splitlines()[:-1])) < 100
+
+
+def test_two_targets_of_one_run_are_compared_by_round(nephoscope: Run, tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    path.write_text(
+        "version: 1\nname: twice\nrepeat: {min: 12, max: 12}\n"
+        "targets:\n  - {name: one, kind: local}\n  - {name: two, kind: local}\n"
+        'benchmarks:\n  - benchmark: "null"\n    params: {noise_ratio: 0.002}\n'
+    )
+    assert nephoscope("run", path, "--json").code == 0
+    for words in (("latest",), ("latest:one", "latest:two")):
+        done = nephoscope("compare", *words, "--json")
+        assert done.code == 0, done.err
+        told = done.json()
+        jsonschema.validate(told, results.compare_schema())
+        for line in told["comparisons"]:
+            assert line["design"] == "paired by round"
+            assert line["verdict"]["word"] in ("equivalent", "different but negligible")
+    wrong = nephoscope("compare", "latest:one", "latest:three")
+    assert wrong.code == 2
+    assert "no target 'three'" in wrong.sentence
+
+
+def test_two_separate_runs_are_said_not_to_be_interleaved(nephoscope: Run) -> None:
+    ids = []
+    for value in (100, 150):
+        words = ("--set", f"value={value}", "--set", "noise_ratio=0.01", "--repetitions", 12)
+        ids.append(nephoscope("bench", "null", *words, "--json").json()["run"]["id"])
+    done = nephoscope("compare", *ids, "--json")
+    assert done.code == 0, done.err
+    told = done.json()
+    jsonschema.validate(told, results.compare_schema())
+    assert "not interleaved" in told["warnings"][0]
+    words = {line["metric"]: line["verdict"]["word"] for line in told["comparisons"]}
+    assert (words["null_ns"], words["null_per_s"]) == ("worse", "better")
+    paired = nephoscope("compare", *ids, "--paired")
+    assert paired.code == 2
+    assert "no pairs" in paired.sentence
+
+
+def test_files_of_numbers_are_compared(nephoscope: Run, tmp_path: Path) -> None:
+    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+    a.write_text("# before\n102\n98\n101\n97\n103\n99\n100\n104\n96\n100\n")
+    b.write_text("112\n108\n111\n107\n113\n109\n110\n114\n106\n110\n")
+    done = nephoscope("compare", a, b)
+    assert done.code == 0
+    assert "WORSE" in done.out
+    assert "lower is better" in done.out
+    assert "BETTER" in nephoscope("compare", a, b, "--better", "higher", "--paired").out
+    told = nephoscope("compare", a, b, "--json", "--margin", "20%").json()
+    jsonschema.validate(told, results.compare_schema())
+    assert told["comparisons"][0]["verdict"]["word"] == "different but negligible"
+    b.write_text("1\ntwo\n")
+    bad = nephoscope("compare", a, b)
+    assert bad.code == 2
+    assert f"{b}:2: 'two' is not a number." in bad.sentence
+
+
+def test_samples_of_perfkit_benchmarker_get_our_analysis(nephoscope: Run, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    lines = [
+        {
+            "metric": "Throughput",
+            "value": 900.0 + number * 7 % 11,
+            "unit": "Mbits/sec",
+            "timestamp": 1_700_000_000.0 + number,
+            "test": "iperf",
+            "run_uri": "abc",
+            "sample_uri": str(number),
+            "owner": "me",
+            "product_uri": "PerfKitBenchmarker",
+            "official": False,
+            "labels": "|ip_type:internal|",
+        }
+        for number in range(1, 11)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = nephoscope("import", path, "--json")
+    assert done.code == 0, done.err
+    result = done.json()
+    jsonschema.validate(result, results.result_schema())
+    (metric,) = result["metrics"]
+    assert metric["n"] == 10
+    assert metric["value"] == pytest.approx(905.5e6)
+    assert (metric["low"], metric["high"]) == (pytest.approx(902e6), pytest.approx(909e6))
+    lines[4].pop("value")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    bad = nephoscope("import", path)
+    assert bad.code == 2
+    assert f"{path}:5" in bad.sentence
