@@ -120,7 +120,7 @@ def test_every_metrics_value_interval_and_n_stand_in_page_and_markdown(
 def test_every_headline_value_stands_on_the_terminal(survey: RunResult) -> None:
     shown = " ".join(report.terminal(survey, colour=False, width=79).split())
     for metric in survey.metrics:
-        if metric.headline:
+        if metric.headline and not metric.benchmark.startswith("mem."):  # ladders: by level only
             assert wording.value_text(metric.estimate) in shown
             assert wording.interval_text(metric.estimate) in shown
 
@@ -438,3 +438,35 @@ def test_digits_show_the_interval() -> None:
     assert wording.interval_text(line(75.13, 0.02).estimate) == "[75.110, 75.150]"
     assert wording.interval_text(line(75.13, 20).estimate) == "[55.1, 95.1]"
     assert units.interval_digits(1.0, None, 2.0) == 3
+
+
+def test_a_ladder_stands_in_the_table_by_its_levels() -> None:
+    lines = [
+        made.metric("mem.cache", "cache_bytes_per_s", 1e9 * (20 - power), "bytes_per_s",
+                    factors={"operation": "read", "vector_bytes": 1024 << power}, headline=True)
+        for power in range(18)
+    ]  # fmt: skip
+    _, knees = made.ladders()
+    result = replace(empty(), metrics=tuple(reversed(lines)), derived={"knees": knees})
+    table = next(table for table in blocks_of(result, Table) if "metric" in table.columns[0].title)
+    assert [row[0].partition(": ")[2] for row in table.rows] == [
+        "vector 8 KiB (L1)",
+        "vector 256 KiB (L2)",
+        "vector 8 MiB (L3)",
+        "vector 64 MiB (RAM)",
+    ]
+    bare = replace(result, derived={})
+    table = next(table for table in blocks_of(bare, Table) if "metric" in table.columns[0].title)
+    assert len(table.rows) == 2
+
+
+def test_warnings_that_differ_in_numbers_only_are_told_once_on_the_terminal() -> None:
+    lines = [
+        made.metric("null", "null_ns", 3.0, "ns", factors={"value": number},
+                    warnings=(f"Not converged: ±{number} % after 10 trials.",))
+        for number in range(40)
+    ]  # fmt: skip
+    result = replace(empty(), metrics=tuple(lines))
+    text = " ".join(report.terminal(result, colour=False, width=79).split())
+    assert text.count("Not converged") == 1
+    assert "and 39 more of this kind" in text

@@ -105,13 +105,13 @@ def _linear_ticks(low: float, high: float, axis: Axis) -> dict[str, Any]:
     else:
         divisor, label = units.scale_of(axis.unit, max(abs(places[0]), abs(places[-1])))
         labels = [f"{place / divisor:.6g} {label}".strip() for place in places]
-    pad = 0.03 * (places[-1] - places[0])
-    lower = places[0] if axis.from_zero and low == 0 else places[0] - pad
+    pad = 0.03 * span
+    lower = 0.0 if axis.from_zero and low == 0 else low - pad
     return {
         "tickmode": "array",
         "tickvals": places,
         "ticktext": labels,
-        "range": [lower, places[-1] + pad],
+        "range": [lower, high + pad],
     }
 
 

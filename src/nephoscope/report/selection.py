@@ -10,6 +10,8 @@ from typing import Any
 from nephoscope.model import MetricResult, RunResult, factors_key
 from nephoscope.report import wording
 
+_LADDER_LEVELS = 6  # fewer are settings of their own
+
 HistogramKey = tuple[str, str, str, str]
 MAX_CURVES = 8
 """Curves that a person can tell apart in one figure."""
@@ -81,6 +83,56 @@ def ladder_factor(metrics: Iterable[MetricResult]) -> str | None:
                 levels.setdefault(name, set()).add(value)
     best = max(levels, key=lambda name: len(levels[name]), default=None)
     return best if best is not None and len(levels[best]) >= 3 else None
+
+
+def natural_order(metrics: Iterable[MetricResult]) -> list[MetricResult]:
+    """Grouped by benchmark and metric as they first appear, numeric levels ascending."""
+    listed = list(metrics)
+    benchmarks = {name: at for at, name in enumerate(dict.fromkeys(m.benchmark for m in listed))}
+    names = {name: at for at, name in enumerate(dict.fromkeys(m.metric for m in listed))}
+
+    def place(metric: MetricResult) -> tuple[Any, ...]:
+        words = [(k, str(v)) for k, v in sorted(metric.factors.items()) if isinstance(v, str)]
+        levels = [
+            (k, x) for k in sorted(metric.factors) if (x := numeric_level(metric, k)) is not None
+        ]
+        return (
+            wording.group_rank(metric.benchmark),
+            benchmarks[metric.benchmark],
+            metric.target,
+            words,
+            levels,
+            names[metric.metric],
+        )
+
+    return sorted(listed, key=place)
+
+
+def ladder_steps(result: RunResult, metrics: Sequence[MetricResult]) -> dict[int, str]:
+    """Of metrics swept over many lengths: id() of those that stand for a level -> its name.
+
+    One for each level that the knees tell: the length in the middle of its step. Without knees
+    the shortest and the longest. The id() of every other point of a ladder has the name ''.
+    """
+    out: dict[int, str] = {}
+    known = result.derived.get("knees") or {}
+    for benchmark in dict.fromkeys(metric.benchmark for metric in metrics):
+        own = [metric for metric in metrics if metric.benchmark == benchmark]
+        factor = ladder_factor(own)
+        for sweep in sweeps(own, factor, at_least=_LADDER_LEVELS) if factor else ():
+            out |= {id(point): "" for point in sweep.points}
+            start = 0
+            for knee in known.get(sweep.key, ()):
+                last = knee.last_length_bytes
+                inside = [i for i, x in enumerate(sweep.x) if i >= start and x <= (last or x)]
+                if inside:
+                    out[id(sweep.points[inside[len(inside) // 2]])] = wording.clean(knee.level)
+                    start = inside[-1] + 1
+            if start == 0:
+                out |= {id(sweep.points[0]): "shortest", id(sweep.points[-1]): "longest"}
+            elif start < len(sweep.x):
+                out[id(sweep.points[-1])] = "longest"
+    return out
 
 
 def histogram_keys(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -31,15 +31,17 @@ def build(result: RunResult) -> Section | None:
         return Section("delivers", "What it delivers", (Sentence(nothing),))
     headline = [metric for metric in result.metrics if metric.headline] or list(result.metrics)
     # By identity: two lines may be equal in all that a comparison sees.
+    steps = selection.ladder_steps(result, headline)
+    headline = [metric for metric in headline if steps.get(id(metric)) != ""]
     shown = {id(metric) for metric in headline}
     rest = [metric for metric in result.metrics if id(metric) not in shown]
     blocks: list[Block] = [Sentence(_how_to_read(result)), Sentence(_DRAWINGS, roomy=True)]
-    ordered = sorted(headline, key=lambda metric: wording.group_rank(metric.benchmark))
+    ordered = selection.natural_order(headline)
     for title, metrics in groupby(ordered, key=lambda m: wording.group_of(m.benchmark)):
-        blocks += [Heading(title), _table("", list(metrics), result)]
+        blocks += [Heading(title), _table("", list(metrics), result, steps)]
     if rest:
-        ordered = sorted(rest, key=lambda metric: wording.group_rank(metric.benchmark))
-        blocks.append(_table("All other metrics", ordered, result, collapsed=True))
+        ordered = selection.natural_order(rest)
+        blocks.append(_table("All other metrics", ordered, result, {}, collapsed=True))
     return Section("delivers", "What it delivers", tuple(blocks))
 
 
@@ -53,11 +55,19 @@ def _how_to_read(result: RunResult) -> str:
 
 
 def _table(
-    title: str, metrics: Sequence[MetricResult], result: RunResult, *, collapsed: bool = False
+    title: str,
+    metrics: Sequence[MetricResult],
+    result: RunResult,
+    steps: Mapping[int, str],
+    *,
+    collapsed: bool = False,
 ) -> Table:
     targets = len(selection.target_names(result))
     common = _common(metrics)
-    rows = tuple(_row(metric, targets, common.get(metric.benchmark, {})) for metric in metrics)
+    rows = tuple(
+        _row(metric, targets, common.get(metric.benchmark, {}), steps.get(id(metric), ""))
+        for metric in metrics
+    )
     told = [
         f"{wording.clean(benchmark)} throughout: {text}"
         for benchmark, own in common.items()
@@ -79,8 +89,9 @@ def _common(metrics: Sequence[MetricResult]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _row(metric: MetricResult, targets: int, common: Factors) -> tuple[Cell, ...]:
+def _row(metric: MetricResult, targets: int, common: Factors, step: str) -> tuple[Cell, ...]:
     setting = wording.setting_text(metric, targets, leave_out=common)
+    setting = f"{setting} ({step})" if step else setting
     name = wording.full_name(metric.benchmark, metric.metric)
     marks = " *" if metric.warnings or metric.estimate.note else ""
     return (

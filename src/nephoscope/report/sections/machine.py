@@ -113,7 +113,8 @@ def _topology(known: Any) -> str:
         count = facts.number(known, f"topology.{name}")
         parts.append(wording.plural(int(count), word) if count else "")
     threads = facts.number(known, "topology.threads_per_core")
-    parts.append(f"{threads:g} threads per core" if threads else "")
+    per_core = wording.plural(int(threads), "thread") if threads and threads % 1 == 0 else ""
+    parts.append(f"{per_core or f'{threads:g} threads'} per core" if threads else "")
     nodes = facts.items(known, "topology.numa_nodes")
     parts.append(wording.plural(len(nodes), "memory node") if nodes else "")
     return ", ".join(part for part in parts if part)
@@ -241,22 +242,28 @@ def _disks(known: Any) -> str:
 
 
 def _mounts(known: Any) -> str:
-    out = []
+    roles: dict[str, list[str]] = {}
+    told: dict[str, str] = {}
     for mount in facts.items(known, "disks.mounts") or []:
         size, free = (facts.number(mount, f"{part}_bytes") for part in ("size", "free"))
         room = f", {_bytes(free)} free of {_bytes(size)}" if size and free is not None else ""
         only = ", read-only" if facts.fact(mount, "read_only") is True else ""
         place, kind = facts.text(mount, "mount_point"), facts.text(mount, "file_system")
         if place:
-            out.append(f"{place} ({facts.text(mount, 'role')}): {kind or '?'}{room}{only}")
-    return "; ".join(out)
+            roles.setdefault(place, []).append(facts.text(mount, "role") or "?")
+            told[place] = f"{kind or '?'}{room}{only}"
+    return "; ".join(f"{place} ({', '.join(roles[place])}): {text}" for place, text in told.items())
 
 
 def _ports(known: Any) -> str:
     ports = facts.items(known, "nics.ports")
     if ports is None:
         return ""
-    return "; ".join(_port(port) for port in ports) or "none but the loopback"
+    real = [port for port in ports if facts.fact(port, "virtual") is not True]
+    told = [_port(port) for port in real]
+    if len(real) < len(ports):
+        told.append(wording.plural(len(ports) - len(real), "virtual port"))
+    return "; ".join(told) or "none but the loopback"
 
 
 def _port(port: Any) -> str:

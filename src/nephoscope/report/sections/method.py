@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope import catalog, units
 from nephoscope.errors import NephoscopeError
 from nephoscope.model import RunResult
-from nephoscope.report import wording
+from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Table
 
 _FACTS = (Column(""), Column(""))
@@ -21,7 +22,9 @@ def build(result: RunResult) -> Section:
         blocks += [Heading("Asked for and not given"), _list(result.refused)]
     warnings = _warnings(result)
     if warnings:
-        blocks += [Heading("Warnings (marked * above)"), _list(warnings)]
+        blocks += [Heading("Warnings (marked * above)"), _list(_by_kind(warnings))]
+        head = (Column("metric"), Column("warning"))
+        blocks.append(Table(head, tuple(warnings), "All warnings, one by one", collapsed=True))
     meanings = _meanings(result)
     if meanings:
         head = (Column("metric"), Column("meaning"), Column("method"))
@@ -109,19 +112,31 @@ def _precision(run: Mapping[str, Any]) -> str:
     return "not converged" if converged is False else ""
 
 
-def _warnings(result: RunResult) -> list[str]:
-    """Warnings of the metrics; equal ones are told once, with their number."""
-    groups: dict[str, list[str]] = {}
-    for metric in result.metrics:
+def _warnings(result: RunResult) -> list[tuple[str, str]]:
+    """(metric with its setting, warning), and why an interval is missing."""
+    out = []
+    for metric in selection.natural_order(result.metrics):
         name = wording.full_name(metric.benchmark, metric.metric)
         setting = wording.factors_text(metric.factors)
-        note = metric.estimate.note
-        for warning in (*metric.warnings, *([note] if note else [])):
-            groups.setdefault(warning, []).append(f"{name} ({setting})" if setting else name)
-    return [
-        f"{warning} ({names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''})"
-        for warning, names in groups.items()
-    ]
+        notes = [metric.estimate.note] if metric.estimate.note else []
+        out += [
+            (f"{name}: {setting}" if setting else name, wording.clean(warning))
+            for warning in dict.fromkeys((*metric.warnings, *notes))
+        ]
+    return out
+
+
+def _by_kind(warnings: Sequence[tuple[str, str]]) -> list[str]:
+    """One line for warnings that differ in their numbers only, with an example."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for name, warning in warnings:
+        kinds.setdefault(re.sub(r"\d[\d.,]*", "#", warning), []).append((name, warning))
+    lines = []
+    for own in kinds.values():
+        name, warning = own[0]
+        more = f", and {len(own) - 1} more of this kind" if len(own) > 1 else ""
+        lines.append(f"{warning} ({name}{more})")
+    return lines
 
 
 def _meanings(result: RunResult) -> list[tuple[str, str, str]]:
