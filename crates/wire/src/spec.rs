@@ -184,7 +184,7 @@ pub struct Spec {
     pub overhead: &'static str,
     /// Where the method comes from.
     pub source: &'static str,
-    /// Whether another peer of the same benchmark has to serve it (`serve`).
+    /// Whether it has a far side (`serve`).
     pub two_sided: bool,
 }
 

@@ -17,6 +17,11 @@ mod net_loopback;
 mod null;
 mod sys_fingerprint;
 
+/// One trial of a benchmark.
+type Run = fn(&mut Trial) -> Result<(), ProbeError>;
+/// The far side of a two-sided benchmark, for the peer that presents the token.
+type Serve = fn(&mut Trial, &str) -> Result<(), ProbeError>;
+
 /// A benchmark: its declaration, its page, its code.
 pub struct Instrument {
     /// The declaration.
@@ -24,9 +29,9 @@ pub struct Instrument {
     /// Source text of the file; its `//!` lines are the manual page.
     pub source: &'static str,
     /// One trial.
-    pub run: fn(&mut Trial) -> Result<(), ProbeError>,
+    pub run: Run,
     /// The far side, for benchmarks that have one.
-    pub serve: Option<fn(&mut Trial, &str) -> Result<(), ProbeError>>,
+    pub serve: Option<Serve>,
 }
 
 macro_rules! instrument {
@@ -52,7 +57,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(disk_io),
     instrument!(disk_sync),
     instrument!(net_loopback),
-    instrument!(null),
+    Instrument { serve: Some(null::serve), ..instrument!(null) },
 ];
 
 /// The benchmark of that name.
@@ -164,6 +169,7 @@ mod tests {
             for text in [spec.summary, spec.overhead, spec.source] {
                 assert!(!text.is_empty(), "{} lacks a text", spec.id);
             }
+            assert_eq!(spec.two_sided, find(spec.id).unwrap().serve.is_some(), "{}", spec.id);
             assert!(spec.metrics.iter().any(|metric| metric.headline), "{}: no headline", spec.id);
             for doc in spec.params.iter().map(|p| p.doc).chain(spec.metrics.iter().map(|m| m.doc)) {
                 assert!(doc.ends_with('.'), "{}: '{doc}' is no sentence", spec.id);

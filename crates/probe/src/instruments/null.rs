@@ -7,6 +7,9 @@
 //! drawn from a standard normal distribution by a seeded generator (xorshift64*, Box-Muller); a seed
 //! of 0 takes the clock. `failure` makes it fail in each of the ways in which a benchmark can fail.
 //!
+//! Its far side (`serve`) sends back whatever its one peer sends, until the peer ends, and then
+//! prints how many bytes that were: the smallest thing that a two-sided benchmark can be.
+//!
 //! # Known truth
 //! With `noise_ratio` 0 each sample equals `value` exactly, and the histogram holds `samples` values.
 //! The tests count them.
@@ -20,6 +23,7 @@
 //! # Caveats
 //! It says nothing about the machine.
 use crate::error::{Kind, ProbeError};
+use crate::net::server::accept_peer;
 use crate::trial::Trial;
 use crate::{cancel, clock, factors};
 use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
@@ -97,7 +101,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "none",
     source: "the null engine of fio, which exists to test fio itself",
-    two_sided: false,
+    two_sided: true,
 };
 
 /// One trial.
@@ -119,6 +123,23 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.emit_histogram("null_latency_ns", &histogram, &factors! {})?;
     let failure = trial.params.text("failure").to_owned();
     fail(trial, &failure)
+}
+
+/// The far side: an echo for the peer that presents the token.
+pub fn serve(trial: &mut Trial, token: &str) -> Result<(), ProbeError> {
+    let mut peer = accept_peer(trial, token)?;
+    let mut buffer = vec![0u8; 64 << 10];
+    let mut echoed_bytes = 0u64;
+    loop {
+        let bytes = peer.read(&mut buffer)?;
+        if bytes == 0 {
+            break;
+        }
+        peer.write_all(&buffer[..bytes])?;
+        echoed_bytes += bytes as u64;
+    }
+    trial.line(&serde_json::json!({"served": {"bytes": echoed_bytes}}))?;
+    trial.flush()
 }
 
 fn fail(trial: &mut Trial, how: &str) -> Result<(), ProbeError> {

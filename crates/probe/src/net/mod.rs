@@ -2,6 +2,7 @@
 pub mod ends;
 pub mod pair;
 pub mod round_trip;
+pub mod server;
 pub mod throughput;
 
 use crate::error::ProbeError;

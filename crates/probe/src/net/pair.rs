@@ -73,7 +73,8 @@ pub struct End {
 }
 
 impl End {
-    fn of(stream: TcpStream) -> Result<Self, ProbeError> {
+    /// A connected socket, with its time limits set.
+    pub(super) fn of(stream: TcpStream) -> Result<Self, ProbeError> {
         let set = || {
             // Small messages go out at once; large writes fill segments anyway.
             stream.set_nodelay(true)?;
@@ -98,6 +99,22 @@ impl End {
         match self.stream.read(buffer) {
             Ok(bytes) => Ok(bytes),
             Err(error) => self.again("Receiving", error, |stream| stream.read(buffer)),
+        }
+    }
+
+    /// Reads what comes before a time on the monotonic clock; `None` when nothing did or the
+    /// connection broke.
+    pub(super) fn read_until(&mut self, buffer: &mut [u8], until_ns: u64) -> Option<usize> {
+        loop {
+            match self.stream.read(buffer) {
+                Ok(bytes) => return Some(bytes),
+                Err(error) if is_wait(&error) && !cancel::requested() => {
+                    if clock::monotonic_ns() > until_ns {
+                        return None;
+                    }
+                }
+                Err(_) => return None,
+            }
         }
     }
 
@@ -165,7 +182,7 @@ impl End {
 }
 
 /// Makes `accept` come back now and then.
-fn bound_waiting(listener: &TcpListener) -> Result<(), ProbeError> {
+pub(super) fn bound_waiting(listener: &TcpListener) -> Result<(), ProbeError> {
     let micros = i64::from(LOOK_AROUND.subsec_micros());
     let time = libc::timeval { tv_sec: 0, tv_usec: micros };
     // SAFETY: the option's value is a timeval of the stated size.
@@ -184,11 +201,13 @@ fn bound_waiting(listener: &TcpListener) -> Result<(), ProbeError> {
     Err(ProbeError::os("Setting up a socket", &Error::last_os_error()))
 }
 
-fn is_wait(error: &Error) -> bool {
+/// Whether a call only has to be made again.
+pub(super) fn is_wait(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-fn no_loopback(error: &Error) -> ProbeError {
+/// The sentence for a loopback that does not work.
+pub(super) fn no_loopback(error: &Error) -> ProbeError {
     ProbeError::new(
         Kind::Lacks,
         "no_loopback",
