@@ -39,7 +39,7 @@ def test_the_survey_is_fitted_to_the_cpus(level: str, cpus: int, levels: list[in
 def test_budget_and_seed_of_the_command_line_hold() -> None:
     plan = plans.survey("quick", 12.5, 99)
     assert (plan.budget_s, plan.seed) == (12.5, 99)
-    assert plans.survey("quick").budget_s == 40.0
+    assert plans.survey("quick").budget_s == 35.0
 
 
 def test_the_overtime_of_quick_ends_before_a_minute() -> None:
@@ -47,8 +47,8 @@ def test_the_overtime_of_quick_ends_before_a_minute() -> None:
 
     budget_s = plans.survey("quick").budget_s
     assert budget_s is not None
-    # 8 s are for opening, analysis and report.
-    assert budget_s * HARD_LIMIT + 8 <= 60
+    # Opening, analysis and report took up to 14 s on two cores that six others kept busy.
+    assert budget_s * HARD_LIMIT + 14 <= 60
 
 
 def test_an_unknown_level_is_told() -> None:
