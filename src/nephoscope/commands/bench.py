@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.commands import measuring, options
+from nephoscope.errors import UnknownName
 
 DEFAULT_BUDGET_S = 10.0
 
@@ -30,6 +31,8 @@ def run(
     seconds = options.budget_s(budget)
     from nephoscope import plans
 
+    if target not in plans.KINDS:
+        raise UnknownName(f"There is no target '{target}'.", f"There is: {', '.join(plans.KINDS)}.")
     if seconds is None and repetitions is None:
         seconds = DEFAULT_BUDGET_S
     plan = plans.single(benchmark, values, target, budget_s=seconds, seed=seed, rounds=repetitions)

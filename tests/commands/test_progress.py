@@ -1,0 +1,81 @@
+"""What is shown while it measures, on a stream that is no terminal and on one that is."""
+
+from __future__ import annotations
+
+import io
+
+from nephoscope.commands.progress import Progress
+from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.runs import Outcome, Status
+
+SETTING = Setting(0, "disk.io", {"queue_depth": 32}, {"queue_depth": 32}, 10.0)
+
+
+class Terminal(io.StringIO):
+    """A stream that says that a person looks at it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def status(spent_s: float, budget_s: float | None = 40.0) -> Status:
+    return Status(
+        round=2, trials=7, alternatives=5, ended=1, converged=1, spent_s=spent_s, budget_s=budget_s
+    )
+
+
+def test_a_log_gets_a_line_every_ten_seconds_with_the_time_left(capsys) -> None:  # type: ignore[no-untyped-def]
+    now = 0.0
+    with Progress(io.StringIO(), now=lambda: now) as progress:
+        for now in (1.0, 5.0, 9.0, 11.0, 12.0, 20.0, 22.0):
+            progress.trial_started(TrialKey(2, 0, "local"), SETTING, status(now))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        "round 2, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done, about 29 s left",
+        "round 2, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done, about 18 s left",
+    ]
+
+
+def test_without_a_budget_no_time_is_promised(capsys) -> None:  # type: ignore[no-untyped-def]
+    times = iter([0.0, 11.0, 11.0, 11.0])
+    with Progress(io.StringIO(), now=lambda: next(times)) as progress:
+        progress.trial_started(TrialKey(0, 0, "local"), SETTING, status(11.0, None))
+    assert capsys.readouterr().err == (
+        "warm-up, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done\n"
+    )
+
+
+def test_what_cannot_be_measured_is_said_at_once(capsys) -> None:  # type: ignore[no-untyped-def]
+    record = TrialRecord(
+        key=TrialKey(0, 0, "local"),
+        benchmark="disk.io",
+        params={},
+        factors={},
+        status=TrialStatus.FAILED,
+        reasons=("no direct I/O\nhere",),
+        position=0,
+        started_at=0.0,
+        elapsed_ns=0,
+        beside={},
+    )
+    outcome = Outcome(0, "local", "disk.io", {}, "refused", 0, 10, "it failed 3 times")
+    with Progress(io.StringIO()) as progress:
+        progress.trial_ended(record, status(1.0))
+        progress.alternative_ended(outcome, status(1.0))
+    assert capsys.readouterr().err == (
+        "! disk.io: no direct I/O here\n! disk.io on local: it failed 3 times\n"
+    )
+
+
+def test_a_terminal_gets_one_live_line_and_what_is_said_above_it(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.warning("Other work runs [here].")
+        progress.trial_started(TrialKey(2, 0, "local"), SETTING, status(10.0))
+    told = stream.getvalue()
+    assert "! Other work runs [here]." in told
+    assert "30 s left" in told
+    assert "disk.io (queue_depth=32)" in told
