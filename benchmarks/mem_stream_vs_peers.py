@@ -155,21 +155,24 @@ def rows_for(threads: int, array_bytes: int, args: argparse.Namespace) -> list[R
         trials.append(ours(threads, array_bytes, args.passes, pages))
         return trials[-1]["triad"]
 
-    kernels = likwid_kernels()
-    quick: dict[str, Callable[[], float]] = {"ours": triad, "small": lambda: triad("small")}
-    for kernel in kernels:
-        quick[kernel] = lambda kernel=kernel: likwid(  # type: ignore[misc]
-            kernel, threads, array_bytes, args.passes
-        )
     seed = args.seed + threads
-    values = interleave(quick, args.rounds, seed, f"{threads} threads")
-    rows = [row(kernel[7:], values["ours"], values[kernel]) for kernel in kernels]
-    rows.append(row("small by huge", values["small"], values["ours"], (None, None)))
-    trials.clear()
-    slow = {"ours": triad, "stress-ng": lambda: stress(threads, array_bytes)}
-    values = interleave(slow, args.rounds, seed, f"{threads} threads")
-    rows.append(row("stress-ng", values["ours"], values["stress-ng"]))
-    rows.append(row("stress-ng, mix", [one["mix"] for one in trials], values["stress-ng"]))
+    rows: list[Row] = []
+    if "likwid" in args.peers:
+        kernels = likwid_kernels()
+        quick: dict[str, Callable[[], float]] = {"ours": triad, "small": lambda: triad("small")}
+        for kernel in kernels:
+            quick[kernel] = lambda kernel=kernel: likwid(  # type: ignore[misc]
+                kernel, threads, array_bytes, args.passes
+            )
+        values = interleave(quick, args.rounds, seed, f"{threads} threads")
+        rows += [row(kernel[7:], values["ours"], values[kernel]) for kernel in kernels]
+        rows.append(row("small by huge", values["small"], values["ours"], (None, None)))
+    if "stress-ng" in args.peers:
+        trials.clear()
+        slow = {"ours": triad, "stress-ng": lambda: stress(threads, array_bytes)}
+        values = interleave(slow, args.rounds, seed, f"{threads} threads")
+        rows.append(row("stress-ng", values["ours"], values["stress-ng"]))
+        rows.append(row("stress-ng, mix", [one["mix"] for one in trials], values["stress-ng"]))
     return rows
 
 
@@ -184,6 +187,8 @@ def main() -> int:
         "--bytes-per-array", type=int, default=0, help="0: four times the last-level cache"
     )
     parser.add_argument("--passes", type=int, default=16, help="passes of each trial")
+    peers = ("likwid", "stress-ng")
+    parser.add_argument("--peers", nargs="+", choices=peers, default=peers, help="whom to meet")
     args = parse(parser)
     needed("likwid-bench", "likwid")
     needed("stress-ng", "stress-ng")
