@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from analysis.judging import GOOD, changed, judge
-from nephoscope.analysis import findings, findings_machine, findings_measured
+from nephoscope.analysis import (
+    findings,
+    findings_interference,
+    findings_machine,
+    findings_measured,
+)
 from nephoscope.model import (
     Severity,
     TrialKey,
@@ -69,7 +74,7 @@ def test_the_gravest_comes_first_and_several_targets_are_named() -> None:
     assert all(one.sentence.startswith("a: ") for one in found)
 
 
-@pytest.mark.parametrize("module", [findings_machine, findings_measured])
+@pytest.mark.parametrize("module", [findings_interference, findings_machine, findings_measured])
 def test_every_rule_is_in_the_table_and_documented(module: Any) -> None:
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     rules = [

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nephoscope.analysis import findings_interference as interference
 from nephoscope.analysis import findings_machine as machine
 from nephoscope.analysis import findings_measured as measured
 from nephoscope.analysis.case import Case, Series, Trials, Unchecked
@@ -26,11 +27,11 @@ RULES: tuple[Rule, ...] = (
     machine.cpu_quota,
     machine.cpu_set,
     machine.memory_limit,
-    measured.cpu_share,
-    measured.long_gaps,
-    measured.steal,
-    measured.throttling,
-    measured.swapping,
+    interference.cpu_share,
+    interference.long_gaps,
+    interference.steal,
+    interference.throttling,
+    interference.swapping,
     machine.swap_in_use,
     machine.steal_hidden,
     machine.pressure_hidden,

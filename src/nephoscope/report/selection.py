@@ -100,9 +100,9 @@ def natural_order(metrics: Iterable[MetricResult]) -> list[MetricResult]:
             wording.group_rank(metric.benchmark),
             benchmarks[metric.benchmark],
             metric.target,
+            names[metric.metric],
             words,
             levels,
-            names[metric.metric],
         )
 
     return sorted(listed, key=place)

@@ -23,8 +23,8 @@ def build(result: RunResult) -> Section:
     warnings = _warnings(result)
     if warnings:
         blocks += [Heading("Warnings (marked * above)"), _list(_by_kind(warnings))]
-        head = (Column("metric"), Column("warning"))
-        blocks.append(Table(head, tuple(warnings), "All warnings, one by one", collapsed=True))
+        pair = (Column("metric"), Column("warning"))
+        blocks.append(Table(pair, tuple(warnings), "All warnings, one by one", collapsed=True))
     meanings = _meanings(result)
     if meanings:
         head = (Column("metric"), Column("meaning"), Column("method"))
