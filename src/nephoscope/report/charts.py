@@ -138,7 +138,8 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
     axis = wording.metric_name(metrics[0].metric) if one_name else "value"
     wide = min(values) > 0 and max(values) / min(values) > 30
     # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
-    narrow = min(values) > 0.7 * max(values) > 0
+    ends = [end for end in (*values, *curve.low, *curve.high) if end is not None]
+    narrow = min(ends) > 0.7 * max(ends) > 0
     axis += ", the axis does not begin at 0" if narrow and not wide else ""
     figure = figures.dots(
         names, curve, figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow)
