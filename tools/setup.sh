@@ -57,11 +57,11 @@ system_packages() {
 find_cargo() {
   command -v cargo >/dev/null || export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
   command -v cargo >/dev/null ||
-    stop "this needs cargo (Rust 1.88 or newer). Install Rust as rustup.rs describes, then run the same command again."
+    stop "this needs cargo (Rust 1.89 or newer). Install Rust as rustup.rs describes, then run the same command again."
   local version
   version=$(rustc --version | cut -d' ' -f2)
-  [ "$(printf '%s\n' 1.88.0 "$version" | sort -V | head -n1)" = 1.88.0 ] ||
-    stop "this needs Rust 1.88 or newer and found $version. Run: rustup update stable"
+  [ "$(printf '%s\n' 1.89.0 "$version" | sort -V | head -n1)" = 1.89.0 ] ||
+    stop "this needs Rust 1.89 or newer and found $version. Run: rustup update stable"
 }
 
 environment() { # lock file, stamp

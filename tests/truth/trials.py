@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from nephoscope.targets.probe import find_probe
+
 ATTEMPTS = 5
 
 needs_root = pytest.mark.skipif(
@@ -21,11 +22,8 @@ needs_root = pytest.mark.skipif(
 
 
 def probe_path() -> str:
-    built = ROOT / "target" / "release" / "nephoscope-probe"
-    path = Path(os.environ.get("NEPHOSCOPE_PROBE", built))
-    if not path.is_file():
-        pytest.skip(f"{path} is not built; run `cargo build --release` first")
-    return str(path)
+    """The static probe of this tree, or the one that NEPHOSCOPE_PROBE names."""
+    return str(find_probe())
 
 
 class Trial:

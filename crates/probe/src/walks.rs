@@ -106,6 +106,9 @@ unsafe fn dispatch<R: Register>(
     }
 }
 
+/// Pointers move by `wrapping_add` here: `add` is checked at every step in debug builds, and a check
+/// a load would be most of what the loop does.
+///
 /// Independent sums, so that the adders' latency does not bound the loads.
 const SUMS: usize = 8;
 
@@ -118,7 +121,7 @@ unsafe fn read<R: Register>(at: *const u8, bytes: usize, times: usize) -> u64 {
             let mut offset = 0;
             while offset < bytes {
                 for (index, sum) in sums.iter_mut().enumerate() {
-                    *sum = sum.plus(R::load(at.add(offset + index * size_of::<R>())));
+                    *sum = sum.plus(R::load(at.wrapping_add(offset + index * size_of::<R>())));
                 }
                 offset += SUMS * size_of::<R>();
             }
@@ -142,7 +145,7 @@ unsafe fn write<R: Register>(at: *mut u8, bytes: usize, times: usize, value: u64
             let mut offset = 0;
             while offset < bytes {
                 for index in 0..SUMS {
-                    value.store(at.add(offset + index * size_of::<R>()));
+                    value.store(at.wrapping_add(offset + index * size_of::<R>()));
                 }
                 offset += SUMS * size_of::<R>();
             }
@@ -161,7 +164,7 @@ unsafe fn modify<R: Register>(at: *mut u8, bytes: usize, times: usize, value: u6
             let mut offset = 0;
             while offset < bytes {
                 for index in 0..SUMS {
-                    let here = at.add(offset + index * size_of::<R>());
+                    let here = at.wrapping_add(offset + index * size_of::<R>());
                     R::load(here).plus(value).store(here);
                 }
                 offset += SUMS * size_of::<R>();
