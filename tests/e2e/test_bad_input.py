@@ -285,13 +285,14 @@ def test_one_cpu_is_enough(nephoscope: Run) -> None:
 @pytest.mark.slow
 def test_half_a_cpu_is_measured_and_found(nephoscope: Run, half_a_cpu: Path) -> None:
     enter = ("sh", "-ec", f'echo $$ > {half_a_cpu}/cgroup.procs\nexec "$@"', "sh")
-    words = ("--set", "duration_ns=500ms", "--repetitions", 10, "--json")
+    words = ("--set", "duration_ns=2s", "--repetitions", 10, "--json")
     done = nephoscope("bench", "cpu.gaps", *words, before=enter)
     assert done.code == 0, done.err
     result = done.json()
     (obtained,) = [m for m in result["metrics"] if m["metric"] == "obtained_cpus"]
-    # A quota of 50 of 100 ms; the runner's own Python takes a little of it as well.
-    assert 0.40 <= obtained["value"] <= 0.52
+    # 50 of 100 ms. 2 s that begin in the middle of a period see 21 quotas, and each of two CPUs
+    # may keep a slice of 5 ms: 0.53. Our own Python takes a little of it: hardly below 0.45.
+    assert 0.45 <= obtained["value"] <= 0.54
     assert any("quota" in finding["sentence"] for finding in result["findings"])
 
 

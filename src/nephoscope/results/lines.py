@@ -148,7 +148,7 @@ def _refusal(label: str, group: Histograms, refused: Sequence[tuple[float, str]]
     """One sentence on all percentiles that a histogram does not get; empty when it gets all."""
     if not refused:
         return ""
-    words = " and ".join(f"p{100 * quantile:g}" for quantile, _ in refused)
+    words = ", ".join(f"p{100 * quantile:g}" for quantile, _ in refused)
     if len(refused) == len(PERCENTILES):
         return f"{label}: no percentiles. {refused[0][1]}"
     total = sum(sum(counts) for _, counts in group.trials)
