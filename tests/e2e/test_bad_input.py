@@ -289,10 +289,12 @@ def test_half_a_cpu_is_measured_and_found(nephoscope: Run, half_a_cpu: Path) -> 
     done = nephoscope("bench", "cpu.gaps", *words, before=enter)
     assert done.code == 0, done.err
     result = done.json()
-    (obtained,) = [m for m in result["metrics"] if m["metric"] == "obtained_cpus"]
+    # The scheduler's own account: gaps shorter than the threshold do not enter the loop's share,
+    # and other programs of this machine may cause many of them.
+    ratios = [m["value"] for m in result["metrics"] if m["metric"] == "thread_cpu_ratio"]
     # 50 of 100 ms. 2 s that begin in the middle of a period see 21 quotas, and each of two CPUs
     # may keep a slice of 5 ms: 0.53. Our own Python takes a little of it: hardly below 0.45.
-    assert 0.45 <= obtained["value"] <= 0.54
+    assert 0.45 <= sum(ratios) <= 0.54
     assert any("quota" in finding["sentence"] for finding in result["findings"])
 
 
