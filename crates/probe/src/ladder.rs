@@ -1,6 +1,6 @@
 //! The ladder of vector lengths that `mem.cache` and `mem.latency` climb, with the parameters that
 //! shape it and the CPU that climbs it.
-use crate::caches::{self, LastLevel};
+use crate::caches;
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::trial::Trial;
 use crate::{affinity, team};
@@ -32,7 +32,15 @@ pub const MAX_BYTES: Param = Param {
     id: "max_bytes",
     unit: Unit::Bytes,
     kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
-    doc: "Longest automatic vector; 0 takes four times the last-level cache.",
+    doc: "Longest automatic vector; 0 takes cache_multiple times the last-level cache.",
+};
+
+/// How far beyond the caches the automatic sizes go.
+pub const CACHE_MULTIPLE: Param = Param {
+    id: "cache_multiple",
+    unit: Unit::Count,
+    kind: Kind::Int { default: 4, min: 1, max: 64 },
+    doc: "Automatic sizes go up to this many times the last-level cache.",
 };
 
 /// Where to run.
@@ -74,7 +82,8 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
     let given = trial.params.ints("lengths");
     let lengths = if given.is_empty() {
         let wanted = trial.params.size("max_bytes");
-        let top = automatic_top(wanted, &llc, available);
+        let beyond = trial.params.size("cache_multiple") * llc.bytes;
+        let top = automatic_top(if wanted == 0 { beyond } else { wanted }, available);
         if wanted > top {
             trial.note(format!(
                 "The ladder ends at {top} bytes, a quarter of the available memory, and not at \
@@ -118,9 +127,8 @@ fn settle(trial: &mut Trial) -> Result<usize, ProbeError> {
     Ok(cpu)
 }
 
-fn automatic_top(wanted: usize, llc: &LastLevel, available: usize) -> usize {
-    let top = if wanted == 0 { 4 * llc.bytes } else { wanted };
-    let top = top.min(available / 4).max(1 << 10);
+fn automatic_top(wanted: usize, available: usize) -> usize {
+    let top = wanted.min(available / 4).max(1 << 10);
     top - top % GRAIN_BYTES
 }
 
@@ -170,10 +178,9 @@ mod tests {
 
     #[test]
     fn the_automatic_top_is_bounded_by_memory() {
-        let llc = LastLevel { bytes: 8 << 20, known: true };
-        assert_eq!(automatic_top(0, &llc, 1 << 40), 32 << 20);
-        assert_eq!(automatic_top(0, &llc, 64 << 20), 16 << 20);
-        assert_eq!(automatic_top(10_000, &llc, 1 << 40), 9728);
+        assert_eq!(automatic_top(32 << 20, 1 << 40), 32 << 20);
+        assert_eq!(automatic_top(32 << 20, 64 << 20), 16 << 20);
+        assert_eq!(automatic_top(10_000, 1 << 40), 9728);
     }
 
     #[test]

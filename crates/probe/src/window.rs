@@ -38,6 +38,7 @@ impl Window {
     }
 
     /// Counts a completion seen at `now_ns`; false when the time is over and at least one counted.
+    /// What was under way then may still be counted.
     #[inline]
     pub fn completed(&mut self, now_ns: u64, latency_ns: u64) -> bool {
         if self.first_ns == 0 {

@@ -119,7 +119,7 @@ def _load_identity(
         mean_s = sum(sample.value * sample.count for sample in latencies) / seen / 1e9
         depth = float(params.get(law.depth, spec.param(law.depth).default))
         in_flight = rates[0] * mean_s
-        if abs(in_flight / depth - 1) > LITTLE_TOLERANCE:
+        if abs(in_flight / depth - 1) > LITTLE_TOLERANCE + _at_the_ends(latencies, seen, rates[0]):
             found.append(
                 Reason(
                     "load_identity",
@@ -129,6 +129,16 @@ def _load_identity(
                 )
             )
     return found
+
+
+def _at_the_ends(latencies: Sequence[Sample], seen: int, rate_per_s: float) -> float:
+    """By how much the ends of the window may bend Little's law: the longest latency over its time.
+
+    An operation that began before the window, or that fills up after its end, stands in the sum of
+    latencies with time that the window does not have; it can be no longer than the longest one.
+    """
+    window_s = seen / rate_per_s
+    return max(sample.value for sample in latencies) / 1e9 / window_s
 
 
 def _number(beside: Mapping[str, Any], key: str) -> float | None:

@@ -54,6 +54,7 @@ pub const SPEC: Spec = Spec {
         ladder::LENGTHS,
         ladder::POINTS_PER_OCTAVE,
         ladder::MAX_BYTES,
+        ladder::CACHE_MULTIPLE,
         Param {
             id: "operations",
             unit: Unit::None,

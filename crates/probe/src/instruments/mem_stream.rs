@@ -46,7 +46,7 @@ use crate::stream::arrays::{Arrays, Layout};
 use crate::stream::{Element, Kernel};
 use crate::team::Seats;
 use crate::trial::Trial;
-use crate::{affinity, caches, factors, pages, simd};
+use crate::{affinity, caches, factors, ladder, pages, simd};
 use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 
 /// Declaration.
@@ -64,8 +64,9 @@ pub const SPEC: Spec = Spec {
             id: "bytes_per_array",
             unit: Unit::Bytes,
             kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
-            doc: "Size of each of the three arrays; 0 takes four times the last-level caches.",
+            doc: "Size of each of the three arrays; 0 takes cache_multiple times the last level.",
         },
+        ladder::CACHE_MULTIPLE,
         Param {
             id: "kernels",
             unit: Unit::None,
@@ -174,7 +175,10 @@ impl Plan {
             caches::last_level(if cpus.is_empty() { affinity::allowed() } else { cpus }.as_slice());
         let available = caches::available_memory();
         let bytes = match trial.params.size("bytes_per_array") {
-            0 => automatic_bytes(caches.bytes, available),
+            0 => {
+                let beyond = trial.params.size("cache_multiple") * caches.bytes;
+                automatic_bytes(beyond, available)
+            }
             bytes => bytes,
         };
         // More than there is would be paid with swap, or with the life of this process.
@@ -214,8 +218,8 @@ impl Plan {
     }
 }
 
-fn automatic_bytes(llc_bytes: usize, available: usize) -> usize {
-    (4 * llc_bytes).min(available / 4 / 3).max(LEAST_BYTES)
+fn automatic_bytes(wanted: usize, available: usize) -> usize {
+    wanted.min(available / 4 / 3).max(LEAST_BYTES)
 }
 
 #[cfg(test)]
@@ -224,8 +228,8 @@ mod tests {
 
     #[test]
     fn automatic_size_is_bounded_by_memory_on_both_sides() {
-        assert_eq!(automatic_bytes(32 << 20, 64 << 30), 128 << 20);
-        assert_eq!(automatic_bytes(32 << 20, 768 << 20), 64 << 20);
+        assert_eq!(automatic_bytes(128 << 20, 64 << 30), 128 << 20);
+        assert_eq!(automatic_bytes(128 << 20, 768 << 20), 64 << 20);
         assert_eq!(automatic_bytes(32 << 20, 1 << 20), LEAST_BYTES);
     }
 }
