@@ -1,18 +1,21 @@
 """disk.io beside fio: 4 KiB random reads, direct, io_uring, depth 1 and 32.
 
-Both lay out a new file of the same size in the same directory before each trial, warm up for a
-tenth of the duration and count for the duration; fio's submission settings are its defaults, and
-neither registers buffers or polls. Bound: 0.95 to 1.05 times fio's IOPS.
+Both read a new file of the same size in the same directory, filled in the same way (reserved, then
+written directly with incompressible data, then synced), warm up for a tenth of the duration and
+count for the duration. fio's submission settings are its defaults, and neither registers buffers or
+polls. Bound: 0.95 to 1.05 times fio's IOPS.
 
-fio spends about 1.3 us more CPU time of its own on each operation (its period is 0.8 us longer
-than the latency it reports), so that at depth 1 and 35 us an operation a ratio near 1.03 is due, and
-more where other programs push it out of the CPU's caches: run it on a quiet machine.
+fio takes about 1.3 us more CPU time of its own for each operation (its period is 0.8 us longer
+than the latency it reports), so that at depth 1 and 35 us an operation a ratio near 1.02 is due, and
+more where other programs push it out of the CPU's caches: run this on a quiet machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import mmap
+import os
 import subprocess
 import sys
 import tempfile
@@ -33,6 +36,7 @@ from _paired import (
 
 BOUND = (0.95, 1.05)
 RECORD_BYTES = 4096
+FILL_BYTES = 4 << 20
 
 
 def ours(directory: str, depth: int, args: argparse.Namespace) -> float:
@@ -50,12 +54,30 @@ def ours(directory: str, depth: int, args: argparse.Namespace) -> float:
     return one_value(run_probe("disk.io", params), "disk_operations_per_s")
 
 
+def fill(path: str, size: int) -> None:
+    """Makes a file as disk.io makes its own."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_DIRECT
+    file = os.open(path, flags, 0o600)
+    try:
+        os.posix_fallocate(file, 0, size)
+        # Anonymous memory is aligned to pages, as direct writes need it.
+        with mmap.mmap(-1, min(size, FILL_BYTES)) as data:
+            for at in range(0, size, len(data)):
+                data[:] = os.urandom(len(data))
+                os.pwrite(file, memoryview(data)[: size - at], at)
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def fio(directory: str, depth: int, args: argparse.Namespace) -> float:
     """Operations a second of one run of fio with the same settings."""
+    path = os.path.join(directory, "fio")
+    fill(path, args.file_mib << 20)
     command = [
         "fio",
         "--name=compare",
-        f"--directory={directory}",
+        f"--filename={path}",
         f"--size={args.file_mib}M",
         "--rw=randread",
         "--norandommap=1",  # any record at any time, as ours
