@@ -132,3 +132,18 @@ def test_every_ladder_gives_ordered_plateaus(values, higher, random):
         cache_sizes={"L1": 32 * K},
     )
     assert again == found
+
+
+def test_a_cache_that_ends_early_is_still_named_after_what_holds_it() -> None:
+    # A share of a 36 MiB cache in a virtual machine: two steps inside it, and L2 seen to 256 KiB.
+    lengths = [2**power for power in range(10, 28)]
+    plateaus = [(32 * K, 1.3), (256 * K, 4.5), (4 * M, 60.0), (32 * M, 100.0), (2**30, 160.0)]
+    values = [next(value for end, value in plateaus if length <= end) for length in lengths]
+    found = knees.knees(
+        lengths,
+        values,
+        higher_is_better=False,
+        cache_sizes={"L1d": 32 * K, "L2": M, "L3": 36 * M},
+    )
+    assert [knee.level for knee in found] == ["L1", "L2", "L3", "RAM"]
+    assert [knee.last_length_bytes for knee in found[:3]] == [32 * K, 256 * K, 32 * M]

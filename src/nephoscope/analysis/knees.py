@@ -50,8 +50,10 @@ def knees(
     lengths_bytes, values: one point a length, any order, > 0. cache_sizes: 'L1d' or 'L1', 'L2',
     'L3' -> bytes of one such cache, as far as known; may be empty or wrong. A plateau is named
     after a cache when its last length lies within a factor 2 of that size, and RAM when it follows
-    the largest known cache and that is an L3. Steps the wrong way (a longer vector is faster) are
-    no knees. Fewer than 4 lengths give one unnamed plateau.
+    the largest known cache and that is an L3. When all caches are known and the ladder climbs well
+    beyond them, the other plateaus are named after the smallest cache that holds them (a shared
+    cache often ends early), and plateaus of one cache count as one. Steps the wrong way (a longer
+    vector is faster) are no knees. Fewer than 4 lengths give one unnamed plateau.
     Method: least squares of piecewise constants on log values by dynamic programming; the number
     of steps by a BIC penalty with the noise taken from the differences of neighbours.
     """
@@ -65,7 +67,11 @@ def knees(
     length, value = length[order], value[order]
     slower = -np.log(value) if higher_is_better else np.log(value)  # rises with every level
     parts = _plateaus(slower, _segments(slower))
-    names = _names([float(length[last - 1]) for _, last in parts], _known(cache_sizes))
+    known = _known(cache_sizes)
+    names = _names([float(length[last - 1]) for _, last in parts], known)
+    if _reaches_memory(known, float(length[-1])):
+        names = _by_what_holds_them(names, [float(length[last - 1]) for _, last in parts], known)
+        names, parts = _joined(names, parts)
     return [
         Knee(name, int(length[first]), int(length[last - 1]), _middle(value[first:last]))
         for name, (first, last) in zip(names, parts, strict=True)
@@ -157,3 +163,46 @@ def _names(last_lengths: list[float], known: list[tuple[str, float]]) -> list[st
     if largest in {"L3", "L4"} and len(names) > 1 and names[-2] == largest:
         names[-1] = "RAM"
     return names
+
+
+BEYOND_FACTOR = 1.5
+"""A ladder that climbs this far above the last cache has memory at its end."""
+
+
+def _reaches_memory(known: list[tuple[str, float]], longest: float) -> bool:
+    """Whether every cache down to an L3 is known and the ladder ends well beyond the last."""
+    names = tuple(name for name, _ in known)
+    whole = len(names) >= 3 and names == ORDER[: len(names)]
+    return whole and longest > BEYOND_FACTOR * known[-1][1]
+
+
+def _by_what_holds_them(
+    names: list[str], last_lengths: list[float], known: list[tuple[str, float]]
+) -> list[str]:
+    """Fills in the unnamed: the smallest cache that holds the plateau's last length, else RAM."""
+    found: list[str] = []
+    order = [name for name, _ in known] + ["RAM"]
+    least = 0
+    for name, length in zip(names, last_lengths, strict=True):
+        if name not in order:
+            holding = [cache for cache, size in known if length <= size]
+            name = holding[0] if holding else "RAM"
+        # A longer vector cannot lie in a smaller cache.
+        least = max(least, order.index(name))
+        found.append(order[least])
+    return found
+
+
+def _joined(
+    names: list[str], parts: list[tuple[int, int]]
+) -> tuple[list[str], list[tuple[int, int]]]:
+    """Neighbouring plateaus of one name as one."""
+    kept: list[str] = []
+    joined: list[tuple[int, int]] = []
+    for name, part in zip(names, parts, strict=True):
+        if kept and kept[-1] == name:
+            joined[-1] = (joined[-1][0], part[1])
+        else:
+            kept.append(name)
+            joined.append(part)
+    return kept, joined
