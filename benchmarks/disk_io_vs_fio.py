@@ -6,7 +6,7 @@ count for the duration. fio's submission settings are its defaults, and neither 
 polls. Bound: 0.95 to 1.05 times fio's IOPS.
 
 fio takes about 1.3 us more CPU time of its own for each operation (its period is 0.8 us longer
-than the latency it reports), so that at depth 1 and 35 us an operation a ratio near 1.02 is due, and
+than the latency it reports), so that at depth 1 and 35 us an operation about 1.02 is due, and
 more where other programs push it out of the CPU's caches: run this on a quiet machine.
 """
 
