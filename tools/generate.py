@@ -103,9 +103,11 @@ def plan_page() -> str:
         lines += [f"## {name}", "", section.get("description", ""), ""]
         lines += ["| key | default | meaning |", "|---|---|---|"]
         for key, field in section.get("properties", {}).items():
-            value = json.dumps(field["default"]) if "default" in field else "required"
+            value = "required" if key in section.get("required", []) else ""
+            if "default" in field:
+                value = f"`{json.dumps(field['default'])}`"
             meaning = " ".join(field.get("description", "").split())
-            lines.append(f"| {key} | `{value}` | {meaning} |")
+            lines.append(f"| {key} | {value} | {meaning} |")
         lines.append("")
     return GENERATED + "\n".join(lines)
 

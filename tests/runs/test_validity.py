@@ -63,7 +63,8 @@ def disk(rate: float, latencies: list[tuple[float, int]], **params: Any) -> list
 
 def test_littles_law_on_a_closed_loop() -> None:
     # Mean latency (1 ms * 3 + 5 ms) / 4 = 2 ms; at depth 32 that is 16 000 operations a second.
-    latencies = [(1e6, 3), (5e6, 1)]
+    # 400,000 of them take 25 s, beside which an operation cut off at an end is nothing.
+    latencies = [(1e6, 300_000), (5e6, 100_000)]
     assert disk(16_000, latencies, queue_depth=32) == []
     assert disk(16_000 * 0.91, latencies, queue_depth=32) == []
     assert disk(16_000 * 0.89, latencies, queue_depth=32) == ["load_identity"]
@@ -72,6 +73,15 @@ def test_littles_law_on_a_closed_loop() -> None:
     assert disk(500, latencies) == []
     assert disk(16_000, latencies) == ["load_identity"]
     assert disk(16_000, []) == []
+
+
+def test_an_operation_cut_off_at_an_end_of_the_window_is_no_fault() -> None:
+    # 1,600 operations of 2 ms and one of 30 ms at depth 32: a window of 100 ms. Where the long one
+    # began before the window its 30 ms stand in the sum, but not in the time.
+    latencies = [(2e6, 1_600), (30e6, 1)]
+    assert disk(16_010, latencies, queue_depth=32) == []
+    assert disk(16_010 * 0.75, latencies, queue_depth=32) == []
+    assert disk(16_010 * 0.55, latencies, queue_depth=32) == ["load_identity"]
 
 
 def test_every_identity_names_metrics_and_parameters_that_exist() -> None:

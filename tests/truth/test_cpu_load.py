@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import statistics
 import subprocess
+import time
 from typing import Any
 
 import pytest
@@ -25,17 +27,24 @@ LOADS: list[tuple[str, str, dict[str, Any]]] = [
 def test_three_quarters_of_a_cpu_give_three_quarters_of_the_rate(
     benchmark: str, metric: str, params: dict[str, Any]
 ) -> None:
-    def measure() -> tuple[str, bool]:
+    def rate(runtime_ms: int) -> float:
+        # The kernel gives a reservation back one period after its thread has ended; until then a
+        # second one may not fit (EBUSY).
+        time.sleep(0.1)
+        return run(reserved(runtime_ms, 40, command(benchmark, params))).one(metric)
+
+    def triple() -> float:
         # A reservation of nearly the whole CPU gives the undisturbed rate, before and after: the
         # other hardware thread of the core may be busy or not, and changes both.
-        before, part, after = (
-            run(reserved(runtime_ms, 40, command(benchmark, params))).one(metric)
-            for runtime_ms in (38, 30, 38)
-        )
-        whole = (before + after) / 2 / 0.95
-        ratio = part / whole
+        before, part, after = (rate(runtime_ms) for runtime_ms in (38, 30, 38))
+        return part / ((before + after) / 2 / 0.95)
+
+    def measure() -> tuple[str, bool]:
+        ratios = [triple() for _ in range(5)]
+        ratio = statistics.median(ratios)
+        told = " ".join(f"{one:.4f}" for one in ratios)
         # 3 points: the cut-off part of the period, and the clock of a shared CPU.
-        return f"{part:.0f} of {whole:.0f}: {ratio:.4f}", abs(ratio - 0.75) <= 0.03
+        return f"median of {told}", abs(ratio - 0.75) <= 0.03
 
     attempt(f"{benchmark} under 30/40 ms", measure)
 

@@ -19,7 +19,7 @@ def value(trial: Trial, metric: str, **factors: Any) -> float:
         sample["value"]
         for sample in trial.samples
         if sample["metric"] == metric
-        and all(sample["factors"].get(name) == level for name, level in factors.items())
+        and all(sample.get("factors", {}).get(name) == level for name, level in factors.items())
     ]
     return float(found)
 
@@ -60,7 +60,7 @@ def test_stream_moves_less_from_memory_than_from_the_cache() -> None:
                 "store": "regular",
             }
             trial = run("mem.stream", params)
-            values = sorted(s["value"] for s in trial.samples if "kernel" in s["factors"])
+            values = sorted(s["value"] for s in trial.samples if "kernel" in s.get("factors", {}))
             return float(values[len(values) // 2])
 
         near, far = triad(128 << 10), triad(64 << 20)
