@@ -6,9 +6,12 @@
 //! McCalpin's definitions over three arrays: copy c = a, scale b = 3 c, add c = a + b, triad
 //! a = b + 3 c; elements are doubles or 64-bit integers (wrapping; 3 x is x + 2 x). Threads are pinned
 //! to one allowed CPU each, and each first touches the part of the arrays that it later works on, so
-//! that its memory lies on its own NUMA node. A pass is one kernel over the whole arrays; it lasts
-//! from the first thread's start to the last thread's end. Kernels take turns inside a round, and
-//! every pass yields a sample: none is dropped, none is the best of many. One round warms up.
+//! its memory lies on its own NUMA node. A pass is one kernel `laps` times over the whole arrays; it
+//! lasts from the first thread's start to the last thread's end. Threads wait for each other between
+//! passes and not between laps, as in likwid-bench: where a CPU is taken away now and then, a barrier
+//! after every lap (`laps` 1, McCalpin's way) measures that more than the memory. Kernels take turns
+//! inside a round, and every pass yields a sample: none is dropped, none is the best of many. One
+//! round warms up.
 //!
 //! Bytes are counted as STREAM does: 16 per element for copy and scale, 24 for add and triad. The
 //! line that an ordinary store fetches before it writes is not counted, so that `regular` stores
@@ -83,8 +86,15 @@ pub const SPEC: Spec = Spec {
             id: "passes",
             unit: Unit::Count,
             // Triad after scale multiplies values by 15 a round; 200 rounds stay below the largest double.
-            kind: Kind::Int { default: 5, min: 1, max: 200 },
+            kind: Kind::Int { default: 2, min: 1, max: 200 },
             doc: "Passes of each kernel and type inside a trial; each yields a sample.",
+        },
+        Param {
+            id: "laps",
+            unit: Unit::Count,
+            kind: Kind::Int { default: 4, min: 1, max: 1000 },
+            doc:
+                "Times that each thread walks its part in one pass, without waiting for the others.",
         },
         Param {
             id: "store",
@@ -145,7 +155,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
                 if round == 0 {
                     continue;
                 }
-                let bytes = layout.elements * kernel.bytes_per_element();
+                let bytes = layout.laps * layout.elements * kernel.bytes_per_element();
                 let value = bytes as f64 * 1e9 / took_ns as f64;
                 let factors = factors! {
                     "kernel": kernel.name(), "type": element.name(), "threads": layout.seats.threads()
@@ -210,6 +220,7 @@ impl Plan {
                 streaming,
                 pages: pages::named(trial.params.text("pages")),
                 level: simd::widest(),
+                laps: trial.params.size("laps"),
             },
             kernels: words("kernels").iter().filter_map(|word| Kernel::named(word)).collect(),
             types: words("types").iter().filter_map(|word| Element::named(word)).collect(),
