@@ -6,7 +6,7 @@
 //! McCalpin's definitions over three arrays: copy c = a, scale b = 3 c, add c = a + b, triad
 //! a = b + 3 c; elements are doubles or 64-bit integers (wrapping; 3 x is x + 2 x). Threads are pinned
 //! to one allowed CPU each, and each first touches the part of the arrays that it later works on, so
-//! its memory lies on its own NUMA node. A pass is one kernel `laps` times over the whole arrays; it
+//! that its memory lies on its own NUMA node. A pass is one kernel `laps` times over all arrays; it
 //! lasts from the first thread's start to the last thread's end. Threads wait for each other between
 //! passes and not between laps, as in likwid-bench: where a CPU is taken away now and then, a barrier
 //! after every lap (`laps` 1, McCalpin's way) measures that more than the memory. Kernels take turns
