@@ -72,7 +72,7 @@ def one_kill(store: Path, moment_s: float, budget: str) -> dict[str, object]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--budget", default="15s")
+    parser.add_argument("--budget", default="10s")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="store the dated result")
     options = parser.parse_args()
@@ -80,7 +80,7 @@ def main() -> int:
     outcomes = []
     for _ in range(options.kills):
         with tempfile.TemporaryDirectory() as store:
-            outcome = one_kill(Path(store), moments.uniform(0.5, 16), options.budget)
+            outcome = one_kill(Path(store), moments.uniform(0.5, 12), options.budget)
         print(json.dumps(outcome))
         outcomes.append(outcome)
     held = all(
