@@ -77,3 +77,21 @@ def test_the_lock_holds_every_dependency_with_a_hash(lock: str) -> None:
     }
     assert names <= pinned
     assert len(re.findall(r"^[A-Za-z0-9_.-]+==", text, flags=re.M)) <= text.count("--hash=sha256:")
+
+
+def test_both_locks_hold_the_same_versions() -> None:
+    """The development environment may hold more, but nothing else than what users run."""
+
+    def pins(lock: str) -> set[str]:
+        text = (ROOT / lock).read_text(encoding="utf-8")
+        found = re.findall(r"^([A-Za-z0-9_.-]+==\S+)", text, flags=re.M)
+        return {pin for pin in found if not pin.startswith("colorama")}
+
+    assert pins("requirements.lock") <= pins("requirements-dev.lock")
+
+
+def test_what_the_queries_need_is_asked_for_by_name() -> None:
+    # Ibis imports these for its DuckDB engine but declares them in an extra that pulls in pandas too.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.split(r"[<>=\[ ]", item)[0] for item in project["dependencies"]}
+    assert {"duckdb", "numpy", "packaging", "pyarrow", "pyarrow-hotfix"} <= names
