@@ -117,7 +117,7 @@ def long_gaps(case: Case) -> Answers:
 
 
 def steal(case: Case) -> Answers:
-    """The hypervisor itself says that it gave CPU time to others."""
+    """The hypervisor itself says that it held CPU time back: for others, or by a cap."""
     readings = case.trials.readings("steal_ratio")
     notable = [reading for reading in readings if reading > _NOTABLE_RATIO]
     boot = facts.number(case.fingerprint, "counters.steal_since_boot_ratio")
@@ -126,8 +126,8 @@ def steal(case: Case) -> Answers:
     if notable:
         sentence = (
             f"The hypervisor reported more than 1 % steal in {len(notable)} of {len(readings)} "
-            f"trials, up to {units.format_value(max(notable), 'ratio', 2)}: it gave that CPU time "
-            "to others."
+            f"trials, up to {units.format_value(max(notable), 'ratio', 2)}: CPU time that this "
+            "machine could have used and was not given."
         )
     else:
         sentence = "The hypervisor reported more than 1 % steal since boot, though not meanwhile."
