@@ -119,6 +119,7 @@ def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -
 def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None) -> Comparisons:
     from nephoscope import results
     from nephoscope.results import comparing
+    from nephoscope.results.settings import measured_otherwise, settings_of
     from nephoscope.store import Store
 
     shelf = Store(store)
@@ -134,7 +135,8 @@ def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | N
         )
     targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
     history = (_history(shelf, stored[0], ids), _history(shelf, stored[1], ids))
-    return comparing.of_runs(built[0], built[1], targets, history, rules)
+    otherwise = measured_otherwise(*(settings_of(run.records()) for run in stored))
+    return comparing.of_runs(built[0], built[1], targets, history, rules, otherwise)
 
 
 def _target_names(result: RunResult) -> list[str]:

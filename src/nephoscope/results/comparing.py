@@ -14,7 +14,7 @@ from nephoscope.analysis import between_runs, compare
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.estimates import Refused
 from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
-from nephoscope.results import names
+from nephoscope.results import names, settings
 
 PAIRED_BY_ROUND = "paired by round"
 PAIRED_BY_LINE = "paired by line"
@@ -136,8 +136,12 @@ def of_runs(
     targets: tuple[str, str],
     history: tuple[History, History],
     rules: Rules,
+    otherwise: frozenset[str] = frozenset(),
 ) -> Comparisons:
-    """Two separate runs: never interleaved, so the variance between runs joins the interval."""
+    """Two separate runs: never interleaved, so the variance between runs joins the interval.
+
+    otherwise: benchmarks that the runs measured with other parameters; their lines are left out.
+    """
 
     def apart(left: MetricResult, right: MetricResult) -> Comparison:
         key = _key(left)
@@ -157,10 +161,14 @@ def of_runs(
 
     left, right = _index(a, targets[0]), _index(b, targets[1])
     labels = (f"{a.run['id']}:{targets[0]}", f"{b.run['id']}:{targets[1]}")
-    lines, warnings = _compare(left, right, apart, labels, SEPARATE_RUNS, rules)
+    alike, alike_too = settings.without(left, otherwise), settings.without(right, otherwise)
+    lines, warnings = _compare(alike, alike_too, apart, labels, SEPARATE_RUNS, rules)
+    dropped = sum(key in right and rules.wants(left[key].metric) for key in left.keys() - alike)
+    if dropped:
+        warnings.append(settings.told(otherwise, dropped))
     return _corrected(
         lines,
-        [between_runs.NOT_INTERLEAVED, *warnings, *_only_in_one(left, right, rules)],
+        [between_runs.NOT_INTERLEAVED, *warnings, *_only_in_one(alike, alike_too, rules)],
         rules,
     )
 

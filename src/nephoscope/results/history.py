@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from nephoscope.results import lines, names
+from nephoscope.results import lines, names, settings
 from nephoscope.results.build import DEFAULT_CONFIDENCE
 from nephoscope.results.comparing import LineKey
 from nephoscope.results.lines import Key
@@ -38,10 +38,13 @@ class History:
     def _read(self) -> dict[tuple[str, LineKey], list[float]]:
         machines = {machine_of(self._stored, name) for name in _targets(self._stored)} - {""}
         found: dict[tuple[str, LineKey], list[float]] = {}
+        own = settings.settings_of(self._stored.records())
         for run in self._others(machines):
+            # What was measured with other parameters says nothing about this variance.
+            otherwise = settings.measured_otherwise(own, settings.settings_of(run.records()))
             for key, values in _trial_values(run):
                 machine = machine_of(run, key.target)
-                if machine in machines and values:
+                if machine in machines and values and key.benchmark not in otherwise:
                     line = (key.benchmark, key.metric, key.factors)
                     found.setdefault((machine, line), []).append(statistics.median(values))
         return found

@@ -1,0 +1,39 @@
+"""Were two runs measured alike? Lines of other parameters are another measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nephoscope.model import TrialRecord, factors_key
+
+Settings = Mapping[str, frozenset[str]]
+"""Benchmark -> the parameters with which it was run, canonical texts, factors left out."""
+
+
+def settings_of(records: Iterable[TrialRecord]) -> Settings:
+    """The parameters of every benchmark in these trials, apart from what the plan varied."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        fixed = {name: v for name, v in record.params.items() if name not in record.factors}
+        found.setdefault(record.benchmark, set()).add(factors_key(fixed))
+    return {benchmark: frozenset(texts) for benchmark, texts in found.items()}
+
+
+def measured_otherwise(a: Settings, b: Settings) -> frozenset[str]:
+    """Benchmarks that both sides have, with parameters that differ."""
+    return frozenset(name for name in a.keys() & b.keys() if a[name] != b[name])
+
+
+def told(benchmarks: Iterable[str], left_out: int) -> str:
+    """The sentence for lines that were left out for that reason."""
+    names = ", ".join(sorted(benchmarks))
+    return (
+        f"{left_out} lines are left out, because the two runs measured {names} with other "
+        "parameters; run the same plan on both sides to compare them."
+    )
+
+
+def without(lines: Mapping[Any, Any], benchmarks: frozenset[str]) -> dict[Any, Any]:
+    """Lines, keyed by (benchmark, …), of other benchmarks than these."""
+    return {key: line for key, line in lines.items() if key[0] not in benchmarks}
