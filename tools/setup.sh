@@ -54,6 +54,21 @@ system_packages() {
   find_python >/dev/null || stop "this needs Python 3.11 or newer. Install it, then run the same command again."
 }
 
+# What truth tests make their truths with. Without the right to install them those tests say so and
+# are skipped; everything else runs.
+test_packages() {
+  local missing=()
+  command -v chrt >/dev/null || missing+=(util-linux)
+  { command -v ip && command -v tc; } >/dev/null || missing+=(iproute2)
+  command -v mkfs.ext4 >/dev/null || missing+=(e2fsprogs)
+  [ ${#missing[@]} = 0 ] && return
+  if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then
+    install_packages "${missing[@]}"
+  else
+    say "some truth tests will be skipped without ${missing[*]}: sudo apt-get install -y ${missing[*]}"
+  fi
+}
+
 find_cargo() {
   command -v cargo >/dev/null || export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
   command -v cargo >/dev/null ||
@@ -128,6 +143,7 @@ probe_is_fresh() {
 case "${1:-run}" in
   run | dev)
     system_packages
+    [ "$1" = run ] || test_packages
     find_cargo
     probe_is_fresh || build_probe "$(uname -m)"
     # The development lock holds everything of the other one, in the same versions.
