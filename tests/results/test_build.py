@@ -42,7 +42,7 @@ def test_a_trial_counts_with_its_median_and_a_metric_with_the_median_of_trials(
 ) -> None:
     result = results.build(make_run(tmp_path, NULL_PLAN, steady, rounds=10))
     found = line(result, "null_ns")
-    # Trials 101 … 110; methodology 1.1: at n = 10 the ranks are 2 and 9, coverage 0.97852.
+    # Trials 101 … 110; at n = 10 the ranks are 2 and 9, coverage 0.97852.
     assert found.trial_values == tuple(100.0 + shuffled(number) for number in range(1, 11))
     assert found.rounds == tuple(range(1, 11))
     estimate = found.estimate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nephoscope.analysis import estimates
+from nephoscope.analysis import estimates, facts
 from nephoscope.model import Better, Consistency, MetricResult
 from nephoscope.results import derived
 
@@ -70,8 +70,8 @@ def test_the_knees_of_a_ladder_lie_where_the_caches_end() -> None:
 
 
 def test_a_machine_that_hides_its_caches_still_has_knees() -> None:
-    assert derived.cache_sizes(None) == {}
-    assert derived.cache_sizes({"caches": {"by_sysfs": None, "by_cpuid": None}}) == {}
+    assert facts.cache_sizes(None) == {}
+    assert facts.cache_sizes({"caches": {"by_sysfs": None, "by_cpuid": None}}) == {}
 
 
 def test_scaling_is_paired_by_round() -> None:

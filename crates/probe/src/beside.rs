@@ -3,7 +3,7 @@
 //!
 //! Machine-wide: steal, busy, pressure, swap pages, load. Of the own control group and its visible
 //! ancestors: throttling. Of this process and the children it waited for: faults, context
-//! switches, swapped bytes. Formulas: methodology 1.7; pressure comes from the cumulative counter,
+//! switches, swapped bytes. Formulas: time counted over time elapsed; pressure comes from the cumulative counter,
 //! not from the kernel's averages.
 use crate::cgroup::{Cgroups, Throttled};
 use crate::clock;
@@ -175,7 +175,7 @@ fn pressure(files: &Files) -> Pressure {
     }
 }
 
-/// `Δtotal_µs / Δt`: methodology 1.7.
+/// `Δtotal_µs / Δt`, from the cumulative counter.
 fn stall_ratio(now_us: u64, before_us: u64, elapsed_ns: u64) -> Option<f64> {
     let stalled_us = now_us.checked_sub(before_us)?;
     (elapsed_ns > 0).then(|| stalled_us as f64 * 1e3 / elapsed_ns as f64)
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_follow_methodology_1_7() {
+    fn ratios_follow_their_formulas() {
         let at = |steal: u32, io: u32, total: u32| {
             let idle = total - steal - 5000;
             [

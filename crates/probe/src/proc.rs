@@ -31,7 +31,7 @@ impl CpuTimes {
         self.busy + self.idle + self.steal.unwrap_or(0)
     }
 
-    /// Share of all CPU time since `before` that was stolen: methodology 1.7,
+    /// Share of all CPU time since `before` that was stolen,
     /// `Δsteal / Δ(user+nice+system+idle+iowait+irq+softirq+steal)`.
     pub fn steal_ratio(&self, before: &Self) -> Option<f64> {
         share(self.steal? - before.steal?, self.total() - before.total())
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn steal_follows_methodology_1_7() {
+    fn steal_follows_its_formula() {
         let before = CpuTimes { busy: 5000, idle: 4650, steal: Some(350) };
         let after = CpuTimes { busy: 5900, idle: 4980, steal: Some(620) };
         assert_eq!((before.total(), after.total()), (10_000, 11_500));

@@ -4,7 +4,7 @@
 knees: (benchmark, metric, target, key of the other factors) -> tuple of analysis.knees.Knee;
 scaling: the same key -> {threads: Estimate}, the share of N times one thread's rate that N threads
 reach (1 is perfect), paired by round;
-laws: a sentence for each law of methodology 1.18 that the figures break.
+laws: a sentence for each consistency law that the figures break.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from nephoscope.analysis import estimates, laws
+from nephoscope.analysis import estimates, facts, laws
 from nephoscope.analysis import knees as ladder
 from nephoscope.analysis.estimates import Refused
 from nephoscope.model import Better, Estimate, MetricResult, factors_key
@@ -21,7 +21,6 @@ from nephoscope.results import names
 LADDERS = ("mem.cache", "mem.latency")
 SCALED = ("cpu.pi", "cpu.hash")
 _LEAST_LEVELS = 4  # below it a plateau cannot be told from a slope
-_CACHE_LEVELS = ("L1", "L2", "L3")
 
 Key = tuple[str, str, str, str]
 Sweeps = dict[Key, list[tuple[float, MetricResult]]]
@@ -65,19 +64,6 @@ def sweeps(
     return out
 
 
-def cache_sizes(fingerprint: Any) -> dict[str, int]:
-    """L1, L2, L3 in bytes as a fingerprint tells them; data and unified caches only."""
-    caches = fingerprint.get("caches") if isinstance(fingerprint, Mapping) else None
-    if not isinstance(caches, Mapping):
-        return {}
-    sizes: dict[str, int] = {}
-    for cache in caches.get("by_sysfs") or caches.get("by_cpuid") or ():
-        name, size = f"L{cache.get('level')}", cache.get("size_bytes")
-        if cache.get("kind") != "instruction" and name in _CACHE_LEVELS and size:
-            sizes.setdefault(name, int(size))
-    return sizes
-
-
 def _knees(
     metrics: Sequence[MetricResult], fingerprints: Mapping[str, Any]
 ) -> dict[Key, tuple[Any, ...]]:
@@ -90,7 +76,7 @@ def _knees(
                 [x for x, _ in points],
                 [line.estimate.value for _, line in points],
                 higher_is_better=points[0][1].better is Better.HIGHER,
-                cache_sizes=cache_sizes(fingerprints.get(key[2])),
+                cache_sizes=facts.cache_sizes(fingerprints.get(key[2])),
             )
         except Refused:
             continue

@@ -19,7 +19,7 @@ CLOCK_STEP_RATIO = 1e-3
 readings themselves may lie that far apart on a busy machine."""
 
 LITTLE_TOLERANCE = 0.10
-"""Methodology 1.18: a closed loop keeps N = X R within 10 %."""
+"""A closed loop keeps N = X R within 10 %."""
 
 
 class Reason(NamedTuple):
