@@ -36,7 +36,4 @@ def test_what_the_plan_varied_is_no_difference_but_the_rest_is() -> None:
     ]
     otherwise = settings.measured_otherwise(settings.settings_of(one), settings.settings_of(two))
     assert otherwise == {"mem.stream"}
-    assert settings.without({("mem.stream", "x"): 1, ("cpu.pi", "y"): 2}, otherwise) == {
-        ("cpu.pi", "y"): 2
-    }
-    assert "mem.stream" in settings.told(otherwise, 3)
+    assert "mem.stream" in settings.told(otherwise)

@@ -140,7 +140,7 @@ def of_runs(
 ) -> Comparisons:
     """Two separate runs: never interleaved, so the variance between runs joins the interval.
 
-    otherwise: benchmarks that the runs measured with other parameters; their lines are left out.
+    otherwise: benchmarks that the runs measured with other parameters; a warning names them.
     """
 
     def apart(left: MetricResult, right: MetricResult) -> Comparison:
@@ -161,14 +161,13 @@ def of_runs(
 
     left, right = _index(a, targets[0]), _index(b, targets[1])
     labels = (f"{a.run['id']}:{targets[0]}", f"{b.run['id']}:{targets[1]}")
-    alike, alike_too = settings.without(left, otherwise), settings.without(right, otherwise)
-    lines, warnings = _compare(alike, alike_too, apart, labels, SEPARATE_RUNS, rules)
-    dropped = sum(key in right and rules.wants(left[key].metric) for key in left.keys() - alike)
-    if dropped:
-        warnings.append(settings.told(otherwise, dropped))
+    lines, warnings = _compare(left, right, apart, labels, SEPARATE_RUNS, rules)
+    touched = otherwise & {line.benchmark for line in lines}
+    if touched:
+        warnings.append(settings.told(touched))
     return _corrected(
         lines,
-        [between_runs.NOT_INTERLEAVED, *warnings, *_only_in_one(alike, alike_too, rules)],
+        [between_runs.NOT_INTERLEAVED, *warnings, *_only_in_one(left, right, rules)],
         rules,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from nephoscope.model import TrialRecord, factors_key
 
@@ -25,15 +24,10 @@ def measured_otherwise(a: Settings, b: Settings) -> frozenset[str]:
     return frozenset(name for name in a.keys() & b.keys() if a[name] != b[name])
 
 
-def told(benchmarks: Iterable[str], left_out: int) -> str:
-    """The sentence for lines that were left out for that reason."""
+def told(benchmarks: Iterable[str]) -> str:
+    """The sentence for a comparison of lines that were measured with other parameters."""
     names = ", ".join(sorted(benchmarks))
     return (
-        f"{left_out} lines are left out, because the two runs measured {names} with other "
-        "parameters; run the same plan on both sides to compare them."
+        f"The two runs measured {names} with other parameters: a difference there may be that of "
+        "the parameters; run the same plan on both sides to compare machines."
     )
-
-
-def without(lines: Mapping[Any, Any], benchmarks: frozenset[str]) -> dict[Any, Any]:
-    """Lines, keyed by (benchmark, …), of other benchmarks than these."""
-    return {key: line for key, line in lines.items() if key[0] not in benchmarks}
