@@ -62,13 +62,38 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Background:
+    """A load that runs on `targets` from before a trial's start to after its end."""
+
+    name: str
+    benchmark: str
+    params: Mapping[str, Any]
+    targets: tuple[str, ...]
+    peer: str = ""
+    settle_s: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A benchmark that runs before or after a trial; target '' is the trial's own."""
+
+    benchmark: str
+    params: Mapping[str, Any]
+    timeout_s: float
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
-    """One benchmark with one setting of its parameters: what a trial executes.
+    """One benchmark under one combination of levels: what a trial executes.
 
     index: position in the expanded plan. params: every parameter given by the plan, factors
-    included. factors: the part of params that the plan varies (the levels of this setting).
-    headline: metrics on which repetition stops; empty = the spec's headline metrics.
-    entry: which entry of the plan's `benchmarks` it comes from.
+    included. factors: what the plan varies, parameters and conditions alike (the levels of this
+    setting). headline: metrics on which repetition stops; empty = the spec's headline metrics.
+    entry: which entry of the plan's `benchmarks` it comes from. targets: names of the targets that
+    run it. together: all of them at one moment, else each by itself. peer: target that serves the
+    far side; '' where there is none. conditions: path -> value in the topology's own units, applied
+    before the trial ('links.wan.delay' -> 0.05). arm: 'a' or 'b' in an A/A control, else ''.
     """
 
     index: int
@@ -78,6 +103,14 @@ class Setting:
     timeout_s: float
     headline: tuple[str, ...] = ()
     entry: int = 0
+    targets: tuple[str, ...] = ("local",)
+    together: bool = False
+    peer: str = ""
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    backgrounds: tuple[Background, ...] = ()
+    before: tuple[Hook, ...] = ()
+    after: tuple[Hook, ...] = ()
+    arm: str = ""
 
 
 @dataclass(frozen=True, slots=True)

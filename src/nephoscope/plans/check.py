@@ -6,26 +6,17 @@ and times in the units people write.
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nephoscope import units
 from nephoscope.catalog import BenchmarkSpec, Catalog, ParamSpec
 from nephoscope.errors import PlanError, UnknownName, UsageError
 from nephoscope.plans.model import Entry, Plan
-from nephoscope.plans.yamltext import Loc
-
-Place = Callable[[Loc], str]
-"""Text of a place, to begin an error with: 'plan.yaml:3:5: '."""
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """' (did you mean 'x'?)' for the nearest known name, else nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
+from nephoscope.reading.sentences import Place, did_you_mean
+from nephoscope.reading.yamltext import Loc
 
 
 def checked(plan: Plan, catalog: Catalog, place: Place = lambda _: "") -> Plan:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from nephoscope import catalog
 from nephoscope.errors import PlanError
-from nephoscope.plans import yamltext
-from nephoscope.plans.check import Place, checked, did_you_mean
+from nephoscope.plans.check import checked
 from nephoscope.plans.model import Entry, Plan, Repeat, RepeatChange, Target
-from nephoscope.plans.yamltext import Loc
+from nephoscope.reading import yamltext
+from nephoscope.reading.sentences import Place, RecordsAt, sentence
+from nephoscope.reading.yamltext import Loc
 
 
 def load(
@@ -62,7 +62,7 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
     except ValidationError as error:
         # A misspelt key first: it is the reason why the right one is missing.
         errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise _sentence(errors[0], place) from error
+        raise sentence(errors[0], place, _RECORDS_AT) from error
     return checked(plan, known, place)
 
 
@@ -119,54 +119,13 @@ def _put(values: Any, path: str, value: Any) -> None:
             )
 
 
-_FIELDS_AT: Mapping[tuple[str, ...], type] = {
+_RECORDS_AT: RecordsAt = {
     (): Plan,
     ("repeat",): Repeat,
     ("targets",): Target,
     ("benchmarks",): Entry,
     ("benchmarks", "repeat"): RepeatChange,
 }
-
-
-def _sentence(error: ErrorDetails, place: Place) -> PlanError:
-    """One sentence of the first thing that pydantic did not like."""
-    loc: Loc = error["loc"]
-    key = str(loc[-1]) if loc else "plan"
-    where = place(loc)
-    if error["type"] == "extra_forbidden":
-        known = _known_keys(tuple(step for step in loc[:-1] if isinstance(step, str)))
-        return PlanError(
-            f"{where}unknown key '{key}'{did_you_mean(key, known)}.",
-            f"Known here: {', '.join(known)}.",
-        )
-    if error["type"] == "missing":
-        return PlanError(f"{where}'{key}' is missing.", "See `docs/reference` for a plan's keys.")
-    dotted = ".".join(map(str, loc)) or "the plan"
-    message = error["msg"].removeprefix("Value error, ").rstrip(".")
-    message = message[0].lower() + message[1:] if message[:1].isupper() else message
-    if error["type"] == "string_type":
-        return PlanError(
-            f"{where}{dotted} must be a text, not {error['input']!r}.", "Put it in quotes."
-        )
-    if error["type"] == "string_pattern_mismatch":
-        return PlanError(
-            f"{where}{dotted} must begin with a letter or digit and hold only a-z, 0-9, - and _ "
-            f"(at most 40), not {error['input']!r}.",
-            "Names become parts of file names.",
-        )
-    if error["type"] == "too_short":
-        return PlanError(f"{where}{dotted} is empty.", "Name at least one.")
-    # Our own validators say the next step themselves.
-    hint = "" if error["type"] == "value_error" else "Correct the value."
-    return PlanError(f"{where}{dotted}: {message}.", hint)
-
-
-def _known_keys(path: tuple[str, ...]) -> list[str]:
-    model = _FIELDS_AT.get(path)
-    if model is None:
-        return []
-    fields: Mapping[str, Any] = model.model_fields  # type: ignore[attr-defined]
-    return [field.alias or name for name, field in fields.items()]
 
 
 def _kind_of(value: Any) -> str:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, model_validator
 
-from nephoscope import units
-from nephoscope.errors import UsageError
+from nephoscope.reading.fields import NAME, Count, Ratio, Record, Seconds
 
-Kind = Literal["local"]
+Kind = Literal["local", "ssh", "lab"]
 """Kinds of targets; `targets.TARGETS` has one factory for each (a test compares the two)."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -24,60 +16,14 @@ KINDS: tuple[str, ...] = get_args(Kind)
 Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity"]
 """Reasons for which a trial is not counted; a plan may accept each of them."""
 
-_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
+"""Names or roles of targets: one text, or a list."""
+
 _MAX_TARGETS = 64
 _MAX_LEVELS = 1000
 
 
-def _seconds(value: Any) -> Any:
-    """Seconds of a text with a unit; anything else is left to the field's own type."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return units.parse_duration_ns(value) / 1e9
-    except UsageError as error:
-        raise ValueError(f"{error.message} {error.hint}") from error
-
-
-def _ratio(value: Any) -> Any:
-    """Ratio of a text such as '3%'; anything else is left to the field's own type."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return units.parse_ratio(value)
-    except UsageError as error:
-        raise ValueError(f"{error.message} {error.hint}") from error
-
-
-def _both(bounds: dict[str, float], unit: str, example: str) -> WithJsonSchema:
-    """What editors accept: a number within bounds, or a text with a unit."""
-    number = {"type": "number", **bounds}
-    text = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*({unit})\s*$"}
-    return WithJsonSchema({"anyOf": [number, text], "examples": [example]})
-
-
-_MAX_SECONDS = 30 * 86_400.0
-
-Seconds = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    Field(gt=0, le=_MAX_SECONDS),
-    _both({"exclusiveMinimum": 0, "maximum": _MAX_SECONDS}, "ns|us|µs|ms|s|m|min|h|d", "60s"),
-]
-Ratio = Annotated[
-    float,
-    BeforeValidator(_ratio),
-    Field(gt=0, lt=1),
-    _both({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "%?", "3%"),
-]
-Count = Annotated[int, Field(strict=True)]
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-
-class Repeat(_Record):
+class Repeat(Record):
     """How often a setting is repeated: until its interval is narrow enough."""
 
     min: Annotated[Count, Field(ge=1, le=100_000)] = Field(
@@ -102,7 +48,7 @@ class Repeat(_Record):
         return self
 
 
-class RepeatChange(_Record):
+class RepeatChange(Record):
     """What one benchmark repeats differently from the plan; absent fields are the plan's."""
 
     min: Annotated[Count, Field(ge=1, le=100_000)] | None = Field(
@@ -119,18 +65,45 @@ class RepeatChange(_Record):
     )
 
 
-class Target(_Record):
-    """A machine that is measured."""
+class Target(Record):
+    """A machine that is measured, with the roles it plays."""
 
     name: str = Field(
         default="local",
-        pattern=_NAME,
+        pattern=NAME,
         description="Name in results and reports; two names of one machine make an A/A plan.",
     )
     kind: Kind = Field(default="local", description="How the machine is reached.")
+    roles: tuple[Annotated[str, Field(pattern=NAME)], ...] = Field(
+        default=(),
+        description="What it does in this experiment: victim, aggressor, client, server, "
+        "balancer, generator, or a word of your own.",
+    )
+    host: str = Field(
+        default="",
+        description="Of kind `lab`: host of the topology; the target's own name when absent.",
+    )
+    address: str = Field(
+        default="",
+        description="Of kind `ssh`: host name, address or alias of ~/.ssh/config.",
+    )
+    port: Annotated[Count, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="Of kind `ssh`: port, else that of ~/.ssh/config, else 22."
+    )
+    user: str = Field(default="", description="Of kind `ssh`: login name.")
+    identity: str = Field(default="", description="Of kind `ssh`: file of the private key.")
+    known_hosts: str = Field(
+        default="", description="Of kind `ssh`: file of host keys instead of ~/.ssh/known_hosts."
+    )
+    jump: tuple[str, ...] = Field(
+        default=(), description="Of kind `ssh`: hosts to go through, in order: user@host:port."
+    )
+    per_hour: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="What an hour of it costs, in the currency of `money`."
+    )
 
 
-class Entry(_Record):
+class Entry(Record):
     """One benchmark of a plan, with its parameters and what is varied."""
 
     benchmark: str = Field(description="Id of a benchmark; `nephoscope list` shows them.")
@@ -151,13 +124,123 @@ class Entry(_Record):
     repeat: RepeatChange = Field(
         default_factory=RepeatChange, description="What this benchmark repeats differently."
     )
+    on: Names = Field(
+        default=(),
+        description="Names or roles of the targets that run it; by default every target that has "
+        "no role, or the role victim or client.",
+    )
+    peer: str = Field(
+        default="", description="Name or role of the target that serves a two-sided benchmark."
+    )
+    together: bool = Field(
+        default=False, description="All targets of `on` at once, started at one moment."
+    )
 
 
-class Plan(_Record):
+class Factor(Record):
+    """Something outside one benchmark that is varied: a link, a CPU share, a load, a platform."""
+
+    path: str = Field(
+        description="What it sets: lab.links.NAME.delay, lab.hosts.NAME.cpu.cap, "
+        "lab.hosts.NAME.platform, backgrounds.NAME.params.PARAM, benchmarks.N.params.PARAM."
+    )
+    levels: Annotated[list[Any], Field(min_length=1, max_length=_MAX_LEVELS)] = Field(
+        description="The values it takes."
+    )
+
+
+class Nest(Record):
+    """Repetition in levels: new instances, boots of each, rounds in each boot.
+
+    Round r belongs to boot (r - 1) // rounds; all alternatives are renewed between two boots.
+    """
+
+    instance: Annotated[Count, Field(ge=1, le=1000)] = Field(
+        default=1, description="How many times each target is made anew."
+    )
+    boot: Annotated[Count, Field(ge=1, le=1000)] = Field(
+        default=1, description="How many times each instance is booted."
+    )
+    rounds: Annotated[Count, Field(ge=1, le=1000)] = Field(
+        default=5, description="Rounds in each boot."
+    )
+
+
+class Design(Record):
+    """How the levels are combined, and what every alternative is held against."""
+
+    fraction: str = Field(
+        default="1",
+        pattern=r"^(1|1/(2|4|8|16|32|64))$",
+        description="The part of the full crossing that is run: 1, 1/2, 1/4, …",
+    )
+    exclude: tuple[dict[str, Any], ...] = Field(
+        default=(), description="Combinations that are left out: {factor: level, …}."
+    )
+    baseline: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Levels of the alternative that the others are paired with, round by round.",
+    )
+    a_a: bool = Field(
+        default=False,
+        description="Every alternative twice in each round, as arms a and b: what differs between "
+        "the arms is the experiment's own noise.",
+    )
+    nest: Nest | None = Field(default=None, description="Repetition in levels.")
+
+
+class BackgroundEntry(Record):
+    """A load that runs during whole trials; if it dies, the trial does not count."""
+
+    name: str = Field(pattern=NAME, description="Name in factors, journal and report.")
+    benchmark: str = Field(description="A benchmark that runs until it is stopped.")
+    on: Names = Field(default=(), description="Names or roles of targets; default: aggressor.")
+    peer: str = Field(default="", description="Name or role of the serving target.")
+    params: dict[str, Any] = Field(default_factory=dict, description="Its parameters.")
+    settle_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=0.2, description="Seconds that it runs before the trial starts."
+    )
+
+
+class HookEntry(Record):
+    """A benchmark that runs before or after each trial; its samples are kept with the trial."""
+
+    benchmark: str = Field(description="Id of a benchmark.")
+    on: Names = Field(default=(), description="Names or roles; default: the trial's own target.")
+    params: dict[str, Any] = Field(default_factory=dict, description="Its parameters.")
+    timeout_s: Seconds = Field(default=60.0, alias="timeout", description="Its longest time.")
+
+
+class Phases(Record):
+    """Longest time of each phase of a trial, besides `timeout`, which bounds `measure`."""
+
+    prepare_s: Seconds = Field(default=60.0, alias="prepare", description="Conditions, hooks.")
+    start_s: Seconds = Field(default=10.0, alias="start", description="Until all sides are ready.")
+    stop_s: Seconds = Field(default=10.0, alias="stop", description="Until loads have ended.")
+    clean_s: Seconds = Field(default=60.0, alias="clean", description="Hooks after, files.")
+
+
+class Retry(Record):
+    """Which failed trials are tried again; nothing is retried silently."""
+
+    times: Annotated[Count, Field(ge=0, le=10)] = Field(default=0, description="At most so often.")
+    on: tuple[str, ...] = Field(
+        default=("deadline", "probe_died"), description="Names of the failures."
+    )
+
+
+class Money(Record):
+    """What the run may cost."""
+
+    limit: Annotated[float, Field(gt=0)] = Field(description="At most this much.")
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="ISO 4217 code.")
+
+
+class Plan(Record):
     """An experiment: targets, benchmarks, what is varied, and when it is enough."""
 
     version: Literal[1] = Field(default=1, description="Version of the plan format.")
-    name: str = Field(pattern=_NAME, description="Name of the plan; part of the run's id.")
+    name: str = Field(pattern=NAME, description="Name of the plan; part of the run's id.")
     question: str = Field(
         default="", max_length=500, description="The question that this plan answers."
     )
@@ -183,6 +266,30 @@ class Plan(_Record):
         default=(Target(),), min_length=1, max_length=_MAX_TARGETS, description="What is measured."
     )
     benchmarks: tuple[Entry, ...] = Field(min_length=1, description="With what it is measured.")
+    include: tuple[str, ...] = Field(
+        default=(),
+        description="Plan files, relative to this one, whose keys stand where this one has none.",
+    )
+    lab: str | dict[str, Any] | None = Field(
+        default=None, description="Topology file of the lab, or the topology itself."
+    )
+    factors: dict[str, Factor] = Field(
+        default_factory=dict, description="What is varied outside the benchmarks."
+    )
+    design: Design = Field(default_factory=Design, description="How levels are combined.")
+    backgrounds: tuple[BackgroundEntry, ...] = Field(
+        default=(), description="Loads that run during every trial."
+    )
+    before: tuple[HookEntry, ...] = Field(default=(), description="Before each trial.")
+    after: tuple[HookEntry, ...] = Field(default=(), description="After each trial.")
+    phases: Phases = Field(default_factory=Phases, description="Longest times of the phases.")
+    retry: Retry = Field(default_factory=Retry, description="What is tried again.")
+    money: Money | None = Field(default=None, description="What the run may cost.")
+    concurrent: bool = Field(
+        default=False,
+        description="Trials on distinct machines may run at the same time. Hosts of one lab, and "
+        "two names of one machine, are never distinct.",
+    )
     accept: tuple[Invalidity, ...] = Field(
         default=(),
         description="Reasons that do not make a trial invalid here. Accept 'throttled' where the "

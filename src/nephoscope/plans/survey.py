@@ -9,10 +9,10 @@ from typing import Any
 
 from nephoscope import catalog
 from nephoscope.errors import UnknownName
-from nephoscope.plans import yamltext
-from nephoscope.plans.check import did_you_mean
 from nephoscope.plans.load import from_values
 from nephoscope.plans.model import Plan
+from nephoscope.reading import yamltext
+from nephoscope.reading.sentences import did_you_mean
 
 LEVELS = ("quick", "standard", "full")
 

@@ -36,6 +36,40 @@ class TargetTrial:
     stderr_tail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Where the far side of a two-sided benchmark listens, and the token it wants to see."""
+
+    address: str
+    port: int
+    token: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.address}:{self.port}"
+
+
+class Running(Protocol):
+    """A probe that was started on a target: prepared, waiting to be told to go."""
+
+    async def ready(self, timeout_s: float) -> Mapping[str, Any]:
+        """Waits until it is prepared; the content of its `ready` line (a server's address, port).
+
+        Raises BenchmarkFailed when it failed or took longer.
+        """
+
+    async def go(self, at_ns: int | None = None) -> None:
+        """Starts measuring: now, or when the wall clock there (ns since the epoch) is `at_ns`."""
+
+    async def stop(self) -> None:
+        """Asks a load or a server to end in order; `result` then has what it counted."""
+
+    async def result(self, timeout_s: float) -> TargetTrial:
+        """Waits for its end; see `Target.run`. It is ended, and a failure, after `timeout_s`."""
+
+    def ended(self) -> bool:
+        """Whether it has ended already (a background load that died)."""
+
+
 class Target(Protocol):
     """A machine that can be measured. Cancelling any verb ends what it started there."""
 
@@ -52,8 +86,26 @@ class Target(Protocol):
     async def run(self, benchmark: str, params: Mapping[str, Any], timeout_s: float) -> TargetTrial:
         """One trial. A benchmark that fails or is too slow is a TargetTrial with `failure`.
 
-        Raises TargetError when the target itself is gone.
+        Raises TargetError when the target itself is gone. It is `start`, `ready`, `go`, `result`.
         """
+
+    async def start(
+        self,
+        benchmark: str,
+        params: Mapping[str, Any],
+        timeout_s: float,
+        *,
+        serve: str | None = None,
+        peer: Peer | None = None,
+    ) -> Running:
+        """The verb `run` in steps, for whatever has to begin with, or during, something else.
+
+        serve: be the far side, on this address of the target, for the peer that presents the token
+        that `Running.ready` returns under "token". peer: where the far side is.
+        """
+
+    def address(self, toward: Target) -> str:
+        """The address under which `toward` reaches this target. TargetError when there is none."""
 
     async def put(self, source: Path, name: str, timeout_s: float = 60.0) -> str:
         """Copies a file into the target's work folder; returns its path there.

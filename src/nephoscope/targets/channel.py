@@ -1,0 +1,56 @@
+"""How programs are started on a machine: as a child, inside a lab host, over ssh.
+
+A target's verbs are the same everywhere; only this differs. To add a way of reaching a machine,
+write a channel and let `ProbeTarget` do the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from nephoscope.targets.process import Ended
+
+
+class Program(Protocol):
+    """A program that runs on the machine, its standard input and output in our hands."""
+
+    async def say(self, line: bytes) -> None:
+        """Writes one line to its standard input. BrokenPipeError when it has ended."""
+
+    async def line(self) -> bytes | None:
+        """The next line of its standard output, with its line feed; None at the end."""
+
+    async def rest(self, timeout_s: float, max_bytes: int, max_lines: int) -> Ended:
+        """Reads what is left and waits for the end; `Ended.stdout` has the lines not yet taken."""
+
+    async def end(self) -> None:
+        """Ends it: asked, then killed. Returns when it is gone."""
+
+    def ended(self) -> bool:
+        """Whether it has ended."""
+
+
+class Channel(Protocol):
+    """A way to a machine."""
+
+    name: str
+
+    async def open(self, timeout_s: float) -> None:
+        """Reaches the machine. TargetError with one sentence when that fails."""
+
+    async def start(self, command: Sequence[str]) -> Program:
+        """Starts a program with these arguments (never through a shell that would read them)."""
+
+    async def put(self, source: Path, there: str, *, executable: bool = False) -> None:
+        """Copies a file there; whole, or not at all."""
+
+    async def get(self, there: str, destination: Path) -> None:
+        """Copies a file here; whole, or not at all."""
+
+    async def machine(self) -> str:
+        """Machine type there (`uname -m`)."""
+
+    async def close(self) -> None:
+        """Ends what we started and hangs up. May be called twice."""
