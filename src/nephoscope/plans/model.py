@@ -79,6 +79,10 @@ class Target(Record):
         description="What it does in this experiment: victim, aggressor, client, server, "
         "balancer, generator, or a word of your own.",
     )
+    lab: str = Field(
+        default="",
+        description="Of kind `lab`: name of a lab that is up; the plan's own lab when absent.",
+    )
     host: str = Field(
         default="",
         description="Of kind `lab`: host of the topology; the target's own name when absent.",
