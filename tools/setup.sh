@@ -61,6 +61,17 @@ test_packages() {
   command -v chrt >/dev/null || missing+=(util-linux)
   { command -v ip && command -v tc; } >/dev/null || missing+=(iproute2)
   command -v mkfs.ext4 >/dev/null || missing+=(e2fsprogs)
+  command -v nft >/dev/null || missing+=(nftables)
+  command -v ethtool >/dev/null || missing+=(ethtool)
+  command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
+  command -v ssh >/dev/null || missing+=(openssh-client)
+  # The platforms of lab hosts.
+  command -v runc >/dev/null || missing+=(runc)
+  command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
+  if [ "$(uname -m)" = x86_64 ]; then
+    command -v linux.uml >/dev/null || missing+=(user-mode-linux)
+    command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86 qemu-utils)
+  fi
   [ ${#missing[@]} = 0 ] && return
   if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then
     install_packages "${missing[@]}"
