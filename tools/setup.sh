@@ -63,7 +63,14 @@ test_packages() {
   command -v mkfs.ext4 >/dev/null || missing+=(e2fsprogs)
   command -v nft >/dev/null || missing+=(nftables)
   command -v ethtool >/dev/null || missing+=(ethtool)
-  command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
+  # Under systemd that package starts a server that listens to everyone: the user's own decision.
+  if ! [ -x /usr/sbin/sshd ]; then
+    if [ -d /run/systemd/system ]; then
+      say "the ssh tests will be skipped without openssh-server, which would also start its service"
+    else
+      missing+=(openssh-server)
+    fi
+  fi
   command -v ssh >/dev/null || missing+=(openssh-client)
   # The platforms of lab hosts.
   command -v runc >/dev/null || missing+=(runc)
