@@ -17,12 +17,13 @@ import pytest
 from nephoscope import catalog
 from nephoscope.errors import TargetError
 from nephoscope.plans import KINDS
+from nephoscope.plans import Target as Record
 from nephoscope.targets import TARGETS, Target
 
 T = TypeVar("T")
 
 TARGETS_HERE: dict[str, Callable[[], Target]] = {
-    "local": lambda: TARGETS["local"]("here"),
+    "local": lambda: TARGETS["local"](Record(name="here")),
 }
 
 

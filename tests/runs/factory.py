@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nephoscope import plans
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Sample
 from nephoscope.targets import Done, TargetTrial
@@ -64,11 +65,11 @@ class Fakes:
         self._answer = answer
 
     @property
-    def factories(self) -> dict[str, Callable[[str], Any]]:
+    def factories(self) -> dict[str, Callable[[plans.Target], Any]]:
         return {"local": self._make}
 
-    def _make(self, name: str) -> FakeTarget:
-        target = FakeTarget(name, self._answer, self.log)
+    def _make(self, record: plans.Target) -> FakeTarget:
+        target = FakeTarget(record.name, self._answer, self.log)
         self.made.append(target)
         return target
 

@@ -32,8 +32,8 @@ from nephoscope.runs.progress import DONE_WORDS, Pair, Progress
 from nephoscope.store import FAILED, MEASURED, StoredRun
 from nephoscope.targets import Target, TargetTrial
 
-Factories = Mapping[str, Callable[[str], Target]]
-"""Kind of target -> factory that takes its name; see targets.TARGETS."""
+Factories = Mapping[str, Callable[[plans.Target], Target]]
+"""Kind of target -> factory that takes the plan's record of it; see targets.TARGETS."""
 
 _LEAST_TIMEOUT_S = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -203,7 +203,7 @@ class Session:
         targets: dict[str, Target] = {}
         try:
             for wanted in self._plan.targets:
-                target = self._factories[wanted.kind](wanted.name)
+                target = self._factories[wanted.kind](wanted)
                 targets[wanted.name] = target
                 self._fingerprinted(wanted.name, await target.open())
             yield targets

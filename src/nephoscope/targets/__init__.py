@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nephoscope.targets.base import Done, Target, TargetTrial
+from nephoscope import plans
+from nephoscope.targets.base import Done, Peer, Running, Target, TargetTrial
 from nephoscope.targets.local import LocalTarget
 from nephoscope.targets.probe import find_probe
 
-TARGETS: Mapping[str, Callable[[str], Target]] = {
-    "local": LocalTarget,
-}
-"""Kind -> factory that takes the target's name; in the order of lists and pages."""
 
-__all__ = ["TARGETS", "Done", "LocalTarget", "Target", "TargetTrial", "find_probe"]
+def _local(record: plans.Target) -> Target:
+    return LocalTarget(record.name)
+
+
+TARGETS: Mapping[str, Callable[[plans.Target], Target]] = {
+    "local": _local,
+}
+"""Kind -> factory that takes the plan's record of it; in the order of lists and pages."""
+
+__all__ = [
+    "TARGETS",
+    "Done",
+    "LocalTarget",
+    "Peer",
+    "Running",
+    "Target",
+    "TargetTrial",
+    "find_probe",
+]

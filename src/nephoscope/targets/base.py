@@ -19,6 +19,7 @@ class Done:
     samples: int
     beside: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    started_wall_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,11 @@ from nephoscope.targets.process import Ended
 
 
 class Program(Protocol):
-    """A program that runs on the machine, its standard input and output in our hands."""
+    """A program that runs on the machine, its standard input and output in our hands.
+
+    It ends when its standard input does. `line` and `rest` raise TargetError when the machine is
+    gone.
+    """
 
     async def say(self, line: bytes) -> None:
         """Writes one line to its standard input. BrokenPipeError when it has ended."""
@@ -23,10 +27,13 @@ class Program(Protocol):
         """The next line of its standard output, with its line feed; None at the end."""
 
     async def rest(self, timeout_s: float, max_bytes: int, max_lines: int) -> Ended:
-        """Reads what is left and waits for the end; `Ended.stdout` has the lines not yet taken."""
+        """Reads what is left and waits for the end; `Ended.stdout` has the lines not yet taken.
+
+        Ends it after `timeout_s`, beyond the bounds, and when cancelled.
+        """
 
     async def end(self) -> None:
-        """Ends it: asked, then killed. Returns when it is gone."""
+        """Ends it: asked, then killed. Returns when it is gone. May be called twice."""
 
     def ended(self) -> bool:
         """Whether it has ended."""
@@ -38,19 +45,29 @@ class Channel(Protocol):
     name: str
 
     async def open(self, timeout_s: float) -> None:
-        """Reaches the machine. TargetError with one sentence when that fails."""
+        """Reaches the machine; again, when the way to it was lost.
+
+        Raises TargetError with one sentence when that fails, Lacking when something is missing
+        here. Removes what a killed process of ours left there.
+        """
+
+    async def probe(self) -> str:
+        """Path there of the probe for that machine, brought there first when it has to be."""
 
     async def start(self, command: Sequence[str]) -> Program:
-        """Starts a program with these arguments (never through a shell that would read them)."""
+        """Starts a program with these arguments (never through a shell that would read them).
 
-    async def put(self, source: Path, there: str, *, executable: bool = False) -> None:
-        """Copies a file there; whole, or not at all."""
+        Raises TargetError when it cannot be started.
+        """
+
+    async def work(self) -> str:
+        """Path there of a folder of our own; it vanishes with `close`, or the next `open`."""
+
+    async def put(self, source: Path, there: str) -> None:
+        """Copies a file there; whole, or not at all. Makes the folder it lies in."""
 
     async def get(self, there: str, destination: Path) -> None:
         """Copies a file here; whole, or not at all."""
 
-    async def machine(self) -> str:
-        """Machine type there (`uname -m`)."""
-
     async def close(self) -> None:
-        """Ends what we started and hangs up. May be called twice."""
+        """Hangs up and removes the work folder. May be called twice."""

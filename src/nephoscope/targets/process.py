@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from nephoscope.targets.streams import Ahead, read_tail, uncancelled
 
 GRACE_S = 2.0
 """Time between the polite signal and the one that cannot be refused."""
 
-STDERR_TAIL_BYTES = 4096
-_CHUNK = 1 << 16
 _PASSED_ON = ("LANG", "PATH", "TMPDIR", "HOME")
 
 
@@ -42,59 +42,98 @@ async def run_child(
 ) -> Ended:
     """Runs a program to its end, or ends it: after `timeout_s`, too much output, or cancellation.
 
-    Its standard input is a pipe that closes with us; it is the leader of its own group, so that a
-    Ctrl-C at the terminal reaches us alone and we end it in order. Raises OSError when it cannot
-    be started.
+    Raises OSError when it cannot be started.
     """
-    child = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd="/",
-        env=dict(env if env is not None else environment()),
-        process_group=0,
+    child = await start_child(command, env)
+    return await child.rest(timeout_s, max_bytes, max_lines)
+
+
+async def start_child(command: Sequence[str], env: Mapping[str, str] | None = None) -> Child:
+    """Starts a program. Raises OSError when it cannot be started.
+
+    Its standard input is a pipe that closes with us; it is the leader of its own group, so that a
+    Ctrl-C at the terminal reaches us alone and we end it in order.
+    """
+    return Child(
+        await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd="/",
+            env=dict(env if env is not None else environment()),
+            process_group=0,
+        )
     )
-    assert child.stdout is not None
-    assert child.stderr is not None
-    tail = asyncio.ensure_future(_tail(child.stderr))
-    reading = asyncio.ensure_future(_bounded(child.stdout, max_bytes, max_lines))
-    why = ""
-    try:
-        async with asyncio.timeout(timeout_s):
-            stdout, within = await reading
-            if within:
-                await child.wait()
-            else:
-                why = "output"
-    except TimeoutError:
-        stdout, why = b"", "timeout"
-    finally:
-        reading.cancel()
-        # A cancelled trial must not leave its probe behind.
-        await _uncancelled(_end(child, tail))
-    words = tail.result() if tail.done() and not tail.cancelled() else b""
-    assert child.returncode is not None
-    return Ended(child.returncode, stdout, words.decode("utf-8", errors="replace"), why)
 
 
-async def _end(child: asyncio.subprocess.Process, tail: asyncio.Future[bytes]) -> None:
-    """Ends a child: asked, then killed. Returns when it is gone and its last words are read."""
-    if child.returncode is None:
-        _signal(child, signal.SIGTERM)
+class Child:
+    """A child process as a `channel.Program`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.pid = process.pid
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._ahead = Ahead(process.stdout.read)
+        self._tail = asyncio.ensure_future(read_tail(process.stderr.read))
+
+    async def say(self, line: bytes) -> None:
+        """See `Program.say`."""
+        self._stdin.write(line)
+        await self._stdin.drain()
+
+    async def line(self) -> bytes | None:
+        """See `Program.line`."""
+        return await self._ahead.line()
+
+    async def rest(self, timeout_s: float, max_bytes: int, max_lines: int) -> Ended:
+        """See `Program.rest`; why: '', 'timeout' or 'output'. Cancelled, it ends the child."""
+        why, stdout = "", b""
         try:
-            await asyncio.wait_for(_exited(child), GRACE_S)
+            async with asyncio.timeout(timeout_s):
+                stdout, within = await self._ahead.rest(max_bytes, max_lines)
+                if within:
+                    await self._process.wait()
+                else:
+                    why = "output"
         except TimeoutError:
-            _signal(child, signal.SIGKILL)
-            await _exited(child)
-    # A grandchild may hold the pipe open; its words are not waited for.
-    await asyncio.wait({tail}, timeout=GRACE_S)
-    tail.cancel()
-    # asyncio closes the pipes of a child only once they were read to their end; ours may have been
-    # left in the middle, and would stay open until the garbage is collected.
-    transport = getattr(child, "_transport", None)
-    if transport is not None:
-        transport.close()
+            why = "timeout"
+        finally:
+            # A cancelled trial must not leave its probe behind.
+            await self.end()
+        done = self._tail.done() and not self._tail.cancelled()
+        words = self._tail.result() if done else b""
+        assert self._process.returncode is not None
+        return Ended(self._process.returncode, stdout, words.decode("utf-8", errors="replace"), why)
+
+    async def end(self) -> None:
+        """See `Program.end`."""
+        await uncancelled(self._end())
+
+    def ended(self) -> bool:
+        """See `Program.ended`."""
+        return self._process.returncode is not None
+
+    async def _end(self) -> None:
+        if self._process.returncode is None:
+            _signal(self._process, signal.SIGTERM)
+            try:
+                await asyncio.wait_for(_exited(self._process), GRACE_S)
+            except TimeoutError:
+                _signal(self._process, signal.SIGKILL)
+                await _exited(self._process)
+        # A grandchild may hold the pipe open; its words are not waited for.
+        await asyncio.wait({self._tail}, timeout=GRACE_S)
+        self._tail.cancel()
+        # asyncio closes the pipes of a child only once they were read to their end; ours may have
+        # been left in the middle, and would stay open until the garbage is collected.
+        transport = getattr(self._process, "_transport", None)
+        if transport is not None:
+            transport.close()
 
 
 async def _exited(child: asyncio.subprocess.Process) -> None:
@@ -109,40 +148,3 @@ async def _exited(child: asyncio.subprocess.Process) -> None:
 def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         child.send_signal(number)
-
-
-async def _uncancelled(work: Awaitable[None]) -> None:
-    """Waits for `work` to its end; a cancellation that comes meanwhile is raised afterwards."""
-    task: asyncio.Future[None] = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled = True
-    task.result()
-    if cancelled:
-        raise asyncio.CancelledError
-
-
-async def _bounded(
-    stream: asyncio.StreamReader, max_bytes: int, max_lines: int
-) -> tuple[bytes, bool]:
-    """All that the stream says, and whether it kept to the bounds; stops reading beyond them."""
-    chunks: list[bytes] = []
-    size = lines = 0
-    while chunk := await stream.read(_CHUNK):
-        chunks.append(chunk)
-        size += len(chunk)
-        lines += chunk.count(b"\n")
-        if size > max_bytes or lines > max_lines:
-            return b"".join(chunks), False
-    return b"".join(chunks), True
-
-
-async def _tail(stream: asyncio.StreamReader) -> bytes:
-    """The last words of a stream; reads on, so that the writer never waits for us."""
-    kept = b""
-    while chunk := await stream.read(_CHUNK):
-        kept = (kept + chunk)[-STDERR_TAIL_BYTES:]
-    return kept

@@ -1,0 +1,193 @@
+"""A target whose verbs are calls of the probe over a channel: local, ssh and lab hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from nephoscope import catalog as catalogue
+from nephoscope.catalog import Catalog
+from nephoscope.errors import BenchmarkFailed, TargetError
+from nephoscope.targets.base import Peer, Target, TargetTrial
+from nephoscope.targets.channel import Channel
+from nephoscope.targets.output import MAX_BYTES, MAX_LINES
+from nephoscope.targets.probe import check_version
+from nephoscope.targets.running import LATER_S, RunningProbe
+
+FINGERPRINT = ("sys.fingerprint", "fingerprint")
+
+
+class ProbeTarget:
+    """The five verbs, and `start`, over a `Channel`; see `Target`."""
+
+    kind = "probe"
+
+    def __init__(self, name: str, channel: Channel, *, catalog: Catalog | None = None) -> None:
+        self.name = name
+        self._channel = channel
+        self._catalog = catalog or catalogue.load()
+        self._probe: str | None = None
+        self._running: set[RunningProbe] = set()
+        self._control: bool | None = None
+
+    async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
+        """See `Target.open`."""
+        self._probe = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._channel.open(timeout_s)
+                probe = await self._where()
+                await self._check(probe, timeout_s)
+        except TimeoutError as error:
+            raise TargetError(
+                f"{self.name}: it was not ready for measuring after {timeout_s:g} s.",
+                "Check that it is up and reachable.",
+            ) from error
+        benchmark, metric = FINGERPRINT
+        trial = await self.run(benchmark, {}, timeout_s)
+        if trial.failure is not None:
+            raise TargetError(
+                f"{self.name}: no fingerprint: {trial.failure.message}", trial.failure.hint
+            )
+        document = trial.documents.get(metric, {})
+        return {**document, **self._known()} if isinstance(document, dict) else {}
+
+    async def run(self, benchmark: str, params: Mapping[str, Any], timeout_s: float) -> TargetTrial:
+        """See `Target.run`."""
+        running = await self.start(benchmark, params, timeout_s)
+        try:
+            await running.ready(timeout_s + LATER_S)
+        except BenchmarkFailed as failure:
+            return TargetTrial((), {}, None, failure, running.last_words)
+        await running.go()
+        return await running.result(timeout_s)
+
+    async def start(
+        self,
+        benchmark: str,
+        params: Mapping[str, Any],
+        timeout_s: float,
+        *,
+        serve: str | None = None,
+        peer: Peer | None = None,
+    ) -> RunningProbe:
+        """See `Target.start`."""
+        spec = self._catalog.benchmark(benchmark)
+        command = [
+            await self._where(),
+            "run" if serve is None else "serve",
+            benchmark,
+            "--params",
+            json.dumps(dict(params)),
+            "--deadline",
+            f"{timeout_s:.3f}",
+            "--with-parent",
+        ]
+        if await self._has_control():
+            command.append("--control")
+        if serve is not None:
+            command += ["--bind", serve]
+        self._running = {running for running in self._running if not running.ended()}
+        program = await self._channel.start(command)
+        running = RunningProbe(program, spec, control=await self._has_control())
+        self._running.add(running)
+        await running.introduce(serve=serve is not None, peer=peer)
+        return running
+
+    def address(self, toward: Target) -> str:
+        """See `Target.address`."""
+        raise TargetError(
+            f"{self.name}: {toward.name} has no way to it that is known here.",
+            "Measure between targets of one lab, or between ssh hosts.",
+        )
+
+    async def put(self, source: Path, name: str, timeout_s: float = 60.0) -> str:
+        """See `Target.put`."""
+        relative = self._inside(name)
+        async with _Copying(self.name, str(source), timeout_s):
+            there = f"{await self._channel.work()}/{relative}"
+            await self._channel.put(source, there)
+        return there
+
+    async def get(self, name: str, destination: Path, timeout_s: float = 60.0) -> None:
+        """See `Target.get`."""
+        relative = self._inside(name)
+        async with _Copying(self.name, name, timeout_s):
+            await self._channel.get(f"{await self._channel.work()}/{relative}", destination)
+
+    async def close(self) -> None:
+        """See `Target.close`."""
+        running, self._running = self._running, set()
+        try:
+            await asyncio.gather(*(probe.end() for probe in running), return_exceptions=True)
+        finally:
+            await self._channel.close()
+
+    def _known(self) -> Mapping[str, Any]:
+        """What is known of the target besides the probe's document: keys for the fingerprint."""
+        return {}
+
+    async def _where(self) -> str:
+        if self._probe is None:
+            self._probe = await self._channel.probe()
+        return self._probe
+
+    async def _check(self, probe: str, timeout_s: float) -> None:
+        program = await self._channel.start([probe, "describe"])
+        answer = await program.rest(timeout_s, MAX_BYTES, MAX_LINES)
+        if answer.returncode != 0 or answer.why:
+            words = answer.stderr_tail.strip().splitlines()
+            last = f" Its last words: {words[-1][:200]}" if words else ""
+            raise TargetError(
+                f"{self.name}: the probe {probe} does not answer `describe`.{last}",
+                "Build it again: `make survey`.",
+            )
+        check_version(answer.stdout, self._catalog, f"{self.name} ({probe})")
+
+    async def _has_control(self) -> bool:
+        # Until every probe has the control channel.
+        if self._control is None:
+            program = await self._channel.start([await self._where(), "help"])
+            answer = await program.rest(10.0, MAX_BYTES, MAX_LINES)
+            self._control = b"--control" in answer.stdout
+        return self._control
+
+    def _inside(self, name: str) -> PurePosixPath:
+        """A path in the work folder; a name that leads out of it is refused."""
+        relative = PurePosixPath(name)
+        if relative.is_absolute() or ".." in relative.parts or not relative.parts:
+            raise TargetError(
+                f"{self.name}: '{name}' is no name inside the work folder.",
+                "Use a relative name without '..'.",
+            )
+        return relative
+
+
+class _Copying:
+    """Turns the ends that a copy can have into a TargetError of one sentence."""
+
+    def __init__(self, target: str, what: str, timeout_s: float) -> None:
+        self._target = target
+        self._what = what
+        self._timeout_s = timeout_s
+        self._timeout = asyncio.timeout(timeout_s)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            raise TargetError(
+                f"{self._target}: copying {self._what} took more than {self._timeout_s:g} s.",
+                "Check the disk and the way to it.",
+            ) from error
+        if isinstance(error, OSError):
+            raise TargetError(
+                f"{self._target}: {self._what} cannot be copied: {error.strerror or error}.",
+                "Check the path and the free space.",
+            ) from error

@@ -1,0 +1,146 @@
+"""A probe on its way: prepared, told to go, told to stop, read to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.errors import BenchmarkFailed
+from nephoscope.targets.base import Peer, TargetTrial
+from nephoscope.targets.channel import Program
+from nephoscope.targets.output import MAX_BYTES, MAX_LINES, parse_output
+from nephoscope.targets.process import Ended
+
+LATER_S = 2.0
+"""The probe ends itself at its deadline; ours comes later, for a probe that does not."""
+
+_MORE_TIME = "Give it more time (`timeout`), or smaller parameters."
+
+
+class RunningProbe:
+    """`Running` over the control channel of `nephoscope-probe run --control`."""
+
+    def __init__(self, program: Program, spec: BenchmarkSpec, *, control: bool = True) -> None:
+        self._program = program
+        self._control = control
+        self._spec = spec
+        self._taken = b""
+        self._ready: dict[str, Any] | None = None
+        self._token = ""
+        self.last_words = ""
+
+    async def introduce(self, *, serve: bool, peer: Peer | None) -> None:
+        """Says what may not be seen in a process list, before anything else."""
+        if serve:
+            self._token = secrets.token_hex(32)
+            await self._say(f"token {self._token}")
+        elif peer is not None:
+            values = {"address": peer.address, "port": peer.port, "token": peer.token}
+            await self._say("peer " + json.dumps(values, separators=(",", ":")))
+
+    async def ready(self, timeout_s: float) -> Mapping[str, Any]:
+        """See `Running.ready`."""
+        if not self._control:
+            return {}
+        if self._ready is None:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    line = await self._program.line()
+            except TimeoutError:
+                await self._program.end()
+                raise self._late(f"was not ready after {timeout_s:g} s") from None
+            except BaseException:
+                # A cancelled wait must not leave its probe behind.
+                await self._program.end()
+                raise
+            self._ready = _ready(line)
+            if self._ready is None:
+                self._taken += line or b""
+                raise await self._failure()
+            if self._token:
+                self._ready["token"] = self._token
+        return self._ready
+
+    async def go(self, at_ns: int | None = None) -> None:
+        """See `Running.go`."""
+        await self._say("go" if at_ns is None else f"go {at_ns}")
+
+    async def stop(self) -> None:
+        """See `Running.stop`."""
+        if not self._control:
+            await self._program.end()
+        await self._say("stop")
+
+    async def result(self, timeout_s: float) -> TargetTrial:
+        """See `Running.result`."""
+        began = time.monotonic()
+        try:
+            await self.ready(timeout_s + LATER_S)
+        except BenchmarkFailed as failure:
+            return TargetTrial((), {}, None, failure, self.last_words)
+        left_s = max(0.0, timeout_s + LATER_S - (time.monotonic() - began))
+        return self._trial(await self._program.rest(left_s, MAX_BYTES, MAX_LINES), timeout_s)
+
+    def ended(self) -> bool:
+        """See `Running.ended`."""
+        return self._program.ended()
+
+    async def end(self) -> None:
+        """Ends it at once, whatever it does; nothing it counted is kept. May be called twice."""
+        await self._program.end()
+
+    async def _say(self, line: str) -> None:
+        if not self._control:
+            return
+        try:
+            await self._program.say(line.encode() + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            # It ended; `ready` or `result` tells why.
+            pass
+        except BaseException:
+            await self._program.end()
+            raise
+
+    async def _failure(self) -> BenchmarkFailed:
+        """Why there was no `ready` line."""
+        trial = self._trial(await self._program.rest(LATER_S, MAX_BYTES, MAX_LINES), LATER_S)
+        self.last_words = trial.stderr_tail
+        return trial.failure or BenchmarkFailed(
+            "bad_output",
+            f"{self._spec.id}: the probe measured before it was told to go.",
+            "Check NEPHOSCOPE_PROBE: it must be of this package's version.",
+        )
+
+    def _trial(self, ended: Ended, timeout_s: float) -> TargetTrial:
+        stdout = self._taken + ended.stdout
+        if ended.why == "output":
+            failure = BenchmarkFailed(
+                "too_much_output",
+                f"{self._spec.id}: a trial printed more than {MAX_LINES} lines or "
+                f"{MAX_BYTES >> 20} MiB.",
+                "Take fewer samples a trial.",
+            )
+            return TargetTrial((), {}, None, failure, ended.stderr_tail)
+        # 124 without a line: the probe was deaf to its own deadline until the last alarm.
+        if ended.why == "timeout" or (ended.returncode == 124 and b'{"error"' not in stdout):
+            failure = self._late(f"was not done after {timeout_s:g} s")
+            return TargetTrial((), {}, None, failure, ended.stderr_tail)
+        return parse_output(stdout, ended.returncode, self._spec, ended.stderr_tail)
+
+    def _late(self, what: str) -> BenchmarkFailed:
+        return BenchmarkFailed("deadline", f"{self._spec.id}: the trial {what}.", _MORE_TIME)
+
+
+def _ready(line: bytes | None) -> dict[str, Any] | None:
+    """The content of a `ready` line; None for any other."""
+    try:
+        values = json.loads(line or b"")
+    except ValueError:
+        return None
+    ready = values.get("ready") if isinstance(values, dict) else None
+    return dict(ready) if isinstance(ready, dict) else None

@@ -1,0 +1,68 @@
+"""Streams of a program that is not trusted to be brief, and waits that must not be cut short."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+STDERR_TAIL_BYTES = 4096
+MAX_LINE_BYTES = 1 << 20
+_CHUNK = 1 << 16
+
+
+class Ahead:
+    """A stream of bytes of which lines are taken one by one, and then all the rest.
+
+    Nothing is lost when a wait for a line is cancelled or times out.
+    """
+
+    def __init__(self, read: Callable[[int], Awaitable[bytes]]) -> None:
+        self._read = read
+        self._held = b""
+
+    async def line(self) -> bytes | None:
+        """The next line with its line feed; None at the end, with what was cut off still held.
+
+        Longer lines than `MAX_LINE_BYTES` count as the end: nobody here asks for one by itself.
+        """
+        while (end := self._held.find(b"\n") + 1) == 0:
+            chunk = await self._read(_CHUNK) if len(self._held) < MAX_LINE_BYTES else b""
+            if not chunk:
+                return None
+            self._held += chunk
+        line, self._held = self._held[:end], self._held[end:]
+        return line
+
+    async def rest(self, max_bytes: int, max_lines: int) -> tuple[bytes, bool]:
+        """All that the stream still says, and whether it kept to the bounds; stops beyond them."""
+        chunks = [self._held]
+        size, lines = len(self._held), self._held.count(b"\n")
+        while chunk := await self._read(_CHUNK):
+            chunks.append(chunk)
+            size += len(chunk)
+            lines += chunk.count(b"\n")
+            if size > max_bytes or lines > max_lines:
+                return b"".join(chunks), False
+        return b"".join(chunks), True
+
+
+async def read_tail(read: Callable[[int], Awaitable[bytes]]) -> bytes:
+    """The last words of a stream; reads on, so that the writer never waits for us."""
+    kept = b""
+    while chunk := await read(_CHUNK):
+        kept = (kept + chunk)[-STDERR_TAIL_BYTES:]
+    return kept
+
+
+async def uncancelled(work: Awaitable[None]) -> None:
+    """Waits for `work` to its end; a cancellation that comes meanwhile is raised afterwards."""
+    task: asyncio.Future[None] = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
