@@ -35,6 +35,7 @@ _BYTES: Mapping[str, float] = {
     "gib": 1024**3,
     "tib": 1024**4,
 }
+_BITS_PER_S: Mapping[str, float] = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9}
 _QUANTITY = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9]*)\s*")
 
 
@@ -71,6 +72,28 @@ def parse_bytes(text: str | int | float) -> int:
             "Write a number and a unit: 4KiB, 64MiB (1024s) or 1MB (1000s).",
         )
     return round(parts[0] * factor)
+
+
+def parse_bits_per_s(text: str | int | float) -> float:
+    """Bits a second of '47Mbit/s', '1.5 Gbit/s' (prefixes are 1000s); a bare number is bit/s."""
+    parts = _split(text)
+    factor = _BITS_PER_S.get((parts[1] or "bit/s").lower()) if parts else None
+    if parts is None or factor is None:
+        raise UsageError(
+            f"'{text}' is no line rate.", "Write a number and a unit: 47Mbit/s, 1Gbit/s."
+        )
+    return parts[0] * factor
+
+
+def parse_bytes_per_s(text: str | int | float) -> float:
+    """Bytes a second of '20MiB/s', '10MB/s'; a bare number is bytes a second."""
+    raw = str(text).strip()
+    try:
+        return float(parse_bytes(raw.removesuffix("/s")))
+    except UsageError:
+        raise UsageError(
+            f"'{text}' is no disk rate.", "Write a number and a unit: 20MiB/s, 10MB/s."
+        ) from None
 
 
 def parse_ratio(text: str | int | float) -> float:

@@ -56,3 +56,41 @@ Ratio = Annotated[
     number_or_text({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "%?", "3%"),
 ]
 Count = Annotated[int, Field(strict=True)]
+
+_BITS = "[kKmMgG]?bit/s"
+_BYTES = "([kKmMgGtT]i?)?[bB]?"
+
+Delay = Annotated[
+    float,
+    read_by(units.parse_duration_ns, 1e-9),
+    Field(ge=0, le=60),
+    number_or_text({"minimum": 0, "maximum": 60}, _TIME, "50ms"),
+]
+"""Seconds on the way; a bare number is seconds. More than a minute is a mistake in the unit."""
+
+Part = Annotated[
+    float,
+    read_by(units.parse_ratio),
+    Field(ge=0, le=1),
+    number_or_text({"minimum": 0, "maximum": 1}, "%?", "2%"),
+]
+"""As Ratio, but none and all are values too."""
+
+LineRate = Annotated[
+    float,
+    read_by(units.parse_bits_per_s),
+    Field(ge=8_000, le=400e9),
+    number_or_text({"minimum": 8_000, "maximum": 400e9}, _BITS, "47Mbit/s"),
+]
+DiskRate = Annotated[
+    float,
+    read_by(units.parse_bytes_per_s),
+    Field(ge=4096, le=1e12),
+    number_or_text({"minimum": 4096, "maximum": 1e12}, f"{_BYTES}/s", "20MiB/s"),
+]
+Size = Annotated[
+    int,
+    read_by(units.parse_bytes),
+    Field(gt=0, le=1 << 50),
+    number_or_text({"exclusiveMinimum": 0, "maximum": 1 << 50}, _BYTES, "256MiB"),
+]

@@ -1,0 +1,204 @@
+"""A lab that is up: its hosts, how to run a program in each, and what was made of its links."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nephoscope.lab.topology import HostSpec, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class GuestAccess:
+    """How a guest is reached: ssh to an address that only `netns` knows."""
+
+    address: str
+    port: int
+    user: str
+    netns: Path
+    """Namespace in which the socket has to be opened."""
+    identity: Path
+    known_hosts: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BootTimes:
+    """Segments of a start, in ns since it was asked for; None where the platform has no such mark.
+
+    kernel: its first line; userland: the first line of init; reachable: the first answer.
+    """
+
+    kernel_ns: int | None
+    userland_ns: int | None
+    reachable_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """One interface of a host."""
+
+    device: str
+    link: str
+    address: str
+    prefix_bits: int
+    mac: str
+    mtu_bytes: int
+
+    @property
+    def network(self) -> str:
+        """The network that it is on: 10.77.0.0/16."""
+        return str(ipaddress.ip_interface(f"{self.address}/{self.prefix_bits}").network)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a host sends what is for another network of the lab."""
+
+    network: str
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlan:
+    """What a platform is given to start a host; namespace, groups and eth0 are there already.
+
+    Of a guest, eth0 has no address: the guest gets `address`, `mac` and the routes on its own data
+    interface, which the platform bridges to eth0.
+    """
+
+    lab: str
+    name: str
+    spec: HostSpec
+    netns: Path
+    cgroups: tuple[Path, ...]
+    keep_cgroups: tuple[Path, ...]
+    """Groups of the lab's own helpers, whose CPU time is not the host's."""
+    directory: Path
+    """/run/nephoscope/<lab>/<host>, 0700, there already."""
+    nics: tuple[Nic, ...]
+    routes: tuple[Route, ...]
+    peers: Mapping[str, str]
+    """Name of every host of the lab -> its address."""
+
+    @property
+    def address(self) -> str:
+        """Address of the first interface; empty when it has none."""
+        return self.nics[0].address if self.nics else ""
+
+    @property
+    def mac(self) -> str:
+        """Hardware address of the first interface."""
+        return self.nics[0].mac if self.nics else ""
+
+    @property
+    def prefix_bits(self) -> int:
+        """Length of the first interface's network prefix."""
+        return self.nics[0].prefix_bits if self.nics else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host that is up."""
+
+    name: str
+    platform: str
+    topology: HostSpec
+    netns: Path
+    cgroups: tuple[Path, ...]
+    address: str
+    mac: str
+    directory: Path
+    nics: tuple[Nic, ...] = ()
+    entry: tuple[str, ...] = ()
+    guest: GuestAccess | None = None
+    boot: BootTimes | None = None
+
+    def enter(self) -> list[str]:
+        """The words before a program that runs inside (bare, container), `--` last.
+
+        Raises ValueError for a guest: it is reached by `guest`.
+        """
+        if self.guest is not None or not self.entry:
+            raise ValueError(f"host {self.name} is a guest; reach it by ssh")
+        return list(self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a link was made of: the mechanism of each thing that it was asked for."""
+
+    link: str
+    between: tuple[str, str]
+    path: str
+    """veth, netem, line."""
+    rate: str
+    """HTB, or none."""
+    loss: str
+    """packet filter, netem, line, or none."""
+    says: str
+    """All of it in one line for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """A lab that is up."""
+
+    name: str
+    topology: Topology
+    directory: Path
+    hosts: Mapping[str, Host]
+    links: tuple[Made, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def address(self, host: str, toward: str) -> str:
+        """The address under which host `toward` reaches host `host`: on a network both are on,
+        else that of its first interface."""
+        mine = self.hosts[host]
+        theirs = {nic.network for nic in self.hosts[toward].nics}
+        for nic in mine.nics:
+            if nic.network in theirs:
+                return nic.address
+        return mine.address
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A lab that was found on this machine.
+
+    state: up, coming up (a process is making it), broken (remains of one that was not finished).
+    """
+
+    name: str
+    state: str
+    hosts: tuple[str, ...]
+    since: float | None
+    """Seconds since the epoch; None when nothing tells it."""
+
+
+@dataclass(slots=True)
+class Removed:
+    """What `down` removed, counted."""
+
+    name: str
+    namespaces: int = 0
+    processes: int = 0
+    cgroups: int = 0
+    mounts: int = 0
+    files: int = 0
+    elapsed_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "name": self.name,
+            "namespaces": self.namespaces,
+            "processes": self.processes,
+            "cgroups": self.cgroups,
+            "mounts": self.mounts,
+            "files": self.files,
+            "elapsed_s": round(self.elapsed_s, 3),
+        }
