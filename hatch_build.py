@@ -1,4 +1,4 @@
-"""Build hook: puts the static probe and the contracts inside the wheel."""
+"""Build hook: puts the static programs and the contracts inside the wheel."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ class ProbeBuildHook(BuildHookInterface):
     """Runs the same set-up as `make`, then includes what it built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Includes `_probe/<arch>-linux/nephoscope-probe` and `_contracts/*.json`."""
+        """Includes `_probe/<arch>-linux/nephoscope-{probe,lab}` and `_contracts/*.json`."""
         root = Path(self.root)
         machine = platform.machine()
-        probe = root / "src" / "nephoscope" / "_probe" / f"{machine}-linux" / "nephoscope-probe"
-        if not probe.is_file():
+        folder = root / "src" / "nephoscope" / "_probe"
+        programs = ("nephoscope-probe", "nephoscope-lab")
+        if not all((folder / f"{machine}-linux" / name).is_file() for name in programs):
             subprocess.run([str(root / "tools" / "setup.sh"), "probe-here"], check=True)
         included = build_data["force_include"]
-        for built in sorted(probe.parents[1].glob("*/nephoscope-probe")):
-            included[str(built)] = f"nephoscope/_probe/{built.parent.name}/nephoscope-probe"
+        for built in sorted(path for name in programs for path in folder.glob(f"*/{name}")):
+            included[str(built)] = f"nephoscope/_probe/{built.parent.name}/{built.name}"
         for contract in sorted((root / "contracts").glob("*.json")):
             included[str(contract)] = f"nephoscope/_contracts/{contract.name}"
-        # The probe is static: no C library of the machine matters, only its architecture does.
+        # The programs are static: no C library of the machine matters, only its architecture does.
         build_data["tag"] = f"py3-none-manylinux_2_17_{machine}.manylinux2014_{machine}"
         build_data["pure_python"] = False

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import nephoscope
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -43,6 +45,16 @@ def test_the_wheel_carries_an_executable_probe_and_the_contracts(
         [path, "describe"], cwd=tmp_path, env={}, check=True, capture_output=True, timeout=60
     ).stdout
     assert json.loads(output) == described
+
+
+def test_the_wheel_carries_the_lab_program(wheel: Path, tmp_path: Path) -> None:
+    name = f"nephoscope/_probe/{platform.machine()}-linux/nephoscope-lab"
+    with zipfile.ZipFile(wheel) as archive:
+        assert (archive.getinfo(name).external_attr >> 16) & 0o111, "it is not executable"
+        path = Path(archive.extract(name, tmp_path))
+    path.chmod(0o755)
+    done = subprocess.run([path, "version"], env={}, check=True, capture_output=True, text=True)
+    assert done.stdout == f"nephoscope-lab {nephoscope.__version__}\n"
 
 
 def test_the_wheel_runs_where_it_is_unpacked(wheel: Path, tmp_path: Path) -> None:

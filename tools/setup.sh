@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes this checkout ready: system packages, virtual environment, static probe. Each step is skipped
+# Makes this checkout ready: system packages, virtual environment, static programs. Each step is skipped
 # when its input has not changed, so that calling this before every target costs little.
 #   tools/setup.sh run            what `nephoscope` needs
 #   tools/setup.sh dev            what tests and checks need on top
-#   tools/setup.sh probe-here     only the probe for this machine
-#   tools/setup.sh probe-aarch64  only the probe for 64-bit ARM
+#   tools/setup.sh probe-here     only the probe and the lab program for this machine
+#   tools/setup.sh probe-aarch64  the same two for 64-bit ARM
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p .setup
@@ -128,8 +128,7 @@ SCRIPT
 }
 
 build_probe() { # architecture
-  local arch=$1 musl=$1-unknown-linux-musl target out
-  out=src/nephoscope/_probe/$arch-linux/nephoscope-probe
+  local arch=$1 musl=$1-unknown-linux-musl target program folder=src/nephoscope/_probe/$1-linux
   if command -v rustup >/dev/null && ! rustup target list --installed | grep -qx "$musl"; then
     say "adding the Rust target $musl"
     timeout 120 rustup target add "$musl" >.setup/rustup.log 2>&1 || true
@@ -144,18 +143,25 @@ build_probe() { # architecture
   else
     stop "the probe for $arch needs the Rust target $musl, which is not installed. Run: rustup target add $musl"
   fi
-  say "building the probe ($target)"
-  RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe --target "$target" \
-    --target-dir target/static || stop "the probe does not build; the compiler's words are above."
-  mkdir -p "$(dirname "$out")"
-  # Written aside and renamed: a probe that is running keeps its file.
-  cp "target/static/$target/release/nephoscope-probe" "$out.new"
-  mv "$out.new" "$out"
+  say "building the probe and the lab program ($target)"
+  RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe \
+    --package nephoscope-lab --target "$target" --target-dir target/static ||
+    stop "the probe does not build; the compiler's words are above."
+  mkdir -p "$folder"
+  for program in nephoscope-lab nephoscope-probe; do
+    # Written aside and renamed: a program that is running keeps its file.
+    cp "target/static/$target/release/$program" "$folder/$program.new"
+    mv "$folder/$program.new" "$folder/$program"
+  done
 }
 
 probe_is_fresh() {
-  local out=src/nephoscope/_probe/$(uname -m)-linux/nephoscope-probe
-  [ -x "$out" ] && [ -z "$(find crates Cargo.toml Cargo.lock -newer "$out" -print -quit)" ]
+  local program out
+  for program in nephoscope-probe nephoscope-lab; do
+    out=src/nephoscope/_probe/$(uname -m)-linux/$program
+    [ -x "$out" ] || return
+    [ -z "$(find crates Cargo.toml Cargo.lock -newer "$out" -print -quit)" ] || return
+  done
 }
 
 case "${1:-run}" in
@@ -178,7 +184,7 @@ case "${1:-run}" in
   probe-aarch64)
     find_cargo
     build_probe aarch64
-    say "built src/nephoscope/_probe/aarch64-linux/nephoscope-probe"
+    say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab}"
     ;;
   *) stop "'$1' is not a set-up; use run, dev, probe-here or probe-aarch64." ;;
 esac

@@ -1,0 +1,141 @@
+//! Arguments: a handful of verbs, parsed by hand. Program arguments are passed on as bytes.
+use crate::enter::Wanted;
+use crate::error::LabError;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Text of `help`.
+pub const HELP: &str = "\
+nephoscope-lab: the mechanisms of a lab
+
+  nephoscope-lab enter [--netns PATH [--sysfs]] [--cgroup DIR]... [--pid PID] [--root DIR]
+                       [--die-with-parent] [--nice N] -- PROGRAM ARGS...
+  nephoscope-lab version
+
+  --netns PATH       join this network namespace
+  --sysfs            show the /sys of that network, in a mount namespace of its own
+  --cgroup DIR       join this control group first; may be given for each hierarchy
+  --pid PID          join the namespaces of this process (mount, pid, uts, ipc, net, cgroup)
+  --root DIR         make this folder the root, after joining
+  --die-with-parent  be killed when the starting process ends
+  --nice N           scheduling niceness, -20 to 19";
+
+/// What was asked for.
+#[derive(Debug)]
+pub enum Command {
+    /// Print the help text.
+    Help,
+    /// Print the version.
+    Version,
+    /// Run a program inside a lab host.
+    Enter(Wanted),
+}
+
+/// Reads the arguments after the program's name.
+pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, LabError> {
+    let mut words = Words(args.collect::<Vec<_>>().into_iter());
+    let verb = words.next_text()?.unwrap_or_default();
+    match verb.as_str() {
+        "" | "help" | "--help" | "-h" => Ok(Command::Help),
+        "version" | "--version" | "-V" => Ok(Command::Version),
+        "enter" => parse_enter(words).map(Command::Enter),
+        other => Err(LabError::usage(format!("'{other}' is not a verb of the lab program."))),
+    }
+}
+
+fn parse_enter(mut words: Words) -> Result<Wanted, LabError> {
+    let mut wanted = Wanted::default();
+    while let Some(option) = words.next_text()? {
+        match option.as_str() {
+            "--netns" => wanted.netns = Some(words.path(&option)?),
+            "--sysfs" => wanted.sysfs = true,
+            "--cgroup" => wanted.cgroups.push(words.path(&option)?),
+            "--pid" => wanted.pid = Some(words.number(&option, 1, i64::from(i32::MAX))? as i32),
+            "--root" => wanted.root = Some(words.path(&option)?),
+            "--die-with-parent" => wanted.die_with_parent = true,
+            "--nice" => wanted.nice = Some(words.number(&option, -20, 19)? as i32),
+            "--" => {
+                wanted.program = words.0.collect();
+                break;
+            }
+            other => return Err(LabError::usage(format!("'{other}' is not an option of enter."))),
+        }
+    }
+    if wanted.program.is_empty() {
+        return Err(LabError::usage("enter needs -- and a program after its options."));
+    }
+    if wanted.sysfs && wanted.netns.is_none() {
+        return Err(LabError::usage("--sysfs goes with --netns only."));
+    }
+    Ok(wanted)
+}
+
+/// The words that are left.
+struct Words(std::vec::IntoIter<OsString>);
+
+impl Words {
+    fn next_text(&mut self) -> Result<Option<String>, LabError> {
+        let text = |word: OsString| {
+            word.into_string()
+                .map_err(|word| LabError::usage(format!("{} is no text.", word.display())))
+        };
+        self.0.next().map(text).transpose()
+    }
+
+    fn path(&mut self, option: &str) -> Result<PathBuf, LabError> {
+        let missing = || LabError::usage(format!("{option} needs a value after it."));
+        self.0.next().filter(|word| !word.is_empty()).map(PathBuf::from).ok_or_else(missing)
+    }
+
+    fn number(&mut self, option: &str, low: i64, high: i64) -> Result<i64, LabError> {
+        let text = self
+            .next_text()?
+            .ok_or_else(|| LabError::usage(format!("{option} needs a value after it.")))?;
+        text.parse().ok().filter(|number| (low..=high).contains(number)).ok_or_else(|| {
+            LabError::usage(format!(
+                "{option} needs a whole number from {low} to {high}, not '{text}'."
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Command, LabError> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn options_end_at_the_dashes_and_the_program_keeps_its_own() {
+        let line = ["enter", "--netns", "/n", "--cgroup", "/a", "--cgroup", "/b", "--nice", "-5"];
+        let rest = ["--die-with-parent", "--", "ls", "--netns", "--"];
+        let Ok(Command::Enter(wanted)) = parsed(&[&line[..], &rest[..]].concat()) else {
+            panic!("these words are right");
+        };
+        assert_eq!(wanted.netns, Some(PathBuf::from("/n")));
+        assert_eq!(wanted.cgroups, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        assert_eq!(wanted.nice, Some(-5));
+        assert!(wanted.die_with_parent && !wanted.sysfs && wanted.pid.is_none());
+        assert_eq!(wanted.program, ["ls", "--netns", "--"]);
+    }
+
+    #[test]
+    fn wrong_words_are_one_sentence_each() {
+        for (words, said) in [
+            (&["entre"][..], "'entre' is not a verb"),
+            (&["enter", "ls"], "'ls' is not an option of enter"),
+            (&["enter", "--"], "enter needs -- and a program"),
+            (&["enter", "--nice", "20", "--", "ls"], "from -20 to 19, not '20'"),
+            (&["enter", "--pid", "0", "--", "ls"], "from 1 to"),
+            (&["enter", "--netns"], "--netns needs a value"),
+            (&["enter", "--sysfs", "--", "ls"], "--sysfs goes with --netns"),
+        ] {
+            let error = parsed(words).expect_err("these words are wrong");
+            assert_eq!(error.code, 2);
+            assert!(error.message.contains(said), "{}", error.message);
+            assert!(error.message.ends_with('.'));
+        }
+    }
+}

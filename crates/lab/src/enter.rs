@@ -1,0 +1,177 @@
+//! `enter`: becomes a program inside a lab host. Control groups come first, so that nothing of the
+//! program ever runs outside its limits; then namespaces; then the program takes this process over.
+//! Only a pid namespace needs a child: it is joined by children alone.
+use crate::error::{LabError, FAILED};
+use crate::{cgroup, namespaces, signals};
+use namespaces::Namespace;
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// Signals that go on to the program when a process stands between it and the caller.
+const FORWARDED: [i32; 9] = [
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGCONT,
+    libc::SIGWINCH,
+];
+
+/// What `enter` is to join and run.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// Network namespace.
+    pub netns: Option<PathBuf>,
+    /// Whether /sys shows that network.
+    pub sysfs: bool,
+    /// Control groups, joined in this order.
+    pub cgroups: Vec<PathBuf>,
+    /// Process whose namespaces are joined.
+    pub pid: Option<i32>,
+    /// New root, after joining.
+    pub root: Option<PathBuf>,
+    /// Whether the kernel kills the program when the caller ends.
+    pub die_with_parent: bool,
+    /// Scheduling niceness.
+    pub nice: Option<i32>,
+    /// Program and arguments.
+    pub program: Vec<OsString>,
+}
+
+/// Joins and becomes the program; returns its exit code only where a child was needed.
+pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
+    // SAFETY: reads a number.
+    let parent = unsafe { libc::getppid() };
+    let words = c_words(&wanted.program)?;
+    let joined = opened(wanted)?;
+    if wanted.die_with_parent {
+        signals::die_with_parent(parent)?;
+    }
+    for folder in &wanted.cgroups {
+        cgroup::join(folder)?;
+    }
+    if let Some(nice) = wanted.nice {
+        set_nice(nice)?;
+    }
+    for namespace in &joined {
+        namespace.join()?;
+    }
+    if wanted.sysfs {
+        namespaces::own_sysfs()?;
+    }
+    if let Some(folder) = &wanted.root {
+        namespaces::change_root(folder)?;
+    }
+    if namespaces::needs_child(&joined) {
+        return as_child(&words);
+    }
+    Err(become_program(&words))
+}
+
+/// Everything that is to be joined, opened while paths still mean what the caller means.
+fn opened(wanted: &Wanted) -> Result<Vec<Namespace>, LabError> {
+    let mut joined = Vec::new();
+    if let Some(path) = &wanted.netns {
+        joined.push(Namespace::open(path, libc::CLONE_NEWNET)?);
+    }
+    if let Some(pid) = wanted.pid {
+        joined.extend(namespaces::of_process(pid)?);
+    }
+    Ok(joined)
+}
+
+fn set_nice(nice: i32) -> Result<(), LabError> {
+    // SAFETY: a plain system call on our own process; the type of the first argument differs
+    // between C libraries.
+    if unsafe { libc::setpriority(libc::PRIO_PROCESS as _, 0, nice) } != 0 {
+        return Err(LabError::last(&format!("Setting the niceness {nice}")));
+    }
+    Ok(())
+}
+
+fn c_words(words: &[OsString]) -> Result<Vec<CString>, LabError> {
+    let word = |word: &OsString| {
+        CString::new(word.as_bytes())
+            .map_err(|_| LabError::usage("An argument of the program holds a NUL byte."))
+    };
+    words.iter().map(word).collect()
+}
+
+/// Replaces this process; returns only when that failed.
+fn become_program(words: &[CString]) -> LabError {
+    let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+    pointers.push(std::ptr::null());
+    // SAFETY: C strings that live through the call, and the null pointer at their end. Rust ignores
+    // SIGPIPE from the start; programs expect its default.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::execvp(pointers[0], pointers.as_ptr());
+    }
+    let error = io::Error::last_os_error();
+    let missing = error.raw_os_error() == Some(libc::ENOENT);
+    LabError::new(
+        if missing { 127 } else { 126 },
+        format!("{} cannot be executed there: {error}.", words[0].to_string_lossy()),
+        "Name a program that the lab host has.",
+    )
+}
+
+/// Runs the program as a child, passes signals on to it and ends as it ended.
+fn as_child(words: &[CString]) -> Result<i32, LabError> {
+    let watched = signals::set_of(&[&FORWARDED[..], &[libc::SIGCHLD]].concat());
+    let before = signals::block(&watched);
+    // SAFETY: this program has one thread, so the child may do whatever it likes.
+    let child = unsafe { libc::fork() };
+    if child < 0 {
+        return Err(LabError::last("Starting a process in the pid namespace"));
+    }
+    if child == 0 {
+        // The parent's number means nothing in the other pid namespace: getppid is 0 there.
+        let tied = signals::die_with_parent(0);
+        signals::restore(&before);
+        let error = tied.err().unwrap_or_else(|| become_program(words));
+        eprintln!("nephoscope-lab: {error}");
+        // SAFETY: ends the child without running the parent's exit handlers.
+        unsafe { libc::_exit(error.code) };
+    }
+    loop {
+        let signal = signals::wait(&watched);
+        if signal == libc::SIGCHLD {
+            if let Some(status) = ended(child) {
+                return end_as(status);
+            }
+        } else {
+            // SAFETY: our own child, which has not been waited for.
+            unsafe { libc::kill(child, signal) };
+        }
+    }
+}
+
+fn ended(child: i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: our own child; the status is written to a plain number.
+    (unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child).then_some(status)
+}
+
+fn end_as(status: i32) -> Result<i32, LabError> {
+    if libc::WIFEXITED(status) {
+        return Ok(libc::WEXITSTATUS(status));
+    }
+    let signal = libc::WTERMSIG(status);
+    // SAFETY: resets a signal and sends it to ourselves; without a core file, the program has left
+    // its own already.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        libc::signal(signal, libc::SIG_DFL);
+        let set = signals::set_of(&[signal]);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+    Err(LabError::new(FAILED, format!("The program was ended by signal {signal}."), ""))
+}

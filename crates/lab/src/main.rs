@@ -1,0 +1,40 @@
+//! `nephoscope-lab`: what a lab needs that no system tool does as one program: entering a lab host,
+//! delaying packets, keeping threads under a reservation.
+//!
+//! Exit codes: 0 done, 2 wrong words, 3 failed, 4 the machine lacks something. `enter` ends as the
+//! program that it runs; 127 when there is no such program, 126 when it cannot be executed.
+mod args;
+mod cgroup;
+mod enter;
+mod error;
+mod namespaces;
+mod signals;
+
+use args::Command;
+use error::LabError;
+use std::io::Write;
+
+fn main() {
+    let code = match args::parse(std::env::args_os().skip(1)).and_then(run) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("nephoscope-lab: {error}");
+            error.code
+        }
+    };
+    std::process::exit(code);
+}
+
+fn run(command: Command) -> Result<i32, LabError> {
+    match command {
+        Command::Help => print(args::HELP),
+        Command::Version => print(&format!("nephoscope-lab {}", env!("CARGO_PKG_VERSION"))),
+        Command::Enter(wanted) => enter::run(&wanted),
+    }
+}
+
+fn print(text: &str) -> Result<i32, LabError> {
+    writeln!(std::io::stdout(), "{text}")
+        .map(|()| 0)
+        .map_err(|error| LabError::os("Writing to standard output", &error))
+}

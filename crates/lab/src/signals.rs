@@ -1,0 +1,71 @@
+//! Signals as values: blocked, then taken one by one or through a descriptor.
+use crate::error::LabError;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// A set of signals.
+pub fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: fills a plain set with valid signal numbers.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
+        set
+    }
+}
+
+/// Blocks the signals of a set in this thread and returns the mask before.
+pub fn block(set: &libc::sigset_t) -> libc::sigset_t {
+    // SAFETY: plain sets.
+    unsafe {
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigprocmask(libc::SIG_BLOCK, set, &raw mut before);
+        before
+    }
+}
+
+/// Puts a mask back.
+pub fn restore(mask: &libc::sigset_t) {
+    // SAFETY: a plain set.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
+}
+
+/// Waits for the next signal of a blocked set.
+pub fn wait(set: &libc::sigset_t) -> i32 {
+    loop {
+        // SAFETY: a plain set, no details wanted.
+        let signal = unsafe { libc::sigwaitinfo(set, std::ptr::null_mut()) };
+        if signal > 0 {
+            return signal;
+        }
+    }
+}
+
+/// Has the kernel kill this process when its parent ends; `parent` is who that was before.
+pub fn die_with_parent(parent: i32) -> Result<(), LabError> {
+    // SAFETY: plain system calls on our own process.
+    unsafe {
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+            return Err(LabError::last("Tying this process to its parent"));
+        }
+        // The parent may have ended before the call above.
+        if libc::getppid() != parent {
+            libc::raise(libc::SIGKILL);
+        }
+    }
+    Ok(())
+}
+
+/// A descriptor that is readable when one of the blocked signals has come.
+#[expect(dead_code, reason = "for the verbs that wait for packets and signals at once")]
+pub fn descriptor(set: &libc::sigset_t) -> Result<OwnedFd, LabError> {
+    // SAFETY: a plain set; the descriptor returned is ours alone.
+    unsafe {
+        let fd = libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 {
+            return Err(LabError::last("Making a descriptor for signals"));
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
