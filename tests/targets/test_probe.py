@@ -56,7 +56,7 @@ def test_a_probe_that_may_not_be_executed_is_told(
 
 def test_a_processor_without_a_probe_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEPHOSCOPE_PROBE", raising=False)
-    monkeypatch.setattr("nephoscope.targets.probe.resources.files", lambda _: Path("/no/such/dir"))
+    monkeypatch.setattr("nephoscope.programs.resources.files", lambda _: Path("/no/such/dir"))
     with pytest.raises(Lacking, match="no nephoscope-probe for sparc64") as caught:
         find_probe("sparc64")
     assert "`make survey`" in str(caught.value)
