@@ -21,6 +21,7 @@ ORDER = [
     "lab",
     "plans",
     "targets",
+    "labcheck",
     "store",
     "runs",
     "results",

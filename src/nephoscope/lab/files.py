@@ -1,0 +1,194 @@
+"""A topology from a file: YAML in, checked Topology out, errors with file, line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from nephoscope import units
+from nephoscope.errors import PlanError, UsageError
+from nephoscope.lab import check
+from nephoscope.lab.topology import (
+    Conditions,
+    CpuSpec,
+    DiskSpec,
+    Geo,
+    HostSpec,
+    LinkSpec,
+    Reservation,
+    SwitchSpec,
+    Topology,
+)
+from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.sentences import Place, sentence
+from nephoscope.reading.yamltext import Loc
+
+
+def load(path: Path | str) -> Topology:
+    """The topology in the file `path`. PlanError (`file:line:column: …`) when it cannot be used."""
+    file = Path(path)
+    return from_text(textfile.read(file, "topology"), str(file), file.parent)
+
+
+def from_text(text: str, name: str, base: Path = Path()) -> Topology:
+    """As `load`, of a text; `name` stands where the file name stands in errors."""
+    values = yamltext.parse(text, name)
+    if not isinstance(values, dict):
+        raise PlanError(
+            f"{name}:1:1: a topology is a mapping of keys.", "Begin with `name: …` and `hosts:`."
+        )
+
+    def place(loc: Loc) -> str:
+        found = yamltext.locate(text, loc)
+        return f"{name}:{found[0]}:{found[1]}: " if found else f"{name}: "
+
+    return from_values(values, place, base)
+
+
+def from_values(
+    values: Mapping[str, Any], place: Place = lambda loc: "", base: Path = Path()
+) -> Topology:
+    """The checked topology of plain values; `place` begins each error.
+
+    base: where files that it names (a latency matrix) are looked for.
+    """
+    try:
+        topology = Topology.model_validate(values)
+    except ValidationError as error:
+        # A misspelt key first: it is the reason why the right one is missing.
+        errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise sentence(errors[0], place, _RECORDS_AT) from error
+    if topology.geo is not None and isinstance(topology.geo.latency, str):
+        matrix = _matrix(base / topology.geo.latency, place)
+        geo = topology.geo.model_copy(update={"latency": matrix})
+        topology = topology.model_copy(update={"geo": geo})
+    return check.checked(topology, place)
+
+
+def values_of(topology: Topology) -> dict[str, Any]:
+    """Plain values (JSON) that `from_values` reads as the same topology."""
+    return topology.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def with_condition(topology: Topology, path: str, value: Any) -> Topology:
+    """The topology with another value at a dotted path, checked anew.
+
+    Raises UsageError with one sentence for a path that names no setting, or a value that it cannot
+    have.
+    """
+    values = values_of(topology)
+    steps = path.split(".")
+    _known(topology, steps, path)
+    node = values
+    for step in steps[:-1]:
+        if not isinstance(node.get(step), dict):
+            node[step] = {}
+        node = node[step]
+    node[steps[-1]] = value
+    try:
+        return from_values(values)
+    except UsageError as error:
+        raise UsageError(f"{path}={value}: {error.message}", error.hint) from error
+
+
+def check_path(topology: Topology, path: str, value: Any) -> None:
+    """Whether `path` can be set to `value` while the lab is up; UsageError with the reason."""
+    with_condition(topology, path, value)
+
+
+CHANGEABLE: Mapping[str, tuple[str, ...]] = {
+    "links": ("rate", "delay", "jitter", "loss", "duplicate", "ingress", "queue", "up", "down"),
+    "hosts": ("platform", "cpu", "memory", "disk", "vcpus"),
+    "geo": ("latency", "jitter", "loss"),
+}
+"""What may change while a lab is up; the rest is its shape."""
+
+
+def _known(topology: Topology, steps: list[str], path: str) -> None:
+    """UsageError unless the path begins with a thing of this lab and a setting that may change."""
+    kinds = ", ".join(CHANGEABLE)
+    if steps[0] not in CHANGEABLE:
+        raise UsageError(f"'{path}' is no setting of a lab.", f"It begins with one of: {kinds}.")
+    if steps[0] == "geo":
+        rest = steps[1:]
+    else:
+        named: Mapping[str, Any] = getattr(topology, steps[0])
+        if len(steps) < 2 or steps[1] not in named:
+            have = ", ".join(named) or "none"
+            raise UsageError(
+                f"'{path}': lab {topology.name} has no such {steps[0].removesuffix('s')}.",
+                f"It has: {have}.",
+            )
+        rest = steps[2:]
+    may = CHANGEABLE[steps[0]]
+    if not rest or rest[0] not in may:
+        raise UsageError(
+            f"'{path}' cannot change while the lab is up.", f"These can: {', '.join(may)}."
+        )
+
+
+def _matrix(file: Path, place: Place) -> dict[str, dict[str, float]]:
+    """A matrix of a CSV file: names in the first row and column; empty cells are left out."""
+    text = textfile.read(file, "latency matrix", PlanError)
+    rows = list(csv.reader(io.StringIO(text)))
+    if len(rows) < 2 or len(rows[0]) < 2:
+        raise PlanError(
+            f"{file}:1:1: a latency matrix has site names in its first row and column.",
+            "Write `,paris,tokyo` and below it `paris,,110ms`.",
+        )
+    heads = [cell.strip() for cell in rows[0][1:]]
+    matrix: dict[str, dict[str, float]] = {}
+    for number, row in enumerate(rows[1:], 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(rows[0]):
+            raise PlanError(
+                f"{file}:{number}:1: this line has {len(row)} columns, the first {len(rows[0])}.",
+                "Give each line one cell for each site.",
+            )
+        name = row[0].strip()
+        matrix[name] = {}
+        for column, (head, cell) in enumerate(zip(heads, row[1:], strict=True), 2):
+            if cell.strip() in ("", "-") or head == name:
+                continue
+            try:
+                matrix[name][head] = units.parse_duration_ns(cell.strip(), bare="") / 1e9
+            except UsageError as error:
+                raise PlanError(
+                    f"{file}:{number}: column {column}: {error.message}", "Write 110ms."
+                ) from error
+    return matrix
+
+
+class _RecordsAt(Mapping[tuple[str, ...], type[BaseModel]]):
+    """The record at a place; hosts, switches and links are named by the user."""
+
+    def __getitem__(self, path: tuple[str, ...]) -> type[BaseModel]:
+        fixed: Mapping[tuple[str, ...], type[BaseModel]] = {(): Topology, ("geo",): Geo}
+        if path in fixed:
+            return fixed[path]
+        named: Mapping[tuple[str, tuple[str, ...]], type[BaseModel]] = {
+            ("hosts", ()): HostSpec,
+            ("hosts", ("cpu",)): CpuSpec,
+            ("hosts", ("cpu", "reservation")): Reservation,
+            ("hosts", ("disk",)): DiskSpec,
+            ("switches", ()): SwitchSpec,
+            ("links", ()): LinkSpec,
+            ("links", ("up",)): Conditions,
+            ("links", ("down",)): Conditions,
+        }
+        return named[path[0] if path else "", path[2:]]
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(((),))
+
+    def __len__(self) -> int:
+        return 1
+
+
+_RECORDS_AT = _RecordsAt()

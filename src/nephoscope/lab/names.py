@@ -1,0 +1,53 @@
+"""What everything of a lab is called. `down` finds it by these names and by nothing else.
+
+Names of hosts and switches hold no dot, so `neph-<lab>.<node>` can be taken apart again, whatever
+dashes a lab's name has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PREFIX = "neph-"
+RUN = Path("/run/nephoscope")
+"""Folders of the labs, 0700."""
+NETNS = Path("/run/netns")
+KEEP = "_keep"
+"""Control group of a lab's own helpers; no host can have this name."""
+
+
+def namespace(lab: str, node: str) -> str:
+    """Name of the network namespace of a host or switch."""
+    return f"{PREFIX}{lab}.{node}"
+
+
+def netns(lab: str, node: str) -> Path:
+    """File of the network namespace of a host or switch."""
+    return NETNS / namespace(lab, node)
+
+
+def lab_of(namespace_name: str) -> str | None:
+    """The lab that a namespace belongs to; None when it is not ours."""
+    lab, dot, _ = namespace_name.removeprefix(PREFIX).partition(".")
+    return lab if dot and lab and namespace_name.startswith(PREFIX) else None
+
+
+def directory(lab: str) -> Path:
+    """Folder of a lab's files."""
+    return RUN / lab
+
+
+def namespaces_of(lab: str) -> list[Path]:
+    """Files of a lab's namespaces that are there now."""
+    try:
+        return sorted(path for path in NETNS.iterdir() if lab_of(path.name) == lab)
+    except OSError:
+        return []
+
+
+def namespace_labs() -> set[str]:
+    """Labs that have a namespace."""
+    try:
+        return {lab for path in NETNS.iterdir() if (lab := lab_of(path.name))}
+    except OSError:
+        return set()

@@ -1,0 +1,153 @@
+"""What a lab wrote down about itself: a hint for people and for `list`, never the truth.
+
+The file is written before each thing is made, so that it never knows less than what exists. Whoever
+changes a lab holds a lock on its folder; programs that are started meanwhile inherit the lock, so
+that it is free only when the last of them is gone, also after a kill.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nephoscope.errors import UsageError
+from nephoscope.lab import names
+
+STATE = "state.json"
+COMING_UP, UP = "coming up", "up"
+_STEP_S = 0.02
+
+
+class Busy(UsageError):
+    """Another process is changing the lab."""
+
+
+def read(lab: str) -> dict[str, Any] | None:
+    """What the lab wrote down; None when there is nothing, or nothing that can be read."""
+    try:
+        document = json.loads((names.directory(lab) / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def write(lab: str, document: dict[str, Any]) -> None:
+    """Writes it down, whole or not at all."""
+    path = names.directory(lab) / STATE
+    aside = path.with_suffix(".new")
+    aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    aside.rename(path)
+
+
+def folder_labs() -> set[str]:
+    """Labs that have a folder."""
+    try:
+        return {path.name for path in names.RUN.iterdir() if path.is_dir()}
+    except OSError:
+        return set()
+
+
+@contextmanager
+def making(lab: str) -> Iterator[int]:
+    """Makes the folder of a new lab and holds its lock; yields the lock's descriptor.
+
+    Raises UsageError when a lab of that name is there.
+    """
+    path = names.directory(lab)
+    while True:
+        # Both again when a `down` of the last lab removes the parent in between.
+        names.RUN.mkdir(mode=0o700, exist_ok=True)
+        try:
+            path.mkdir(mode=0o700)
+            break
+        except FileNotFoundError:
+            continue
+        except FileExistsError:
+            raise clash(lab) from None
+    descriptor = _open(path)
+    if descriptor is None or not _locked(descriptor):
+        raise clash(lab)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def clash(lab: str) -> UsageError:
+    """The sentence for a name that is taken."""
+    known = read(lab) or {}
+    if known.get("phase") == UP:
+        return UsageError(
+            f"A lab named {lab} is up already.", f"Take it down: `nephoscope lab down {lab}`."
+        )
+    if is_busy(lab):
+        return Busy(
+            f"A lab named {lab} is being changed by process {known.get('pid', 'unknown')}.",
+            "Wait for it, or end it.",
+        )
+    return UsageError(
+        f"Remains of a lab named {lab} are here.", f"Remove them: `nephoscope lab down {lab}`."
+    )
+
+
+@contextmanager
+def changing(lab: str, wait_s: float = 10.0) -> Iterator[int | None]:
+    """Holds the lock of a lab's folder; None when it has none. Busy when another keeps it."""
+    began = time.monotonic()
+    path = names.directory(lab)
+    while True:
+        descriptor = _open(path)
+        if descriptor is None:
+            yield None
+            return
+        try:
+            if _locked(descriptor):
+                if not _is_still(descriptor, path):
+                    continue
+                yield descriptor
+                return
+        finally:
+            os.close(descriptor)
+        if time.monotonic() - began > wait_s:
+            raise clash(lab)
+        time.sleep(_STEP_S)
+
+
+def is_busy(lab: str) -> bool:
+    """Whether a process is changing the lab now."""
+    descriptor = _open(names.directory(lab))
+    if descriptor is None:
+        return False
+    try:
+        return not _locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still(descriptor: int, path: Path) -> bool:
+    """Whether the folder was not removed, and made anew by another, since it was opened."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False

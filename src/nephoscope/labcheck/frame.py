@@ -1,0 +1,172 @@
+"""What a check is, and how checks are run: each on a throw-away lab, judged by a bound set before.
+
+A file of checks offers factories, so that a topology's own settings can be checked as the standard
+ones are: `rate_check(bits_per_s)`, `delay_check(delay_s, jitter_s)`, `loss_check(ratio)`,
+`cap_check(cpus)`, … -> Check.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from nephoscope import units
+from nephoscope.errors import Lacking, NephoscopeError
+from nephoscope.lab import bringup, files
+from nephoscope.lab.handle import Lab
+
+HOLDS, FAILS, NOT_HERE = "holds", "fails", "not here"
+
+
+class NotHere(Exception):
+    """Why the machine cannot carry a check out, in a sentence; a verdict of its own, no pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a check saw: value with its interval (in the check's unit) and n."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    note: str = ""
+    more: Mapping[str, float] = field(default_factory=dict)
+    """Further figures for --json: counts, the mechanism's own counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One mechanism at one setting, and the bound that its measured effect has to keep.
+
+    low and high bound the measured value; `holds_set`: the measured interval has to hold `set`
+    instead (loss: the Wilson interval). attempts: a check that needs a quiet core is repeated at
+    most so often; the bound stays, and every attempt is shown.
+    """
+
+    id: str
+    mechanism: str
+    what: str
+    set: float
+    unit: str
+    low: float
+    high: float
+    how: str
+    """How it is measured, and the reason of the bound."""
+    topology: Mapping[str, Any]
+    """Plain values of the topology without version and name; the frame gives it a name."""
+    measure: Callable[[Lab, Check], Awaitable[Measured]]
+    """Raises NotHere when this machine lacks the mechanism."""
+    holds_set: bool = False
+    attempts: int = 3
+
+    def kept_by(self, seen: Measured) -> bool:
+        """Whether the bound is kept."""
+        if self.holds_set:
+            if seen.low is None or seen.high is None:
+                return False
+            return seen.low <= self.set <= seen.high
+        return self.low <= seen.value <= self.high
+
+    @property
+    def bound(self) -> str:
+        """The bound as a person reads it."""
+        if self.holds_set:
+            return f"interval holds {units.format_value(self.set, self.unit, 4)}"
+        return units.format_interval(self.set, self.low, self.high, self.unit, 4).split(" ", 1)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a check; `attempts` holds every measurement, the last one decides."""
+
+    check: Check
+    verdict: str
+    attempts: tuple[Measured, ...]
+    reason: str = ""
+    elapsed_s: float = 0.0
+
+    @property
+    def measured(self) -> Measured | None:
+        """The measurement that decided."""
+        return self.attempts[-1] if self.attempts else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For --json."""
+        check = self.check
+        return {
+            "id": check.id,
+            "mechanism": check.mechanism,
+            "what": check.what,
+            "set": check.set,
+            "unit": check.unit,
+            "low": check.low,
+            "high": check.high,
+            "holds_set": check.holds_set,
+            "how": check.how,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "attempts": [asdict(seen) for seen in self.attempts],
+            "elapsed_s": round(self.elapsed_s, 3),
+        }
+
+
+async def run(check: Check, say: Callable[[str], None]) -> Outcome:
+    """Runs one check on labs of its own, again while it fails and attempts are left.
+
+    What the environment lacks is the verdict `not here`. A check that cannot be carried out for
+    another reason fails, with the reason.
+    """
+    began = time.monotonic()
+    seen: list[Measured] = []
+    try:
+        while len(seen) < check.attempts:
+            seen.append(await _once(check))
+            if check.kept_by(seen[-1]):
+                return Outcome(check, HOLDS, tuple(seen), "", time.monotonic() - began)
+            if len(seen) < check.attempts:
+                value = units.format_value(seen[-1].value, check.unit, 4)
+                say(f"{check.id}: {value} is outside of {check.bound}; once more")
+    except (NotHere, Lacking) as error:
+        return Outcome(check, NOT_HERE, tuple(seen), str(error), time.monotonic() - began)
+    except NephoscopeError as error:
+        return Outcome(check, FAILS, tuple(seen), str(error), time.monotonic() - began)
+    reason = f"outside of {check.bound} in {len(seen)} of {len(seen)} attempts"
+    return Outcome(check, FAILS, tuple(seen), reason, time.monotonic() - began)
+
+
+async def run_all(
+    checks: Sequence[Check],
+    say: Callable[[str], None],
+    done: Callable[[Outcome], None] = lambda outcome: None,
+) -> list[Outcome]:
+    """One check after the other (side by side they would disturb each other)."""
+    outcomes = []
+    for number, check in enumerate(checks, 1):
+        say(f"{number}/{len(checks)} {check.id}: {check.what}")
+        outcomes.append(await run(check, say))
+        done(outcomes[-1])
+    return outcomes
+
+
+async def _once(check: Check) -> Measured:
+    name = f"chk{secrets.token_hex(3)}"
+    topology = files.from_values({"version": 1, "name": name, **check.topology})
+    lab = await bringup.up(topology, say=lambda line: None)
+    try:
+        return await check.measure(lab, check)
+    finally:
+        with contextlib.suppress(LookupError):
+            await bringup.down(name)
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """1 when one fails; else 4 when the machine lacks something; else 0."""
+    verdicts = {outcome.verdict for outcome in outcomes}
+    if FAILS in verdicts:
+        return 1
+    return 4 if NOT_HERE in verdicts else 0
