@@ -94,6 +94,8 @@ class Setting:
     run it. together: all of them at one moment, else each by itself. peer: target that serves the
     far side; '' where there is none. conditions: path -> value in the topology's own units, applied
     before the trial ('links.wan.delay' -> 0.05). arm: 'a' or 'b' in an A/A control, else ''.
+    block: trials of one block follow one another within a round (a level that is dear to change).
+    baseline: target -> (index, target) of the trial of the same round that it is held against.
     """
 
     index: int
@@ -111,6 +113,8 @@ class Setting:
     before: tuple[Hook, ...] = ()
     after: tuple[Hook, ...] = ()
     arm: str = ""
+    block: str = ""
+    baseline: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -21,6 +22,20 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda v: (v,) if isinstance(
 
 _MAX_TARGETS = 64
 _MAX_LEVELS = 1000
+_FRACTION = r"^1(/([2-9]|[1-5][0-9]|6[0-4]))?$"
+_CURRENCY = r"^[A-Z]{3}$"
+
+
+def _written(pattern: str, what: str, example: str) -> BeforeValidator:
+    """A text of that pattern; else a sentence with an example."""
+
+    def read(value: Any) -> str:
+        text = str(value)
+        if isinstance(value, bool) or not re.fullmatch(pattern, text):
+            raise ValueError(f"'{text}' is no {what}. Write {example}")
+        return text
+
+    return BeforeValidator(read)
 
 
 class Repeat(Record):
@@ -146,10 +161,18 @@ class Factor(Record):
 
     path: str = Field(
         description="What it sets: lab.links.NAME.delay, lab.hosts.NAME.cpu.cap, "
-        "lab.hosts.NAME.platform, backgrounds.NAME.params.PARAM, benchmarks.N.params.PARAM."
+        "lab.hosts.NAME.platform, backgrounds.NAME.params.PARAM, backgrounds.NAME.active (false, "
+        "true), backgrounds (which of them run: a name, a list of names, none), "
+        "benchmarks.N.params.PARAM."
     )
     levels: Annotated[list[Any], Field(min_length=1, max_length=_MAX_LEVELS)] = Field(
         description="The values it takes."
+    )
+    blocked: bool | None = Field(
+        default=None,
+        description="Trials of one level follow one another within a round, because changing it "
+        "is dear; the order of the levels stays random. By default so for platforms, memory and "
+        "virtual CPUs of a host.",
     )
 
 
@@ -157,6 +180,7 @@ class Nest(Record):
     """Repetition in levels: new instances, boots of each, rounds in each boot.
 
     Round r belongs to boot (r - 1) // rounds; all alternatives are renewed between two boots.
+    The rounds are as many as the product of the three; `repeat` has no say then.
     """
 
     instance: Annotated[Count, Field(ge=1, le=1000)] = Field(
@@ -173,17 +197,21 @@ class Nest(Record):
 class Design(Record):
     """How the levels are combined, and what every alternative is held against."""
 
-    fraction: str = Field(
+    fraction: Annotated[str, _written(_FRACTION, "fraction", "1/2 or 1/4, at most 1/64")] = Field(
         default="1",
-        pattern=r"^(1|1/(2|4|8|16|32|64))$",
-        description="The part of the full crossing that is run: 1, 1/2, 1/4, …",
+        json_schema_extra={"pattern": _FRACTION},
+        description="The part of the full crossing that is run: 1, 1/2, 1/4, … Regular where all "
+        "factors have two levels, else a balanced one; what is confounded is told.",
     )
     exclude: tuple[dict[str, Any], ...] = Field(
-        default=(), description="Combinations that are left out: {factor: level, …}."
+        default=(),
+        description="Combinations that are left out: {factor: level, …}; `benchmark` may stand "
+        "among the factors.",
     )
     baseline: dict[str, Any] = Field(
         default_factory=dict,
-        description="Levels of the alternative that the others are paired with, round by round.",
+        description="Levels of the alternative that the others are paired with, round by round; "
+        "`target` may stand among the factors.",
     )
     a_a: bool = Field(
         default=False,
@@ -237,7 +265,9 @@ class Money(Record):
     """What the run may cost."""
 
     limit: Annotated[float, Field(gt=0)] = Field(description="At most this much.")
-    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="ISO 4217 code.")
+    currency: Annotated[str, _written(_CURRENCY, "currency", "USD or EUR")] = Field(
+        default="USD", json_schema_extra={"pattern": _CURRENCY}, description="ISO 4217 code."
+    )
 
 
 class Plan(Record):
@@ -272,7 +302,8 @@ class Plan(Record):
     benchmarks: tuple[Entry, ...] = Field(min_length=1, description="With what it is measured.")
     include: tuple[str, ...] = Field(
         default=(),
-        description="Plan files, relative to this one, whose keys stand where this one has none.",
+        description="Plan files, relative to this one, whose keys stand where this one has none. "
+        "Mappings are merged key by key, lists are replaced; a later file wins over an earlier.",
     )
     lab: str | dict[str, Any] | None = Field(
         default=None, description="Topology file of the lab, or the topology itself."
@@ -301,7 +332,14 @@ class Plan(Record):
     )
 
     def repeat_of(self, entry: int) -> Repeat:
-        """The repetition rule of one entry of `benchmarks`: the plan's, changed by the entry's."""
+        """The repetition rule of one entry of `benchmarks`: the plan's, changed by the entry's.
+
+        A nested design says itself how many rounds there are.
+        """
+        if self.design.nest is not None:
+            rounds = self.design.nest.total
+            width = self.repeat.relative_half_width
+            return Repeat(min=rounds, max=rounds, relative_half_width=width)
         changes = self.benchmarks[entry].repeat.model_dump(exclude_none=True)
         merged = {**self.repeat.model_dump(), **changes}
         # An entry that only lowers `max` (or only raises `min`) means both.

@@ -1,0 +1,223 @@
+"""A plan's files put together: includes, the lab's topology, `--set`; every value keeps its place.
+
+The file that is named wins over what it includes, mapping by mapping; lists are replaced whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nephoscope.errors import PlanError
+from nephoscope.reading import yamltext
+from nephoscope.reading.yamltext import Loc
+
+MAX_DEPTH = 8
+"""Files that include one another in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file and where its values stand in the plan; at: the place of its root."""
+
+    name: str
+    text: str
+    at: Loc = ()
+
+    def place(self, loc: Loc) -> str:
+        """'file:line:column: ' of a place in the plan."""
+        found = yamltext.locate(self.text, loc[len(self.at) :])
+        return f"{self.name}:{found[0]}:{found[1]}: " if found else f"{self.name}: "
+
+
+@dataclass(slots=True)
+class Document:
+    """Plain values, and for each part of them the file that it came from.
+
+    owners: place -> source; the nearest place above a value that is a key here is its owner.
+    sets: what the command line put over the files.
+    """
+
+    values: dict[str, Any]
+    owners: dict[Loc, Source]
+    sets: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, loc: Loc) -> str:
+        """Text of a place, to begin an error with: that of `--set` where it gave the value."""
+        dotted = ".".join(map(str, loc))
+        for path, text in self.sets.items():
+            if f"{dotted}.".startswith(f"{path}.") or path.startswith(f"{dotted}."):
+                return f"--set {path}={text}: "
+        return self.owner(loc).place(loc)
+
+    def owner(self, loc: Loc) -> Source:
+        """The file that a value came from."""
+        for length in range(len(loc), 0, -1):
+            if loc[:length] in self.owners:
+                return self.owners[loc[:length]]
+        return self.owners[()]
+
+
+def gather(text: str, name: str, sets: Mapping[str, str]) -> Document:
+    """The document of a plan's text: its includes, `sets` (dotted path -> YAML value), its lab.
+
+    name: the file's name in errors; other files are found beside it. Raises PlanError.
+    """
+    document = _with_includes(text, name, ())
+    document.sets = sets
+    inside = {path: value for path, value in sets.items() if path.startswith("lab.")}
+    for path, value in sets.items():
+        if path.split(".")[0] == "include":
+            raise PlanError(
+                f"--set {path}={value}: files are not included from the command line.",
+                "Write `include:` into the plan.",
+            )
+        if path not in inside:
+            put(document.values, path, yamltext.parse_scalar(value))
+    _take_in_lab(document)
+    for path, value in inside.items():
+        put(document.values, path, yamltext.parse_scalar(value))
+    return document
+
+
+def mapping_of(text: str, name: str, what: str = "plan") -> dict[str, Any]:
+    """The values of a YAML text that has to be a mapping."""
+    values = yamltext.parse(text, name)
+    holds = "benchmarks" if what == "plan" else "hosts"
+    if values is None:
+        raise PlanError(
+            f"{name}: the {what} is empty.", f"It needs at least a name and {holds}."
+        )
+    if not isinstance(values, dict):
+        raise PlanError(
+            f"{name}:1:1: a {what} is a mapping of keys, not {_kind_of(values)}.",
+            f"Begin with `name: …` and `{holds}:`.",
+        )
+    return values
+
+
+def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
+    source = Source(name, text)
+    document = Document(mapping_of(text, name), {(): source})
+    names = document.values.pop("include", ())
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+        raise PlanError(
+            f"{source.place(('include',))}include is a list of files.", "Write include: [base.yaml]."
+        )
+    own = Path(name).resolve()
+    below: Document | None = None
+    for index, one in enumerate(names):
+        at = source.place(("include", index))
+        file = Path(name).parent / one
+        if file.resolve() in (*chain, own):
+            ring = " -> ".join(path.name for path in (*chain, own, file))
+            raise PlanError(f"{at}the files include one another: {ring}.", "Break the ring.")
+        if len(chain) + 1 >= MAX_DEPTH:
+            raise PlanError(
+                f"{at}more than {MAX_DEPTH} files include one another in a row.", "Flatten them."
+            )
+        found = _with_includes(read(file, "plan", at), str(file), (*chain, own))
+        below = found if below is None else _over(found, below)
+    return document if below is None else _over(document, below)
+
+
+def _over(above: Document, below: Document) -> Document:
+    """Two documents as one; where both say something, `above` wins."""
+    values = dict(above.values)
+    owners = dict(above.owners)
+    _fill(values, below.values, (), owners, below)
+    return Document(values, owners)
+
+
+def _fill(
+    values: dict[str, Any],
+    lower: Mapping[str, Any],
+    loc: Loc,
+    owners: dict[Loc, Source],
+    below: Document,
+) -> None:
+    for key, value in lower.items():
+        at = (*loc, key)
+        if key not in values:
+            values[key] = value
+            owners[at] = below.owner(at)
+            size = len(at)
+            owners |= {one: src for one, src in below.owners.items() if one[:size] == at}
+        elif isinstance(values[key], dict) and isinstance(value, dict):
+            values[key] = dict(values[key])
+            _fill(values[key], value, at, owners, below)
+
+
+def _take_in_lab(document: Document) -> None:
+    """The topology in place of its file's name, so that a run keeps all that it depends on."""
+    name = document.values.get("lab")
+    if not isinstance(name, str):
+        return
+    at = document.place(("lab",))
+    file = Path(document.owner(("lab",)).name).parent / name
+    text = read(file, "topology", at)
+    document.values["lab"] = mapping_of(text, str(file), "topology")
+    document.owners[("lab",)] = Source(str(file), text, ("lab",))
+    # The option named the file; what stands in it has its own places.
+    document.sets = {path: value for path, value in document.sets.items() if path != "lab"}
+
+
+def read(file: Path, what: str = "plan", at: str = "") -> str:
+    """The text of a file; PlanError says why there is none. at: who asks for it."""
+    try:
+        if file.is_dir():
+            raise PlanError(f"{at}{file}: this is a directory.", f"Name the {what}'s YAML file.")
+        with file.open("rb") as stream:
+            raw = stream.read(yamltext.MAX_TEXT_BYTES + 1)
+    except FileNotFoundError as error:
+        raise PlanError(f"{at}{file}: there is no such file.", "Check the path.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PlanError(
+            f"{at}{file}: the {what} cannot be read: {reason}.", "Check its permissions."
+        ) from error
+    if len(raw) > yamltext.MAX_TEXT_BYTES:
+        raise PlanError(f"{at}{file}: this is larger than 1 MiB.", f"Is it a {what}?")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - (raw.rfind(b"\n", 0, error.start) + 1) + 1
+        raise PlanError(
+            f"{file}:{line}:{column}: this is no UTF-8 text (byte 0x{raw[error.start]:02x}).",
+            f"Save the {what} as UTF-8.",
+        ) from error
+
+
+def put(values: Any, path: str, value: Any) -> None:
+    """Puts `value` at a dotted path; missing mappings are made, lists are not lengthened."""
+    steps = path.split(".")
+    node = values
+    for depth, step in enumerate(steps):
+        last = depth == len(steps) - 1
+        if isinstance(node, list):
+            if not (step.isascii() and step.isdigit() and int(step) < len(node)):
+                raise PlanError(
+                    f"--set {path}: '{step}' is no position of a list of {len(node)}.",
+                    "Positions count from 0: --set benchmarks.0.params.threads=2.",
+                )
+            if last:
+                node[int(step)] = value
+            else:
+                node = node[int(step)]
+        elif isinstance(node, MutableMapping):
+            if last:
+                node[step] = value
+            else:
+                node = node.setdefault(step, {})
+        else:
+            raise PlanError(
+                f"--set {path}: '{'.'.join(steps[:depth])}' holds no keys.", "Shorten the path."
+            )
+
+
+def _kind_of(value: Any) -> str:
+    return {list: "a list", str: "a text", bool: "a switch"}.get(type(value), "a number")

@@ -1,0 +1,151 @@
+"""One parameter's value against its declaration: type, unit, bounds, and the sentence if not.
+
+The same rules as `Params::check` of the probe, with the place in the user's file, and with sizes
+and times in the units people write.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nephoscope import units
+from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.errors import PlanError, UnknownName, UsageError
+from nephoscope.reading.sentences import Place
+from nephoscope.reading.yamltext import Loc
+
+
+def checked_params(
+    spec: BenchmarkSpec, params: Mapping[str, Any], loc: Loc, place: Place
+) -> dict[str, Any]:
+    """All of a mapping at `loc`, each in its own unit."""
+    return {
+        name: checked_param(spec, name, value, (*loc, name), (*loc, name), place)
+        for name, value in params.items()
+    }
+
+
+def checked_param(
+    spec: BenchmarkSpec, name: str, value: Any, named: Loc, given: Loc, place: Place
+) -> Any:
+    """One value in its parameter's unit; PlanError with the place of the name or of the value."""
+    try:
+        return checked_value(spec.id, spec.param(name), value)
+    except UnknownName as error:
+        raise PlanError(f"{place(named)}{error.message}", error.hint) from error
+    except UsageError as error:
+        raise PlanError(f"{place(given)}{error.message}", error.hint) from error
+
+
+def checked_value(benchmark: str, param: ParamSpec, value: Any) -> Any:
+    """One value in the parameter's type and unit. UsageError names the bound and the value."""
+    reader = _READERS.get(param.type)
+    if reader is None:
+        raise UsageError(
+            f"{benchmark}: {param.id} has a type that this version does not know: {param.type}.",
+            "Install nephoscope and its probe in the same version.",
+        )
+    read = reader(param, value)
+    if read is None:
+        shown = json.dumps(value, default=str)
+        raise UsageError(
+            f"{benchmark}: {param.id} must be {_wanted(param)}, not {shown}.{_trap(param, value)}",
+            f"It means: {param.doc}",
+        )
+    return read
+
+
+def _number(param: ParamSpec, value: Any) -> float | None:
+    """A finite number; a text may carry the unit of its parameter."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        if isinstance(value, str):
+            value = _UNIT_READERS.get(param.unit, float)(value)
+    except (UsageError, ValueError):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    low, high = param.min, param.max
+    inside = (low is None or value >= low) and (high is None or value <= high)
+    return value if inside else None
+
+
+def _whole(param: ParamSpec, value: Any) -> int | None:
+    number = _number(param, value)
+    return None if number is None or number != int(number) else int(number)
+
+
+def _real(param: ParamSpec, value: Any) -> float | None:
+    number = _number(param, value)
+    return None if number is None else float(number)
+
+
+def _switch(_: ParamSpec, value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _word(param: ParamSpec, value: Any) -> str | None:
+    return value if isinstance(value, str) and value in param.choices else None
+
+
+def _text(_: ParamSpec, value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _list_of(read: Callable[[ParamSpec, Any], Any]) -> Callable[[ParamSpec, Any], list[Any] | None]:
+    def items(param: ParamSpec, value: Any) -> list[Any] | None:
+        if not isinstance(value, list):
+            return None
+        out = [read(param, item) for item in value]
+        return None if None in out else out
+
+    return items
+
+
+_READERS: Mapping[str, Callable[[ParamSpec, Any], Any]] = {
+    "int": _whole,
+    "float": _real,
+    "bool": _switch,
+    "choice": _word,
+    "text": _text,
+    "int_list": _list_of(_whole),
+    "choice_list": _list_of(_word),
+}
+_UNIT_READERS: Mapping[str, Callable[[str], float]] = {
+    "bytes": units.parse_bytes,
+    # A bare number in a text is in the parameter's own unit, as it is without quotes.
+    "ns": lambda text: units.parse_duration_ns(text, bare="ns"),
+    "ratio": units.parse_ratio,
+}
+_EXAMPLES = {"bytes": " of bytes, such as 64MiB", "ns": " of ns, such as 100ms"}
+
+
+def _wanted(param: ParamSpec) -> str:
+    bounds = "" if param.min is None else f" from {_bound(param.min)} to {_bound(param.max)}"
+    unit = _EXAMPLES.get(param.unit, "")
+    return {
+        "int": f"a whole number{bounds}{unit}",
+        "float": f"a number{bounds}{unit}",
+        "bool": "true or false",
+        "choice": f"one of {', '.join(param.choices)}",
+        "text": "a text",
+        "int_list": f"a list of whole numbers{bounds}{unit}",
+        "choice_list": f"a list of words out of {', '.join(param.choices)}",
+    }[param.type]
+
+
+def _bound(value: float | None) -> str:
+    return "any" if value is None else f"{value:.12g}"
+
+
+def _trap(param: ParamSpec, value: Any) -> str:
+    """What a reader of YAML may have stumbled over."""
+    if param.type in ("text", "choice") and isinstance(value, bool | int | float):
+        return " Put it in quotes if it is meant as a text."
+    if param.type == "bool" and str(value).lower() in ("yes", "no", "on", "off"):
+        return " A plan says true and false."
+    return ""
