@@ -12,7 +12,7 @@ from nephoscope.lab.launcher import entering, find_launcher
 
 def test_the_environment_names_a_launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NEPHOSCOPE_LAB", str(tmp_path / "none"))
-    with pytest.raises(Lacking, match="NEPHOSCOPE_LAB names .* no such file") as caught:
+    with pytest.raises(Lacking, match=r"NEPHOSCOPE_LAB names .* no such file") as caught:
         find_launcher()
     assert "`make survey`" in caught.value.hint
 

@@ -1,0 +1,169 @@
+"""What a host is given of the CPUs: which ones, a weight, a cap, a reservation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nephoscope.errors import Lacking, UsageError
+from nephoscope.lab.cgroups import Group, put
+from nephoscope.lab.launcher import find_launcher
+
+PERIOD_US = 100_000
+"""The kernel's own default period of CFS bandwidth."""
+MIN_QUOTA_US = 1_000
+DEFAULT_WEIGHT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What the kernel says after a setting; weight in the unit of its version.
+
+    cap_cpus: None without a cap. says: all of it in one line for people.
+    """
+
+    cpus: tuple[int, ...]
+    weight: int
+    cap_cpus: float | None
+    says: str
+
+
+def apply(
+    group: Group,
+    *,
+    cpus: Iterable[int] = (),
+    weight: int = DEFAULT_WEIGHT,
+    cap_cpus: float | None = None,
+    period_us: int = PERIOD_US,
+) -> Applied:
+    """Sets all three and reads them back.
+
+    cpus: numbers, all that the machine has when empty. weight: 1..10000, a share under contention.
+    cap_cpus: most CPU time in CPUs (0.5 is half of one), None without a cap. Raises UsageError for
+    what cannot be meant, Lacking for what this kernel cannot do.
+    """
+    chosen = set_cpus(group, cpus)
+    given = set_weight(group, weight)
+    capped = set_cap(group, cap_cpus, period_us)
+    cap = "no cap" if capped is None else f"cap {capped:.2f} CPUs in {period_us / 1000:g} ms"
+    name = "cpu.shares" if group.version("cpu") == 1 else "cpu.weight"
+    says = f"CPUs {text_of(chosen)}, weight {weight} ({name} {given}), {cap}"
+    return Applied(tuple(chosen), given, capped, says)
+
+
+def set_cpus(group: Group, cpus: Iterable[int]) -> list[int]:
+    """Which CPUs it may run on; all of the group above when none is named."""
+    file = group.file("cpuset", "cpuset.cpus", "cpuset.cpus")
+    have = machine_cpus()
+    wanted = sorted(set(cpus)) or have
+    if missing := sorted(set(wanted) - set(have)):
+        raise UsageError(
+            f"This machine has no CPU {text_of(missing)}.", f"Name some of: {text_of(have)}."
+        )
+    put(file, text_of(wanted), lambda found: numbers_of(found) == wanted)
+    return wanted
+
+
+def set_weight(group: Group, weight: int) -> int:
+    """Its share beside other groups; returns the kernel's number.
+
+    Version 1 counts shares, 1024 where version 2 has the weight 100: the ratio of two weights is
+    the ratio of their shares, to the next whole number.
+    """
+    if not 1 <= weight <= 10_000:
+        raise UsageError(f"A weight of {weight} is out of bounds.", "Write 1 to 10000.")
+    number = weight if group.version("cpu") == 2 else shares_of(weight)
+    put(group.file("cpu", "cpu.shares", "cpu.weight"), str(number))
+    return number
+
+
+def shares_of(weight: int) -> int:
+    """Version 1 shares of a version 2 weight: 100 is 1024; at least 2, the kernel's least."""
+    return max(2, round(weight * 1024 / 100))
+
+
+def set_cap(group: Group, cap_cpus: float | None, period_us: int = PERIOD_US) -> float | None:
+    """Most CPU time in each period, in CPUs; returns what the kernel has."""
+    quota_us = None if cap_cpus is None else round(cap_cpus * period_us)
+    if quota_us is not None and (quota_us < MIN_QUOTA_US or not 1_000 <= period_us <= 1_000_000):
+        raise UsageError(
+            f"A cap of {quota_us} us in {period_us} us is less than the kernel takes.",
+            "Give at least 1 ms in a period of 1 ms to 1 s.",
+        )
+    if group.version("cpu") == 2:
+        text = f"{'max' if quota_us is None else quota_us} {period_us}"
+        put(group.file("cpu", "", "cpu.max"), text)
+    else:
+        quota = group.file("cpu", "cpu.cfs_quota_us", "")
+        # The kernel compares quota and period on every write: without a quota the period is free.
+        put(quota, "-1")
+        put(quota.with_name("cpu.cfs_period_us"), str(period_us))
+        if quota_us is not None:
+            put(quota, str(quota_us))
+    return None if quota_us is None else quota_us / period_us
+
+
+def check_reservation(group: Group, cpus: Iterable[int] = ()) -> None:
+    """Lacking when the kernel would refuse a reservation beside these CPUs.
+
+    SCHED_DEADLINE admits a thread only if it may run on every CPU of its scheduling domain. A
+    cpuset has a domain of its own when it is exclusive: in version 2 a partition, in version 1 only
+    after the root cpuset has given up balancing, which would change the whole machine.
+    """
+    wanted, have = sorted(set(cpus)), machine_cpus()
+    if not wanted or wanted == have:
+        return
+    if group.version("cpuset") == 2:
+        partition = group.file("cpuset", "", "cpuset.cpus.partition")
+        if partition.exists() and partition.read_text().strip() in ("root", "isolated"):
+            return
+        raise Lacking(
+            f"The kernel takes no reservation in a cpuset of CPUs {text_of(wanted)} that is no "
+            "partition.",
+            "Leave `cpus` out beside `reservation`, or make the group a cpuset partition.",
+        )
+    raise Lacking(
+        f"The kernel takes no reservation in a cpuset of CPUs {text_of(wanted)}: with control "
+        "groups of version 1 that needs a root cpuset without load balancing.",
+        "Leave `cpus` out beside `reservation`.",
+    )
+
+
+def keeper(folder: Path, slice_ns: int, period_ns: int) -> list[str]:
+    """The command that keeps every thread of a group's folder under a reservation until SIGTERM."""
+    words = [str(find_launcher()), "reserve", "--cgroup", str(folder)]
+    return [*words, "--slice", str(slice_ns), "--period", str(period_ns)]
+
+
+def machine_cpus() -> list[int]:
+    """Numbers of the CPUs that are online."""
+    online = Path("/sys/devices/system/cpu/online")
+    try:
+        return numbers_of(online.read_text(encoding="ascii"))
+    except OSError:
+        return list(range(os.cpu_count() or 1))
+
+
+def numbers_of(text: str) -> list[int]:
+    """[0, 1, 3] of '0-1,3', the kernel's list format."""
+    found: list[int] = []
+    for part in text.strip().split(","):
+        if part:
+            low, _, high = part.partition("-")
+            found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def text_of(numbers: Iterable[int]) -> str:
+    """'0-1,3' of [0, 1, 3]."""
+    parts: list[str] = []
+    wanted = sorted(set(numbers))
+    start = 0
+    for at in range(1, len(wanted) + 1):
+        if at == len(wanted) or wanted[at] != wanted[at - 1] + 1:
+            low, high = wanted[start], wanted[at - 1]
+            parts.append(str(low) if low == high else f"{low}-{high}")
+            start = at
+    return ",".join(parts)
