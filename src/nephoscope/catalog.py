@@ -47,7 +47,11 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSpec:
-    """A benchmark's declaration."""
+    """A benchmark's declaration.
+
+    two_sided: it has a far side that serves. load: it can be a background load; with `duration_ns`
+    0 it runs until it is told to stop.
+    """
 
     id: str
     summary: str
@@ -57,6 +61,7 @@ class BenchmarkSpec:
     source: str
     two_sided: bool
     page: str
+    load: bool = False
 
     def metric(self, metric_id: str) -> MetricSpec:
         """The metric of that name; UnknownName if there is none."""
@@ -148,7 +153,7 @@ def line_schema() -> dict[str, Any]:
             "metric": {"type": "string"},
             "value": {"type": "number"},
             "count": {"type": "integer", "minimum": 1},
-            "at_ns": {**count, "description": "Nanoseconds since the trial began."},
+            "at_ns": {**count, "description": "Nanoseconds since the measured part began."},
             "factors": factors,
             "document": {"type": "object"},
         },
@@ -159,7 +164,11 @@ def line_schema() -> dict[str, Any]:
     done = {
         "type": "object",
         "properties": {
-            "elapsed_ns": count,
+            "started_wall_ns": {
+                **count,
+                "description": "Wall clock when the measured part began, ns since the epoch.",
+            },
+            "elapsed_ns": {**count, "description": "Nanoseconds from then to the end."},
             "samples": {**count, "description": "Sample lines before this one."},
             "beside": {
                 "type": "object",
@@ -167,8 +176,9 @@ def line_schema() -> dict[str, Any]:
                 "additionalProperties": {"type": ["number", "null"]},
             },
             "notes": {"type": "array", "items": {"type": "string"}},
+            "served": {"type": "object", "description": "What a far side counted."},
         },
-        "required": ["elapsed_ns", "samples", "beside"],
+        "required": ["started_wall_ns", "elapsed_ns", "samples", "beside"],
         "additionalProperties": False,
     }
     failure = {
@@ -177,11 +187,24 @@ def line_schema() -> dict[str, Any]:
         "required": ["name", "message", "hint"],
         "additionalProperties": False,
     }
+    ready = {
+        "type": "object",
+        "description": "With --control: prepared, waiting for `go`; or a server and where it is.",
+        "properties": {
+            "pid": {"type": "integer", "minimum": 1},
+            "wall_ns": {**count, "description": "Wall clock there, ns since the epoch."},
+            "address": {"type": "string"},
+            "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+        },
+        "required": ["pid", "wall_ns"],
+        "additionalProperties": False,
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A line of nephoscope-probe run",
+        "title": "A line of nephoscope-probe run or serve",
         "oneOf": [
             sample,
+            {"type": "object", "properties": {"ready": ready}, "required": ["ready"]},
             {"type": "object", "properties": {"done": done}, "required": ["done"]},
             {"type": "object", "properties": {"error": failure}, "required": ["error"]},
         ],

@@ -23,7 +23,8 @@ def line(values: Any) -> bytes:
 
 
 def done(samples: int, **more: Any) -> bytes:
-    return line({"done": {"elapsed_ns": 5, "samples": samples, "beside": {}, **more}})
+    times = {"started_wall_ns": 1_700_000_000_000_000_000, "elapsed_ns": 5}
+    return line({"done": {**times, "samples": samples, "beside": {}, **more}})
 
 
 def test_a_whole_trial() -> None:
@@ -37,6 +38,13 @@ def test_a_whole_trial() -> None:
     )
     assert trial.done is not None
     assert (trial.done.notes, trial.done.beside) == (("a note",), {"steal_ratio": None})
+    assert (trial.done.started_wall_ns, trial.done.elapsed_ns) == (1_700_000_000_000_000_000, 5)
+
+
+def test_what_a_far_side_counted_is_kept() -> None:
+    trial = parse_output(done(0, served={"bytes": 7}), 0, SPEC)
+    assert trial.done is not None
+    assert trial.done.served == {"bytes": 7}
 
 
 def test_a_document_is_kept_apart() -> None:
@@ -82,6 +90,9 @@ BAD = {
     "a wrong count": line(SAMPLE) + done(2),
     "a done of another form": b'{"done":5}\n',
     "a done without a time": line({"done": {"samples": 0}}),
+    "a done without a start": line({"done": {"elapsed_ns": 5, "samples": 0, "beside": {}}}),
+    "a done that served a list": done(0, served=[1]),
+    "a second ready": line({"ready": {"pid": 1, "wall_ns": 5}}) + done(0),
     "an error without a name": line({"error": {"message": "x"}}),
     "deep": b"[" * 100_000 + b"\n" + done(0),
 }

@@ -1,6 +1,8 @@
 //! Arguments: three verbs and a handful of options, parsed by hand.
+use crate::control;
 use crate::error::ProbeError;
 use serde_json::{Map, Value};
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// Text of `--help`.
@@ -8,14 +10,25 @@ pub const HELP: &str = "\
 nephoscope-probe: measures the machine it runs on
 
   nephoscope-probe describe
-  nephoscope-probe run ID [--params JSON] [--deadline SECONDS] [--with-parent]
-  nephoscope-probe serve ID --token-file FILE [--params JSON] [--deadline SECONDS] [--with-parent]
+  nephoscope-probe run ID [--params JSON] [--deadline SECONDS] [--with-parent] [--control]
+  nephoscope-probe serve ID (--control | --token-file FILE) [--bind ADDRESS] [--params JSON]
+                            [--deadline SECONDS] [--with-parent]
   nephoscope-probe version
 
   --params JSON      parameters as one JSON object; `describe` lists them
   --deadline S       end, whatever happens, after S seconds (default 600)
   --with-parent      end when the parent process ends or standard input closes
-  --token-file FILE  serve only peers that present this token (- reads standard input's first line)";
+  --token-file FILE  serve only peers that present this token (- reads standard input's first line)
+  --bind ADDRESS     listen on this address of the machine (default: loopback only)
+  --control          obey the lines on standard input; its end cancels
+
+Lines of --control:
+  peer {\"address\": IP, \"port\": N, \"token\": TEXT}
+                     to `run` of a two-sided benchmark, first: where the far side is
+  token TEXT         to `serve`, first: serve only the peer that presents this
+  go [NANOSECONDS]   to `run`, after it has printed {\"ready\": …}: start measuring, now or when the
+                     wall clock shows that many nanoseconds since the epoch
+  stop               end a load or a server in order, with its samples; cancel anything else";
 
 /// Bounds of a trial's life.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +37,8 @@ pub struct Limits {
     pub deadline: Duration,
     /// The program ends with its parent.
     pub with_parent: bool,
+    /// Standard input says when to start and to end.
+    pub control: bool,
 }
 
 /// What was asked for.
@@ -37,8 +52,14 @@ pub enum Command {
     Describe,
     /// Run one benchmark once.
     Run { id: String, params: Map<String, Value>, limits: Limits },
-    /// Serve the far side of a two-sided benchmark.
-    Serve { id: String, params: Map<String, Value>, limits: Limits, token: String },
+    /// Serve the far side of a two-sided benchmark; without a token it comes over the control channel.
+    Serve {
+        id: String,
+        params: Map<String, Value>,
+        limits: Limits,
+        token: Option<String>,
+        bind: IpAddr,
+    },
 }
 
 /// Reads the arguments after the program's name.
@@ -56,28 +77,40 @@ pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, ProbeErr
 fn parse_trial(verb: &str, mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
     let id = args.next().ok_or_else(|| usage(format!("{verb} needs the id of a benchmark.")))?;
     let mut params = Map::new();
-    let mut limits = Limits { deadline: Duration::from_secs(600), with_parent: false };
+    let mut limits =
+        Limits { deadline: Duration::from_secs(600), with_parent: false, control: false };
     let mut token = None;
+    let mut bind = IpAddr::V4(Ipv4Addr::LOCALHOST);
     while let Some(option) = args.next() {
-        if option == "--with-parent" {
-            limits.with_parent = true;
-            continue;
+        match option.as_str() {
+            "--with-parent" => {
+                limits.with_parent = true;
+                continue;
+            }
+            "--control" => {
+                limits.control = true;
+                continue;
+            }
+            _ => {}
         }
         let mut value =
             || args.next().ok_or_else(|| usage(format!("{option} needs a value after it.")));
         match option.as_str() {
             "--params" => params = parse_params(&value()?)?,
             "--deadline" => limits.deadline = parse_deadline(&value()?)?,
-            "--token-file" => token = Some(read_token(&value()?)?),
+            "--token-file" if verb == "serve" => token = Some(read_token(&value()?)?),
+            "--bind" if verb == "serve" => bind = parse_address(&value()?)?,
             other => return Err(usage(format!("'{other}' is not an option of {verb}."))),
         }
     }
     if verb == "run" {
         return Ok(Command::Run { id, params, limits });
     }
-    let token = token
-        .ok_or_else(|| usage("serve needs --token-file: it never serves strangers.".into()))?;
-    Ok(Command::Serve { id, params, limits, token })
+    if token.is_some() == limits.control {
+        let message = "serve needs either --control or --token-file: it never serves strangers.";
+        return Err(usage(message.into()));
+    }
+    Ok(Command::Serve { id, params, limits, token, bind })
 }
 
 fn parse_params(text: &str) -> Result<Map<String, Value>, ProbeError> {
@@ -96,6 +129,10 @@ fn parse_deadline(text: &str) -> Result<Duration, ProbeError> {
         .ok_or_else(|| usage(format!("--deadline takes 0.001 to 86400 seconds, not '{text}'.")))
 }
 
+fn parse_address(text: &str) -> Result<IpAddr, ProbeError> {
+    text.parse().map_err(|_| usage(format!("--bind takes an IP address, not '{text}'.")))
+}
+
 /// A token given as an argument would be seen by every user of the machine in the process list.
 fn read_token(path: &str) -> Result<String, ProbeError> {
     let mut text = String::new();
@@ -105,11 +142,7 @@ fn read_token(path: &str) -> Result<String, ProbeError> {
         std::fs::read_to_string(path).map(|content| text = content)
     };
     read.map_err(|error| usage(format!("The token cannot be read from '{path}': {error}.")))?;
-    let token = text.lines().next().unwrap_or_default().trim().to_owned();
-    if token.len() < 16 {
-        return Err(usage("The token must have at least 16 characters.".into()));
-    }
-    Ok(token)
+    control::check_token(text.lines().next().unwrap_or_default())
 }
 
 fn usage(message: String) -> ProbeError {
@@ -131,7 +164,19 @@ mod tests {
         assert_eq!(id, "null");
         assert_eq!(params["samples"], 3);
         assert_eq!(limits.deadline, Duration::from_millis(2500));
-        assert!(limits.with_parent);
+        assert!(limits.with_parent && !limits.control);
+    }
+
+    #[test]
+    fn a_server_listens_on_loopback_unless_told_otherwise() {
+        for (line, wanted) in [("", "127.0.0.1"), (" --bind 10.0.0.2", "10.0.0.2")] {
+            let command = words(&format!("serve null --control{line}"));
+            let Ok(Command::Serve { bind, token, limits, .. }) = command else {
+                panic!("{command:?}")
+            };
+            assert_eq!(bind.to_string(), wanted);
+            assert!(token.is_none() && limits.control);
+        }
     }
 
     #[test]
@@ -145,7 +190,10 @@ mod tests {
             "run null --deadline -1",
             "run null --deadline NaN",
             "run null --loud",
+            "run null --bind 127.0.0.1",
             "serve null",
+            "serve null --control --bind localhost",
+            "serve null --control --token-file /proc/self/cmdline",
         ] {
             let error = words(line).expect_err(line);
             assert_eq!(error.kind.exit_code(), 2, "{line}");

@@ -4,6 +4,7 @@
 //! SIGTERM, SIGINT, SIGHUP and the deadline set a flag that every instrument looks at; one second
 //! later a timer ends the process with `_exit`, whatever it is doing.
 use crate::args::Limits;
+use crate::control;
 use crate::error::{Kind, ProbeError};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -53,6 +54,10 @@ pub fn install(limits: &Limits) -> Result<(), ProbeError> {
         };
         os_result("sigaction", rc)?;
     }
+    if limits.control {
+        control::activate();
+        watch_input();
+    }
     if limits.with_parent {
         end_with_parent()?;
     }
@@ -68,10 +73,8 @@ fn end_with_parent() -> Result<(), ProbeError> {
         os_result("prctl", libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM))?;
         // Standard input closing tells of a lost connection; a terminal or a file cannot do that,
         // and then the parent's death has to be enough.
-        let flags = libc::fcntl(0, libc::F_GETFL);
-        if flags >= 0 && libc::isatty(0) == 0 && is_pipe_or_socket() {
-            libc::fcntl(0, libc::F_SETOWN, libc::getpid());
-            libc::fcntl(0, libc::F_SETFL, flags | libc::O_ASYNC);
+        if !control::active() && libc::isatty(0) == 0 && is_pipe_or_socket() {
+            watch_input();
         }
         if libc::getppid() == 1 && std::env::var_os("NEPHOSCOPE_PARENT_IS_INIT").is_none() {
             // The parent may have died before prctl; under an init that is the parent this is
@@ -80,6 +83,18 @@ fn end_with_parent() -> Result<(), ProbeError> {
         }
     }
     Ok(())
+}
+
+/// Asks for SIGIO when something happens on standard input.
+fn watch_input() {
+    // SAFETY: plain system calls on descriptor 0.
+    unsafe {
+        let flags = libc::fcntl(0, libc::F_GETFL);
+        if flags >= 0 {
+            libc::fcntl(0, libc::F_SETOWN, libc::getpid());
+            libc::fcntl(0, libc::F_SETFL, flags | libc::O_ASYNC);
+        }
+    }
 }
 
 fn is_pipe_or_socket() -> bool {
@@ -93,9 +108,31 @@ fn is_pipe_or_socket() -> bool {
     }
 }
 
+/// What came on standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing that ends the trial.
+    Nothing,
+    /// The word to stop, to a trial that can only be cancelled.
+    Stop,
+    /// Its end.
+    End,
+}
+
+/// Looks at standard input now, as the signal handler does when something comes.
+pub fn hear() {
+    on_signal(libc::SIGIO);
+}
+
 extern "C" fn on_signal(signal: libc::c_int) {
-    if signal == libc::SIGIO && !stdin_is_closed() {
-        return;
+    if signal == libc::SIGIO {
+        let ends = match control::active() {
+            true => control::hear() != Heard::Nothing,
+            false => stdin_is_closed(),
+        };
+        if !ends {
+            return;
+        }
     }
     let code = if signal == libc::SIGALRM { 124 } else { 130 };
     let first =

@@ -11,6 +11,7 @@ mod caches;
 mod cancel;
 mod cgroup;
 mod clock;
+mod control;
 mod disk;
 mod error;
 mod files;
@@ -27,6 +28,7 @@ mod simd;
 mod stream;
 mod team;
 mod timed;
+mod together;
 mod trial;
 mod walks;
 mod window;
@@ -60,10 +62,11 @@ fn run(command: Command) -> Result<(), ProbeError> {
             cancel::install(&limits)?;
             trial::run(instrument, &params)
         }
-        Command::Serve { id, params, limits, token } => {
+        Command::Serve { id, params, limits, token, bind } => {
             let instrument = instruments::find(&id)?;
             cancel::install(&limits)?;
-            trial::serve(instrument, &params, &token)
+            let token = token.map_or_else(control::token, Ok)?;
+            trial::serve(instrument, &params, &trial::Door { bind, token })
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Pinned threads that start together: each prepares on its own CPU (so that first touch puts its
 //! memory beside it), waits at a spinning barrier, and does its work in a timed section.
 use crate::error::{Kind, ProbeError};
+use crate::together::{Barrier, Latch};
 use crate::trial::Factors;
 use crate::{affinity, cancel, clock, factors, timed};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What one thread did, and when (monotonic clock).
 #[derive(Debug)]
@@ -133,37 +133,66 @@ pub fn run<S: Send, T: Send>(
     prepare: impl Fn(usize) -> Result<S, ProbeError> + Sync,
     work: impl Fn(usize, &mut S) -> Result<T, ProbeError> + Sync,
 ) -> Result<Vec<Member<S, T>>, ProbeError> {
-    let barrier = Barrier::new(seats.threads());
+    together(seats, None::<fn() -> _>, prepare, work)
+}
+
+/// As [`run`], and between the last thread's `prepare` and the first one's `work` the calling thread
+/// calls `gate`: the threads sleep meanwhile.
+///
+/// # Errors
+/// As [`run`], and what `gate` gives.
+pub fn run_behind<S: Send, T: Send>(
+    gate: impl FnOnce() -> Result<(), ProbeError>,
+    seats: &Seats,
+    prepare: impl Fn(usize) -> Result<S, ProbeError> + Sync,
+    work: impl Fn(usize, &mut S) -> Result<T, ProbeError> + Sync,
+) -> Result<Vec<Member<S, T>>, ProbeError> {
+    together(seats, Some(gate), prepare, work)
+}
+
+fn together<S: Send, T: Send>(
+    seats: &Seats,
+    gate: Option<impl FnOnce() -> Result<(), ProbeError>>,
+    prepare: impl Fn(usize) -> Result<S, ProbeError> + Sync,
+    work: impl Fn(usize, &mut S) -> Result<T, ProbeError> + Sync,
+) -> Result<Vec<Member<S, T>>, ProbeError> {
+    if seats.on_caller {
+        let start = || gate.map_or(Ok(()), |gate| gate());
+        return Ok(vec![serve(0, seats.cpus[0], start, prepare, work)?]);
+    }
+    let start = Start {
+        barrier: Barrier::new(seats.threads()),
+        latch: gate.as_ref().map(|_| Latch::new(seats.threads())),
+    };
     let member = |thread: usize| {
-        let _release = ReleaseOnPanic(&barrier);
-        let outcome = serve(thread, seats.cpus[thread], &barrier, &prepare, &work);
+        let _release = ReleaseOnPanic(&start);
+        let outcome = serve(thread, seats.cpus[thread], || start.wait(), &prepare, &work);
         if outcome.is_err() {
-            barrier.give_up();
+            start.give_up();
         }
         outcome
     };
-    if seats.on_caller {
-        return Ok(vec![member(0)?]);
-    }
-    let outcomes = std::thread::scope(|scope| {
-        let start = |thread| {
+    let (opened, outcomes) = std::thread::scope(|scope| {
+        let spawn = |thread| {
             let member = &member;
             let name = format!("team-{thread}");
             let started =
                 std::thread::Builder::new().name(name).spawn_scoped(scope, move || member(thread));
             started.map_err(|error| {
-                barrier.give_up();
+                start.give_up();
                 ProbeError::os(&format!("Starting thread {}", thread + 1), &error)
             })
         };
-        let handles: Vec<_> = (0..seats.threads()).map(start).collect();
+        let handles: Vec<_> = (0..seats.threads()).map(spawn).collect();
+        let opened = start.open_behind(gate);
         let join = |handle: Result<std::thread::ScopedJoinHandle<'_, _>, ProbeError>| {
             handle.and_then(|handle| {
                 handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })
         };
-        handles.into_iter().map(join).collect::<Vec<_>>()
+        (opened, handles.into_iter().map(join).collect::<Vec<_>>())
     });
+    opened?;
     cancel::check()?;
     first_cause(outcomes)
 }
@@ -186,7 +215,7 @@ const LEFT_ALONE: &str = "another_thread_failed";
 fn serve<S, T>(
     thread: usize,
     cpu: Option<usize>,
-    barrier: &Barrier,
+    start: impl FnOnce() -> Result<(), ProbeError>,
     prepare: impl Fn(usize) -> Result<S, ProbeError>,
     work: impl Fn(usize, &mut S) -> Result<T, ProbeError>,
 ) -> Result<Member<S, T>, ProbeError> {
@@ -195,11 +224,7 @@ fn serve<S, T>(
     }
     let mut state = prepare(thread)?;
     touch_stack();
-    if !barrier.wait() {
-        cancel::check()?;
-        let message = "A thread could not start because another failed.";
-        return Err(ProbeError::new(Kind::Failed, LEFT_ALONE, message, "See the other error."));
-    }
+    start()?;
     let section = timed::start();
     let started_ns = clock::monotonic_ns();
     let result = work(thread, &mut state);
@@ -221,47 +246,48 @@ pub fn touch_stack() {
     std::hint::black_box(&mut pages);
 }
 
-/// A barrier that spins: a sleeping one wakes its threads one by one, microseconds apart.
-#[derive(Debug)]
-pub struct Barrier {
-    size: usize,
-    arrived: AtomicUsize,
-    given_up: AtomicBool,
+/// What the threads of a team wait for: the gate, if there is one, then each other.
+struct Start {
+    latch: Option<Latch>,
+    barrier: Barrier,
 }
 
-impl Barrier {
-    /// For `size` threads; can be passed again and again.
-    pub fn new(size: usize) -> Self {
-        Self { size, arrived: AtomicUsize::new(0), given_up: AtomicBool::new(false) }
-    }
-
-    /// Waits for the others. `false` when one of them failed or the trial was cancelled.
-    pub fn wait(&self) -> bool {
-        let ticket = self.arrived.fetch_add(1, Ordering::AcqRel);
-        let goal = (ticket / self.size + 1) * self.size;
-        let mut spins = 0u32;
-        while self.arrived.load(Ordering::Acquire) < goal {
-            if self.given_up.load(Ordering::Relaxed) || cancel::requested() {
-                return false;
-            }
-            spins += 1;
-            if spins.is_multiple_of(256) {
-                // With more threads than CPUs the missing one may need this one's place.
-                std::thread::yield_now();
-            }
-            std::hint::spin_loop();
+impl Start {
+    fn wait(&self) -> Result<(), ProbeError> {
+        if self.latch.as_ref().is_none_or(Latch::wait) && self.barrier.wait() {
+            return Ok(());
         }
-        true
+        cancel::check()?;
+        let message = "A thread could not start because another failed.";
+        Err(ProbeError::new(Kind::Failed, LEFT_ALONE, message, "See the other error."))
     }
 
-    /// Tells the others not to wait any longer.
-    pub fn give_up(&self) {
-        self.given_up.store(true, Ordering::Relaxed);
+    /// Calls `gate` when all are prepared, then lets them through. That a thread failed is told by
+    /// that thread.
+    fn open_behind(
+        &self,
+        gate: Option<impl FnOnce() -> Result<(), ProbeError>>,
+    ) -> Result<(), ProbeError> {
+        let (Some(latch), Some(gate)) = (&self.latch, gate) else { return Ok(()) };
+        if !latch.all_arrived() {
+            return Ok(());
+        }
+        let opened = gate();
+        match opened {
+            Ok(()) => latch.open(),
+            Err(_) => self.give_up(),
+        }
+        opened
+    }
+
+    fn give_up(&self) {
+        self.barrier.give_up();
+        self.latch.iter().for_each(Latch::give_up);
     }
 }
 
 /// Nobody waits for a thread whose assertion failed.
-struct ReleaseOnPanic<'a>(&'a Barrier);
+struct ReleaseOnPanic<'a>(&'a Start);
 
 impl Drop for ReleaseOnPanic<'_> {
     fn drop(&mut self) {
@@ -274,6 +300,7 @@ impl Drop for ReleaseOnPanic<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     fn failed(name: &'static str) -> ProbeError {
         ProbeError::new(Kind::Failed, name, "It failed.", "Nothing.")
@@ -310,28 +337,34 @@ mod tests {
     }
 
     #[test]
+    fn the_gate_lies_between_the_last_preparation_and_the_first_work() {
+        let seats = Seats::choose(3).unwrap();
+        let (prepared, open) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let members = run_behind(
+            || {
+                assert_eq!(prepared.load(Ordering::SeqCst), 3);
+                open.store(true, Ordering::SeqCst);
+                Ok(())
+            },
+            &seats,
+            |_| Ok(prepared.fetch_add(1, Ordering::SeqCst)),
+            |_, _| Ok(open.load(Ordering::SeqCst)),
+        );
+        assert!(members.unwrap().iter().all(|member| member.result));
+        let shut = || Err(failed("gate"));
+        let error = run_behind(shut, &seats, |_| Ok(()), |_, ()| Ok(())).unwrap_err();
+        assert_eq!(error.name, "gate");
+        let prepare = |thread| if thread == 1 { Err(failed("second")) } else { Ok(()) };
+        let error = run_behind(|| panic!("opened"), &seats, prepare, |_, ()| Ok(())).unwrap_err();
+        assert_eq!(error.name, "second");
+    }
+
+    #[test]
     fn zero_threads_means_every_allowed_cpu_and_too_many_are_noted() {
         let allowed = affinity::allowed();
         let seats = Seats::choose(0).unwrap();
         assert_eq!(seats.cpus, allowed.iter().copied().map(Some).collect::<Vec<_>>());
         assert!(seats.notes.is_empty());
         assert_eq!(Seats::choose(allowed.len() + 1).unwrap().notes.len(), 1);
-    }
-
-    #[test]
-    fn a_barrier_can_be_passed_again() {
-        let barrier = Barrier::new(2);
-        let rounds = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    for round in 0..50 {
-                        assert!(barrier.wait());
-                        assert!(rounds.fetch_add(1, Ordering::SeqCst) / 2 == round);
-                        assert!(barrier.wait());
-                    }
-                });
-            }
-        });
     }
 }

@@ -1,15 +1,20 @@
 //! One execution of one benchmark: parameters checked, counters read before and after, samples
 //! printed as JSON lines.
+//!
+//! A trial has a gate: the instrument prepares (allocates, fills, connects), calls
+//! [`Trial::prepared`], and only then measures. The trial's clock and the machine's counters start
+//! there. With a control channel the gate opens when the caller says so.
 use crate::beside::Counters;
-use crate::clock;
 use crate::error::ProbeError;
 use crate::instruments::Instrument;
+use crate::{clock, control};
 use hdrhistogram::Histogram;
 use nephoscope_wire::lines::{Done, SampleLine};
 use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::{Shape, Spec};
 use serde_json::{json, Map, Value};
 use std::io::{BufWriter, Stdout, Write};
+use std::net::IpAddr;
 
 /// Factors of a sample: what it depends on inside the trial.
 pub type Factors = Map<String, Value>;
@@ -25,6 +30,9 @@ macro_rules! factors {
     }};
 }
 
+/// Reading the counters takes less, on a slow machine too.
+const COUNTERS_LEAD_NS: u64 = 5_000_000;
+
 /// What an instrument talks to: its parameters, and where its samples go.
 pub struct Trial {
     /// Checked parameters.
@@ -32,29 +40,35 @@ pub struct Trial {
     spec: &'static Spec,
     out: BufWriter<Stdout>,
     started_ns: u64,
+    /// Of the moment when the gate opened: the wall clock, and the machine's counters.
+    opened: Option<(u64, Counters)>,
     samples: u64,
     notes: Vec<String>,
+}
+
+/// Where a server listens, and what lets a peer in.
+pub struct Door {
+    /// The address.
+    pub bind: IpAddr,
+    /// What the one peer presents.
+    pub token: String,
 }
 
 /// Runs `instrument` once and prints its lines.
 pub fn run(instrument: &Instrument, given: &Map<String, Value>) -> Result<(), ProbeError> {
     let mut trial = Trial::new(instrument, given)?;
-    let before = Counters::read();
-    let started_ns = clock::monotonic_ns();
-    trial.started_ns = started_ns;
+    if instrument.spec.load {
+        control::stop_ends_in_order();
+    }
     (instrument.run)(&mut trial)?;
-    let elapsed_ns = clock::monotonic_ns() - started_ns;
-    let beside = Counters::read().since(&before);
-    let done = Done { elapsed_ns, samples: trial.samples, beside, notes: trial.notes.clone() };
-    trial.line(&json!({ "done": done }))?;
-    trial.flush()
+    trial.done(None)
 }
 
 /// Serves the far side of a two-sided benchmark.
 pub fn serve(
     instrument: &Instrument,
     given: &Map<String, Value>,
-    token: &str,
+    door: &Door,
 ) -> Result<(), ProbeError> {
     let Some(serve) = instrument.serve else {
         return Err(ProbeError::usage(
@@ -62,7 +76,13 @@ pub fn serve(
             "Use `run`.",
         ));
     };
-    serve(&mut Trial::new(instrument, given)?, token)
+    let mut trial = Trial::new(instrument, given)?;
+    control::stop_ends_in_order();
+    // A server begins to serve at once; what it is told from now on is to stop.
+    control::start_listening();
+    trial.open(Counters::read());
+    let served = serve(&mut trial, door)?;
+    trial.done(Some(served))
 }
 
 impl Trial {
@@ -72,9 +92,67 @@ impl Trial {
             spec: instrument.spec,
             out: BufWriter::with_capacity(1 << 16, std::io::stdout()),
             started_ns: clock::monotonic_ns(),
+            opened: None,
             samples: 0,
             notes: Vec::new(),
         })
+    }
+
+    /// The gate: called by every instrument when all is prepared, just before its first timed
+    /// section. Only the first call does something. With a control channel it says that the probe
+    /// is ready and waits for the start.
+    ///
+    /// # Errors
+    /// The caller cancelled, stopped or went away instead.
+    pub fn prepared(&mut self) -> Result<(), ProbeError> {
+        if self.opened.is_some() {
+            return Ok(());
+        }
+        let mut start_at_ns = None;
+        if control::active() {
+            let ready = json!({"pid": std::process::id(), "wall_ns": clock::realtime_ns()});
+            self.line(&json!({ "ready": ready }))?;
+            self.flush()?;
+            start_at_ns = control::wait_for_go()?;
+        }
+        // Read as late as possible, so that they tell of the measured part and not of the waiting;
+        // but before a start that was set for a moment, so that reading them does not delay it.
+        if let Some(wall_ns) = start_at_ns {
+            control::wait_until(wall_ns.saturating_sub(COUNTERS_LEAD_NS))?;
+        }
+        let counters = Counters::read();
+        if let Some(wall_ns) = start_at_ns {
+            control::wait_until(wall_ns)?;
+        }
+        self.open(counters);
+        Ok(())
+    }
+
+    fn open(&mut self, counters: Counters) {
+        self.started_ns = clock::monotonic_ns();
+        self.opened = Some((clock::realtime_ns(), counters));
+    }
+
+    /// What the machine's counters did since the measured part began.
+    pub fn beside(&self) -> Value {
+        let (_, before) = self.opened.as_ref().expect("every instrument says when it is prepared");
+        Counters::read().since(before)
+    }
+
+    /// Prints the last line.
+    fn done(&mut self, served: Option<Value>) -> Result<(), ProbeError> {
+        let elapsed_ns = self.at_ns();
+        let beside = self.beside();
+        let done = Done {
+            started_wall_ns: self.opened.as_ref().map_or(0, |(wall_ns, _)| *wall_ns),
+            elapsed_ns,
+            samples: self.samples,
+            beside,
+            notes: std::mem::take(&mut self.notes),
+            served,
+        };
+        self.line(&json!({ "done": done }))?;
+        self.flush()
     }
 
     /// The spec of the benchmark that runs.
@@ -82,14 +160,14 @@ impl Trial {
         self.spec
     }
 
-    /// When the trial began, on the monotonic clock.
+    /// When the measured part began, on the monotonic clock.
     pub fn started_ns(&self) -> u64 {
         self.started_ns
     }
 
-    /// Nanoseconds since the trial began.
+    /// Nanoseconds since the measured part began; 0 before that.
     pub fn at_ns(&self) -> u64 {
-        clock::monotonic_ns().saturating_sub(self.started_ns)
+        self.opened.as_ref().map_or(0, |_| clock::monotonic_ns().saturating_sub(self.started_ns))
     }
 
     /// One value, observed now.
@@ -98,7 +176,7 @@ impl Trial {
         self.emit_at(metric, value, 1, at_ns, factors)
     }
 
-    /// One value, observed `count` times, at a given time since the trial began. A value that is
+    /// One value, observed `count` times, at a given time since the measured part began. A value that is
     /// not finite is an error: missing is not zero and not NaN.
     pub fn emit_at(
         &mut self,
@@ -163,6 +241,7 @@ impl Trial {
     }
 
     fn sample(&mut self, line: &SampleLine) -> Result<(), ProbeError> {
+        debug_assert!(self.opened.is_some(), "{} before the trial was prepared", line.metric);
         self.samples += 1;
         serde_json::to_writer(&mut self.out, line)
             .map_err(std::io::Error::from)

@@ -37,6 +37,12 @@ impl Window {
         Self { warm_until_ns, duration_ns, first_ns: 0, last_ns: 0, histogram }
     }
 
+    /// Moves the window: its warm-up begins at `now_ns`. Nothing may have been counted yet.
+    pub fn begin(&mut self, now_ns: u64) {
+        debug_assert!(self.first_ns == 0);
+        self.warm_until_ns = now_ns + self.duration_ns / 10;
+    }
+
     /// Counts a completion seen at `now_ns`; false when the time is over and at least one counted.
     /// What was under way then may still be counted.
     #[inline]

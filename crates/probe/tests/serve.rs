@@ -54,8 +54,8 @@ fn the_peer_with_the_token_is_served_and_counted() {
     }
     let mut line = String::new();
     server.lines.read_line(&mut line).unwrap();
-    let served: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(served["served"]["bytes"], 100_003);
+    let last: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(last["done"]["served"]["bytes"], 100_003);
     assert!(server.child.wait().unwrap().success());
 }
 

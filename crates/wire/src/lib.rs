@@ -10,4 +10,4 @@ pub mod params;
 pub mod spec;
 
 /// Version of the line protocol. It changes when an old reader would misread a new line.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;

@@ -175,6 +175,7 @@ mod tests {
         overhead: "",
         source: "",
         two_sided: false,
+        load: false,
     };
 
     fn check(given: Value) -> Result<Params, BadParam> {

@@ -186,6 +186,8 @@ pub struct Spec {
     pub source: &'static str,
     /// Whether it has a far side (`serve`).
     pub two_sided: bool,
+    /// Whether it can be a background load: with `duration_ns` 0 it runs until it is told to stop.
+    pub load: bool,
 }
 
 impl Spec {
@@ -206,6 +208,7 @@ impl Spec {
             "overhead": self.overhead,
             "source": self.source,
             "two_sided": self.two_sided,
+            "load": self.load,
             "page": page,
         })
     }

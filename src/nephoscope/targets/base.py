@@ -13,13 +13,18 @@ from nephoscope.model import Sample
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last line of a trial that went well (see `Done` in crates/wire)."""
+    """The last line of a trial that went well (see `Done` in crates/wire).
+
+    started_wall_ns: the machine's wall clock when the measured part began, ns since the epoch.
+    elapsed_ns: from then to the end. served: what the far side of a two-sided benchmark counted.
+    """
 
     elapsed_ns: int
     samples: int
     beside: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     started_wall_ns: int | None = None
+    served: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

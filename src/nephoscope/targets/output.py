@@ -147,13 +147,16 @@ def _done(values: Any) -> Done:
     if not isinstance(values, dict):
         raise _Bad("`done` is no object")
     beside, notes = values.get("beside", {}), values.get("notes", [])
-    if not isinstance(beside, dict) or not isinstance(notes, list):
+    served = values.get("served", {})
+    if not (isinstance(beside, dict) and isinstance(notes, list) and isinstance(served, dict)):
         raise _Bad("`done` has another form than this version reads")
     return Done(
         elapsed_ns=_count(values.get("elapsed_ns"), "elapsed_ns"),
         samples=_count(values.get("samples"), "samples"),
         beside=beside,
         notes=tuple(map(str, notes)),
+        started_wall_ns=_count(values.get("started_wall_ns"), "started_wall_ns"),
+        served=served,
     )
 
 

@@ -29,9 +29,15 @@ pub fn ring(depth: usize) -> Result<IoUring, Error> {
     }
 }
 
-/// Runs the job on `ring`.
-pub fn run(job: &Job<'_>, ring: &mut IoUring) -> Result<Outcome, ProbeError> {
+/// Runs the job on `ring`; calls `gate` when all is prepared.
+pub fn run(
+    job: &Job<'_>,
+    ring: &mut IoUring,
+    gate: impl FnOnce() -> Result<(), ProbeError>,
+) -> Result<Outcome, ProbeError> {
     let mut queue = Queue::new(job)?;
+    gate()?;
+    queue.window.begin(clock::monotonic_ns());
     let section = timed::start();
     let result = queue.measure(ring);
     if result.is_ok() {

@@ -12,14 +12,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A worker calls few functions and keeps its data in mappings and on the heap.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Runs the job; a single operation in flight runs in the calling thread.
-pub fn run(job: &Job<'_>) -> Result<Outcome, ProbeError> {
+/// Runs the job; a single operation in flight runs in the calling thread. Calls `gate` when all is
+/// prepared.
+pub fn run(
+    job: &Job<'_>,
+    gate: impl FnOnce() -> Result<(), ProbeError>,
+) -> Result<Outcome, ProbeError> {
     let stop = AtomicBool::new(false);
+    let workers: Result<Vec<_>, _> =
+        (0..job.depth as u64).map(|number| Worker::new(job, &stop, number)).collect();
+    let mut workers = workers?;
+    gate()?;
     // All windows are the same one; starting the threads lies in its warm-up.
     let now_ns = clock::monotonic_ns();
-    let workers: Result<Vec<_>, _> =
-        (0..job.depth as u64).map(|number| Worker::new(job, &stop, number, now_ns)).collect();
-    let mut workers = workers?;
+    workers.iter_mut().for_each(|worker| worker.window.begin(now_ns));
     if job.depth == 1 {
         return Window::outcome([workers.remove(0).run()?]);
     }
@@ -59,17 +65,12 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(
-        job: &'a Job<'a>,
-        stop: &'a AtomicBool,
-        number: u64,
-        now_ns: u64,
-    ) -> Result<Self, ProbeError> {
+    fn new(job: &'a Job<'a>, stop: &'a AtomicBool, number: u64) -> Result<Self, ProbeError> {
         let buffer = Buffer::map(job.record_bytes, Pages::Default)?;
         // SAFETY: the mapping belongs to this worker alone.
         let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
         Random::new(job.seed ^ number).fill(bytes);
-        let window = Window::open(now_ns, job.duration_ns);
+        let window = Window::open(clock::monotonic_ns(), job.duration_ns);
         Ok(Self { job, stop, order: job.order(number), buffer, window })
     }
 

@@ -8,6 +8,7 @@ use super::watch::Watch;
 use super::{Place, Settings};
 use crate::clock::{self, Ticks};
 use crate::error::{Kind, ProbeError};
+use crate::trial::Trial;
 use crate::{affinity, cancel, team, timed};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -113,6 +114,7 @@ impl Drop for Children {
 /// # Errors
 /// The kernel refuses a process; a process ends without a result; the trial is cancelled.
 pub fn run<C: Ticks>(
+    trial: &mut Trial,
     settings: &Settings,
     places: &[Place],
     pin: bool,
@@ -134,7 +136,7 @@ pub fn run<C: Ticks>(
             pid => children.0.push(pid),
         }
     }
-    start_together(&shared, &mut children, places.len())?;
+    start_together(trial, &shared, &mut children, places.len())?;
     wait_for_all(&shared, settings.duration_ns, &mut children)?;
     let record = |number| {
         serde_json::from_slice(shared.read(number))
@@ -144,6 +146,7 @@ pub fn run<C: Ticks>(
 }
 
 fn start_together(
+    trial: &mut Trial,
     shared: &Shared,
     children: &mut Children,
     processes: usize,
@@ -153,6 +156,7 @@ fn start_together(
         reap(children)?;
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
+    trial.prepared()?;
     shared.head().start_ns.store(clock::monotonic_ns() + LEAD_NS, Ordering::Release);
     Ok(())
 }

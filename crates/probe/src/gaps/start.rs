@@ -29,7 +29,7 @@ pub fn threads<C: Ticks>(
         watch.look::<C>(None);
         Ok(())
     };
-    let members = team::run(&seats, prepare, look)?;
+    let members = team::run_behind(|| trial.prepared(), &seats, prepare, look)?;
     members.into_iter().map(|member| member.state.record()).collect()
 }
 

@@ -48,7 +48,6 @@
 //! 10 ms, so that several short thefts before a long preemption can pass for its cause. Under
 //! SCHED_DEADLINE threads can be neither created nor pinned: one loop then runs on the calling
 //! thread, wherever the kernel puts it, and being held to the budget shows as `preempted`.
-use crate::beside::Counters;
 #[cfg(target_arch = "x86_64")]
 use crate::clock::Tsc;
 use crate::clock::{Monotonic, Ticks};
@@ -263,6 +262,7 @@ pub const SPEC: Spec = Spec {
     overhead: "occupies every measured CPU for the duration; 1 µs a gap for its cause",
     source: "tight-loop CPU availability meters (rtla osnoise, hwlatdetect; Zhuang 2012, CPUBen)",
     two_sided: false,
+    load: false,
 };
 
 /// One trial.
@@ -284,13 +284,12 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
     let places = start::places(trial)?;
     let pin = trial.params.bool("pin") && !team::under_deadline();
     let contend = trial.params.int("processes_per_cpu") > 1 && !team::under_deadline();
-    let before = Counters::read();
     let records = if contend {
-        processes::run::<C>(&settings, &places, pin)?
+        processes::run::<C>(trial, &settings, &places, pin)?
     } else {
         start::threads::<C>(trial, &settings, &places, pin)?
     };
-    let beside = Counters::read().since(&before);
+    let beside = trial.beside();
     for record in &records {
         emit(trial, record)?;
         note_oddities(trial, record, &settings);

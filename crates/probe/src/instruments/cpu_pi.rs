@@ -85,6 +85,7 @@ pub const SPEC: Spec = Spec {
     overhead: "occupies one CPU per thread, 100 ms per repeat by default",
     source: "Machin 1706; seed workload of digits-of-π benchmarks (Nadeem 2015, Super PI kind)",
     two_sided: false,
+    load: false,
 };
 
 /// The first 50 decimals.
@@ -117,7 +118,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         }
         Ok(())
     };
-    let members = team::run(&seats, prepare, compute)?;
+    let members = team::run_behind(|| trial.prepared(), &seats, prepare, compute)?;
     let reference = reference(digits)?;
     for member in &members {
         verify(&member.state.pi, &reference)?;

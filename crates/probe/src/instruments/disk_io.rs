@@ -186,6 +186,7 @@ pub const SPEC: Spec = Spec {
     overhead: "writes file_bytes once; the disk at 100 % for 1.1 times duration_ns",
     source: "fio's closed loop with iodepth; Axboe, Efficient IO with io_uring, 2019",
     two_sided: false,
+    load: false,
 };
 
 /// One trial.
@@ -269,16 +270,16 @@ fn prepare(
 fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str), ProbeError> {
     let wanted = trial.params.text("engine").to_owned();
     if wanted == "sync" {
-        return Ok((engine_sync::run(job)?, "sync"));
+        return Ok((engine_sync::run(job, || trial.prepared())?, "sync"));
     }
     match engine_ring::ring(job.depth) {
-        Ok(mut ring) => Ok((engine_ring::run(job, &mut ring)?, "io_uring")),
+        Ok(mut ring) => Ok((engine_ring::run(job, &mut ring, || trial.prepared())?, "io_uring")),
         Err(error) if wanted == "auto" => {
             trial.note(format!(
                 "io_uring cannot be used here ({error}); the synchronous engine ran instead, one \
                  thread for each operation in flight."
             ));
-            Ok((engine_sync::run(job)?, "sync"))
+            Ok((engine_sync::run(job, || trial.prepared())?, "sync"))
         }
         Err(error) => Err(ProbeError::new(
             Kind::Lacks,

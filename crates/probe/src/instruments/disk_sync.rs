@@ -104,6 +104,7 @@ pub const SPEC: Spec = Spec {
     overhead: "at most `operations` writes and flushes; others wait for the journal meanwhile",
     source: "the commit path of databases: write, fsync, acknowledge (POSIX synchronized I/O)",
     two_sided: false,
+    load: false,
 };
 
 /// Records that overwriting goes round in: more than a device is likely to merge, quickly filled.
@@ -140,6 +141,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     writer.write_and_sync()?;
 
     let mut histogram = latency_histogram();
+    trial.prepared()?;
     let section = timed::start();
     let mut started_ns = section.read_ns();
     let first_ns = started_ns;

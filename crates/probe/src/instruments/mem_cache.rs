@@ -84,6 +84,7 @@ pub const SPEC: Spec = Spec {
     overhead: "one CPU at 100 %; maps four times the last-level cache",
     source: "Hollander & Bolotoff, RAMspeed; Mucci, London & Thurman, CacheBench, 1998",
     two_sided: false,
+    load: false,
 };
 
 /// One trial.
@@ -97,6 +98,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     if page_word == "huge" && vector.buffer.bytes() > 4 << 20 && !pages::is_huge(&vector.buffer) {
         trial.note(format!("{}; small pages were used.", pages::NO_HUGE));
     }
+    trial.prepared()?;
     // In the fixed order: reading and modifying need the ones that the buffer was filled with.
     for operation in OPERATIONS.into_iter().filter(wanted) {
         vector.begin(operation);

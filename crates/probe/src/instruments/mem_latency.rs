@@ -81,6 +81,7 @@ pub const SPEC: Spec = Spec {
     overhead: "one CPU at 100 %; maps six times the last-level cache",
     source: "McVoy & Staelin, lmbench, USENIX ATC 1996; Sattolo, Inf. Proc. Letters 22, 1986",
     two_sided: false,
+    load: false,
 };
 
 /// One trial.
@@ -98,6 +99,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
             continue;
         }
         let mut chase = Chase { ring: Ring::new(buffer, seed), llc_bytes: ladder.llc_bytes };
+        trial.prepared()?;
         for length in &ladder.lengths {
             let value = chase.point(*length, time_ns, &sweeper)?;
             let factors = factors! {"vector_bytes": length, "pages": word};

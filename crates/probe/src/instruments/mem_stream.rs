@@ -130,6 +130,7 @@ pub const SPEC: Spec = Spec {
     overhead: "all chosen CPUs at 100 %; maps three arrays of four times the last-level cache",
     source: "McCalpin, Memory bandwidth and machine balance, IEEE TCCA Newsletter, 1995",
     two_sided: false,
+    load: false,
 };
 
 /// Smallest array that `bytes_per_array` 0 takes.
@@ -139,13 +140,13 @@ const LEAST_BYTES: usize = 8 << 20;
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let plan = Plan::choose(trial)?;
     let layout = &plan.layout;
-    trial.emit("array_bytes", (layout.elements * 8) as f64, factors! {})?;
     let arrays = Arrays::map(layout)?;
     for (index, element) in plan.types.iter().enumerate() {
         arrays.fill(layout, *element)?;
         if index == 0 && layout.pages == Pages::Huge && !pages::is_huge(&arrays.buffer) {
             trial.note(format!("{}; small pages were used.", pages::NO_HUGE));
         }
+        trial.prepared()?;
         let mut done = Vec::new();
         // Round 0 warms up: the vector units' clock, the address translation, the threads' caches.
         for round in 0..=plan.passes {
@@ -166,7 +167,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         }
         arrays.verify(layout, *element, &done)?;
     }
-    Ok(())
+    trial.emit("array_bytes", (layout.elements * 8) as f64, factors! {})
 }
 
 /// What a trial does, from its parameters and from the machine.

@@ -1,7 +1,7 @@
 //! The table of native benchmarks. To add one: a file `<room>_<quantity>.rs` here with its SPEC, its
 //! code, its tests and its manual page as `//!` text, and its lines below.
 use crate::error::ProbeError;
-use crate::trial::Trial;
+use crate::trial::{Door, Trial};
 use nephoscope_wire::spec::Spec;
 use serde_json::{json, Value};
 
@@ -19,8 +19,8 @@ mod sys_fingerprint;
 
 /// One trial of a benchmark.
 type Run = fn(&mut Trial) -> Result<(), ProbeError>;
-/// The far side of a two-sided benchmark, for the peer that presents the token.
-type Serve = fn(&mut Trial, &str) -> Result<(), ProbeError>;
+/// The far side of a two-sided benchmark, for the peer that presents the token; what it counted.
+type Serve = fn(&mut Trial, &Door) -> Result<Value, ProbeError>;
 
 /// A benchmark: its declaration, its page, its code.
 pub struct Instrument {

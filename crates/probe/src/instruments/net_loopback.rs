@@ -107,6 +107,7 @@ pub const SPEC: Spec = Spec {
     overhead: "two threads a stream at 100 % for 1.1 times duration_ns, twice",
     source: "iperf3 (throughput) and netperf's TCP_RR (round trip)",
     two_sided: false,
+    load: false,
 };
 
 /// One trial.
@@ -116,10 +117,13 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     for part in trial.params.words(&SPEC, "part") {
         if part == "throughput" {
             let send_bytes = trial.params.size("send_bytes");
-            let rate = throughput(trial.params.size("streams"), send_bytes, duration_ns, pins)?;
+            let streams = trial.params.size("streams");
+            let gate = || trial.prepared();
+            let rate = throughput(streams, send_bytes, duration_ns, pins, gate)?;
             trial.emit("loopback_bytes_per_s", rate, factors! {})?;
         } else {
-            let outcome = round_trips(trial.params.size("message_bytes"), duration_ns, pins)?;
+            let bytes = trial.params.size("message_bytes");
+            let outcome = round_trips(bytes, duration_ns, pins, || trial.prepared())?;
             let rate = outcome.operations_per_s;
             trial.emit("loopback_round_trips_per_s", rate, factors! {})?;
             trial.emit_histogram("loopback_round_trip_ns", &outcome.latency, &factors! {})?;

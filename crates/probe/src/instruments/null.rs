@@ -7,8 +7,9 @@
 //! drawn from a standard normal distribution by a seeded generator (xorshift64*, Box-Muller); a seed
 //! of 0 takes the clock. `failure` makes it fail in each of the ways in which a benchmark can fail.
 //!
-//! Its far side (`serve`) sends back whatever its one peer sends, until the peer ends, and then
-//! prints how many bytes that were: the smallest thing that a two-sided benchmark can be.
+//! Its far side (`serve`) sends back whatever its one peer sends, until the peer ends, and tells how
+//! many bytes that were: the smallest thing that a two-sided benchmark can be. A trial that was told
+//! of a far side sends it 17 bytes first, and fails when they do not come back.
 //!
 //! # Known truth
 //! With `noise_ratio` 0 each sample equals `value` exactly, and the histogram holds `samples` values.
@@ -23,10 +24,13 @@
 //! # Caveats
 //! It says nothing about the machine.
 use crate::error::{Kind, ProbeError};
+use crate::net::client::reach;
 use crate::net::server::accept_peer;
-use crate::trial::Trial;
-use crate::{cancel, clock, factors};
+use crate::trial::{Door, Trial};
+use crate::{cancel, clock, control, factors};
+use nephoscope_wire::lines::Peer;
 use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use serde_json::{json, Value};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
@@ -102,6 +106,7 @@ pub const SPEC: Spec = Spec {
     overhead: "none",
     source: "the null engine of fio, which exists to test fio itself",
     two_sided: true,
+    load: false,
 };
 
 /// One trial.
@@ -110,6 +115,10 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let noise = trial.params.float("noise_ratio");
     let seed = trial.params.int("seed").cast_unsigned();
     let mut random = Normal::new(if seed == 0 { clock::realtime_ns() } else { seed });
+    trial.prepared()?;
+    if let Some(peer) = control::peer_if_named() {
+        greet(&peer)?;
+    }
     wait(trial.params.int("wait_ns").cast_unsigned())?;
     let mut histogram = hdrhistogram::Histogram::new(3).expect("3 digits are allowed");
     for _ in 0..trial.params.int("samples") {
@@ -126,20 +135,31 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side: an echo for the peer that presents the token.
-pub fn serve(trial: &mut Trial, token: &str) -> Result<(), ProbeError> {
-    let mut peer = accept_peer(trial, token)?;
-    let mut buffer = vec![0u8; 64 << 10];
+pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
     let mut echoed_bytes = 0u64;
-    loop {
-        let bytes = peer.read(&mut buffer)?;
-        if bytes == 0 {
-            break;
+    if let Some(mut peer) = accept_peer(trial, door)? {
+        let mut buffer = vec![0u8; 64 << 10];
+        while let Some(bytes @ 1..) = peer.read_or_stop(&mut buffer)? {
+            peer.write_all(&buffer[..bytes])?;
+            echoed_bytes += bytes as u64;
         }
-        peer.write_all(&buffer[..bytes])?;
-        echoed_bytes += bytes as u64;
     }
-    trial.line(&serde_json::json!({"served": {"bytes": echoed_bytes}}))?;
-    trial.flush()
+    Ok(json!({ "bytes": echoed_bytes }))
+}
+
+/// Says something to the far side, which has to say it back.
+fn greet(peer: &Peer) -> Result<(), ProbeError> {
+    const WORDS: &[u8] = b"is anybody there?";
+    let mut far = reach(peer)?;
+    far.write_all(WORDS)?;
+    let mut answer = [0u8; WORDS.len()];
+    let whole = far.read_exact(&mut answer)?;
+    far.end()?;
+    if whole && answer == WORDS {
+        return Ok(());
+    }
+    let message = format!("The far side at {} did not say back what it was told.", peer.address);
+    Err(ProbeError::new(Kind::Failed, "no_echo", message, "Start a server of null there."))
 }
 
 fn fail(trial: &mut Trial, how: &str) -> Result<(), ProbeError> {

@@ -113,6 +113,7 @@ pub const SPEC: Spec = Spec {
     overhead: "some milliseconds of one CPU",
     source: "Linux kernel documentation (proc, sysfs, cgroups, KVM), Intel SDM, AMD APM",
     two_sided: false,
+    load: false,
 };
 
 /// One trial.
@@ -120,6 +121,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     // Checked even when unused: a wrong address is a mistake today and not next week.
     let address = cloud::address(trial.params.text("metadata_address"))?;
     let asked = trial.params.bool("cloud_metadata");
+    trial.prepared()?;
     let cloud = if asked { cloud::ask(address) } else { cloud::not_asked() };
     let document = machine::document(&Files::machine(), cloud);
     let scalars = [

@@ -1,4 +1,5 @@
 //! What the network benchmarks share: random bytes, and a connection that nobody else can take.
+pub mod client;
 pub mod ends;
 pub mod pair;
 pub mod round_trip;

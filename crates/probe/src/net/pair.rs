@@ -1,7 +1,7 @@
 //! Both ends of a TCP connection on 127.0.0.1, with no stranger in between.
 use super::random_bytes;
 use crate::error::{Kind, ProbeError};
-use crate::{cancel, clock};
+use crate::{cancel, clock, control};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A blocked call comes back this often and looks whether it is to end.
 const LOOK_AROUND: Duration = Duration::from_millis(200);
-/// On one machine nothing takes this long; a connection that does is broken.
+/// No sound connection stands still this long.
 const STALLED_NS: u64 = 5_000_000_000;
 /// Bytes of the secret that the connecting side presents.
 const NONCE_BYTES: usize = 16;
@@ -63,7 +63,7 @@ fn accept_own(
             Err(error) => return Err(no_loopback(&error)),
         }
     }
-    Err(stalled("Accepting our own connection"))
+    Err(stalled("Accepting our own connection", "127.0.0.1"))
 }
 
 /// One end of a connection: blocking calls that a cancellation ends, and that never wait for ever.
@@ -100,6 +100,39 @@ impl End {
             Ok(bytes) => Ok(bytes),
             Err(error) => self.again("Receiving", error, |stream| stream.read(buffer)),
         }
+    }
+
+    /// As [`Self::read`], without a limit on waiting; `None` when it was told to stop first.
+    pub fn read_or_stop(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ProbeError> {
+        loop {
+            cancel::check()?;
+            match self.stream.read(buffer) {
+                Ok(bytes) => return Ok(Some(bytes)),
+                Err(error) if is_wait(&error) => {
+                    if control::stopped() {
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(self.broken("Receiving", &error)),
+            }
+        }
+    }
+
+    fn broken(&self, what: &str, error: &Error) -> ProbeError {
+        let message = format!("{what} from or to {} failed: {error}.", self.far());
+        ProbeError::new(
+            Kind::Failed,
+            "connection_broken",
+            message,
+            "See whether the program at the other end still runs, then run it again.",
+        )
+    }
+
+    /// The other end, for sentences.
+    fn far(&self) -> String {
+        self.stream
+            .peer_addr()
+            .map_or_else(|_| "the far side".to_owned(), |far| far.ip().to_string())
     }
 
     /// Reads what comes before a time on the monotonic clock; `None` when nothing did or the
@@ -168,10 +201,10 @@ impl End {
         loop {
             cancel::check()?;
             if !is_wait(&error) {
-                return Err(ProbeError::os(&format!("{what} on 127.0.0.1"), &error));
+                return Err(self.broken(what, &error));
             }
             if clock::monotonic_ns() - started_ns > STALLED_NS {
-                return Err(stalled(what));
+                return Err(stalled(what, &self.far()));
             }
             match call(&mut self.stream) {
                 Ok(bytes) => return Ok(bytes),
@@ -216,12 +249,12 @@ pub(super) fn no_loopback(error: &Error) -> ProbeError {
     )
 }
 
-fn stalled(what: &str) -> ProbeError {
+fn stalled(what: &str, far: &str) -> ProbeError {
     ProbeError::new(
         Kind::Failed,
         "stalled",
-        format!("{what} on 127.0.0.1 made no progress for {} s.", STALLED_NS / 1_000_000_000),
-        "See whether a firewall drops packets on the loopback interface, then run it again.",
+        format!("{what}, toward {far}, made no progress for {} s.", STALLED_NS / 1_000_000_000),
+        "See whether a firewall drops packets on the way, then run it again.",
     )
 }
 

@@ -5,9 +5,15 @@ use crate::error::ProbeError;
 use crate::window::{Outcome, Window};
 use crate::{cancel, clock, timed};
 
-/// Messages there and back, one at a time.
-pub fn round_trips(bytes: usize, duration_ns: u64, pins: Pins) -> Result<Outcome, ProbeError> {
+/// Messages there and back, one at a time; calls `gate` when there is a connection.
+pub fn round_trips(
+    bytes: usize,
+    duration_ns: u64,
+    pins: Pins,
+    gate: impl FnOnce() -> Result<(), ProbeError>,
+) -> Result<Outcome, ProbeError> {
     let Pair { near, far } = Pair::connect()?;
+    gate()?;
     std::thread::scope(|scope| {
         let echo = spawn(scope, pins.receiver, move || echo(far, bytes));
         let asker = spawn(scope, pins.sender, move || ask(near, bytes, duration_ns));
@@ -64,7 +70,7 @@ mod tests {
         let free = Pins { sender: None, receiver: None };
         // Fewer than 10 messages a second are broken, 100 ns a message does not exist: this checks
         // the arithmetic of units.
-        let outcome = round_trips(64, 50_000_000, free).unwrap();
+        let outcome = round_trips(64, 50_000_000, free, || Ok(())).unwrap();
         assert!((10.0..1e7).contains(&outcome.operations_per_s), "{outcome:?}");
         let in_flight = outcome.operations_per_s * outcome.latency.mean() / 1e9;
         assert!((0.9..1.1).contains(&in_flight), "{in_flight}");

@@ -1,40 +1,70 @@
-//! The serving side of a two-sided benchmark: a listener on loopback that says where it is, and
-//! takes only the peer that presents the token it was given.
+//! The serving side of a two-sided benchmark: a listener (on loopback unless it was told another
+//! address) that says where it is, and takes only the peer that presents the token it was given.
 use super::pair::{bound_waiting, is_wait, no_loopback, End};
-use crate::error::ProbeError;
-use crate::trial::Trial;
-use crate::{cancel, clock};
+use crate::error::{Kind, ProbeError};
+use crate::trial::{Door, Trial};
+use crate::{cancel, clock, control};
 use serde_json::json;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 
 /// A peer that has not presented its token by then is hung up on, so that a silent stranger cannot
 /// keep the real peer out.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Prints the `ready` line and waits for the one peer that presents `token` and a line feed.
-/// Ends by the deadline or a signal.
-pub fn accept_peer(trial: &mut Trial, token: &str) -> Result<End, ProbeError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| no_loopback(&e))?;
-    let address = listener.local_addr().map_err(|e| no_loopback(&e))?;
+/// Listens where `door` says, on a free port.
+pub fn listen(door: &Door) -> Result<TcpListener, ProbeError> {
+    let listener = TcpListener::bind((door.bind, 0)).map_err(|error| {
+        if door.bind.is_loopback() {
+            return no_loopback(&error);
+        }
+        ProbeError::new(
+            Kind::Lacks,
+            "no_such_address",
+            format!("Nothing can listen on {}: {error}.", door.bind),
+            "Name an address that this machine has (ip address).",
+        )
+    })?;
     bound_waiting(&listener)?;
+    Ok(listener)
+}
+
+/// Prints the `ready` line: where the server is.
+pub fn say_ready(trial: &mut Trial, address: SocketAddr) -> Result<(), ProbeError> {
     trial.line(&json!({"ready": {
         "address": address.ip().to_string(),
         "port": address.port(),
         "pid": std::process::id(),
+        "wall_ns": clock::realtime_ns(),
     }}))?;
-    trial.flush()?;
+    trial.flush()
+}
+
+/// Says where it is and waits for the one peer that presents the token. `None` when it was told to
+/// stop first. Ends by the deadline or a signal.
+pub fn accept_peer(trial: &mut Trial, door: &Door) -> Result<Option<End>, ProbeError> {
+    let listener = listen(door)?;
+    let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
+    say_ready(trial, address)?;
+    next_peer(&listener, &door.token)
+}
+
+/// Waits for the next peer that presents `token` and a line feed; others are hung up on.
+pub fn next_peer(listener: &TcpListener, token: &str) -> Result<Option<End>, ProbeError> {
     let expected = format!("{token}\n");
     loop {
         cancel::check()?;
+        if control::stopped() {
+            return Ok(None);
+        }
         match listener.accept() {
             Ok((stream, _)) => {
                 let mut end = End::of(stream)?;
                 if presents(&mut end, expected.as_bytes())? {
-                    return Ok(end);
+                    return Ok(Some(end));
                 }
             }
             Err(error) if is_wait(&error) => {}
-            Err(error) => return Err(no_loopback(&error)),
+            Err(error) => return Err(ProbeError::os("Accepting a connection", &error)),
         }
     }
 }

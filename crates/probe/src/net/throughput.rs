@@ -6,15 +6,17 @@ use crate::error::{Kind, ProbeError};
 use crate::{cancel, clock, timed};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes received a second over `streams` connections.
+/// Bytes received a second over `streams` connections; calls `gate` when they are there.
 pub fn throughput(
     streams: usize,
     send_bytes: usize,
     duration_ns: u64,
     pins: Pins,
+    gate: impl FnOnce() -> Result<(), ProbeError>,
 ) -> Result<f64, ProbeError> {
     let pairs: Result<Vec<_>, _> = (0..streams).map(|_| Pair::connect()).collect();
     let pairs = pairs?;
+    gate()?;
     let stops: Vec<_> = pairs.iter().map(|_| AtomicBool::new(false)).collect();
     let now_ns = clock::monotonic_ns();
     std::thread::scope(|scope| {
@@ -168,7 +170,7 @@ mod tests {
         let free = Pins { sender: None, receiver: None };
         // A loopback slower than 1 MB/s is broken, one faster than 1 TB/s does not exist: this
         // checks the arithmetic of units.
-        let rate = throughput(2, 64 << 10, 50_000_000, free).unwrap();
+        let rate = throughput(2, 64 << 10, 50_000_000, free, || Ok(())).unwrap();
         assert!((1e6..1e12).contains(&rate), "{rate}");
     }
 }

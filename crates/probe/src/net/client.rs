@@ -1,0 +1,28 @@
+//! The running side of a two-sided benchmark: reaching the far side.
+use super::pair::End;
+use crate::cancel;
+use crate::error::{Kind, ProbeError};
+use nephoscope_wire::lines::Peer;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// A handshake over the longest way takes less; a firewall that drops it would take minutes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connects to the far side and presents the token.
+pub fn reach(peer: &Peer) -> Result<End, ProbeError> {
+    let address = SocketAddr::new(peer.address, peer.port);
+    let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
+        cancel::check().err().unwrap_or_else(|| {
+            ProbeError::new(
+                Kind::Failed,
+                "no_far_side",
+                format!("The far side at {address} cannot be reached: {error}."),
+                "See whether its server still runs, and whether a firewall lets this port through.",
+            )
+        })
+    })?;
+    let mut end = End::of(stream)?;
+    end.write_all(format!("{}\n", peer.token).as_bytes())?;
+    Ok(end)
+}
