@@ -1,4 +1,4 @@
-"""A plan against the catalogue and itself: everything that keeps it from running, before it runs."""
+"""A plan against the catalogue and itself: what keeps it from running is said before it runs."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import PlanError
-from nephoscope.reading import yamltext
+from nephoscope.reading import textfile, yamltext
 from nephoscope.reading.yamltext import Loc
 
 MAX_DEPTH = 8
@@ -79,6 +79,7 @@ def gather(text: str, name: str, sets: Mapping[str, str]) -> Document:
     _take_in_lab(document)
     for path, value in inside.items():
         put(document.values, path, yamltext.parse_scalar(value))
+    _take_in_matrix(document)
     return document
 
 
@@ -87,9 +88,7 @@ def mapping_of(text: str, name: str, what: str = "plan") -> dict[str, Any]:
     values = yamltext.parse(text, name)
     holds = "benchmarks" if what == "plan" else "hosts"
     if values is None:
-        raise PlanError(
-            f"{name}: the {what} is empty.", f"It needs at least a name and {holds}."
-        )
+        raise PlanError(f"{name}: the {what} is empty.", f"It needs at least a name and {holds}.")
     if not isinstance(values, dict):
         raise PlanError(
             f"{name}:1:1: a {what} is a mapping of keys, not {_kind_of(values)}.",
@@ -105,7 +104,8 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
         raise PlanError(
-            f"{source.place(('include',))}include is a list of files.", "Write include: [base.yaml]."
+            f"{source.place(('include',))}include is a list of files.",
+            "Write include: [base.yaml].",
         )
     own = Path(name).resolve()
     below: Document | None = None
@@ -119,7 +119,7 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
             raise PlanError(
                 f"{at}more than {MAX_DEPTH} files include one another in a row.", "Flatten them."
             )
-        found = _with_includes(read(file, "plan", at), str(file), (*chain, own))
+        found = _with_includes(_read(file, "plan", at), str(file), (*chain, own))
         below = found if below is None else _over(found, below)
     return document if below is None else _over(document, below)
 
@@ -158,38 +158,37 @@ def _take_in_lab(document: Document) -> None:
         return
     at = document.place(("lab",))
     file = Path(document.owner(("lab",)).name).parent / name
-    text = read(file, "topology", at)
+    text = _read(file, "topology", at)
     document.values["lab"] = mapping_of(text, str(file), "topology")
     document.owners[("lab",)] = Source(str(file), text, ("lab",))
     # The option named the file; what stands in it has its own places.
     document.sets = {path: value for path, value in document.sets.items() if path != "lab"}
 
 
-def read(file: Path, what: str = "plan", at: str = "") -> str:
-    """The text of a file; PlanError says why there is none. at: who asks for it."""
+def _take_in_matrix(document: Document) -> None:
+    """The delays between sites in place of the name of their CSV file."""
+    lab = document.values.get("lab")
+    geo = lab.get("geo") if isinstance(lab, dict) else None
+    if (
+        not isinstance(lab, dict)
+        or not isinstance(geo, dict)
+        or not isinstance(geo.get("latency"), str)
+    ):
+        return
+    from nephoscope.lab import files
+
+    base = Path(document.owner(("lab", "geo", "latency")).name).parent
+    topology = files.from_values(lab, lambda loc: document.place(("lab", *loc)), base)
+    matrix = files.values_of(topology)["geo"]["latency"]
+    document.values["lab"] = {**lab, "geo": {**geo, "latency": matrix}}
+
+
+def _read(file: Path, what: str, at: str) -> str:
+    """The text of a file that another one names; `at` is the place where it does."""
     try:
-        if file.is_dir():
-            raise PlanError(f"{at}{file}: this is a directory.", f"Name the {what}'s YAML file.")
-        with file.open("rb") as stream:
-            raw = stream.read(yamltext.MAX_TEXT_BYTES + 1)
-    except FileNotFoundError as error:
-        raise PlanError(f"{at}{file}: there is no such file.", "Check the path.") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise PlanError(
-            f"{at}{file}: the {what} cannot be read: {reason}.", "Check its permissions."
-        ) from error
-    if len(raw) > yamltext.MAX_TEXT_BYTES:
-        raise PlanError(f"{at}{file}: this is larger than 1 MiB.", f"Is it a {what}?")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        column = error.start - (raw.rfind(b"\n", 0, error.start) + 1) + 1
-        raise PlanError(
-            f"{file}:{line}:{column}: this is no UTF-8 text (byte 0x{raw[error.start]:02x}).",
-            f"Save the {what} as UTF-8.",
-        ) from error
+        return textfile.read(file, what)
+    except PlanError as error:
+        raise PlanError(f"{at}{error.message}", error.hint) from error
 
 
 def put(values: Any, path: str, value: Any) -> None:

@@ -1,104 +1,307 @@
-"""A plan's settings: the full crossing of its factors, in a fixed order."""
+"""A plan's settings: the crossing of its factors, or a part of it, in a fixed order."""
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope.catalog import Catalog
-from nephoscope.errors import PlanError
-from nephoscope.model import Setting
-from nephoscope.plans.check import checked
+from nephoscope.errors import PlanError, UsageError
+from nephoscope.model import Background, Setting
+from nephoscope.plans import combine, levers, pairing
+from nephoscope.plans.casting import Cast, cast
+from nephoscope.plans.check import checked, nowhere
+from nephoscope.plans.combine import Crossing
+from nephoscope.plans.levers import Level, Lever
 from nephoscope.plans.model import Entry, Plan
+from nephoscope.reading.sentences import Place
 
 MAX_SETTINGS = 1000
+_MAX_CROSSED = 200_000
+"""Combinations that are looked at before a fraction or exclusions make them fewer."""
+
+ARMS = ("a", "b")
 
 
-def expand(plan: Plan, catalog: Catalog) -> list[Setting]:
+@dataclass(slots=True)
+class _Row:
+    """One combination of levels of one entry, on its way to a setting."""
+
+    number: int
+    entry: Entry
+    on: tuple[str, ...]
+    peer: str
+    params: dict[str, Any]
+    labels: dict[str, Any] = field(default_factory=dict)
+    conditions: dict[str, Any] = field(default_factory=dict)
+    backgrounds: tuple[Background, ...] = ()
+    block: str = ""
+    varied: frozenset[str] = frozenset()
+    """Parameters that a factor of the entry sets."""
+    arm: str = ""
+
+
+def expand(plan: Plan, catalog: Catalog, place: Place = nowhere) -> list[Setting]:
     """Every setting of the plan; `index` is its place in the list.
 
-    Entries keep the plan's order; of the factors of an entry the last one varies fastest. Where
-    several entries run one benchmark, a parameter in which they differ is a factor too: results
-    with different parameters must not be taken for repetitions of one another.
-    Raises PlanError when two settings are the same or when there are more than MAX_SETTINGS.
+    Entries keep the plan's order; of the factors (an entry's own, then the plan's) the last one
+    varies fastest. Where several entries run one benchmark, whatever they differ in (a parameter,
+    the peer, whether targets run together) is a factor too: results of different settings must not
+    be taken for repetitions of one another.
+    Raises PlanError when two settings are the same, when there are more than MAX_SETTINGS, and for
+    whatever `checked` and `cast` refuse.
     """
-    plan = checked(plan, catalog)
-    total = sum(_size(entry) for entry in plan.benchmarks)
-    if total > MAX_SETTINGS:
+    return _expanded(plan, catalog, place)[0]
+
+
+def crossings(plan: Plan, catalog: Catalog) -> list[Crossing]:
+    """How the factors of each entry are combined."""
+    return _expanded(plan, catalog, nowhere)[1]
+
+
+def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting], list[Crossing]]:
+    plan = checked(plan, catalog, place)
+    parts = cast(plan, catalog, place)
+    own = [_levers_of(plan, parts, number, catalog) for number in range(len(plan.benchmarks))]
+    combine.check_exclusions(plan, own, place)
+    total = sum(_size(plan, found) for found in own)
+    if total > (MAX_SETTINGS if not plan.design.exclude else _MAX_CROSSED):
+        raise _too_many(total, place)
+    rows: list[_Row] = []
+    found: list[Crossing] = []
+    for number, entry_levers in enumerate(own):
+        crossing, combinations = combine.combinations(plan, number, entry_levers, place)
+        found.append(crossing)
+        rows += [_row(plan, parts, number, entry_levers, levels, place) for levels in combinations]
+    if plan.design.a_a:
+        rows = [replace(row, arm=arm) for row in rows for arm in ARMS]
+    if len(rows) > MAX_SETTINGS:
+        raise _too_many(len(rows), place)
+    if not rows:
         raise PlanError(
-            f"The plan has {total} settings; more than {MAX_SETTINGS} are not run.",
-            "Split it, or vary fewer factors.",
+            f"{place(('design', 'exclude'))}every combination is excluded.", "Exclude fewer."
         )
-    rows = [
-        (number, entry, params)
-        for number, entry in enumerate(plan.benchmarks)
-        for params in _crossing(entry)
-    ]
+    _possible_conditions(parts, rows, place)
+    settings = _settings(parts, rows, catalog, place)
+    return _with_baselines(plan, settings, own, place), found
+
+
+def _levers_of(plan: Plan, parts: Cast, number: int, catalog: Catalog) -> list[Lever]:
+    """The entry's own factors, then those of the plan that apply to it."""
+    wanted = [lever for lever in parts.levers if lever.entry in (None, number)]
+    entry = plan.benchmarks[number]
+    return [*levers.of_entry(entry, number, catalog.benchmark(entry.benchmark)), *wanted]
+
+
+def _size(plan: Plan, entry_levers: Sequence[Lever]) -> int:
+    whole = math.prod(len(lever.levels) for lever in entry_levers)
+    arms = len(ARMS) if plan.design.a_a else 1
+    return arms * max(1, whole // combine.divisor(plan))
+
+
+def _too_many(total: int, place: Place) -> PlanError:
+    return PlanError(
+        f"{place(('design',))}The plan has {total} settings; more than {MAX_SETTINGS} are not run.",
+        "Split it, vary fewer factors, or run a part of them: design.fraction.",
+    )
+
+
+def _row(
+    plan: Plan,
+    parts: Cast,
+    number: int,
+    entry_levers: Sequence[Lever],
+    levels: Sequence[Level],
+    place: Place,
+) -> _Row:
+    entry = plan.benchmarks[number]
+    row = _Row(number, entry, parts.on[number], parts.peers[number], dict(entry.params))
+    active = [load.name for load in parts.backgrounds]
+    extra: dict[str, dict[str, Any]] = {load.name: {} for load in parts.backgrounds}
+    varied, blocks = set(), []
+    for lever, level in zip(entry_levers, levels, strict=True):
+        row.labels[lever.name] = level.label
+        if lever.blocked:
+            blocks.append(f"{lever.name}={level.label}")
+        if lever.sets == "param":
+            row.params[lever.key] = level.value
+            varied.add(lever.key)
+        elif lever.sets == "lab":
+            row.conditions[lever.key] = level.value
+        elif lever.sets == "load param":
+            extra[lever.of][lever.key] = level.value
+        elif lever.sets == "load active":
+            active = [name for name in active if level.value or name != lever.of]
+        else:
+            active = [name for name in active if name in level.value]
+    row.backgrounds = tuple(
+        replace(load, params={**load.params, **extra[load.name]})
+        for load in parts.backgrounds
+        if load.name in active
+    )
+    row.varied, row.block = frozenset(varied), ",".join(blocks)
+    return row
+
+
+def _possible_conditions(parts: Cast, rows: Sequence[_Row], place: Place) -> None:
+    """Levels that are possible one by one may not be so together: a jitter beyond its delay."""
+    if parts.topology is None:
+        return
+    seen: set[str] = set()
+    for row in rows:
+        key = json.dumps(row.conditions, sort_keys=True)
+        if key in seen or not row.conditions:
+            continue
+        seen.add(key)
+        try:
+            levers.applied(parts.topology, row.conditions)
+        except UsageError as error:
+            told = ", ".join(f"{name}={label}" for name, label in row.labels.items())
+            raise PlanError(
+                f"{place(('factors',))}the combination {told} cannot be built: {error.message}",
+                "Leave it out with design.exclude.",
+            ) from error
+
+
+def _settings(parts: Cast, rows: Sequence[_Row], catalog: Catalog, place: Place) -> list[Setting]:
     differing = _differing(rows, catalog)
     settings = []
-    seen: dict[tuple[str, str], int] = {}
-    for index, (number, entry, params) in enumerate(rows):
-        full = _with_defaults(entry.benchmark, params, catalog)
-        key = (entry.benchmark, json.dumps(full, sort_keys=True))
-        if key in seen:
-            raise PlanError(
-                f"benchmarks.{number} repeats a setting of {entry.benchmark} that benchmarks."
-                f"{seen[key]} has already.",
-                "Remove one; repetition is what `repeat` is for.",
-            )
-        seen[key] = number
-        names = [*entry.factors, *sorted(differing[entry.benchmark] - set(entry.factors))]
+    seen: dict[str, _Row] = {}
+    for index, row in enumerate(rows):
+        everything = _everything(row, catalog)
+        for target in row.on:
+            key = json.dumps([row.entry.benchmark, target, everything, row.arm], sort_keys=True)
+            if key in seen:
+                raise _twice(row, seen[key], place)
+            seen[key] = row
+        further = {
+            name: levers.scalar(everything[name])
+            for name in sorted(differing[row.entry.benchmark])
+            if name not in row.labels and name not in row.varied
+        }
+        arm = {"arm": row.arm} if row.arm else {}
         settings.append(
             Setting(
                 index=index,
-                benchmark=entry.benchmark,
-                params=params,
-                factors={name: _level(full[name]) for name in names},
-                timeout_s=entry.timeout_s,
-                headline=entry.headline,
-                entry=number,
+                benchmark=row.entry.benchmark,
+                params=row.params,
+                factors={**row.labels, **further, **arm},
+                timeout_s=row.entry.timeout_s,
+                headline=row.entry.headline,
+                entry=row.number,
+                targets=row.on,
+                together=row.entry.together,
+                peer=row.peer,
+                conditions=row.conditions,
+                backgrounds=row.backgrounds,
+                before=parts.before,
+                after=parts.after,
+                arm=row.arm,
+                block=row.block,
             )
         )
     return settings
 
 
-def _size(entry: Entry) -> int:
-    size = 1
-    for levels in entry.factors.values():
-        size *= len(levels)
-    return size
+def _twice(row: _Row, other: _Row, place: Place) -> PlanError:
+    if row.number != other.number:
+        return PlanError(
+            f"{place(('benchmarks', row.number))}benchmarks.{row.number} repeats a setting of "
+            f"{row.entry.benchmark} that benchmarks.{other.number} has already.",
+            "Remove one; repetition is what `repeat` is for.",
+        )
+    one, two = (
+        ", ".join(
+            f"{name}={label}"
+            for name, label in each.labels.items()
+            if row.labels[name] != other.labels[name]
+        )
+        for each in (other, row)
+    )
+    return PlanError(
+        f"{place(('factors',))}the combinations with {one} and with {two} are the same experiment: "
+        "the levels belong to a background that does not run.",
+        "Leave one out with design.exclude.",
+    )
 
 
-def _crossing(entry: Entry) -> Iterator[dict[str, Any]]:
-    names = list(entry.factors)
-    for levels in itertools.product(*entry.factors.values()):
-        yield {**entry.params, **dict(zip(names, levels, strict=True))}
-
-
-def _with_defaults(benchmark: str, params: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+def _everything(row: _Row, catalog: Catalog) -> dict[str, Any]:
+    """All that a setting is, by name: parameters with their defaults, and how it is run."""
+    params = {
+        param.id: row.params.get(param.id, param.default)
+        for param in catalog.benchmark(row.entry.benchmark).params
+    }
+    together = "+".join(row.on) if row.entry.together else "alone"
+    loads = [[load.name, dict(load.params)] for load in row.backgrounds]
     return {
-        param.id: params.get(param.id, param.default)
-        for param in catalog.benchmark(benchmark).params
+        **params,
+        "peer": row.peer,
+        "together": together,
+        "conditions": row.conditions,
+        "backgrounds": loads,
     }
 
 
-def _differing(
-    rows: list[tuple[int, Entry, dict[str, Any]]], catalog: Catalog
-) -> dict[str, set[str]]:
-    """Benchmark -> parameters that are not the same in all of its settings."""
+def _differing(rows: Sequence[_Row], catalog: Catalog) -> dict[str, set[str]]:
+    """Benchmark -> what is not the same in all of its settings, beside what the plan varies."""
     values: dict[str, dict[str, set[str]]] = {}
-    for _, entry, params in rows:
-        of_benchmark = values.setdefault(entry.benchmark, {})
-        for name, value in _with_defaults(entry.benchmark, params, catalog).items():
-            of_benchmark.setdefault(name, set()).add(json.dumps(value))
+    for row in rows:
+        of_benchmark = values.setdefault(row.entry.benchmark, {})
+        for name, value in _everything(row, catalog).items():
+            of_benchmark.setdefault(name, set()).add(json.dumps(value, sort_keys=True))
+    # The plan's factors tell these two already, by names that a person gave.
+    told = {"conditions", "backgrounds"}
     return {
-        benchmark: {name for name, seen in params.items() if len(seen) > 1}
-        for benchmark, params in values.items()
+        benchmark: {name for name, seen in found.items() if len(seen) > 1} - told
+        for benchmark, found in values.items()
     }
 
 
-def _level(value: Any) -> Any:
-    """A JSON scalar: a list becomes its canonical text, since a factor's level is one thing."""
-    return json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+def _with_baselines(
+    plan: Plan, settings: list[Setting], own: Sequence[Sequence[Lever]], place: Place
+) -> list[Setting]:
+    """The settings with what each is held against."""
+    wanted = plan.design.baseline
+    if not wanted:
+        return settings
+    names = {name for setting in settings for name in setting.factors}
+    every = [lever for entry in own for lever in entry]
+    further = {name for name in names if all(lever.name != name for lever in every)}
+    for name in wanted.keys() & further - {"arm"}:
+        known = {json.dumps(s.factors[name], default=str) for s in settings if name in s.factors}
+        if json.dumps(wanted[name], default=str) not in known:
+            raise PlanError(
+                f"{place(('design', 'baseline', name))}'{name}' has no level "
+                f"{json.dumps(wanted[name], default=str)}.",
+                f"It has: {', '.join(sorted(known))}.",
+            )
+    mine = {name: raw for name, raw in wanted.items() if name not in further}
+    combine.check_levels(
+        mine,
+        every,
+        {lever.name for lever in every} | {"target"},
+        ("design", "baseline"),
+        plan,
+        place,
+    )
+    labels = [_labels(wanted, found) for found in own]
+    found = pairing.partners(settings, labels, str(wanted.get("target", "")))
+    if not any(found.values()):
+        raise PlanError(
+            f"{place(('design', 'baseline'))}no alternative has a baseline to be held against.",
+            "Name levels that the plan runs, beside others of the same factors.",
+        )
+    return [replace(setting, baseline=found[setting.index]) for setting in settings]
+
+
+def _labels(wanted: Mapping[str, Any], entry_levers: Sequence[Lever]) -> dict[str, Any]:
+    """The baseline's levels as results name them, for the factors of one entry."""
+    named = {lever.name: lever for lever in entry_levers}
+    labels = {}
+    for name, raw in wanted.items():
+        level = named[name].level(raw) if name in named else None
+        labels[name] = level.label if level is not None else raw
+    return labels

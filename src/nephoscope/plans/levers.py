@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.catalog import Catalog
-from nephoscope.errors import PlanError, UnknownName, UsageError
+from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.errors import PlanError, UsageError
+from nephoscope.plans.check import spec_of
 from nephoscope.plans.model import Entry, Factor, Plan
-from nephoscope.plans.parameters import checked_param
+from nephoscope.plans.parameters import checked_param, checked_value
 from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.reading.yamltext import Loc
 
@@ -28,6 +31,10 @@ _DEAR = re.compile(r"hosts\.[^.]+\.(platform|memory|vcpus)")
 """Conditions for which a host is made anew."""
 
 
+_TRIED = 256
+"""Combinations of other conditions that are tried to find one in which a level is possible."""
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """One level: its name in results (a JSON scalar), and the value in the units it is set in."""
@@ -42,7 +49,8 @@ class Lever:
 
     sets: 'param' of the benchmark, 'lab' condition, 'load param' of a background, 'load active',
     or 'loads' (which of them run). key: the parameter, or the path into the topology. of: the
-    background's name. entry: the only entry that it varies, None for all.
+    background's name. entry: the only entry that it varies, None for all. spec: of the benchmark
+    whose parameter it is.
     """
 
     name: str
@@ -52,11 +60,18 @@ class Lever:
     of: str = ""
     entry: int | None = None
     blocked: bool = False
+    spec: BenchmarkSpec | None = None
 
     def level(self, raw: Any) -> Level | None:
-        """The level of that name, or written as `raw`; None if there is none."""
+        """The level that `raw` names, in whatever unit; None if there is none."""
+        wanted = [raw]
+        if self.spec is not None:
+            with contextlib.suppress(UsageError):
+                wanted.append(checked_value(self.spec.id, self.spec.param(self.key), raw))
+        if self.sets == "loads" and isinstance(raw, list):
+            wanted.append("+".join(sorted(map(str, raw))))
         for level in self.levels:
-            if same(level.label, raw) or same(level.value, raw):
+            if any(same(level.label, one) or same(level.value, one) for one in wanted):
                 return level
         return None
 
@@ -71,7 +86,7 @@ def scalar(value: Any) -> Any:
     return json.dumps(value, separators=(",", ":")) if isinstance(value, list | dict) else value
 
 
-def of_entry(entry: Entry, number: int) -> list[Lever]:
+def of_entry(entry: Entry, number: int, spec: BenchmarkSpec) -> list[Lever]:
     """The levers of an entry's own factors; its values are checked already."""
     return [
         Lever(
@@ -80,6 +95,7 @@ def of_entry(entry: Entry, number: int) -> list[Lever]:
             tuple(Level(scalar(value), value) for value in values),
             key=name,
             entry=number,
+            spec=spec,
         )
         for name, values in entry.factors.items()
     ]
@@ -131,7 +147,7 @@ def _lever(
     loc: Loc = ("factors", name)
     steps = factor.path.split(".")
     if steps[0] == "lab" and len(steps) > 1:
-        return _of_lab(name, factor, topology, loc, place)
+        return _of_lab(plan, name, factor, topology, loc, place)
     if factor.path == "backgrounds":
         return Lever(name, "loads", _which(plan, factor.levels, loc, place))
     if steps[0] == "backgrounds" and len(steps) in (3, 4):
@@ -146,28 +162,81 @@ def _lever(
 
 
 def _of_lab(
-    name: str, factor: Factor, topology: Topology | None, loc: Loc, place: Place
+    plan: Plan, name: str, factor: Factor, topology: Topology | None, loc: Loc, place: Place
 ) -> Lever:
     if topology is None:
         raise PlanError(
-            f"{place((*loc, 'path'))}'{factor.path}' is a condition of a lab, and the plan has none.",
+            f"{place((*loc, 'path'))}'{factor.path}' is a condition of a lab; the plan has none.",
             "Give it one with `lab: topology.yaml`.",
         )
-    from nephoscope.lab import conditions
-
     path = factor.path.removeprefix("lab.")
     levels = []
     for position, raw in enumerate(factor.levels):
-        try:
-            value = conditions.check_path(topology, path, raw)
-        except UnknownName as error:
-            raise PlanError(f"{place((*loc, 'path'))}{error.message}", error.hint) from error
-        except UsageError as error:
-            at = place((*loc, "levels", position))
-            raise PlanError(f"{at}{error.message}", error.hint) from error
+        value = _condition(plan, topology, path, raw, (*loc, "levels", position), loc, place)
         levels.append(Level(scalar(raw), value))
     dear = _DEAR.fullmatch(path) is not None if factor.blocked is None else factor.blocked
     return Lever(name, "lab", tuple(levels), key=path, blocked=dear)
+
+
+def _condition(
+    plan: Plan, topology: Topology, path: str, raw: Any, given: Loc, loc: Loc, place: Place
+) -> Any:
+    """The value of a condition in the topology's own units.
+
+    A level may need another factor's (a jitter its delay), so that those are tried as well.
+    """
+    from nephoscope.lab import files
+
+    first: UsageError | None = None
+    for others in _other_conditions(plan, path):
+        try:
+            if not others:
+                files.check_path(topology, path, raw)
+            return applied(topology, {**others, path: raw})[path]
+        except UsageError as error:
+            if error.message.startswith(f"'{path}'"):
+                raise PlanError(f"{place((*loc, 'path'))}{error.message}", error.hint) from error
+            first = first or error
+    assert first is not None
+    raise PlanError(f"{place(given)}{first.message}", first.hint) from first
+
+
+def _other_conditions(plan: Plan, path: str) -> Iterator[dict[str, Any]]:
+    """Nothing, then the combinations of the other conditions' levels, as far as they are few."""
+    yield {}
+    others = {
+        factor.path.removeprefix("lab."): factor.levels
+        for factor in plan.factors.values()
+        if factor.path.startswith("lab.") and factor.path != f"lab.{path}"
+    }
+    for levels in itertools.islice(itertools.product(*others.values()), _TRIED):
+        yield dict(zip(others, levels, strict=True))
+
+
+def applied(topology: Topology, conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Conditions set all at once: path -> value in the topology's own units.
+
+    Raises UsageError for a combination that a lab cannot have.
+    """
+    from nephoscope.lab import files
+
+    values = files.values_of(topology)
+    for path, raw in conditions.items():
+        node = values
+        *steps, last = path.split(".")
+        for step in steps:
+            if not isinstance(node.get(step), dict):
+                node[step] = {}
+            node = node[step]
+        node[last] = raw
+    changed = files.values_of(files.from_values(values))
+    found: dict[str, Any] = {}
+    for path in conditions:
+        value: Any = changed
+        for step in path.split("."):
+            value = value[step]
+        found[path] = value
+    return found
 
 
 def _of_benchmark(
@@ -196,21 +265,26 @@ def _of_benchmark(
         raise PlanError(
             f"{place(loc)}benchmarks.{number} has a factor '{name}' of its own.", "Rename one."
         )
-    levels = _levels(catalog, entry.benchmark, param, factor, loc, place)
+    spec = catalog.benchmark(entry.benchmark)
     return Lever(
-        name, "param", levels, key=param, entry=int(number), blocked=bool(factor.blocked)
+        name,
+        "param",
+        _levels(spec, param, factor, loc, place),
+        key=param,
+        entry=int(number),
+        blocked=bool(factor.blocked),
+        spec=spec,
     )
 
 
 def _levels(
-    catalog: Catalog, benchmark: str, param: str, factor: Factor, loc: Loc, place: Place
+    spec: BenchmarkSpec, param: str, factor: Factor, loc: Loc, place: Place
 ) -> tuple[Level, ...]:
     """The levels of a parameter in its own unit."""
-    spec = catalog.benchmark(benchmark)
     found = []
     for position, raw in enumerate(factor.levels):
-        where = {"name": (*loc, "path"), "value": (*loc, "levels", position)}
-        value = checked_param(spec, param, raw, where["name"], where["value"], place)
+        given: Loc = (*loc, "levels", position)
+        value = checked_param(spec, param, raw, (*loc, "path"), given, place)
         found.append(Level(scalar(value), value))
     return tuple(found)
 
@@ -251,15 +325,19 @@ def _of_background(
             f"{place((*loc, 'path'))}the background '{load.name}' gives '{steps[3]}' itself.",
             "Keep it in one of the two.",
         )
-    values = _levels(catalog, load.benchmark, steps[3], factor, loc, place)
+    spec = spec_of(catalog, load.benchmark, ("backgrounds", list(known).index(load.name)), place)
     return Lever(
-        name, "load param", values, key=steps[3], of=load.name, blocked=bool(factor.blocked)
+        name,
+        "load param",
+        _levels(spec, steps[3], factor, loc, place),
+        key=steps[3],
+        of=load.name,
+        blocked=bool(factor.blocked),
+        spec=spec,
     )
 
 
-def _which(
-    plan: Plan, raw_levels: Sequence[Any], loc: Loc, place: Place
-) -> tuple[Level, ...]:
+def _which(plan: Plan, raw_levels: Sequence[Any], loc: Loc, place: Place) -> tuple[Level, ...]:
     """Levels of `backgrounds`: the names of those that run."""
     known = [load.name for load in plan.backgrounds]
     found = []
@@ -273,5 +351,5 @@ def _which(
                     f"The plan has: {', '.join(known) or 'none'}; '{NONE}' is none of them.",
                 )
         ordered = tuple(name for name in known if name in names)
-        found.append(Level("+".join(ordered) or NONE, ordered))
+        found.append(Level("+".join(sorted(ordered)) or NONE, ordered))
     return tuple(found)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from nephoscope import catalog
 from nephoscope.plans import documents
 from nephoscope.plans.check import checked
+from nephoscope.plans.expand import expand
 from nephoscope.plans.model import (
     BackgroundEntry,
     Design,
@@ -26,6 +27,7 @@ from nephoscope.plans.model import (
     Retry,
     Target,
 )
+from nephoscope.reading import textfile
 from nephoscope.reading.sentences import Place, RecordsAt, sentence
 
 
@@ -39,7 +41,7 @@ def load(
     Raises PlanError (`file:line:column: …`) for whatever keeps the plan from being run as written.
     """
     file = Path(path)
-    return from_text(documents.read(file), str(file), sets or {}, known or catalog.load())
+    return from_text(textfile.read(file), str(file), sets or {}, known or catalog.load())
 
 
 def from_text(text: str, name: str, sets: Mapping[str, str], known: catalog.Catalog) -> Plan:
@@ -56,7 +58,9 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
         # A misspelt key first: it is the reason why the right one is missing.
         errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         raise sentence(errors[0], place, _records_at(values)) from error
-    return checked(plan, known, place)
+    plan = checked(plan, known, place)
+    expand(plan, known, place)
+    return plan
 
 
 def _records_at(values: Mapping[str, Any]) -> RecordsAt:

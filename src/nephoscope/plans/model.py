@@ -193,6 +193,11 @@ class Nest(Record):
         default=5, description="Rounds in each boot."
     )
 
+    @property
+    def total(self) -> int:
+        """Rounds of the whole run."""
+        return self.instance * self.boot * self.rounds
+
 
 class Design(Record):
     """How the levels are combined, and what every alternative is held against."""

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypeVar
 
+from nephoscope.plans.model import Nest
+
 Alternative = TypeVar("Alternative", bound=tuple[object, ...])
 
 
@@ -32,3 +34,19 @@ def round_order(seed: int, round: int, active: Sequence[Alternative]) -> list[Al
 def rounds_before_first(warmup: int) -> range:
     """The warm-up rounds in order: -(warmup - 1), …, -1, 0."""
     return range(1 - warmup, 1)
+
+
+def nest_of(nest: Nest, round: int) -> dict[str, int]:
+    """The instance and the boot (of that instance) to which a round belongs, from 0.
+
+    Warm-up rounds belong to the first.
+    """
+    boot = (max(round, 1) - 1) // nest.rounds
+    return {"instance": boot // nest.boot, "boot": boot % nest.boot}
+
+
+def begins(nest: Nest, round: int) -> str:
+    """What is renewed before a round: 'instance', 'boot', or '' for nothing."""
+    if round <= 1 or (round - 1) % nest.rounds:
+        return ""
+    return "boot" if nest_of(nest, round)["boot"] else "instance"
