@@ -1,7 +1,7 @@
 """One suite over every kind of target: the five verbs, time limits, cancellation, bad output.
 
 To add a kind: its line in `nephoscope.targets.TARGETS`; what has to be there for it to be reached
-(a container, an ssh server) is made by a fixture of `TARGETS_HERE`.
+(a lab, an ssh server) is made by a fixture of conftest.py that `FIXTURES` names.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ import pytest
 from nephoscope import catalog
 from nephoscope.errors import TargetError
 from nephoscope.plans import KINDS
-from nephoscope.plans import Target as Record
 from nephoscope.targets import TARGETS, Target
 
 T = TypeVar("T")
 
-TARGETS_HERE: dict[str, Callable[[], Target]] = {
-    "local": lambda: TARGETS["local"](Record(name="here")),
+FIXTURES: dict[str, tuple[str, ...]] = {
+    "local": ("here",),
+    "ssh": ("over_ssh", "through_a_jump"),
 }
+"""Kind -> the fixtures of conftest.py that make one."""
 
 
-@pytest.fixture(params=TARGETS_HERE)
-def factory(request: pytest.FixtureRequest, probe: Path) -> Callable[[], Target]:
-    return TARGETS_HERE[request.param]
+@pytest.fixture(params=[name for names in FIXTURES.values() for name in names])
+def factory(request: pytest.FixtureRequest) -> Callable[[], Target]:
+    made: Callable[[], Target] = request.getfixturevalue(request.param)
+    return made
 
 
 def using(factory: Callable[[], Target], work: Callable[[Target], Awaitable[T]]) -> T:
@@ -51,7 +53,7 @@ def run(factory: Callable[[], Target], timeout_s: float = 30, **params: Any) -> 
 
 
 def test_every_kind_is_tested_here_and_known_to_plans() -> None:
-    assert list(TARGETS_HERE) == list(TARGETS) == list(KINDS)
+    assert list(FIXTURES) == list(TARGETS) == list(KINDS)
 
 
 def test_open_returns_the_fingerprint(factory: Callable[[], Target]) -> None:

@@ -8,14 +8,23 @@ from nephoscope import plans
 from nephoscope.targets.base import Done, Peer, Running, Target, TargetTrial
 from nephoscope.targets.local import LocalTarget
 from nephoscope.targets.probe import find_probe
+from nephoscope.targets.texts import parse
 
 
 def _local(record: plans.Target) -> Target:
     return LocalTarget(record.name)
 
 
+def _ssh(record: plans.Target) -> Target:
+    # asyncssh takes longer to import than a whole `nephoscope --help`.
+    from nephoscope.targets import ssh
+
+    return ssh.make(record)
+
+
 TARGETS: Mapping[str, Callable[[plans.Target], Target]] = {
     "local": _local,
+    "ssh": _ssh,
 }
 """Kind -> factory that takes the plan's record of it; in the order of lists and pages."""
 
@@ -28,4 +37,5 @@ __all__ = [
     "Target",
     "TargetTrial",
     "find_probe",
+    "parse",
 ]

@@ -91,7 +91,15 @@ class ProbeTarget:
         if serve is not None:
             command += ["--bind", serve]
         self._running = {running for running in self._running if not running.ended()}
-        program = await self._channel.start(command)
+        try:
+            async with asyncio.timeout(timeout_s):
+                program = await self._channel.start(command)
+        except TimeoutError as error:
+            raise TargetError(
+                f"{self.name}: {benchmark} could not be started within {timeout_s:g} s.",
+                "Check that the machine is not overloaded; over ssh at most 7 programs run there "
+                "at once.",
+            ) from error
         running = RunningProbe(program, spec, control=await self._has_control())
         self._running.add(running)
         await running.introduce(serve=serve is not None, peer=peer)

@@ -33,6 +33,11 @@ class Ahead:
         line, self._held = self._held[:end], self._held[end:]
         return line
 
+    async def chunk(self) -> bytes:
+        """Some of what comes next; empty at the end."""
+        held, self._held = self._held, b""
+        return held or await self._read(_CHUNK)
+
     async def rest(self, max_bytes: int, max_lines: int) -> tuple[bytes, bool]:
         """All that the stream still says, and whether it kept to the bounds; stops beyond them."""
         chunks = [self._held]

@@ -1,0 +1,86 @@
+"""What runs in the shell of the far side: POSIX sh and a dozen of the commonest tools.
+
+Needed there: sh, cat, chmod, id, kill, mkdir, mv, rm, touch, tr, uname, wc (coreutils or busybox).
+Arguments never become part of a script's text.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+SHELL = "/bin/sh"
+
+# A cache folder must be ours alone (another user may have made one of that name in /tmp), and
+# programs in it must be allowed to run (a home may be mounted noexec).
+KEEPER = r"""
+export LC_ALL=C
+umask 077
+folder=
+for at in "${HOME:-/nonexistent}/.cache/nephoscope" "/tmp/nephoscope-$(id -u)"; do
+  try=$at/part-$$-try
+  mkdir -p "$at" && [ ! -L "$at" ] && [ -O "$at" ] && chmod 700 "$at" && touch "$try" || continue
+  printf '#!/bin/sh\n' >"$try"
+  chmod 700 "$try"
+  if [ ! -s "$try" ] || "$try"; then folder=$at; fi
+  rm -f "$try"
+  [ -n "$folder" ] && break
+done 2>/dev/null
+[ -n "$folder" ] || exit 3
+alive() {
+  [ -r "/proc/$1/cmdline" ] || return 1
+  case $(tr '\000' ' ' <"/proc/$1/cmdline") in *nephoscope-*) return 0 ;; esac
+  return 1
+}
+for left in "$folder"/work-* "$folder"/part-*; do
+  pid=${left##*/}; pid=${pid#*-}; pid=${pid%%-*}
+  [ -e "$left" ] && ! alive "$pid" && rm -rf "$left"
+done
+work=$folder/work-$$-$1
+trap '' HUP
+printf 'at %s %s\n' "$(uname -m)" "$folder"
+while read -r verb value; do
+  case $verb in
+    work) mkdir -p "$work" 2>/dev/null && printf 'work %s\n' "$work" || echo 'work ' ;;
+    sum) set -- $(sha256sum <"$value" 2>/dev/null); printf 'sum %s\n' "${1:-}" ;;
+    term) kill -TERM "$value" 2>/dev/null ;;
+    kill) kill -KILL "$value" 2>/dev/null ;;
+  esac
+done
+rm -rf "$work"
+"""
+"""Stays as long as the connection; when it is lost, removes the work folder, whatever happened.
+
+$1: a word of ours for the folder's name. Answers `work` and `sum FILE` (SHA-256, empty where there
+is no sha256sum or no such file); ends processes on `term PID` and `kill PID`. Exit code 3: there is
+no folder that we may write to and run programs from.
+"""
+
+PUT = r"""
+export LC_ALL=C
+umask 077
+part=${1%/*}/part-$$-put
+trap 'rm -f "$part"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir -p "${1%/*}" && cat >"$part" && {
+  [ "$(wc -c <"$part")" -eq "$2" ] || { echo 'the copy was cut off' >&2; exit 1; }
+} && chmod "$3" "$part" && mv -f "$part" "$1"
+"""
+"""Standard input to the file $1 of $2 bytes with mode $3: whole, or not at all."""
+
+NAME = "nephoscope-keeper"
+"""Name of our shells in the far process list; the sweep knows them by it."""
+
+
+def script(text: str, *arguments: str) -> list[str]:
+    """The command that runs a script of this module."""
+    return [SHELL, "-c", text, NAME, *arguments]
+
+
+def command_line(command: Sequence[str], mark: str) -> str:
+    """What the login shell there is given.
+
+    Its dotfiles may print what they like: our output starts after a line with `mark` and the
+    process id, which `exec` hands on to the program.
+    """
+    return f"echo; echo {mark} $$; cd /; exec {shlex.join(command)}"

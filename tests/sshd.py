@@ -1,0 +1,141 @@
+"""A real ssh server on loopback that a test starts, as the current user, with keys of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+PROGRAM = shutil.which("sshd") or "/usr/sbin/sshd"
+
+
+def lacking() -> str:
+    """Why no server can be started here; '' when one can."""
+    if not os.access(PROGRAM, os.X_OK):
+        return "there is no sshd (Debian: `apt-get install openssh-server`)"
+    if shutil.which("ssh-keygen") is None:
+        return "there is no ssh-keygen (Debian: `apt-get install openssh-client`)"
+    if os.geteuid() == 0:
+        # What the service's own start-up does; sshd refuses to run as root without it.
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    return ""
+
+
+def keygen(path: Path, *options: str) -> Path:
+    """A new ed25519 key pair; returns the private key's path."""
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", *options, "-f", str(path)],
+        check=True,
+    )
+    return path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """An sshd in a folder: its keys, its far HOME, its log; started and ended by pid."""
+
+    def __init__(self, folder: Path, *, options: str = "", home: Path | None = None) -> None:
+        self.folder = folder
+        self.home = home or folder / "home"
+        self.user = getpass.getuser()
+        self.port = free_port()
+        self.options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        self.home.mkdir(exist_ok=True)
+        self.host_key = keygen(folder / "host_key")
+        self.identity = keygen(folder / "identity")
+        self.known_hosts = folder / "known_hosts"
+        self.know()
+
+    def know(self, host: str = "127.0.0.1") -> None:
+        """Writes the server's present host key into its known_hosts file."""
+        public = self.host_key.with_suffix(".pub").read_text().split()[:2]
+        self.known_hosts.write_text(f"[{host}]:{self.port} {' '.join(public)}\n")
+
+    def start(self) -> None:
+        config = self.folder / "sshd_config"
+        config.write_text(
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.host_key}\n"
+            f"AuthorizedKeysFile {self.identity}.pub\nStrictModes no\nUsePAM no\nPidFile none\n"
+            "PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+            # The account's own dotfiles and cache are none of the test's business.
+            f"SetEnv HOME={self.home}\nLogLevel VERBOSE\n{self.options}\n"
+        )
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [PROGRAM, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stderr=log
+            )
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self._process.poll() is None:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.port), 1),
+            ):
+                return
+            time.sleep(0.02)
+        raise RuntimeError(f"sshd did not start: {self.log()[-2000:]}")
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")
+
+    def sessions(self) -> list[int]:
+        """Pids of the processes that serve connections."""
+        return descendants(self._process.pid, named="sshd") if self._process else []
+
+    def kill_connections(self) -> None:
+        """Ends every connection at once, as a crash would; the server goes on listening."""
+        for pid in self.sessions():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            sessions = self.sessions()
+            self._process.terminate()
+            self._process.wait(10)
+            self._process = None
+            for pid in sessions:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+
+
+def descendants(pid: int, named: str = "") -> list[int]:
+    """Processes below `pid`; `named`: only those whose name begins so."""
+    found = []
+    for child in children(pid):
+        name = Path(f"/proc/{child}/comm")
+        with contextlib.suppress(OSError):
+            if name.read_text().startswith(named):
+                found.append(child)
+        found += descendants(child, named)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *, options: str = "", home: Path | None = None) -> Iterator[Server]:
+    server = Server(folder, options=options, home=home)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
