@@ -142,9 +142,9 @@ class Made:
     """All of it in one line for people."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lab:
-    """A lab that is up."""
+    """A lab that is up. `conditions` changes it in place: topology, hosts and links."""
 
     name: str
     topology: Topology

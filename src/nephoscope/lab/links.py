@@ -1,0 +1,275 @@
+"""What each link is made of, and the lines for ip, tc and nft that make it. Pure but for `lines`.
+
+veth: a cable and nothing else. netem: the kernel delays. line: our program delays, on TAP devices
+in the two namespaces. Rates are HTB's in all three, on the devices at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from nephoscope import units
+from nephoscope.errors import Lacking
+from nephoscope.lab import loss, names, needs, shaping
+from nephoscope.lab.handle import Made
+from nephoscope.lab.layout import BRIDGE, Cable, End, Layout
+from nephoscope.lab.needs import Abilities
+from nephoscope.lab.topology import Direction
+
+VETH, NETEM, LINE = "veth", "netem", "line"
+FILTER, IPTABLES = "packet filter", "iptables"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable with what it is made of. loses: what drops packets, empty when nothing does."""
+
+    cable: Cable
+    path: str
+    loses: str
+
+    def leaving(self, end: End) -> Direction:
+        """What holds for packets that leave through this end."""
+        return self.cable.spec.direction("up" if end == self.cable.first else "down")
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        """Both ends."""
+        return self.cable.first, self.cable.second
+
+    @property
+    def ifb(self) -> str:
+        """Device that shapes what the first end takes in."""
+        return f"ifb-{self.cable.first.device}"
+
+
+def decide(cable: Cable, has: Abilities, was: str = "") -> Link:
+    """What a cable is made of. Raises Lacking when this kernel cannot give what it asks for.
+
+    was: its path until now. A link that went through the delay line stays there, so that levels of
+    one experiment do not differ in more than their delay.
+    """
+    spec, name = cable.spec, cable.name
+    sides = (spec.direction("up"), spec.direction("down"))
+    losing = any(side.loss_ratio for side in sides)
+    if (any(side.rate_bits_per_s for side in sides) or spec.ingress_bits_per_s) and not has.htb:
+        raise needs.lacking("a rate", name, "HTB queue", "Run `modprobe sch_htb`.")
+    if spec.ingress_bits_per_s and not has.ifb:
+        raise needs.lacking("ingress shaping", name, "IFB", "Run `modprobe ifb act_mirred`.")
+    if spec.mechanism == NETEM and not has.netem:
+        raise needs.lacking(
+            "netem", name, "netem", "Write `mechanism: auto` or run `modprobe sch_netem`."
+        )
+    holds = spec.delays or spec.mechanism != "auto" or was == LINE
+    if spec.mechanism == LINE or was == LINE or (holds and not has.netem):
+        if not has.tun:
+            raise needs.lacking("a delay", name, "netem and no TUN", "Run `modprobe tun`.")
+        return Link(cable, LINE, LINE if losing else "")
+    if holds or (losing and has.netem):
+        return Link(cable, NETEM, NETEM if losing else "")
+    if not losing:
+        return Link(cable, VETH, "")
+    return Link(cable, VETH, _filter(cable, has))
+
+
+def _filter(cable: Cable, has: Abilities) -> str:
+    if has.nft:
+        return FILTER
+    if has.iptables and cable.first.device.startswith("eth"):
+        return IPTABLES
+    raise Lacking(
+        f"Link {cable.name} loses packets, and this machine has neither netem nor nft.",
+        "Run `apt-get install nftables`, or write `mechanism: line`.",
+    )
+
+
+def make_lines(layout: Layout, links: Iterable[Link]) -> list[str]:
+    """Lines for `ip -batch` that make namespaces, bridges, cables and IFBs.
+
+    Every device is made inside its namespace: the machine's own never sees one.
+    """
+    lab = layout.topology.name
+    nodes = [*layout.topology.hosts, *layout.switches]
+    lines = [f"netns add {names.namespace(lab, node)}" for node in nodes]
+    for switch in layout.switches:
+        # No spanning tree: it would hold every port back for 30 s; loops were refused before.
+        lines.append(
+            f"link add name {BRIDGE} netns {names.namespace(lab, switch)} type bridge "
+            "stp_state 0 forward_delay 0 mcast_snooping 0"
+        )
+    for link in links:
+        lines += device_lines(lab, link)
+    return lines
+
+
+def device_lines(lab: str, link: Link) -> list[str]:
+    """Lines for `ip -batch` that make the devices of one link; the line makes its own."""
+    lines = []
+    if link.path != LINE:
+        first, second = (
+            f"name {end.device} address {end.mac} mtu {link.cable.spec.mtu_bytes} "
+            f"netns {names.namespace(lab, end.node)}"
+            for end in link.ends
+        )
+        lines.append(f"link add {first} type veth peer {second}")
+    if link.cable.spec.ingress_bits_per_s:
+        where = names.namespace(lab, link.cable.first.node)
+        lines.append(f"link add name {link.ifb} netns {where} type ifb")
+    return lines
+
+
+def up_lines(layout: Layout, link: Link, end: End, guest: bool) -> list[str]:
+    """Lines for `ip -batch` inside a namespace that take one end into use.
+
+    guest: the device gets no address, because the guest behind it has it.
+    """
+    device, mtu = end.device, link.cable.spec.mtu_bytes
+    # One segment at a time also from TCP of this kernel itself, which hands larger ones to queues
+    # whatever the device says; see namespaces.without_offloads.
+    lines = [f"link set dev {device} mtu {mtu} gso_max_segs 1"]
+    if not layout.is_host(end.node):
+        lines.append(f"link set dev {device} master {BRIDGE}")
+    else:
+        nic = next(nic for nic in layout.nics[end.node] if nic.device == device)
+        if not guest:
+            lines.append(f"address add {nic.address}/{nic.prefix_bits} brd + dev {device}")
+    if _takes_in(link, end):
+        lines.append(f"link set dev {link.ifb} up")
+    return [*lines, f"link set dev {device} up"]
+
+
+def route_lines(layout: Layout, host: str) -> list[str]:
+    """Lines for `ip -batch` inside a host's namespace: its routes to other networks."""
+    return [f"route add {route.network} via {route.via}" for route in layout.routes[host]]
+
+
+def shape_lines(link: Link, end: End) -> list[str]:
+    """Lines for `tc -batch` inside the namespace of one end."""
+    spec, leaving = link.cable.spec, link.leaving(end)
+    mtu, queue = spec.mtu_bytes, spec.queue_packets
+    lines: list[str] = []
+    if link.path == NETEM:
+        lines += shaping.netem(end.device, leaving, mtu, queue, with_loss=link.loses == NETEM)
+    elif leaving.rate_bits_per_s:
+        lines += shaping.rate(end.device, leaving.rate_bits_per_s, mtu, queue)
+    if spec.ingress_bits_per_s and _takes_in(link, end):
+        lines += shaping.ingress(end.device, link.ifb, spec.ingress_bits_per_s, mtu, queue)
+    return lines
+
+
+def reshape_lines(old: Link, new: Link, end: End) -> list[str]:
+    """Lines for `tc -batch` that change one end in place; nothing for what stays."""
+    before, after = shape_lines(old, end), shape_lines(new, end)
+    if before == after:
+        return []
+    device, lines = end.device, list[str]()
+    root = _root(before, device)
+    if root and root != _root(after, device):
+        # A root of another kind cannot replace this one; without it the default queue is back.
+        lines += shaping.unshaped(device)
+        before = [line for line in before if f"dev {device} " not in line or "ffff:" in line]
+    had, has = (_takes_in(link, end) for link in (old, new))
+    if had and not has:
+        lines += shaping.without_ingress(device)
+    # What stands there already is left alone: to set a root again would empty its queue, and the
+    # filter to the IFB would be there twice.
+    return lines + [line for line in after if line not in before]
+
+
+def _root(lines: list[str], device: str) -> str:
+    """Kind of the root queue that the lines give a device; empty for the default one."""
+    kinds = [line.split(" handle 1: ")[1].split()[0] for line in lines if f"{device} root" in line]
+    return kinds[0] if kinds else ""
+
+
+def _takes_in(link: Link, end: End) -> bool:
+    """Whether what arrives at this end is shaped."""
+    return bool(link.cable.spec.ingress_bits_per_s) and end == link.cable.first
+
+
+def losses(links: Iterable[Link]) -> dict[str, dict[tuple[str, str], float]]:
+    """Node -> (device, hook) -> part of the frames that the packet filter drops there."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for link in links:
+        if link.loses != FILTER:
+            continue
+        first, second = link.ends
+        up, down = link.leaving(first).loss_ratio, link.leaving(second).loss_ratio
+        if up:
+            found.setdefault(second.node, {})[second.device, "ingress"] = up
+        if down and link.cable.spec.ingress_bits_per_s:
+            found.setdefault(second.node, {})[second.device, "egress"] = down
+        elif down:
+            found.setdefault(first.node, {})[first.device, "ingress"] = down
+    return found
+
+
+def filter_scripts(links: Iterable[Link]) -> dict[str, str]:
+    """Node -> script for iptables-restore, of the links that lose by iptables."""
+    scripts = {}
+    for link in links:
+        if link.loses == IPTABLES:
+            first, second = link.ends
+            scripts[first.node] = loss.iptables(
+                first.device, link.leaving(second).loss_ratio, link.leaving(first).loss_ratio
+            )
+    return scripts
+
+
+def made(link: Link) -> Made:
+    """What a link was made of, for people and for the run's manifest."""
+    spec = link.cable.spec
+    up, down = spec.direction("up"), spec.direction("down")
+    shaped = up.rate_bits_per_s or down.rate_bits_per_s
+    rate = "HTB" if shaped else ""
+    if spec.ingress_bits_per_s:
+        rate = f"{rate} + IFB".removeprefix(" + ")
+    words = [f"{_both(up, down)} over {link.path}"]
+    words += [f"rate by {rate}"] if rate else []
+    words += [f"loss by {link.loses}"] if link.loses and link.loses != link.path else []
+    return Made(
+        link.cable.name, spec.between, link.path, rate or "none", link.loses or "none",
+        ", ".join(words),
+    )
+
+
+def _both(up: Direction, down: Direction) -> str:
+    if up == down:
+        return _conditions(up)
+    return f"up {_conditions(up)}, down {_conditions(down)}"
+
+
+def _conditions(side: Direction) -> str:
+    words = []
+    if side.rate_bits_per_s:
+        words.append(units.format_value(side.rate_bits_per_s, "bits_per_s"))
+    if side.delay_ns:
+        text = units.format_value(side.delay_ns, "ns")
+        jitter = units.format_value(side.jitter_ns, "ns")
+        words.append(f"{text} ± {jitter}" if side.jitter_ns else text)
+    if side.loss_ratio:
+        words.append(f"{units.format_value(side.loss_ratio, 'ratio')} lost")
+    if side.duplicate_ratio:
+        words.append(f"{units.format_value(side.duplicate_ratio, 'ratio')} twice")
+    return " ".join(words) or "as fast as it goes"
+
+
+def line_paths(link: Link) -> list[Mapping[str, object]]:
+    """The two paths of a delay line between the ends of a link, as its program reads them."""
+    first, second = link.ends
+    return [line_path(0, 1, link.leaving(first)), line_path(1, 0, link.leaving(second))]
+
+
+def line_path(source: int, destination: int, side: Direction) -> Mapping[str, object]:
+    """One path of a delay line. The rate is HTB's, before the line."""
+    return {
+        "from": source,
+        "to": destination,
+        "delay_ns": side.delay_ns,
+        "jitter_ns": side.jitter_ns,
+        "loss_ratio": side.loss_ratio,
+        "duplicate_ratio": side.duplicate_ratio,
+        "rate_bits_per_s": None,
+        "limit_packets": shaping.in_flight_packets(side),
+    }

@@ -1,0 +1,126 @@
+"""What the lab needs of the machine: privileges, programs, features of the kernel."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nephoscope.errors import Lacking
+from nephoscope.lab import commands, namespaces, names
+from nephoscope.lab.launcher import find_launcher
+
+# Numbers of linux/capability.h, and what each is needed for.
+_CAPABILITIES = {
+    "CAP_SYS_ADMIN": (21, "namespaces and mounts"),
+    "CAP_NET_ADMIN": (12, "interfaces, shapers and filters"),
+    "CAP_DAC_OVERRIDE": (1, "control groups and /run"),
+    "CAP_KILL": (5, "ending what runs in a lab"),
+    "CAP_SYS_PTRACE": (19, "finding what runs in a lab"),
+}
+_PROGRAMS = {"ip": "iproute2", "tc": "iproute2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """Which of the alternatives this kernel has."""
+
+    netem: bool
+    htb: bool
+    ifb: bool
+    nft: bool
+    iptables: bool
+    tun: bool
+
+
+def require(command: str) -> None:
+    """Lacking with everything that is missing, unless labs can be made here."""
+    missing = missing_capabilities()
+    if missing:
+        words = ", ".join(f"{name} ({_CAPABILITIES[name][1]})" for name in missing)
+        raise Lacking(
+            f"A lab needs root, or the capabilities {words}.", f"Run `sudo {command}`."
+        )
+    path = commands.environment()["PATH"]
+    absent = [program for program in _PROGRAMS if shutil.which(program, path=path) is None]
+    if absent:
+        packages = sorted({_PROGRAMS[program] for program in absent})
+        raise Lacking(
+            f"A lab needs the program {' and '.join(absent)}.",
+            f"Run `apt-get install {' '.join(packages)}`.",
+        )
+    find_launcher()
+
+
+def missing_capabilities() -> list[str]:
+    """Names of the capabilities that this process lacks."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        effective = int(status.split("CapEff:", 1)[1].split()[0], 16)
+    except (OSError, ValueError, IndexError):
+        return [] if os.geteuid() == 0 else list(_CAPABILITIES)
+    return [name for name, (bit, _) in _CAPABILITIES.items() if not effective >> bit & 1]
+
+
+@functools.cache
+def abilities() -> Abilities:
+    """What this kernel has, found by trying in a namespace of its own that ends at once."""
+    return namespaces.within_new(_try_all)
+
+
+def _try_all() -> Abilities:
+    has_ifb = _works(["ip", "link", "add", "ifb7", "type", "ifb"])
+    # `lo` of a new namespace is down and queues nothing, so any qdisc may be tried on it.
+    return Abilities(
+        netem=_works(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"])
+        and _works(["tc", "qdisc", "delete", "dev", "lo", "root"]),
+        htb=_works(["tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", "htb"])
+        and _works(["tc", "qdisc", "delete", "dev", "lo", "root"]),
+        ifb=has_ifb
+        and _works(["tc", "qdisc", "add", "dev", "lo", "handle", "ffff:", "ingress"])
+        and _works(
+            ["tc", "filter", "add", "dev", "lo", "parent", "ffff:", "protocol", "all", "prio", "1"]
+            + ["u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect"]
+            + ["dev", "ifb7"]
+        ),
+        nft=_works(["nft", "-f", "-"], _NFT),
+        iptables=_works(
+            ["iptables", "-t", "raw", "-A", "PREROUTING", "-m", "statistic"]
+            + ["--mode", "random", "--probability", "0.5", "-j", "DROP"]
+        ),
+        tun=Path("/dev/net/tun").exists(),
+    )
+
+
+_NFT = (
+    "table netdev t { chain c { type filter hook ingress device lo priority 0; "
+    "numgen random mod 1000000 < 1 drop; } }\n"
+)
+
+
+def _works(command: Sequence[str], text: str = "") -> bool:
+    try:
+        done = subprocess.run(
+            command,
+            input=text.encode(),
+            capture_output=True,
+            timeout=20,
+            env=commands.environment(),
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def lacking(what: str, link: str, feature: str, way_out: str) -> Lacking:
+    """The sentence for a link that asks for what this kernel has not."""
+    return Lacking(f"Link {link} asks for {what}, and this kernel has no {feature}.", way_out)
+
+
+def can_see_labs() -> bool:
+    """Whether the folder of the labs may be read."""
+    return not names.RUN.exists() or os.access(names.RUN, os.R_OK | os.X_OK)

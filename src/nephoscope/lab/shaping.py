@@ -1,0 +1,105 @@
+"""Lines for `tc -batch`: rates by HTB, delays by netem where the kernel has it, ingress by IFB.
+
+Pure text; nothing here touches the machine. Source: tc-htb(8), tc-netem(8), tc-mirred(8).
+"""
+
+from __future__ import annotations
+
+import math
+
+from nephoscope.lab.topology import Direction
+
+FRAME_BYTES = 14
+"""What HTB counts besides the packet: the Ethernet header, without preamble and checksum."""
+
+_BURST_S = 0.002
+"""A shaper that is woken late may catch up on so much. With less, a busy CPU costs rate; with more,
+a short transfer would see the wire's speed instead of the link's."""
+
+_QUEUE_S = 0.05
+_PACKETS_PER_S = 100_000
+
+
+def queue_packets(rate_bits_per_s: float, mtu_bytes: int, asked: int | None) -> int:
+    """Full packets that wait before a shaper: as asked, else 50 ms at its rate, at least 20."""
+    if asked is not None:
+        return asked
+    return max(20, math.ceil(rate_bits_per_s * _QUEUE_S / 8 / (mtu_bytes + FRAME_BYTES)))
+
+
+def in_flight_packets(direction: Direction) -> int:
+    """Packets that a delay has to hold: twice what can be under way, at least 1000."""
+    seconds = (direction.delay_ns + direction.jitter_ns) / 1e9
+    return max(1000, math.ceil(2 * seconds * _PACKETS_PER_S))
+
+
+def rate(device: str, bits_per_s: float, mtu_bytes: int, queue: int | None) -> list[str]:
+    """HTB at the root of a device: what leaves it keeps to the rate, headers of layer 2 included.
+
+    The queue is bounded in bytes: TCP hands several segments at once to a queue, and counted as
+    one packet they would make it many times as long.
+    """
+    frame = mtu_bytes + FRAME_BYTES
+    burst = max(2 * frame, math.ceil(bits_per_s / 8 * _BURST_S))
+    limit = queue_packets(bits_per_s, mtu_bytes, queue) * frame
+    return [
+        f"qdisc replace dev {device} root handle 1: htb default 1",
+        f"{_class(device, bits_per_s, burst, frame)}",
+        f"qdisc replace dev {device} parent 1:1 handle 10: bfifo limit {limit}",
+    ]
+
+
+def _class(device: str, bits_per_s: float, burst: int, quantum: int) -> str:
+    text = f"{round(bits_per_s)}bit"
+    return (
+        f"class replace dev {device} parent 1: classid 1:1 htb rate {text} ceil {text} "
+        f"burst {burst}b cburst {burst}b quantum {quantum}"
+    )
+
+
+def unshaped(device: str) -> list[str]:
+    """A device that had a shaper has none; the kernel's default queue is back."""
+    return [f"qdisc delete dev {device} root"]
+
+
+def netem(
+    device: str, direction: Direction, mtu_bytes: int, queue: int | None, *, with_loss: bool
+) -> list[str]:
+    """Delay, jitter, loss and duplication by netem; under HTB when the direction has a rate.
+
+    with_loss: loss by netem too, instead of by a packet filter.
+    """
+    # netem alone takes the root; below HTB the class gives the rate and netem is its queue.
+    words = [f"limit {in_flight_packets(direction)}"]
+    if direction.delay_ns:
+        words.append(f"delay {direction.delay_ns / 1000:.3f}us")
+        words += [f"{direction.jitter_ns / 1000:.3f}us"] if direction.jitter_ns else []
+    if with_loss and direction.loss_ratio:
+        words.append(f"loss {direction.loss_ratio * 100:.6f}%")
+    if direction.duplicate_ratio:
+        words.append(f"duplicate {direction.duplicate_ratio * 100:.6f}%")
+    text = " ".join(words)
+    if direction.rate_bits_per_s is None:
+        return [f"qdisc replace dev {device} root handle 1: netem {text}"]
+    shaped = rate(device, direction.rate_bits_per_s, mtu_bytes, queue)
+    return [*shaped[:2], f"qdisc replace dev {device} parent 1:1 handle 10: netem {text}"]
+
+
+def ingress(
+    device: str, ifb: str, bits_per_s: float, mtu_bytes: int, queue: int | None
+) -> list[str]:
+    """What arrives at a device goes through HTB on an IFB first.
+
+    Everything is redirected, ARP too: `u32 match u32 0 0` is the filter that every kernel has.
+    """
+    return [
+        f"qdisc add dev {device} handle ffff: ingress",
+        f"filter add dev {device} parent ffff: protocol all prio 1 u32 match u32 0 0 "
+        f"action mirred egress redirect dev {ifb}",
+        *rate(ifb, bits_per_s, mtu_bytes, queue),
+    ]
+
+
+def without_ingress(device: str) -> list[str]:
+    """Undoes `ingress`."""
+    return [f"qdisc delete dev {device} ingress"]
