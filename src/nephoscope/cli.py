@@ -241,6 +241,53 @@ def version(**given: Any) -> int:
     return command.run(**given)
 
 
+@app.group(cls=_InOrder)
+def study() -> None:
+    """The five reference studies: theirs, and ours beside it."""
+
+
+@study.command("list")
+@_store
+@_json
+def study_list(**given: Any) -> int:
+    """The studies: parts, published numbers, last run here."""
+    from nephoscope.commands import study as command
+
+    return command.list_(**given)
+
+
+@study.command("show")
+@click.argument("name")
+@_store
+@_json
+def study_show(**given: Any) -> int:
+    """Print what NAME published; ours beside it if it was run."""
+    from nephoscope.commands import study as command
+
+    return command.show(**given)
+
+
+@study.command("run")
+@click.argument("name")
+@click.option(
+    "--scale",
+    type=click.Choice(["small", "paper"]),
+    default="small",
+    show_default=True,
+    help="Minutes on two CPUs, or as the study did it.",
+)
+@click.option("--part", "parts", multiple=True, metavar="PART", help="Only this one; repeatable.")
+@_seed
+@_store
+@_json
+@_fresh
+def study_run(**given: Any) -> int:
+    """Measure the parts of NAME that are here; compare."""
+    from nephoscope.commands import study as command
+
+    return command.run(**given)
+
+
 def reference_markdown() -> str:
     """The reference page's body: a heading for each verb, and what its --help prints."""
     settings: dict[str, Any] = {**_SETTINGS, "terminal_width": 80}

@@ -12,7 +12,7 @@ from nephoscope.commands import output
 if TYPE_CHECKING:
     from nephoscope.model import RunResult
     from nephoscope.plans import Plan
-    from nephoscope.store import StoredRun
+    from nephoscope.store import Store, StoredRun
 
 NOTHING_VALID = 3
 
@@ -21,16 +21,21 @@ def measure(
     plan: Plan, *, store: Path | None, as_json: bool, fresh: bool = False, brief: bool = False
 ) -> int:
     """Runs the plan (or goes on with its unfinished run) and presents the result."""
+    from nephoscope.store import Store
+
+    return present(executed(plan, Store(store), fresh=fresh), as_json=as_json, brief=brief)
+
+
+def executed(plan: Plan, store: Store, *, fresh: bool = False) -> StoredRun:
+    """Runs the plan, or goes on with its unfinished run; progress goes to stderr."""
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
-    from nephoscope.store import Store
     from nephoscope.targets import find_probe
 
     if any(target.kind == "local" for target in plan.targets):
         find_probe()  # without it no run is begun, so that none is left behind empty
     with Progress(sys.stderr) as progress:
-        run = runs.execute(plan, Store(store), progress, fresh=fresh)
-    return present(run, as_json=as_json, brief=brief)
+        return runs.execute(plan, store, progress, fresh=fresh)
 
 
 def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
@@ -39,12 +44,8 @@ def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
     brief: all metrics as a table instead of the report's sections.
     """
     from nephoscope import report, results, runs
-    from nephoscope.store import FINISHED, MEASURED
 
-    result = results.build(run)
-    if result.run["state"] == MEASURED:
-        # What is written is the report of a finished run: with it, the run is.
-        result = replace(result, run={**result.run, "state": FINISHED})
+    result = finished(results.build(run))
     paths = report.write(result, run.report_path)
     runs.mark_reported(run)
     if as_json:
@@ -55,6 +56,15 @@ def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
         output.say(text)
         output.say(str(paths.html))
     return _exit_code(result)
+
+
+def finished(result: RunResult) -> RunResult:
+    """The result as the report of a finished run tells it: with the report, the run is finished."""
+    from nephoscope.store import FINISHED, MEASURED
+
+    if result.run["state"] == MEASURED:
+        return replace(result, run={**result.run, "state": FINISHED})
+    return result
 
 
 def _report(result: RunResult) -> str:

@@ -1,0 +1,136 @@
+"""Ours beside theirs: every comparison of a part, with its mark and one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nephoscope.analysis.compare import estimate_json
+from nephoscope.model import Estimate, RunResult
+from nephoscope.studies import ours, rules, theirs
+from nephoscope.studies.records import Mapping, Part
+from nephoscope.studies.rules import Mark, Range
+from nephoscope.studies.shelf import Shelf
+from nephoscope.studies.theirs import Figure
+
+__all__ = ["Mark", "Outcome", "compare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One comparison. estimate: ours, in their unit, None where there is none.
+
+    steps: of an order, the ratio of each name to the next. sentence: the mark's reason.
+    """
+
+    part: str
+    id: str
+    claim: str
+    ground: str
+    unit: str
+    mark: Mark
+    sentence: str
+    figure: Figure
+    estimate: Estimate | None = None
+    steps: tuple[Estimate, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of `study show --json` and of the report's study.json."""
+        figure = self.figure
+        return {
+            "part": self.part,
+            "id": self.id,
+            "claim": self.claim,
+            "ground": self.ground,
+            "mark": self.mark.value,
+            "sentence": self.sentence,
+            "unit": self.unit,
+            "theirs": {
+                "value": figure.value,
+                "low": figure.low,
+                "high": figure.high,
+                "n": figure.n,
+                "order": list(figure.order),
+                "source": figure.source,
+                "lacks": figure.lacks,
+                "notes": list(figure.notes),
+            },
+            "ours": estimate_json(self.estimate) if self.estimate else None,
+            "steps": [estimate_json(step) for step in self.steps],
+        }
+
+
+def compare(shelf: Shelf, part: Part, result: RunResult) -> list[Outcome]:
+    """Every comparison of the part with a run of its plan, in the order of study.yaml."""
+    return [_outcome(shelf, part, mapping, result) for mapping in part.comparisons]
+
+
+def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult) -> Outcome:
+    figure = theirs.figure(shelf, mapping.theirs)
+    estimate: Estimate | None = None
+    steps: tuple[Estimate, ...] = ()
+    absent = ""
+    try:
+        if mapping.ours is not None and mapping.ours.order:
+            steps = tuple(ours.steps(result, mapping.ours, mapping.theirs.order))
+        elif mapping.ours is not None:
+            estimate = ours.estimate(result, mapping.ours)
+    except ours.Absent as error:
+        absent = str(error)
+    mark, reason = _judged(mapping, figure, estimate, steps, absent)
+    sentence = f"{reason[0].upper()}{reason[1:]}. {mapping.why} {figure.lacks}".strip()
+    return Outcome(
+        part.name,
+        mapping.id,
+        mapping.claim,
+        mapping.ground,
+        mapping.unit,
+        mark,
+        sentence,
+        figure,
+        estimate,
+        steps,
+    )
+
+
+def _judged(
+    mapping: Mapping,
+    figure: Figure,
+    estimate: Estimate | None,
+    steps: tuple[Estimate, ...],
+    absent: str,
+) -> rules.Judgement:
+    if mapping.ground == "not comparable":
+        return Mark.NOT_COMPARABLE, "another quantity, or another mechanism"
+    if absent:
+        return Mark.NOT_COMPARABLE, absent
+    if steps:
+        ranges = [_range(step) for step in steps]
+        if any(one is None for one in ranges):
+            return Mark.NOT_COMPARABLE, _too_few(steps[0])
+        return rules.in_order(figure.order, [one for one in ranges if one is not None])
+    assert estimate is not None
+    assert figure.value is not None
+    mine = _range(estimate)
+    if mine is None:
+        return Mark.NOT_COMPARABLE, _too_few(estimate)
+    if mapping.ground == "in kind":
+        assert mapping.neutral is not None
+        return rules.in_kind(
+            figure.value, mine, neutral=mapping.neutral, negligible=mapping.negligible
+        )
+    assert mapping.margin is not None
+    band = Range(figure.low, figure.high) if figure.low is not None and figure.high is not None else None
+    return rules.in_number(
+        figure.value, band, mine, margin=mapping.margin, neutral=mapping.neutral
+    )
+
+
+def _range(estimate: Estimate) -> Range | None:
+    if estimate.low is None or estimate.high is None:
+        return None
+    return Range(estimate.low, estimate.high)
+
+
+def _too_few(estimate: Estimate) -> str:
+    return f"{estimate.n} repetitions of ours give no interval"

@@ -1,0 +1,183 @@
+"""The shelf of one study: its folder, read and checked."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from nephoscope import plans
+from nephoscope.errors import Lacking, UnknownName, UsageError
+from nephoscope.reading import yamltext
+from nephoscope.reading.sentences import did_you_mean, sentence
+from nephoscope.reading.yamltext import Loc
+from nephoscope.studies.records import Cell, Lost, Part, Study, Table, Tables
+
+COLUMNS = ("table", "row", "column", "value", "unit", "n", "note")
+
+_Record = TypeVar("_Record", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One published number. text: as published, with a decimal point; n: None where not stated."""
+
+    table: str
+    row: str
+    column: str
+    text: str
+    value: float
+    unit: str
+    n: int | None
+    note: str
+
+    @property
+    def cell(self) -> Cell:
+        """Row and column."""
+        return self.row, self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A study with its numbers, in the order of its text. tables: those printed as tables."""
+
+    name: str
+    path: Path
+    study: Study
+    tables: tuple[Table, ...]
+    lost: tuple[Lost, ...]
+    numbers: tuple[Number, ...]
+
+    def number(self, table: str, cell: Cell) -> Number:
+        """The number in that cell; UsageError when the study published none there."""
+        for number in self.numbers:
+            if number.table == table and number.cell == cell:
+                return number
+        raise UsageError(
+            f"{self.name}: {table} has no number in '{cell[0]}', '{cell[1]}'.",
+            "Correct study.yaml or published.csv.",
+        )
+
+    def part(self, name: str) -> Part:
+        """The part of that name; UnknownName with the nearest if there is none."""
+        for part in self.study.parts:
+            if part.name == name:
+                return part
+        known = [part.name for part in self.study.parts]
+        raise UnknownName(
+            f"{self.name} has no part '{name}'{did_you_mean(name, known)}.",
+            f"It has: {', '.join(known)}.",
+        )
+
+    def plan_names(self, part: Part) -> tuple[str, ...]:
+        """Names of the runs of a part, of every scale."""
+        return tuple(_run_name(self.name, part.name, scale) for scale in part.scales)
+
+
+def folder() -> Path:
+    """The folder of the studies: inside the installed package, else in the source tree."""
+    packaged = Path(str(resources.files("nephoscope"))) / "_studies"
+    if packaged.is_dir():
+        return packaged
+    in_tree = Path(__file__).resolve().parents[3] / "studies"
+    if in_tree.is_dir():
+        return in_tree
+    raise Lacking("The studies' folder is missing.", "Install the package again.")
+
+
+def names() -> list[str]:
+    """The studies, in alphabetical order."""
+    return sorted(path.parent.name for path in folder().glob("*/study.yaml"))
+
+
+def load_all() -> list[Shelf]:
+    """Every study, oldest first."""
+    return sorted(map(load, names()), key=lambda shelf: (shelf.study.year, shelf.name))
+
+
+@lru_cache(maxsize=16)
+def load(name: str) -> Shelf:
+    """The study of that name; UnknownName with the nearest name if there is none."""
+    known = names()
+    if name not in known:
+        raise UnknownName(
+            f"There is no study '{name}'{did_you_mean(name, known)}.",
+            f"There are: {', '.join(known)}.",
+        )
+    return read(folder() / name)
+
+
+def read(path: Path) -> Shelf:
+    """The study in a folder. UsageError (file, line, column) for whatever is wrong in its files."""
+    study = _record(path / "study.yaml", Study)
+    tables = _record(path / "tables.yaml", Tables)
+    numbers = _numbers(path / "published.csv")
+    return Shelf(path.name, path, study, tables.tables, tables.lost, numbers)
+
+
+def plan_of(shelf: Shelf, part: Part, scale: str) -> plans.Plan:
+    """The plan of a part at a scale; UsageError for a part that does not exist here yet."""
+    if not part.plan:
+        raise UsageError(f"{shelf.name}, {part.name}: not yet. {part.not_yet}")
+    changes = next(sets for name, sets in part.scales.items() if name == scale)
+    run_name = _run_name(shelf.name, part.name, scale)
+    return plans.load(shelf.path / part.plan, {"name": run_name, **changes})
+
+
+def _run_name(study: str, part: str, scale: str) -> str:
+    return f"{study}-{part}" + ("" if scale == "small" else f"-{scale}")
+
+
+def _record(path: Path, record: type[_Record]) -> _Record:
+    text = _text(path)
+
+    def place(loc: Loc) -> str:
+        found = yamltext.locate(text, loc)
+        return f"{path}:{found[0]}:{found[1]}: " if found else f"{path}: "
+
+    try:
+        return record.model_validate(yamltext.parse(text, str(path)))
+    except ValidationError as error:
+        raise sentence(error.errors()[0], place, {(): record}) from error
+
+
+def _numbers(path: Path) -> tuple[Number, ...]:
+    rows = csv.reader(io.StringIO(_text(path)))
+    if tuple(next(rows, ())) != COLUMNS:
+        raise UsageError(f"{path}:1: the columns must be {','.join(COLUMNS)}.")
+    found: dict[tuple[str, Cell], Number] = {}
+    for fields in rows:
+        where = f"{path}:{rows.line_num}"
+        if len(fields) != len(COLUMNS):
+            raise UsageError(f"{where}: {len(fields)} columns instead of {len(COLUMNS)}.")
+        number = _number(fields, where)
+        if (number.table, number.cell) in found:
+            raise UsageError(f"{where}: {number.table} has '{number.row}', '{number.column}' twice.")
+        found[number.table, number.cell] = number
+    return tuple(found.values())
+
+
+def _number(fields: list[str], where: str) -> Number:
+    table, row, column, text, unit, n, note = fields
+    try:
+        value = float(text)
+        count = int(n) if n else None
+    except ValueError:
+        value, count = math.nan, None
+    if not math.isfinite(value):
+        raise UsageError(f"{where}: value '{text}' or n '{n}' is no plain number.")
+    return Number(table, row, column, text, value, unit, count, note)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
