@@ -30,12 +30,19 @@ def list_(*, store: Path | None, as_json: bool) -> int:
         return 0
     for row in rows:
         output.say(_wrap(f"{row['name']}  {row['title']}", ""))
-        output.say(_wrap(f"{row['authors'][0]} and others" if len(row["authors"]) > 2 else
-                         " and ".join(row["authors"])))
+        output.say(
+            _wrap(
+                f"{row['authors'][0]} and others"
+                if len(row["authors"]) > 2
+                else " and ".join(row["authors"])
+            )
+        )
         here = ", ".join(part["name"] for part in row["parts"] if part["here"])
         later = ", ".join(part["name"] for part in row["parts"] if not part["here"])
         output.say(_wrap(f"here: {here}" + (f"; not yet: {later}" if later else "")))
-        output.say(_wrap(f"{row['numbers']} published numbers; last run: {row['last_run'] or 'none'}"))
+        output.say(
+            _wrap(f"{row['numbers']} published numbers; last run: {row['last_run'] or 'none'}")
+        )
         output.say()
     output.say("`nephoscope study show NAME` prints the numbers, `study run NAME` measures ours.")
     return 0
@@ -93,11 +100,15 @@ def run(
         except RunFailed as error:
             if error.exit_code == 130:
                 raise
-            code = max(code, output.complain(f"{shelf.name}, {part.name}: {error}", error.exit_code))
+            code = max(
+                code, output.complain(f"{shelf.name}, {part.name}: {error}", error.exit_code)
+            )
         except NephoscopeError as error:
             if len(plans) == 1:
                 raise
-            code = max(code, output.complain(f"{shelf.name}, {part.name}: {error}", error.exit_code))
+            code = max(
+                code, output.complain(f"{shelf.name}, {part.name}: {error}", error.exit_code)
+            )
     if as_json:
         output.document(_run_document(shelf, scale, found))
     else:
@@ -173,9 +184,7 @@ def _row(shelf: Shelf, store: Store) -> dict[str, Any]:
     }
 
 
-def _document(
-    shelf: Shelf, found: Sequence[tuple[StoredRun, list[Outcome]]]
-) -> dict[str, Any]:
+def _document(shelf: Shelf, found: Sequence[tuple[StoredRun, list[Outcome]]]) -> dict[str, Any]:
     from nephoscope.studies.writing import finite
 
     study = shelf.study
@@ -285,8 +294,11 @@ def _prose(shelf: Shelf) -> str:
         value = f"{number.text} {number.unit}".rstrip()
         n = "" if number.n is None else f", n {number.n}"
         line = f"{number.row}, {number.column}: {value}{n}{notes.mark(number.note)}"
-        lines.append(textwrap.fill(line, output.width(), initial_indent=_INDENT,
-                                   subsequent_indent=_INDENT * 2))
+        lines.append(
+            textwrap.fill(
+                line, output.width(), initial_indent=_INDENT, subsequent_indent=_INDENT * 2
+            )
+        )
     return "\n".join([*lines, *notes.lines()])
 
 
@@ -330,5 +342,6 @@ def _comparisons(shelf: Shelf, found: Sequence[tuple[StoredRun, list[Outcome]]])
 
 def _wrap(text: str, indent: str = _INDENT, hang: int | None = None) -> str:
     later = indent if hang is None else " " * hang
-    return textwrap.fill(text, output.width(), initial_indent=indent, subsequent_indent=later,
-                         break_on_hyphens=False)
+    return textwrap.fill(
+        text, output.width(), initial_indent=indent, subsequent_indent=later, break_on_hyphens=False
+    )

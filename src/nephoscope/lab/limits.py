@@ -26,9 +26,7 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> list[str]:
     group = cgroups.host(lab, host)
     says = []
     if (old.cpu.cpus, old.cpu.weight, old.cpu.cap) != (new.cpu.cpus, new.cpu.weight, new.cpu.cap):
-        given = cpu.apply(
-            group, cpus=new.cpu.cpus, weight=new.cpu.weight, cap_cpus=new.cpu.cap
-        )
+        given = cpu.apply(group, cpus=new.cpu.cpus, weight=new.cpu.weight, cap_cpus=new.cpu.cap)
         says.append(given.says)
     # The memory of a guest is the size of its machine; a limit beside it would kill the machine.
     limits = [spec.memory_bytes if spec.platform not in GUESTS else None for spec in (old, new)]

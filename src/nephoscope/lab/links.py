@@ -229,7 +229,11 @@ def made(link: Link) -> Made:
     words += [f"rate by {rate}"] if rate else []
     words += [f"loss by {link.loses}"] if link.loses and link.loses != link.path else []
     return Made(
-        link.cable.name, spec.between, link.path, rate or "none", link.loses or "none",
+        link.cable.name,
+        spec.between,
+        link.path,
+        rate or "none",
+        link.loses or "none",
         ", ".join(words),
     )
 

@@ -42,9 +42,7 @@ def require(command: str) -> None:
     missing = missing_capabilities()
     if missing:
         words = ", ".join(f"{name} ({_CAPABILITIES[name][1]})" for name in missing)
-        raise Lacking(
-            f"A lab needs root, or the capabilities {words}.", f"Run `sudo {command}`."
-        )
+        raise Lacking(f"A lab needs root, or the capabilities {words}.", f"Run `sudo {command}`.")
     path = commands.environment()["PATH"]
     absent = [program for program in _PROGRAMS if shutil.which(program, path=path) is None]
     if absent:

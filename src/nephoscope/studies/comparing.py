@@ -120,10 +120,12 @@ def _judged(
             figure.value, mine, neutral=mapping.neutral, negligible=mapping.negligible
         )
     assert mapping.margin is not None
-    band = Range(figure.low, figure.high) if figure.low is not None and figure.high is not None else None
-    return rules.in_number(
-        figure.value, band, mine, margin=mapping.margin, neutral=mapping.neutral
+    band = (
+        Range(figure.low, figure.high)
+        if figure.low is not None and figure.high is not None
+        else None
     )
+    return rules.in_number(figure.value, band, mine, margin=mapping.margin, neutral=mapping.neutral)
 
 
 def _range(estimate: Estimate) -> Range | None:

@@ -159,7 +159,9 @@ def _numbers(path: Path) -> tuple[Number, ...]:
             raise UsageError(f"{where}: {len(fields)} columns instead of {len(COLUMNS)}.")
         number = _number(fields, where)
         if (number.table, number.cell) in found:
-            raise UsageError(f"{where}: {number.table} has '{number.row}', '{number.column}' twice.")
+            raise UsageError(
+                f"{where}: {number.table} has '{number.row}', '{number.column}' twice."
+            )
         found[number.table, number.cell] = number
     return tuple(found.values())
 
