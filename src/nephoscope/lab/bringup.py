@@ -1,0 +1,319 @@
+"""Brings a lab up, all or nothing, and takes it down.
+
+In order: name and folder claimed, what will be made written down, groups, namespaces and cables,
+delay lines, addresses, shapers, then the hosts' platforms. Whatever fails, and a cancellation,
+removes all of it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nephoscope.errors import UsageError
+from nephoscope.lab import (
+    capacity,
+    cgroups,
+    check,
+    files,
+    layout,
+    limits,
+    lines,
+    links,
+    names,
+    namespaces,
+    needs,
+    state,
+    sweep,
+)
+from nephoscope.lab.commands import Runner
+from nephoscope.lab.handle import Host, HostPlan, Lab, Listed, Removed
+from nephoscope.lab.layout import Layout
+from nephoscope.lab.links import Link
+from nephoscope.lab.platforms import PLATFORMS
+from nephoscope.lab.saved import host_from, host_values
+from nephoscope.lab.topology import GUESTS, Topology
+
+Say = Callable[[str], None]
+_Result = TypeVar("_Result")
+
+FORWARDING = "net/ipv4/ip_forward"
+
+
+async def up(topology: Topology, *, say: Say) -> Lab:
+    """Makes a lab; `say` gets a line for each step. All of it, or nothing.
+
+    Raises Lacking for what this machine has not, UsageError for what the topology must not (a name
+    that is taken, addresses that this machine uses), RunFailed for what failed on the way.
+    """
+    needs.require(f"nephoscope lab up {topology.name}.yaml")
+    check.fits_here(topology, lambda loc: "")
+    name = topology.name
+    if name not in state.folder_labs() and sweep.exists(name):
+        raise state.clash(name)
+    laid = layout.lay_out(topology)
+    has = await asyncio.to_thread(needs.abilities)
+    chosen = [links.decide(cable, has) for cable in laid.cables]
+    with state.making(name) as lock:
+        try:
+            return await _Maker(laid, chosen, Runner(lock), say).make()
+        except BaseException:
+            await uncancelled(asyncio.to_thread(sweep.sweep, name))
+            raise
+
+
+async def down(name: str) -> Removed:
+    """Removes everything of a lab. UsageError when there is none, Busy while it is being made."""
+    if not sweep.exists(name):
+        have = ", ".join(sorted(sweep.found())) or "none"
+        raise UsageError(f"There is no lab named {name} here.", f"Labs here: {have}.")
+
+    def work() -> Removed:
+        with state.changing(name):
+            return sweep.sweep(name)
+
+    return await uncancelled(asyncio.to_thread(work))
+
+
+def labs() -> list[Listed]:
+    """Every lab that anything is left of, by name."""
+    return [_listed(name) for name in sorted(sweep.found())]
+
+
+def _listed(name: str) -> Listed:
+    known = state.read(name) or {}
+    topology = known.get("topology") or {}
+    if known.get("phase") == state.UP:
+        now = state.UP
+    else:
+        now = state.COMING_UP if state.is_busy(name) else "broken"
+    return Listed(name, now, tuple(topology.get("hosts", ())), known.get("since"))
+
+
+def find(name: str) -> Lab:
+    """A lab that is up. UsageError when there is none of that name."""
+    known = state.read(name)
+    if known is None or known.get("phase") != state.UP:
+        up_now = ", ".join(one.name for one in labs() if one.state == state.UP) or "none"
+        raise UsageError(
+            f"No lab named {name} is up.", f"Up now: {up_now}. Run `nephoscope lab up FILE`."
+        )
+    topology = files.from_values(known["topology"])
+    laid = layout.lay_out(topology)
+    has = needs.abilities()
+    chosen = [
+        links.decide(cable, has, known["paths"].get(cable.name, "")) for cable in laid.cables
+    ]
+    hosts = {
+        host: host_from(plan_of(laid, host), known["hosts"].get(host, {}))
+        for host in topology.hosts
+    }
+    return Lab(
+        name,
+        topology,
+        names.directory(name),
+        hosts,
+        described(laid, chosen),
+        tuple(known.get("warnings", ())),
+    )
+
+
+def described(laid: Layout, chosen: list[Link]) -> tuple[Any, ...]:
+    """What was made of the links that the file names, and of the sites."""
+    told = [links.made(link) for link in chosen if link.cable.named]
+    return (*told, *lines.hub_made(laid))
+
+
+def plan_of(laid: Layout, host: str) -> HostPlan:
+    """What a platform is given for a host."""
+    lab = laid.topology.name
+    return HostPlan(
+        lab=lab,
+        name=host,
+        spec=laid.topology.hosts[host],
+        netns=names.netns(lab, host),
+        cgroups=cgroups.host(lab, host).folders,
+        keep_cgroups=cgroups.keep(lab).folders,
+        directory=names.directory(lab) / host,
+        nics=laid.nics[host],
+        routes=laid.routes[host],
+        peers={one: nics[0].address for one, nics in laid.nics.items() if nics},
+    )
+
+
+def save(laid: Layout, chosen: list[Link], phase: str, hosts: Mapping[str, Host], **more: Any) -> None:
+    """Writes down what the lab is, or is going to be."""
+    lab = laid.topology.name
+    known = state.read(lab) or {"since": time.time()}
+    known.update(
+        version=1,
+        name=lab,
+        phase=phase,
+        pid=os.getpid(),
+        topology=files.values_of(laid.topology),
+        makes={
+            "namespaces": [
+                names.namespace(lab, node) for node in (*laid.topology.hosts, *laid.switches)
+            ],
+            "cgroups": [*laid.topology.hosts, cgroups.KEEP],
+            "directory": str(names.directory(lab)),
+        },
+        paths={link.cable.name: link.path for link in chosen},
+        hosts={name: host_values(host) for name, host in hosts.items()},
+        **more,
+    )
+    state.write(lab, known)
+
+
+async def uncancelled(work: Awaitable[_Result]) -> _Result:
+    """Waits for `work` to its end; a cancellation that comes meanwhile is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    result = task.result()
+    if cancelled:
+        raise asyncio.CancelledError
+    return result
+
+
+def sysctls(laid: Layout, node: str) -> dict[str, str]:
+    """Settings of one namespace. They are the namespace's own; the machine's stay as they are."""
+    host = laid.topology.hosts.get(node)
+    ipv6 = host is not None and host.ipv6
+    found = {f"net/ipv6/conf/{which}/disable_ipv6": "0" if ipv6 else "1" for which in ("all", "default")}
+    if host is None:
+        return found
+    # Any user inside may ping.
+    found["net/ipv4/ping_group_range"] = "0 2147483647"
+    # TCP remembers the slow-start threshold of a path; a trial would inherit it from the last.
+    found["net/ipv4/tcp_no_metrics_save"] = "1"
+    if len(laid.nics[node]) > 1:
+        # A host between two networks passes packets on, and takes those that come the other way.
+        found |= {FORWARDING: "1", "net/ipv4/conf/all/rp_filter": "0"}
+        found |= {"net/ipv4/conf/default/rp_filter": "0"}
+    return found
+
+
+class _Maker:
+    """The steps of one `up`, with the time that is left."""
+
+    def __init__(self, laid: Layout, chosen: list[Link], runner: Runner, say: Say) -> None:
+        self.laid, self.chosen, self.runner, self._say = laid, chosen, runner, say
+        self.topology = laid.topology
+        self.lab = self.topology.name
+        self.directory = names.directory(self.lab)
+        self.nodes = [*self.topology.hosts, *laid.switches]
+
+    async def make(self) -> Lab:
+        topology = self.topology
+        warnings = tuple(capacity.warnings(topology))
+        for warning in warnings:
+            self._say(f"warning: {warning}")
+        save(self.laid, self.chosen, state.COMING_UP, {}, warnings=list(warnings))
+        slow = [spec.platform for spec in topology.hosts.values() if spec.platform in GUESTS]
+        wait = f", about {20 * len(slow)} s for {len(slow)} guests" if slow else ", a few seconds"
+        self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {len(self.chosen)} links{wait}")
+        await asyncio.gather(asyncio.to_thread(self._groups), self._namespaces())
+        await lines.start_all(self.laid, self.chosen)
+        await self._connect()
+        for name, spec in topology.hosts.items():
+            await limits.reserve(self.lab, name, spec)
+        hosts = await self._start_hosts()
+        save(self.laid, self.chosen, state.UP, hosts)
+        return Lab(
+            self.lab, topology, self.directory, hosts, described(self.laid, self.chosen), warnings
+        )
+
+    def _groups(self) -> None:
+        cgroups.keep(self.lab).make()
+        for name, spec in self.topology.hosts.items():
+            (self.directory / name).mkdir(mode=0o700)
+            limits.make(self.lab, name, spec)
+
+    async def _namespaces(self) -> None:
+        await self.runner.ip(links.make_lines(self.laid, self.chosen))
+
+    async def _connect(self) -> None:
+        """Settings, addresses and shapers, all namespaces side by side."""
+        await asyncio.gather(*(self._connect_node(node) for node in self.nodes))
+        await write_filters(self.runner, self.lab, self.chosen)
+
+    async def _connect_node(self, node: str) -> None:
+        path = names.netns(self.lab, node)
+        mine = [
+            (link, end) for link in self.chosen for end in link.ends if end.node == node
+        ]
+        hub = [end for end in self.laid.hub if end.node == node]
+        devices = [end.device for _, end in mine] + [end.device for end in hub]
+        await asyncio.to_thread(namespaces.prepare, path, sysctls(self.laid, node), devices)
+        ip, tc = ["link set dev lo up"], list[str]()
+        if node in self.laid.switches:
+            ip.append(f"link set dev {layout.BRIDGE} up")
+        for link, end in mine:
+            ip += links.up_lines(self.laid, link, end, self._is_guest(node))
+            tc += links.shape_lines(link, end)
+        for end in hub:
+            ip += lines.hub_up(end)
+        if node in self.topology.hosts and not self._is_guest(node):
+            ip += links.route_lines(self.laid, node)
+        await self.runner.ip(ip, path)
+        await self.runner.tc(tc, path)
+
+    def _is_guest(self, node: str) -> bool:
+        return node in self.topology.hosts and self.topology.hosts[node].platform in GUESTS
+
+    async def _start_hosts(self) -> dict[str, Host]:
+        began, done = time.monotonic(), 0
+        total = len(self.topology.hosts)
+        # Guests that boot side by side share the CPUs; more at once than those only boot slower.
+        slots = asyncio.Semaphore(max(2, len(check.online_cpus())))
+
+        async def start(name: str) -> Host:
+            nonlocal done
+            async with slots:
+                host = await start_host(plan_of(self.laid, name))
+            done += 1
+            if host.guest is not None and done < total:
+                left = (time.monotonic() - began) / done * (total - done)
+                self._say(f"host {name} is up ({done} of {total}), about {left:.0f} s left")
+            return host
+
+        async with asyncio.TaskGroup() as group:
+            tasks = {name: group.create_task(start(name)) for name in self.topology.hosts}
+        return {name: task.result() for name, task in tasks.items()}
+
+
+async def start_host(plan: HostPlan) -> Host:
+    """Starts a host on its platform. Lacking when the platform cannot run here."""
+    platform = PLATFORMS[plan.spec.platform]
+    lacking = platform.lacking()
+    if lacking is not None:
+        raise lacking
+    started = await platform.start(plan)
+    return host_from(plan, {}, started)
+
+
+async def write_filters(runner: Runner, lab: str, chosen: list[Link]) -> None:
+    """Writes the packet filters of every namespace in which one loses packets."""
+    from nephoscope.lab import loss
+
+    for node, of in links.losses(chosen).items():
+        await runner.nft(loss.nft(of), names.netns(lab, node))
+    for node, script in links.filter_scripts(chosen).items():
+        inside = ["ip", "netns", "exec", names.namespace(lab, node)]
+        await runner.run([*inside, "iptables-restore"], script)
+
+
+def remains(name: str) -> list[Path]:
+    """What of a lab is here: for tests and for `list`."""
+    found = names.namespaces_of(name)
+    found += cgroups.lab_cgroups(name)
+    return found + ([names.directory(name)] if names.directory(name).exists() else [])

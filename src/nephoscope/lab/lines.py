@@ -1,0 +1,103 @@
+"""The delay lines of a lab: one program for each delayed link, one for all sites."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from pathlib import Path
+from typing import Any
+
+from nephoscope import units
+from nephoscope.lab import cgroups, delay_line, names
+from nephoscope.lab.handle import Made
+from nephoscope.lab.layout import BRIDGE, End, Layout
+from nephoscope.lab.links import LINE, Link, line_path, line_paths
+from nephoscope.lab.topology import Direction
+
+HUB = "geo"
+
+
+async def start_all(laid: Layout, chosen: list[Link]) -> None:
+    """Starts every line of a lab, side by side; their devices are there afterwards."""
+    lab = laid.topology.name
+    work = [start(lab, link) for link in chosen if link.path == LINE]
+    if laid.hub:
+        work.append(_start(lab, HUB, laid.hub, hub_paths(laid)))
+    await asyncio.gather(*work)
+
+
+async def start(lab: str, link: Link) -> None:
+    """Starts the line of one link."""
+    await _start(lab, link.cable.name, link.ends, line_paths(link))
+
+
+async def _start(lab: str, name: str, ends: tuple[End, ...], paths: list[Any]) -> None:
+    ports = [
+        {"name": end.device, "netns": str(names.netns(lab, end.node)), "mac": end.mac}
+        for end in ends
+    ]
+    await delay_line.start(
+        {"ports": ports, "paths": paths, "seed": _seed(lab, name)},
+        files(lab, name),
+        cgroups.keep(lab).folders,
+    )
+
+
+async def change(lab: str, name: str, paths: list[Any]) -> None:
+    """Gives a running line other paths; packets that are under way keep their time."""
+    await delay_line.change(files(lab, name), paths)
+
+
+async def stop(lab: str, name: str) -> None:
+    """Ends a line; its devices go with it."""
+    await delay_line.stop(files(lab, name))
+
+
+def files(lab: str, name: str) -> Path:
+    """Path, without its ending, of a line's files: log, control socket."""
+    return names.directory(lab) / f"line-{name}"
+
+
+def hub_paths(laid: Layout) -> list[Any]:
+    """Every ordered pair of sites with its own delay."""
+    geo = laid.topology.geo
+    assert geo is not None
+    paths = []
+    for (i, source), (j, destination) in itertools.permutations(enumerate(geo.sites), 2):
+        delay = geo.delay_s(source, destination) or 0.0
+        side = Direction(
+            rate_bits_per_s=None,
+            delay_ns=round(delay * 1e9),
+            jitter_ns=round(geo.jitter_s * 1e9),
+            loss_ratio=geo.loss_ratio,
+            duplicate_ratio=0.0,
+        )
+        paths.append(line_path(i, j, side))
+    return paths
+
+
+def hub_up(end: End) -> list[str]:
+    """Lines for `ip -batch` that take a port of the hub into use."""
+    return [
+        f"link set dev {end.device} gso_max_segs 1 master {BRIDGE}",
+        f"link set dev {end.device} up",
+    ]
+
+
+def hub_made(laid: Layout) -> tuple[Made, ...]:
+    """What was made of the sites, for people."""
+    geo = laid.topology.geo
+    if geo is None:
+        return ()
+    delays = [geo.delay_s(a, b) or 0.0 for a, b in itertools.permutations(geo.sites, 2)]
+    low, high = (units.format_value(one * 1e9, "ns") for one in (min(delays), max(delays)))
+    says = f"{len(geo.sites)} sites, {low} to {high} one way, over line"
+    lost = LINE if geo.loss_ratio else "none"
+    return (Made(HUB, ("sites", "sites"), LINE, "none", lost, says),)
+
+
+def _seed(lab: str, name: str) -> int:
+    """A seed that follows from the name, so that the same file gives the same sequence."""
+    import hashlib
+
+    return int.from_bytes(hashlib.sha256(f"{lab}/{name}".encode()).digest()[:6], "big")
