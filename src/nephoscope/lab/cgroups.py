@@ -210,7 +210,7 @@ def put(file: Path, text: str, accepts: Callable[[str], bool] | None = None) -> 
     when the kernel has no such setting or refuses it, RunFailed when it took another value.
     """
     try:
-        # Not write_text: it would ask for a new file, which control groups answer with "permission".
+        # Not write_text: it asks for a new file, which control groups answer with "permission".
         with open(os.open(file, os.O_WRONLY | os.O_TRUNC), "w", encoding="ascii") as stream:
             stream.write(text)
     except FileNotFoundError as error:
