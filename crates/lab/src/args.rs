@@ -10,15 +10,21 @@ nephoscope-lab: the mechanisms of a lab
 
   nephoscope-lab enter [--netns PATH [--sysfs]] [--cgroup DIR]... [--pid PID] [--root DIR]
                        [--die-with-parent] [--nice N] -- PROGRAM ARGS...
+  nephoscope-lab line --config FILE
   nephoscope-lab version
 
+enter becomes a program inside a lab host:
   --netns PATH       join this network namespace
   --sysfs            show the /sys of that network, in a mount namespace of its own
   --cgroup DIR       join this control group first; may be given for each hierarchy
   --pid PID          join the namespaces of this process (mount, pid, uts, ipc, net, cgroup)
   --root DIR         make this folder the root, after joining
   --die-with-parent  be killed when the starting process ends
-  --nice N           scheduling niceness, -20 to 19";
+  --nice N           scheduling niceness, -20 to 19
+
+line delays packets between TAP devices that it makes:
+  --config FILE      ports and paths as JSON; - reads the first line of standard input, and the
+                     next lines as orders";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -29,6 +35,8 @@ pub enum Command {
     Version,
     /// Run a program inside a lab host.
     Enter(Wanted),
+    /// Delay packets as this file says.
+    Line(PathBuf),
 }
 
 /// Reads the arguments after the program's name.
@@ -39,6 +47,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, LabError> 
         "" | "help" | "--help" | "-h" => Ok(Command::Help),
         "version" | "--version" | "-V" => Ok(Command::Version),
         "enter" => parse_enter(words).map(Command::Enter),
+        "line" => parse_line(words).map(Command::Line),
         other => Err(LabError::usage(format!("'{other}' is not a verb of the lab program."))),
     }
 }
@@ -68,6 +77,18 @@ fn parse_enter(mut words: Words) -> Result<Wanted, LabError> {
         return Err(LabError::usage("--sysfs goes with --netns only."));
     }
     Ok(wanted)
+}
+
+fn parse_line(mut words: Words) -> Result<PathBuf, LabError> {
+    let mut config = None;
+    while let Some(option) = words.next_text()? {
+        match option.as_str() {
+            "--config" => config = Some(words.path(&option)?),
+            other => return Err(LabError::usage(format!("'{other}' is not an option of line."))),
+        }
+    }
+    config
+        .ok_or_else(|| LabError::usage("line needs --config and a file, or - for standard input."))
 }
 
 /// The words that are left.

@@ -7,7 +7,9 @@ mod args;
 mod cgroup;
 mod enter;
 mod error;
+mod line;
 mod namespaces;
+mod priority;
 mod signals;
 
 use args::Command;
@@ -30,6 +32,7 @@ fn run(command: Command) -> Result<i32, LabError> {
         Command::Help => print(args::HELP),
         Command::Version => print(&format!("nephoscope-lab {}", env!("CARGO_PKG_VERSION"))),
         Command::Enter(wanted) => enter::run(&wanted),
+        Command::Line(config) => line::run(&config),
     }
 }
 

@@ -58,7 +58,6 @@ pub fn die_with_parent(parent: i32) -> Result<(), LabError> {
 }
 
 /// A descriptor that is readable when one of the blocked signals has come.
-#[expect(dead_code, reason = "for the verbs that wait for packets and signals at once")]
 pub fn descriptor(set: &libc::sigset_t) -> Result<OwnedFd, LabError> {
     // SAFETY: a plain set; the descriptor returned is ours alone.
     unsafe {
