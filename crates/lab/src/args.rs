@@ -1,6 +1,7 @@
 //! Arguments: a handful of verbs, parsed by hand. Program arguments are passed on as bytes.
 use crate::enter::Wanted;
 use crate::error::LabError;
+use crate::reserve;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -9,8 +10,9 @@ pub const HELP: &str = "\
 nephoscope-lab: the mechanisms of a lab
 
   nephoscope-lab enter [--netns PATH [--sysfs]] [--cgroup DIR]... [--pid PID] [--root DIR]
-                       [--die-with-parent] [--nice N] -- PROGRAM ARGS...
+                       [--die-with-parent] [--nice N] [--reserved] -- PROGRAM ARGS...
   nephoscope-lab line --config FILE
+  nephoscope-lab reserve --cgroup DIR --slice NS --period NS
   nephoscope-lab version
 
 enter becomes a program inside a lab host:
@@ -21,10 +23,16 @@ enter becomes a program inside a lab host:
   --root DIR         make this folder the root, after joining
   --die-with-parent  be killed when the starting process ends
   --nice N           scheduling niceness, -20 to 19
+  --reserved         start the program only when `reserve` has given this process its reservation
 
 line delays packets between TAP devices that it makes:
   --config FILE      ports and paths as JSON; - reads the first line of standard input, and the
-                     next lines as orders";
+                     next lines as orders
+
+reserve keeps every thread of a control group under SCHED_DEADLINE until SIGTERM:
+  --cgroup DIR       the group
+  --slice NS         CPU time that each thread is given in each period, ns
+  --period NS        length of the period, ns";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -37,6 +45,8 @@ pub enum Command {
     Enter(Wanted),
     /// Delay packets as this file says.
     Line(PathBuf),
+    /// Keep a group's threads under a reservation.
+    Reserve(reserve::Wanted),
 }
 
 /// Reads the arguments after the program's name.
@@ -48,6 +58,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, LabError> 
         "version" | "--version" | "-V" => Ok(Command::Version),
         "enter" => parse_enter(words).map(Command::Enter),
         "line" => parse_line(words).map(Command::Line),
+        "reserve" => parse_reserve(words).map(Command::Reserve),
         other => Err(LabError::usage(format!("'{other}' is not a verb of the lab program."))),
     }
 }
@@ -61,6 +72,7 @@ fn parse_enter(mut words: Words) -> Result<Wanted, LabError> {
             "--cgroup" => wanted.cgroups.push(words.path(&option)?),
             "--pid" => wanted.pid = Some(words.number(&option, 1, i64::from(i32::MAX))? as i32),
             "--root" => wanted.root = Some(words.path(&option)?),
+            "--reserved" => wanted.reserved = true,
             "--die-with-parent" => wanted.die_with_parent = true,
             "--nice" => wanted.nice = Some(words.number(&option, -20, 19)? as i32),
             "--" => {
@@ -89,6 +101,25 @@ fn parse_line(mut words: Words) -> Result<PathBuf, LabError> {
     }
     config
         .ok_or_else(|| LabError::usage("line needs --config and a file, or - for standard input."))
+}
+
+fn parse_reserve(mut words: Words) -> Result<reserve::Wanted, LabError> {
+    let mut wanted = reserve::Wanted::default();
+    while let Some(option) = words.next_text()? {
+        match option.as_str() {
+            "--cgroup" => wanted.cgroup = words.path(&option)?,
+            "--slice" => wanted.slice_ns = words.number(&option, 1, i64::MAX)?.cast_unsigned(),
+            "--period" => wanted.period_ns = words.number(&option, 1, i64::MAX)?.cast_unsigned(),
+            other => {
+                return Err(LabError::usage(format!("'{other}' is not an option of reserve.")))
+            }
+        }
+    }
+    let given =
+        !wanted.cgroup.as_os_str().is_empty() && wanted.slice_ns > 0 && wanted.period_ns > 0;
+    given.then_some(wanted).ok_or_else(|| {
+        LabError::usage("reserve needs --cgroup, --slice and --period, each with its value.")
+    })
 }
 
 /// The words that are left.
@@ -151,6 +182,8 @@ mod tests {
             (&["enter", "--nice", "20", "--", "ls"], "from -20 to 19, not '20'"),
             (&["enter", "--pid", "0", "--", "ls"], "from 1 to"),
             (&["enter", "--netns"], "--netns needs a value"),
+            (&["reserve", "--slice", "5"], "reserve needs --cgroup"),
+            (&["line"], "line needs --config"),
             (&["enter", "--sysfs", "--", "ls"], "--sysfs goes with --netns"),
         ] {
             let error = parsed(words).expect_err("these words are wrong");

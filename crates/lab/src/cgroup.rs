@@ -1,7 +1,7 @@
 //! Joining a control group and listing its threads, on version 1 and 2 alike.
 use crate::error::{LabError, FAILED};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Moves this process into a group.
 pub fn join(folder: &Path) -> Result<(), LabError> {
@@ -19,4 +19,24 @@ pub fn join(folder: &Path) -> Result<(), LabError> {
         ),
         _ => LabError::os(&format!("Joining the control group {}", folder.display()), &error),
     })
+}
+
+/// The files that list the threads of a group and of the groups below it.
+pub fn thread_files(folder: &Path) -> Vec<PathBuf> {
+    // Version 1, version 2.
+    let own = ["tasks", "cgroup.threads"].map(|name| folder.join(name));
+    let mut files: Vec<_> = own.into_iter().filter(|file| file.is_file()).take(1).collect();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            files.extend(thread_files(&entry.path()));
+        }
+    }
+    files
+}
+
+/// The threads that those files list; groups that are gone list none.
+pub fn threads(files: &[PathBuf]) -> Vec<i32> {
+    let text = |file: &PathBuf| fs::read_to_string(file).unwrap_or_default();
+    let numbers = |text: String| text.lines().filter_map(|n| n.parse().ok()).collect::<Vec<i32>>();
+    files.iter().map(text).flat_map(numbers).collect()
 }

@@ -1,13 +1,14 @@
 //! `enter`: becomes a program inside a lab host. Control groups come first, so that nothing of the
 //! program ever runs outside its limits; then namespaces; then the program takes this process over.
 //! Only a pid namespace needs a child: it is joined by children alone.
-use crate::error::{LabError, FAILED};
-use crate::{cgroup, namespaces, signals};
+use crate::error::{LabError, FAILED, LACKING};
+use crate::{cgroup, namespaces, reserve, signals};
 use namespaces::Namespace;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Signals that go on to the program when a process stands between it and the caller.
 const FORWARDED: [i32; 9] = [
@@ -37,6 +38,8 @@ pub struct Wanted {
     pub root: Option<PathBuf>,
     /// Whether the kernel kills the program when the caller ends.
     pub die_with_parent: bool,
+    /// Whether to wait for a reservation before the program starts.
+    pub reserved: bool,
     /// Scheduling niceness.
     pub nice: Option<i32>,
     /// Program and arguments.
@@ -57,6 +60,9 @@ pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
     }
     if let Some(nice) = wanted.nice {
         set_nice(nice)?;
+    }
+    if wanted.reserved {
+        await_reservation()?;
     }
     for namespace in &joined {
         namespace.join()?;
@@ -83,6 +89,22 @@ fn opened(wanted: &Wanted) -> Result<Vec<Namespace>, LabError> {
         joined.extend(namespaces::of_process(pid)?);
     }
     Ok(joined)
+}
+
+/// Waits until the keeper of the group has seen this process: nothing of the program runs before.
+fn await_reservation() -> Result<(), LabError> {
+    for _ in 0..2000 {
+        if reserve::is_reserved() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Err(LabError::new(
+        LACKING,
+        "This process got no reservation within 2 s: nothing keeps its control group, or the \
+         kernel admits no more.",
+        "Run `nephoscope lab list`; take the lab down and up again.",
+    ))
 }
 
 fn set_nice(nice: i32) -> Result<(), LabError> {

@@ -10,6 +10,7 @@ mod error;
 mod line;
 mod namespaces;
 mod priority;
+mod reserve;
 mod signals;
 
 use args::Command;
@@ -33,6 +34,7 @@ fn run(command: Command) -> Result<i32, LabError> {
         Command::Version => print(&format!("nephoscope-lab {}", env!("CARGO_PKG_VERSION"))),
         Command::Enter(wanted) => enter::run(&wanted),
         Command::Line(config) => line::run(&config),
+        Command::Reserve(wanted) => reserve::run(&wanted),
     }
 }
 

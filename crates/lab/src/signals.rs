@@ -42,6 +42,13 @@ pub fn wait(set: &libc::sigset_t) -> i32 {
     }
 }
 
+/// Waits for a signal of a blocked set, at most this long; whether one came.
+pub fn wait_for(set: &libc::sigset_t, most_ns: i64) -> bool {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: most_ns as _ };
+    // SAFETY: a plain set and a plain time, no details wanted.
+    unsafe { libc::sigtimedwait(set, std::ptr::null_mut(), &raw const time) > 0 }
+}
+
 /// Has the kernel kill this process when its parent ends; `parent` is who that was before.
 pub fn die_with_parent(parent: i32) -> Result<(), LabError> {
     // SAFETY: plain system calls on our own process.

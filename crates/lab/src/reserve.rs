@@ -1,0 +1,363 @@
+//! `reserve`: keeps every thread of a control group under `SCHED_DEADLINE`.
+//!
+//! The kernel gives a reservation to a thread, not to a group, and a new thread does not inherit
+//! it (`RESET_ON_FORK`; without that flag it could not be made at all). So the group is looked at
+//! every two milliseconds, and what is new in it gets its reservation. Each thread has its own:
+//! two threads that spin get two slices. What the kernel's admission control refuses is told.
+//! Source: sched_setattr(2), sched(7), `scheduler/sched-deadline.rst`.
+use crate::cgroup;
+use crate::error::{LabError, LACKING, USAGE};
+use crate::{priority, signals};
+use serde_json::{json, Value};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+const SCHED_DEADLINE: u32 = 6;
+const RESET_ON_FORK: u64 = 1;
+const LOOK_EVERY_NS: i64 = 2_000_000;
+/// Looks between two searches for groups below, and between two checks of what is kept.
+const LOOKS_PER_WALK: u64 = 25;
+
+/// What to keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Folder of the control group.
+    pub cgroup: PathBuf,
+    /// CPU time in each period.
+    pub slice_ns: u64,
+    /// Length of the period.
+    pub period_ns: u64,
+}
+
+/// `struct sched_attr` of the kernel, version 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+impl Attributes {
+    fn reserved(wanted: &Wanted) -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            policy: SCHED_DEADLINE,
+            flags: RESET_ON_FORK,
+            runtime_ns: wanted.slice_ns,
+            deadline_ns: wanted.period_ns,
+            period_ns: wanted.period_ns,
+            ..Self::default()
+        }
+    }
+
+    fn ordinary() -> Self {
+        Self { size: size_of::<Self>() as u32, ..Self::default() }
+    }
+
+    fn set(&self, thread: i32) -> io::Result<()> {
+        // SAFETY: hands the kernel a struct of the size that it names.
+        let rc =
+            unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(self), 0) };
+        if rc == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    fn of(thread: i32) -> Option<Self> {
+        let mut found = Self::default();
+        // SAFETY: the kernel writes at most the size that is named.
+        let rc = unsafe {
+            let size = size_of::<Self>();
+            libc::syscall(libc::SYS_sched_getattr, thread, std::ptr::from_mut(&mut found), size, 0)
+        };
+        (rc == 0).then_some(found)
+    }
+
+    /// CPUs that it takes: 0.75 is three quarters of one.
+    fn cpus(&self) -> f64 {
+        if self.policy != SCHED_DEADLINE || self.period_ns == 0 {
+            return 0.0;
+        }
+        self.runtime_ns as f64 / self.period_ns as f64
+    }
+}
+
+/// Whether this thread is under a reservation now.
+pub fn is_reserved() -> bool {
+    Attributes::of(0).is_some_and(|found| found.policy == SCHED_DEADLINE)
+}
+
+/// Keeps the group until SIGTERM.
+pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
+    check(wanted)?;
+    let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
+    signals::block(&watched);
+    admit(wanted)?;
+    let priority = priority::raise(true);
+    let mut keeper = Keeper::new(wanted)?;
+    keeper.look();
+    say(&json!({ "ready": {
+        "pid": std::process::id(), "threads": keeper.kept.len(), "priority": priority,
+    }}));
+    while !signals::wait_for(&watched, LOOK_EVERY_NS) {
+        keeper.look();
+        if !keeper.wanted.cgroup.is_dir() {
+            break;
+        }
+    }
+    keeper.release();
+    say(&json!({ "kept": {
+        "threads": keeper.seen, "refused": keeper.refused, "unpinned": keeper.unpinned,
+    }}));
+    Ok(0)
+}
+
+fn check(wanted: &Wanted) -> Result<(), LabError> {
+    let wrong = |message: String| LabError::new(USAGE, message, "Run `nephoscope-lab help`.");
+    // The kernel counts slices in 1024 ns, and a slice of 100 ns could not be kept by any timer.
+    if wanted.slice_ns < 1024 || wanted.slice_ns > wanted.period_ns {
+        return Err(wrong(format!(
+            "A slice of {} ns in a period of {} ns is no reservation.",
+            wanted.slice_ns, wanted.period_ns
+        )));
+    }
+    if !wanted.cgroup.join("cgroup.procs").is_file() {
+        return Err(wrong(format!("{} is no control group.", wanted.cgroup.display())));
+    }
+    Ok(())
+}
+
+/// Asks the kernel for one such reservation, and gives it back.
+fn admit(wanted: &Wanted) -> Result<(), LabError> {
+    let asked = Attributes::reserved(wanted).set(0);
+    let _ = Attributes::ordinary().set(0);
+    asked.map_err(|error| refusal(wanted, &error))
+}
+
+/// Why the kernel refused, in one sentence.
+fn refusal(wanted: &Wanted, error: &io::Error) -> LabError {
+    let asked = Attributes::reserved(wanted).cpus();
+    match error.raw_os_error() {
+        Some(libc::EBUSY) => {
+            let (sum, most) = (reserved_cpus(), admitted_cpus());
+            LabError::new(
+                LACKING,
+                format!(
+                    "The kernel admits no reservation of {asked:.3} CPUs more: reservations of \
+                     {sum:.3} CPUs are held, of at most {most:.3}."
+                ),
+                "Give smaller slices, or run fewer threads under a reservation.",
+            )
+        }
+        Some(libc::EINVAL) => LabError::new(
+            LACKING,
+            format!(
+                "The kernel takes no reservation of {} ns in {} ns.",
+                wanted.slice_ns, wanted.period_ns
+            ),
+            "Choose a period between /proc/sys/kernel/sched_deadline_period_min_us and _max_us.",
+        ),
+        Some(libc::ENOSYS | libc::EOPNOTSUPP) => LabError::new(
+            LACKING,
+            "This kernel has no SCHED_DEADLINE.",
+            "Boot a kernel of 3.14 or newer that has it.",
+        ),
+        _ => LabError::os("Reserving CPU time", error),
+    }
+}
+
+/// CPUs that all threads of the machine hold now.
+fn reserved_cpus() -> f64 {
+    let threads = |process: fs::DirEntry| fs::read_dir(process.path().join("task")).ok();
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(threads)
+        .flatten()
+        .flatten()
+        .filter_map(number)
+        .filter_map(Attributes::of)
+        .map(|found| found.cpus())
+        .sum()
+}
+
+/// CPUs that the kernel gives to reservations at most.
+fn admitted_cpus() -> f64 {
+    let number = |name| -> Option<f64> {
+        let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+        text.trim().parse().ok().filter(|number| *number > 0.0)
+    };
+    let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+    let part = number("sched_rt_runtime_us").zip(number("sched_rt_period_us"));
+    cpus * part.map_or(1.0, |(runtime, period)| runtime / period)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reserved,
+    Refused,
+}
+
+struct Keeper {
+    wanted: Wanted,
+    attributes: Attributes,
+    files: Vec<PathBuf>,
+    kept: HashMap<i32, State>,
+    looks: u64,
+    seen: u64,
+    refused: u64,
+    unpinned: u64,
+}
+
+impl Keeper {
+    fn new(wanted: &Wanted) -> Result<Self, LabError> {
+        let attributes = Attributes::reserved(wanted);
+        let files = cgroup::thread_files(&wanted.cgroup);
+        if files.is_empty() {
+            return Err(LabError::usage(format!("{} lists no threads.", wanted.cgroup.display())));
+        }
+        let wanted = wanted.clone();
+        let kept = HashMap::new();
+        Ok(Self { wanted, attributes, files, kept, looks: 0, seen: 0, refused: 0, unpinned: 0 })
+    }
+
+    /// Gives what is new in the group its reservation.
+    fn look(&mut self) {
+        self.looks += 1;
+        let thorough = self.looks.is_multiple_of(LOOKS_PER_WALK);
+        if thorough {
+            self.files = cgroup::thread_files(&self.wanted.cgroup);
+        }
+        let threads = cgroup::threads(&self.files);
+        self.kept.retain(|thread, _| threads.contains(thread));
+        for thread in threads {
+            match self.kept.get(&thread) {
+                // Somebody may have set another policy, or the number is another thread's by now.
+                Some(State::Reserved) if !thorough || self.is_kept(thread) => {}
+                found => {
+                    let before = found.copied();
+                    self.reserve(thread, before);
+                }
+            }
+        }
+    }
+
+    fn is_kept(&self, thread: i32) -> bool {
+        Attributes::of(thread).is_some_and(|found| {
+            found.policy == SCHED_DEADLINE && found.runtime_ns == self.attributes.runtime_ns
+        })
+    }
+
+    fn reserve(&mut self, thread: i32, before: Option<State>) {
+        if before.is_none() {
+            self.seen += 1;
+        }
+        match self.set(thread) {
+            Ok(()) => {
+                self.kept.insert(thread, State::Reserved);
+            }
+            // It ended in between.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) => {
+                self.kept.insert(thread, State::Refused);
+                // Told once for each thread, and tried again at every look.
+                if before != Some(State::Refused) {
+                    self.refused += 1;
+                    say(&self.told(thread, &error));
+                }
+            }
+        }
+    }
+
+    /// A thread that is pinned is not admitted: it is let onto all CPUs of its group first.
+    fn set(&mut self, thread: i32) -> io::Result<()> {
+        let first = self.attributes.set(thread);
+        match &first {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
+            _ => return first,
+        }
+        // SAFETY: hands the kernel a plain bit set; it keeps the CPUs that the group has.
+        let rc = unsafe {
+            let mut all: libc::cpu_set_t = std::mem::zeroed();
+            (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut all));
+            libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const all)
+        };
+        if rc == 0 {
+            self.attributes.set(thread)?;
+            self.unpinned += 1;
+            return Ok(());
+        }
+        first
+    }
+
+    fn told(&self, thread: i32, error: &io::Error) -> Value {
+        let (message, hint) = if error.raw_os_error() == Some(libc::EPERM) {
+            let cpuset = "its cpuset leaves it a part of the CPUs, and is not exclusive".to_owned();
+            let hint = "Leave `cpus` out beside `reservation`.".to_owned();
+            (format!("The kernel takes no reservation for a thread: {cpuset}."), hint)
+        } else {
+            let told = refusal(&self.wanted, error);
+            (told.message, told.hint)
+        };
+        let name = fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
+        json!({ "refused": {
+            "thread": thread, "name": name.trim(), "message": message, "hint": hint,
+        }})
+    }
+
+    fn release(&self) {
+        for (thread, state) in &self.kept {
+            if *state == State::Reserved && self.is_kept(*thread) {
+                let _ = Attributes::ordinary().set(*thread);
+            }
+        }
+    }
+}
+
+fn say(value: &Value) {
+    let mut out = io::stdout();
+    let _ = writeln!(out, "{value}").and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_struct_is_the_kernels() {
+        assert_eq!(size_of::<Attributes>(), 48);
+        let own = Attributes::of(0).expect("every thread has attributes");
+        assert_eq!(own.cpus(), 0.0);
+        let wanted = Wanted { slice_ns: 30, period_ns: 40, cgroup: PathBuf::new() };
+        assert_eq!(Attributes::reserved(&wanted).cpus(), 0.75);
+    }
+
+    #[test]
+    fn wrong_times_and_folders_are_told() {
+        let cgroup = PathBuf::from("/nowhere");
+        for (slice_ns, period_ns, said) in
+            [(100, 1000, "is no reservation"), (3000, 2000, "is no"), (2000, 3000, "no control")]
+        {
+            let error = check(&Wanted { cgroup: cgroup.clone(), slice_ns, period_ns }).unwrap_err();
+            assert!(error.message.contains(said) && error.code == USAGE, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_the_sums() {
+        let wanted = Wanted { slice_ns: 30_000, period_ns: 40_000, cgroup: PathBuf::new() };
+        let told = refusal(&wanted, &io::Error::from_raw_os_error(libc::EBUSY));
+        assert!(told.message.starts_with("The kernel admits no reservation of 0.750 CPUs more"));
+        assert_eq!(told.code, LACKING);
+    }
+}
