@@ -288,6 +288,66 @@ def study_run(**given: Any) -> int:
     return command.run(**given)
 
 
+@app.group(cls=_InOrder)
+def lab() -> None:
+    """A cloud in one Linux box: hosts, links, delays."""
+
+
+@lab.command("up")
+@click.argument("topology", type=_PATH)
+@_json
+def lab_up(**given: Any) -> int:
+    """Bring up the lab of a topology file; all of it or nothing."""
+    from nephoscope.commands import lab as command
+
+    return command.up(**given)
+
+
+@lab.command("down")
+@click.argument("name", required=False, metavar="[NAME|TOPOLOGY.yaml]")
+@click.option("--all", "everything", is_flag=True, help="Every lab of this machine.")
+@_json
+def lab_down(**given: Any) -> int:
+    """Remove everything of a lab, also after a kill."""
+    from nephoscope.commands import lab as command
+
+    return command.down(**given)
+
+
+@lab.command("list")
+@_json
+def lab_list(**given: Any) -> int:
+    """The labs here: state, hosts, what their links are made of."""
+    from nephoscope.commands import lab as command
+
+    return command.list_(**given)
+
+
+@lab.command("exec", context_settings={"ignore_unknown_options": True})
+@click.argument("place", metavar="LAB/HOST")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM…")
+def lab_exec(**given: Any) -> int:
+    """Run a program inside a host; the exit code is its own."""
+    from nephoscope.commands import lab as command
+
+    return command.exec_(**given)
+
+
+@lab.command("check")
+@click.argument("topology", type=_PATH, required=False)
+@click.option("--only", multiple=True, metavar="ID", help="Checks that begin so; repeatable.")
+@_json
+def lab_check(**given: Any) -> int:
+    """Hold every mechanism to its truth: set, measured, verdict.
+
+    With TOPOLOGY, whether that file can be built here, and the mechanisms and settings that it
+    uses.
+    """
+    from nephoscope.commands import lab as command
+
+    return command.check(**given)
+
+
 def reference_markdown() -> str:
     """The reference page's body: a heading for each verb, and what its --help prints."""
     settings: dict[str, Any] = {**_SETTINGS, "terminal_width": 80}
@@ -296,6 +356,9 @@ def reference_markdown() -> str:
     for name, verb in app.commands.items():
         context = click.Context(verb, parent=top, info_name=name, **settings)
         parts.append(f"## nephoscope {name}\n\n```text\n{verb.get_help(context)}\n```\n")
+        for word, inner in verb.commands.items() if isinstance(verb, click.Group) else ():
+            below = click.Context(inner, parent=context, info_name=word, **settings)
+            parts.append(f"### nephoscope {name} {word}\n\n```text\n{inner.get_help(below)}\n```\n")
     return "\n".join(parts)
 
 

@@ -24,6 +24,7 @@ from nephoscope.lab import (
     limits,
     lines,
     links,
+    loss,
     names,
     namespaces,
     needs,
@@ -52,6 +53,7 @@ async def up(topology: Topology, *, say: Say) -> Lab:
     """
     needs.require(f"nephoscope lab up {topology.name}.yaml")
     check.fits_here(topology, lambda loc: "")
+    require_platforms(topology)
     name = topology.name
     if name not in state.folder_labs() and sweep.exists(name):
         raise state.clash(name)
@@ -105,9 +107,7 @@ def find(name: str) -> Lab:
     topology = files.from_values(known["topology"])
     laid = layout.lay_out(topology)
     has = needs.abilities()
-    chosen = [
-        links.decide(cable, has, known["paths"].get(cable.name, "")) for cable in laid.cables
-    ]
+    chosen = [links.decide(cable, has, known["paths"].get(cable.name, "")) for cable in laid.cables]
     hosts = {
         host: host_from(plan_of(laid, host), known["hosts"].get(host, {}))
         for host in topology.hosts
@@ -145,7 +145,9 @@ def plan_of(laid: Layout, host: str) -> HostPlan:
     )
 
 
-def save(laid: Layout, chosen: list[Link], phase: str, hosts: Mapping[str, Host], **more: Any) -> None:
+def save(
+    laid: Layout, chosen: list[Link], phase: str, hosts: Mapping[str, Host], **more: Any
+) -> None:
     """Writes down what the lab is, or is going to be."""
     lab = laid.topology.name
     known = state.read(lab) or {"since": time.time()}
@@ -188,7 +190,9 @@ def sysctls(laid: Layout, node: str) -> dict[str, str]:
     """Settings of one namespace. They are the namespace's own; the machine's stay as they are."""
     host = laid.topology.hosts.get(node)
     ipv6 = host is not None and host.ipv6
-    found = {f"net/ipv6/conf/{which}/disable_ipv6": "0" if ipv6 else "1" for which in ("all", "default")}
+    found = {
+        f"net/ipv6/conf/{which}/disable_ipv6": "0" if ipv6 else "1" for which in ("all", "default")
+    }
     if host is None:
         return found
     # Any user inside may ping.
@@ -217,6 +221,7 @@ class _Maker:
         warnings = tuple(capacity.warnings(topology))
         for warning in warnings:
             self._say(f"warning: {warning}")
+        await self._prepare_platforms()
         save(self.laid, self.chosen, state.COMING_UP, {}, warnings=list(warnings))
         slow = [spec.platform for spec in topology.hosts.values() if spec.platform in GUESTS]
         wait = f", about {20 * len(slow)} s for {len(slow)} guests" if slow else ", a few seconds"
@@ -244,13 +249,11 @@ class _Maker:
     async def _connect(self) -> None:
         """Settings, addresses and shapers, all namespaces side by side."""
         await asyncio.gather(*(self._connect_node(node) for node in self.nodes))
-        await write_filters(self.runner, self.lab, self.chosen)
+        await write_filters(self.runner, self.lab, [], self.chosen)
 
     async def _connect_node(self, node: str) -> None:
         path = names.netns(self.lab, node)
-        mine = [
-            (link, end) for link in self.chosen for end in link.ends if end.node == node
-        ]
+        mine = [(link, end) for link in self.chosen for end in link.ends if end.node == node]
         hub = [end for end in self.laid.hub if end.node == node]
         devices = [end.device for _, end in mine] + [end.device for end in hub]
         await asyncio.to_thread(namespaces.prepare, path, sysctls(self.laid, node), devices)
@@ -270,6 +273,11 @@ class _Maker:
     def _is_guest(self, node: str) -> bool:
         return node in self.topology.hosts and self.topology.hosts[node].platform in GUESTS
 
+    async def _prepare_platforms(self) -> None:
+        """What several hosts share (images) is made once, before any of them starts."""
+        for name in dict.fromkeys(spec.platform for spec in self.topology.hosts.values()):
+            await PLATFORMS[name].prepare(self._say)
+
     async def _start_hosts(self) -> dict[str, Host]:
         began, done = time.monotonic(), 0
         total = len(self.topology.hosts)
@@ -279,7 +287,7 @@ class _Maker:
         async def start(name: str) -> Host:
             nonlocal done
             async with slots:
-                host = await start_host(plan_of(self.laid, name))
+                host = await start_host(plan_of(self.laid, name), self._say, self.runner.lock)
             done += 1
             if host.guest is not None and done < total:
                 left = (time.monotonic() - began) / done * (total - done)
@@ -291,25 +299,36 @@ class _Maker:
         return {name: task.result() for name, task in tasks.items()}
 
 
-async def start_host(plan: HostPlan) -> Host:
-    """Starts a host on its platform. Lacking when the platform cannot run here."""
+async def start_host(plan: HostPlan, say: Say, lock: int | None, *, keep: bool = False) -> Host:
+    """Starts a host on its platform; `keep` boots the disk that is there."""
     platform = PLATFORMS[plan.spec.platform]
-    lacking = platform.lacking()
-    if lacking is not None:
-        raise lacking
-    started = await platform.start(plan)
+    started = await platform.start(plan, say=say, lock=lock, keep=keep)
     return host_from(plan, {}, started)
 
 
-async def write_filters(runner: Runner, lab: str, chosen: list[Link]) -> None:
-    """Writes the packet filters of every namespace in which one loses packets."""
-    from nephoscope.lab import loss
+def require_platforms(topology: Topology) -> None:
+    """Lacking when this machine cannot run one of the platforms."""
+    for name in dict.fromkeys(spec.platform for spec in topology.hosts.values()):
+        lacking = PLATFORMS[name].lacking()
+        if lacking is not None:
+            raise lacking
 
-    for node, of in links.losses(chosen).items():
-        await runner.nft(loss.nft(of), names.netns(lab, node))
-    for node, script in links.filter_scripts(chosen).items():
+
+async def write_filters(runner: Runner, lab: str, before: list[Link], after: list[Link]) -> None:
+    """Writes the packet filters of every namespace in which packets are lost, or were."""
+    old, new = links.losses(before), links.losses(after)
+    for node in old.keys() | new.keys():
+        await runner.nft(loss.nft(new.get(node, {})), names.netns(lab, node))
+    scripts, had = links.filter_scripts(after), links.filter_scripts(before)
+    for node in scripts.keys() | had.keys():
         inside = ["ip", "netns", "exec", names.namespace(lab, node)]
-        await runner.run([*inside, "iptables-restore"], script)
+        await runner.run([*inside, "iptables-restore"], scripts.get(node, loss.NO_IPTABLES))
+
+
+def empty(folder: Path) -> None:
+    """Removes what is in a host's folder; mounts below it are detached first."""
+    sweep.clear(folder)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def remains(name: str) -> list[Path]:

@@ -25,6 +25,7 @@ class Runner:
     """
 
     def __init__(self, lock: int | None) -> None:
+        self.lock = lock
         self._pass = () if lock is None else (lock,)
         # More at once than CPUs only wait for the kernel's network lock.
         self._slots = asyncio.Semaphore(2 * (os.cpu_count() or 1))

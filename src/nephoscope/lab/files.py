@@ -29,13 +29,16 @@ from nephoscope.reading.sentences import Place, sentence
 from nephoscope.reading.yamltext import Loc
 
 
-def load(path: Path | str) -> Topology:
-    """The topology in the file `path`. PlanError (`file:line:column: …`) when it cannot be used."""
+def load(path: Path | str, *, here: bool = False) -> Topology:
+    """The topology in the file `path`. PlanError (`file:line:column: …`) when it cannot be used.
+
+    here: also when this machine cannot give what it asks for.
+    """
     file = Path(path)
-    return from_text(textfile.read(file, "topology"), str(file), file.parent)
+    return from_text(textfile.read(file, "topology"), str(file), file.parent, here=here)
 
 
-def from_text(text: str, name: str, base: Path = Path()) -> Topology:
+def from_text(text: str, name: str, base: Path = Path(), *, here: bool = False) -> Topology:
     """As `load`, of a text; `name` stands where the file name stands in errors."""
     values = yamltext.parse(text, name)
     if not isinstance(values, dict):
@@ -47,7 +50,10 @@ def from_text(text: str, name: str, base: Path = Path()) -> Topology:
         found = yamltext.locate(text, loc)
         return f"{name}:{found[0]}:{found[1]}: " if found else f"{name}: "
 
-    return from_values(values, place, base)
+    topology = from_values(values, place, base)
+    if here:
+        check.fits_here(topology, place)
+    return topology
 
 
 def from_values(

@@ -6,9 +6,12 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nephoscope.lab.topology import HostSpec, Topology
+
+if TYPE_CHECKING:
+    from nephoscope.lab.boot import BootTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +25,6 @@ class GuestAccess:
     """Namespace in which the socket has to be opened."""
     identity: Path
     known_hosts: Path
-
-
-@dataclass(frozen=True, slots=True)
-class BootTimes:
-    """Segments of a start, in ns since it was asked for; None where the platform has no such mark.
-
-    kernel: its first line; userland: the first line of init; reachable: the first answer.
-    """
-
-    kernel_ns: int | None
-    userland_ns: int | None
-    reachable_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +106,7 @@ class Host:
     entry: tuple[str, ...] = ()
     guest: GuestAccess | None = None
     boot: BootTimes | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def enter(self) -> list[str]:
         """The words before a program that runs inside (bare, container), `--` last.

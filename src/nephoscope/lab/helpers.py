@@ -7,8 +7,10 @@ of ours: it stays when the command that made the lab ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
+import signal
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,6 +19,7 @@ from nephoscope.errors import RunFailed
 from nephoscope.lab import launcher
 
 _STEP_S = 0.003
+_STOP_S = 3.0
 
 
 async def start(
@@ -59,6 +62,32 @@ async def start(
         os.close(alive)
         if held >= 0:
             os.close(held)
+
+
+async def stop(log: Path, first: signal.Signals) -> None:
+    """Ends the helper that writes `log`: asked, then killed. Returns when it is gone."""
+    for number in (first, signal.SIGKILL):
+        until = time.monotonic() + _STOP_S
+        for pid in _writers(log):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        while _writers(log):
+            if time.monotonic() > until:
+                break
+            await asyncio.sleep(_STEP_S)
+        else:
+            return
+    raise RunFailed(f"The helper of {log.name} does not end.", "Take the lab down.")
+
+
+def _writers(log: Path) -> list[int]:
+    """Process ids whose standard output is this file."""
+    found = []
+    for entry in os.scandir("/proc"):
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and os.readlink(f"/proc/{entry.name}/fd/1") == str(log):
+                found.append(int(entry.name))
+    return found
 
 
 async def _until_ready(alive: int, log: Path, ready: bytes, timeout_s: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 from nephoscope.lab import cgroups, cpu, disk, helpers, memory, names
@@ -60,6 +61,15 @@ async def reserve(lab: str, host: str, spec: HostSpec) -> str:
     await helpers.start(
         cpu.keeper(group.folders[0], slice_ns, period_ns),
         cgroups.keep(lab).folders,
-        log=names.directory(lab) / f"reserve-{host}.log",
+        _log(lab, host),
     )
     return f"reservation {wanted.slice_s * 1e3:g} ms in {wanted.period_s * 1e3:g} ms"
+
+
+async def unreserve(lab: str, host: str) -> None:
+    """Ends the keeper of a host's reservation, which gives its threads back first."""
+    await helpers.stop(_log(lab, host), signal.SIGTERM)
+
+
+def _log(lab: str, host: str) -> Path:
+    return names.directory(lab) / f"reserve-{host}.log"

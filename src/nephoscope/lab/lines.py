@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
+import json
+import signal
 from pathlib import Path
 from typing import Any
 
 from nephoscope import units
-from nephoscope.lab import cgroups, delay_line, names
+from nephoscope.errors import RunFailed
+from nephoscope.lab import cgroups, helpers, names
 from nephoscope.lab.handle import Made
+from nephoscope.lab.launcher import find_launcher
 from nephoscope.lab.layout import BRIDGE, End, Layout
 from nephoscope.lab.links import LINE, Link, line_path, line_paths
 from nephoscope.lab.topology import Direction
 
 HUB = "geo"
+_ANSWER_S = 5.0
 
 
 async def start_all(laid: Layout, chosen: list[Link]) -> None:
@@ -36,21 +42,40 @@ async def _start(lab: str, name: str, ends: tuple[End, ...], paths: list[Any]) -
         {"name": end.device, "netns": str(names.netns(lab, end.node)), "mac": end.mac}
         for end in ends
     ]
-    await delay_line.start(
-        {"ports": ports, "paths": paths, "seed": _seed(lab, name)},
-        files(lab, name),
+    socket = files(lab, name).with_suffix(".socket")
+    config = {"ports": ports, "paths": paths, "seed": _seed(lab, name), "socket": str(socket)}
+    await helpers.start(
+        [str(find_launcher()), "line", "--config", "-"],
         cgroups.keep(lab).folders,
+        files(lab, name).with_suffix(".log"),
+        text=json.dumps(config),
     )
 
 
 async def change(lab: str, name: str, paths: list[Any]) -> None:
     """Gives a running line other paths; packets that are under way keep their time."""
-    await delay_line.change(files(lab, name), paths)
+    socket = files(lab, name).with_suffix(".socket")
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            reader, writer = await asyncio.open_unix_connection(str(socket))
+            writer.write(json.dumps({"paths": paths}).encode() + b"\n")
+            await writer.drain()
+            answer = await reader.readline()
+            writer.close()
+            await writer.wait_closed()
+    except (OSError, TimeoutError) as error:
+        raise RunFailed(
+            f"The delay line of {name} in lab {lab} does not answer: {error or 'too late'}.",
+            f"Take the lab down and up again: `nephoscope lab down {lab}`.",
+        ) from error
+    if b"error" in answer:
+        words = answer.decode(errors="replace").strip()
+        raise RunFailed(f"The delay line of {name} in lab {lab} refused: {words}", "")
 
 
 async def stop(lab: str, name: str) -> None:
     """Ends a line; its devices go with it."""
-    await delay_line.stop(files(lab, name))
+    await helpers.stop(files(lab, name).with_suffix(".log"), signal.SIGTERM)
 
 
 def files(lab: str, name: str) -> Path:
@@ -98,6 +123,4 @@ def hub_made(laid: Layout) -> tuple[Made, ...]:
 
 def _seed(lab: str, name: str) -> int:
     """A seed that follows from the name, so that the same file gives the same sequence."""
-    import hashlib
-
     return int.from_bytes(hashlib.sha256(f"{lab}/{name}".encode()).digest()[:6], "big")

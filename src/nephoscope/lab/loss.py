@@ -8,6 +8,8 @@ from __future__ import annotations
 
 TABLE = "nephoscope"
 _MILLION = 1_000_000
+NO_IPTABLES = "*raw\nCOMMIT\n*mangle\nCOMMIT\n"
+"""Script for `iptables-restore` that takes every loss away again."""
 
 
 def nft(losses: dict[tuple[str, str], float]) -> str:

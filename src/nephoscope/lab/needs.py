@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import commands, namespaces, names
+from nephoscope.lab import commands, names, namespaces
 from nephoscope.lab.launcher import find_launcher
 
 # Numbers of linux/capability.h, and what each is needed for.
@@ -71,24 +71,22 @@ def abilities() -> Abilities:
 
 
 def _try_all() -> Abilities:
-    has_ifb = _works(["ip", "link", "add", "ifb7", "type", "ifb"])
-    # `lo` of a new namespace is down and queues nothing, so any qdisc may be tried on it.
+    def words(*lines: str) -> bool:
+        return all(_works(line.split()) for line in lines)
+
+    # `lo` of a new namespace is down and queues nothing, so any queue may be tried on it.
     return Abilities(
-        netem=_works(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"])
-        and _works(["tc", "qdisc", "delete", "dev", "lo", "root"]),
-        htb=_works(["tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", "htb"])
-        and _works(["tc", "qdisc", "delete", "dev", "lo", "root"]),
-        ifb=has_ifb
-        and _works(["tc", "qdisc", "add", "dev", "lo", "handle", "ffff:", "ingress"])
-        and _works(
-            ["tc", "filter", "add", "dev", "lo", "parent", "ffff:", "protocol", "all", "prio", "1"]
-            + ["u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect"]
-            + ["dev", "ifb7"]
+        netem=words("tc qdisc add dev lo root netem delay 1ms", "tc qdisc delete dev lo root"),
+        htb=words("tc qdisc add dev lo root handle 1: htb", "tc qdisc delete dev lo root"),
+        ifb=words(
+            "ip link add ifb7 type ifb",
+            "tc qdisc add dev lo handle ffff: ingress",
+            "tc filter add dev lo parent ffff: protocol all prio 1 u32 match u32 0 0 "
+            "action mirred egress redirect dev ifb7",
         ),
         nft=_works(["nft", "-f", "-"], _NFT),
-        iptables=_works(
-            ["iptables", "-t", "raw", "-A", "PREROUTING", "-m", "statistic"]
-            + ["--mode", "random", "--probability", "0.5", "-j", "DROP"]
+        iptables=words(
+            "iptables -t raw -A PREROUTING -m statistic --mode random --probability 0.5 -j DROP"
         ),
         tun=Path("/dev/net/tun").exists(),
     )

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nephoscope.lab.handle import BootTimes, GuestAccess, Host, HostPlan
+from nephoscope.lab.boot import BootTimes
+from nephoscope.lab.handle import GuestAccess, Host, HostPlan
 from nephoscope.lab.platforms.base import Started
 
 
@@ -19,8 +20,12 @@ def host_values(host: Host) -> dict[str, Any]:
             key: str(value) if isinstance(value, Path) else value
             for key, value in asdict(host.guest).items()
         }
-    boot = None if host.boot is None else asdict(host.boot)
-    return {"entry": list(host.entry), "guest": guest, "boot": boot}
+    return {
+        "entry": list(host.entry),
+        "guest": guest,
+        "boot": None if host.boot is None else host.boot.as_dict(),
+        "details": dict(host.details),
+    }
 
 
 def host_from(plan: HostPlan, values: Mapping[str, Any], started: Started | None = None) -> Host:
@@ -40,16 +45,18 @@ def host_from(plan: HostPlan, values: Mapping[str, Any], started: Started | None
         entry=tuple(started.entry),
         guest=started.guest,
         boot=started.boot,
+        details=started.details,
     )
 
 
 def _started(values: Mapping[str, Any]) -> Started:
-    guest, boot = values.get("guest"), values.get("boot")
+    guest = values.get("guest")
     if guest is not None:
         paths = {key: Path(guest[key]) for key in ("netns", "identity", "known_hosts")}
         guest = GuestAccess(**{**guest, **paths})
     return Started(
+        boot=BootTimes.from_dict(values.get("boot") or {}),
         entry=tuple(values.get("entry", ())),
         guest=guest,
-        boot=None if boot is None else BootTimes(**boot),
+        details=values.get("details", {}),
     )

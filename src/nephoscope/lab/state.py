@@ -71,7 +71,7 @@ def making(lab: str) -> Iterator[int]:
         except FileExistsError:
             raise clash(lab) from None
     descriptor = _open(path)
-    if descriptor is None or not _locked(descriptor):
+    if descriptor is None or not (_locked(descriptor) and _is_still(descriptor, path)):
         raise clash(lab)
     try:
         yield descriptor

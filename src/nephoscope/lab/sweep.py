@@ -113,6 +113,12 @@ def _mounts_below(folder: Path) -> list[str]:
     return sorted(inside, key=len, reverse=True)
 
 
+def clear(folder: Path) -> None:
+    """Detaches what is mounted below a folder and removes the folder."""
+    _unmount(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_files(folder: Path) -> int:
     count = sum(len(files) for _, _, files in os.walk(folder))
     with contextlib.suppress(FileNotFoundError):

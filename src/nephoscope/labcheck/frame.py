@@ -7,6 +7,7 @@ ones are: `rate_check(bits_per_s)`, `delay_check(delay_s, jitter_s)`, `loss_chec
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import time
@@ -15,9 +16,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nephoscope import units
-from nephoscope.errors import Lacking, NephoscopeError
-from nephoscope.lab import bringup, files
+from nephoscope.errors import Lacking, NephoscopeError, UsageError
+from nephoscope.lab import bringup, capacity, files, needs
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.topology import Topology
 
 HOLDS, FAILS, NOT_HERE = "holds", "fails", "not here"
 
@@ -160,8 +162,47 @@ async def _once(check: Check) -> Measured:
     try:
         return await check.measure(lab, check)
     finally:
-        with contextlib.suppress(LookupError):
+        with contextlib.suppress(UsageError):
             await bringup.down(name)
+
+
+async def require_carried(topology: Topology) -> None:
+    """UsageError when a link asks for more than this box carries, measured here and now.
+
+    One sender, one switch, one receiver, over the mechanism that the link would get.
+    """
+    asked = {name: capacity.asked_bits_per_s(link) for name, link in topology.links.items()}
+    has = needs.abilities()
+    for delays in (False, True):
+        of = {
+            name: rate
+            for name, rate in asked.items()
+            if rate and topology.links[name].delays == delays
+        }
+        if not of:
+            continue
+        mechanism = "line" if delays and not has.netem else "auto"
+        carried = await _carried(mechanism)
+        name, rate = max(of.items(), key=lambda pair: pair[1])
+        if rate > carried:
+            limit, wish = (units.format_value(one, "bits_per_s") for one in (carried, rate))
+            raise UsageError(
+                f"links.{name}: {wish} cannot hold here: this box carries {limit} over such a "
+                "link.",
+                "Write a lower rate.",
+            )
+
+
+async def _carried(mechanism: str) -> float:
+    wire = {"between": ["a", "lan"], "mechanism": mechanism}
+    name = f"chk{secrets.token_hex(3)}"
+    values = {"version": 1, "name": name, "hosts": {"a": {}, "b": {}}, "links": {"wire": wire}}
+    lab = await bringup.up(files.from_values(values), say=lambda line: None)
+    try:
+        ends = (lab.hosts["a"].netns, lab.hosts["b"].netns, lab.hosts["b"].address)
+        return await asyncio.to_thread(capacity.carried, *ends)
+    finally:
+        await bringup.down(name)
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:

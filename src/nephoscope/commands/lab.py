@@ -1,0 +1,262 @@
+"""`nephoscope lab up|down|list|exec|check`: a cloud in one Linux box."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nephoscope import units
+from nephoscope.commands import output
+from nephoscope.errors import Interrupted, Lacking, UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.lab.handle import Host, Lab, Listed, Removed
+    from nephoscope.labcheck.frame import Outcome
+
+_Result = TypeVar("_Result")
+
+
+def up(*, topology: Path, as_json: bool) -> int:
+    """Brings the lab of a topology file up and says what was made; returns 0."""
+    from nephoscope.lab import bringup, files, needs
+
+    needs.require(f"nephoscope lab up {topology}")
+    began = time.monotonic()
+    lab = _carry_out(bringup.up(files.load(topology, here=True), say=output.log))
+    if as_json:
+        output.document({**_document(lab), "elapsed_s": round(time.monotonic() - began, 3)})
+        return 0
+    output.say(_description(lab))
+    seconds = time.monotonic() - began
+    output.say(
+        f"\nLab {lab.name} is up ({seconds:.1f} s). "
+        f"Run in it: `nephoscope lab exec {lab.name}/{next(iter(lab.hosts))} -- PROGRAM`."
+    )
+    return 0
+
+
+def down(*, name: str | None, everything: bool, as_json: bool) -> int:
+    """Removes a lab (by name or by its topology file), or all of them; returns 0."""
+    from nephoscope.lab import bringup, needs
+
+    if everything == (name is not None):
+        raise UsageError("Name one lab, or all: `nephoscope lab down NAME` or `--all`.")
+    needs.require(f"nephoscope lab down {name or '--all'}")
+    wanted = [one.name for one in bringup.labs()] if name is None else [_lab_name(name)]
+    removed = [_carry_out(bringup.down(one)) for one in wanted]
+    if as_json:
+        output.document({"removed": [one.as_dict() for one in removed]})
+    elif not removed:
+        output.say("No lab is here.")
+    for one in [] if as_json else removed:
+        output.say(_counted(one))
+    return 0
+
+
+def list_(*, as_json: bool) -> int:
+    """Prints the labs of this machine: state, hosts, what their links are made of; returns 0."""
+    from nephoscope.lab import bringup, needs, state
+
+    if not needs.can_see_labs():
+        raise Lacking("Only root sees the labs of this machine.", "Run `sudo nephoscope lab list`.")
+    found = bringup.labs()
+    open_labs = {one.name: bringup.find(one.name) for one in found if one.state == state.UP}
+    if as_json:
+        output.document({"labs": [_listed(one, open_labs.get(one.name)) for one in found]})
+    elif not found:
+        output.say("No lab is here. Bring one up: `nephoscope lab up TOPOLOGY.yaml`.")
+    else:
+        output.say("\n\n".join(_told(one, open_labs.get(one.name)) for one in found))
+    return 0
+
+
+def exec_(*, place: str, program: Sequence[str]) -> int:
+    """Becomes a program inside a host of a lab; its exit code is the program's own."""
+    from nephoscope.lab import bringup, needs
+
+    name, slash, host_name = place.partition("/")
+    if not slash:
+        raise UsageError(f"'{place}' names no host of a lab.", "Write LAB/HOST, as in office/a.")
+    if not program:
+        raise UsageError("No program is named.", f"Write `lab exec {place} -- PROGRAM`.")
+    needs.require(f"nephoscope lab exec {place}")
+    lab = bringup.find(name)
+    if host_name not in lab.hosts:
+        raise UsageError(
+            f"Lab {name} has no host named '{host_name}'.", f"It has: {', '.join(lab.hosts)}."
+        )
+    words = _inside(lab.hosts[host_name], list(program))
+    for stream in (1, 2):
+        os.set_inheritable(stream, True)
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise Lacking(
+            f"{words[0]} cannot be started: {error.strerror}.",
+            "Run `apt-get install openssh-client`.",
+        ) from error
+
+
+def _inside(host: Host, program: list[str]) -> list[str]:
+    """The words that run a program in a host: entered, or by ssh into a guest."""
+    from nephoscope.lab.launcher import entering
+
+    if host.guest is None:
+        return [*host.enter(), *program]
+    guest = host.guest
+    options = {
+        "IdentitiesOnly": "yes",
+        "UserKnownHostsFile": str(guest.known_hosts),
+        "StrictHostKeyChecking": "yes",
+        "ForwardAgent": "no",
+        "LogLevel": "ERROR",
+    }
+    settings = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+    where = ["-i", str(guest.identity), "-p", str(guest.port), f"{guest.user}@{guest.address}"]
+    ssh = ["ssh", "-F", "/dev/null", *settings, *where, "--", shlex.join(program)]
+    return [*entering(netns=guest.netns), *ssh]
+
+
+def check(*, topology: Path | None, only: Sequence[str], as_json: bool) -> int:
+    """Holds the mechanisms to their truth; 1 when one fails, 4 when the machine lacks one."""
+    from nephoscope.lab import files, needs
+    from nephoscope.labcheck import frame, table
+
+    needs.require("nephoscope lab check")
+    if topology is None:
+        checks = table.CHECKS
+    else:
+        wanted = files.load(topology, here=True)
+        _carry_out(frame.require_carried(wanted))
+        checks = table.of_topology(wanted)
+    if only:
+        checks = tuple(one for one in checks if any(one.id.startswith(text) for text in only))
+        if not checks:
+            have = ", ".join(one.id for one in table.CHECKS)
+            raise UsageError(f"No check begins with '{only[0]}'.", f"There are: {have}.")
+    outcomes = _carry_out(frame.run_all(checks, output.log))
+    if as_json:
+        output.document({"checks": [one.as_dict() for one in outcomes]})
+    else:
+        output.say(_table(outcomes))
+    return frame.exit_code(outcomes)
+
+
+def _carry_out(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """The result of `work`; SIGTERM and SIGINT cancel it, and what it made is removed."""
+
+    async def guarded() -> _Result:
+        task = asyncio.current_task()
+        assert task is not None
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        raise Interrupted("Interrupted; everything that was being made is removed.") from None
+
+
+def _lab_name(text: str) -> str:
+    """The name of a lab: as given, or of the topology file that is named."""
+    from nephoscope.lab import files
+
+    if "/" in text or text.endswith((".yaml", ".yml")):
+        return files.load(Path(text)).name
+    return text
+
+
+def _document(lab: Lab) -> dict[str, Any]:
+    return {
+        "name": lab.name,
+        "directory": str(lab.directory),
+        "warnings": list(lab.warnings),
+        "hosts": [_host(host) for host in lab.hosts.values()],
+        "links": [asdict(link) for link in lab.links],
+    }
+
+
+def _host(host: Host) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "platform": host.platform,
+        "address": host.address,
+        "mac": host.mac,
+        "netns": str(host.netns),
+        "boot": None if host.boot is None else host.boot.as_dict(),
+        "details": dict(host.details),
+    }
+
+
+def _listed(one: Listed, lab: Lab | None) -> dict[str, Any]:
+    since = None if one.since is None else datetime.fromtimestamp(one.since, UTC).isoformat()
+    document = {"name": one.name, "state": one.state, "since": since}
+    return {**(_document(lab) if lab else {"hosts": list(one.hosts)}), **document}
+
+
+def _description(lab: Lab) -> str:
+    rows = [
+        (host.name, host.platform, host.address, "" if host.boot is None else host.boot.says())
+        for host in lab.hosts.values()
+    ]
+    text = output.table(("HOST", "PLATFORM", "ADDRESS", "BOOT"), rows)
+    if lab.links:
+        cells = [(link.link, " - ".join(link.between), link.says) for link in lab.links]
+        text += "\n\n" + output.table(("LINK", "BETWEEN", "MADE OF"), cells)
+    return text
+
+
+def _told(one: Listed, lab: Lab | None) -> str:
+    ago = "" if one.since is None else f", for {units.format_duration(time.time() - one.since)}"
+    head = f"{one.name}: {one.state}{ago}"
+    if lab is not None:
+        return f"{head}\n{_description(lab)}"
+    if one.state == "broken":
+        return f"{head}; remove what is left: `nephoscope lab down {one.name}`"
+    return head
+
+
+def _counted(one: Removed) -> str:
+    counts = {
+        "namespaces": one.namespaces,
+        "processes": one.processes,
+        "control groups": one.cgroups,
+        "mounts": one.mounts,
+        "files": one.files,
+    }
+    words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return f"Lab {one.name} is gone: {words or 'nothing was left'} ({one.elapsed_s:.1f} s)."
+
+
+def _table(outcomes: Sequence[Outcome]) -> str:
+    head = ("CHECK", "SET", "MEASURED", "N", "BOUND", "VERDICT")
+    rows, reasons = [], []
+    for one in outcomes:
+        check_, seen = one.check, one.measured
+        measured = "-"
+        if seen is not None:
+            digits = max(4, units.interval_digits(seen.value, seen.low, seen.high))
+            measured = units.format_interval(seen.value, seen.low, seen.high, check_.unit, digits)
+        rows.append(
+            (
+                check_.id,
+                units.format_value(check_.set, check_.unit, 4),
+                measured,
+                str(seen.n) if seen else "-",
+                check_.bound,
+                one.verdict,
+            )
+        )
+        if one.reason:
+            reasons.append(f"{check_.id}: {one.verdict}: {one.reason}")
+    return "\n".join([output.table(head, rows, right=(3,)), *([""] if reasons else []), *reasons])
