@@ -18,6 +18,7 @@ mod files;
 mod gaps;
 mod instruments;
 mod ladder;
+mod load;
 mod machine;
 mod net;
 mod pages;

@@ -10,6 +10,8 @@ mod cpu_hash;
 mod cpu_pi;
 mod disk_io;
 mod disk_sync;
+mod load_cpu;
+mod load_memory;
 mod mem_cache;
 mod mem_latency;
 mod mem_stream;
@@ -57,6 +59,8 @@ pub const ALL: &[Instrument] = &[
     instrument!(disk_io),
     instrument!(disk_sync),
     instrument!(net_loopback),
+    instrument!(load_cpu),
+    instrument!(load_memory),
     Instrument { serve: Some(null::serve), ..instrument!(null) },
 ];
 

@@ -1,0 +1,132 @@
+//! # What it measures
+//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It keeps
+//! CPUs busy to a set share, and counts what it got, so that it can be proved afterwards that the
+//! load was there all the time.
+//!
+//! # How
+//! Each thread is pinned and works in periods: it computes until it has used `intensity_ratio` of
+//! the period by its own CPU clock, then sleeps until the next period begins. What a period could
+//! not get, because something else held the CPU, is not made up for later; what it used too much is
+//! taken from the next one. The work is a chain of dependent multiplications and shifts in
+//! registers: it needs the CPU's execution units and hardly anything of its caches. It ends after
+//! `duration_ns`, or when it is told to stop, and in both cases with all its samples.
+//!
+//! # Known truth
+//! The CPU time that the kernel accounts to the process, over the time it ran, is `intensity_ratio`
+//! for each thread within 2 points. Two loads that want more than a CPU has show less than they
+//! wanted, interval by interval, and together what there is. The duty of a thread follows a simulated
+//! clock exactly.
+//!
+//! # Cross-check
+//! `stress-ng --cpu N --cpu-load P`; the busy share in `/proc/stat`.
+//!
+//! # Overhead
+//! What it is told to be. The counting thread wakes a hundred times a second.
+//!
+//! # Caveats
+//! The share is of CPU time and not of speed: at a lower clock the same share is less work, which
+//! `load_work_per_s` shows. Work done a second tells machines apart only roughly: `cpu.hash` and
+//! `cpu.pi` measure that. With a period as long as the scheduler's slices or shorter the load looks
+//! smooth to a neighbour; with a long one it comes in bursts.
+use crate::error::ProbeError;
+use crate::load::crew::{self, Names, Shift, Work};
+use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
+use crate::trial::Trial;
+use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "load.cpu",
+    summary: "A load that keeps CPUs busy to a set share, and proves it",
+    params: &[THREADS, CPUS, INTENSITY, PERIOD, INTERVAL, DURATION],
+    metrics: &[
+        Metric {
+            id: "load_cpus",
+            unit: Unit::Cpus,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: true,
+            doc: "CPU time of all threads over the time they ran: how many CPUs the load took.",
+        },
+        Metric {
+            id: "load_intensity_ratio",
+            unit: Unit::Ratio,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "CPU time of a thread over the time it ran, mean of the threads.",
+        },
+        Metric {
+            id: "load_work_per_s",
+            unit: Unit::PerS,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "Steps of the chain of all threads a second.",
+        },
+        Metric {
+            id: "interval_intensity_ratio",
+            unit: Unit::Ratio,
+            better: Better::None,
+            shape: Shape::Series,
+            headline: false,
+            doc: "CPU time of a thread over each interval, mean of the threads, at its end.",
+        },
+        Metric {
+            id: "interval_work_per_s",
+            unit: Unit::PerS,
+            better: Better::None,
+            shape: Shape::Series,
+            headline: false,
+            doc: "Steps of the chain a second in each interval, at its end.",
+        },
+    ],
+    overhead: "the chosen share of the chosen CPUs",
+    source: "duty-cycled busy loops (stress-ng --cpu-load; lookbusy)",
+    two_sided: false,
+    load: true,
+};
+
+/// Steps between two looks at the clocks: some microseconds, beside which the looks are little.
+const STEPS: u64 = 4096;
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let shift = Shift::of(trial)?;
+    let cpus = load::seats(trial)?;
+    let names = Names { rate: "load_work_per_s", interval_rate: "interval_work_per_s" };
+    crew::run(trial, &shift, &cpus, names, |thread| Ok(Chain(thread as u64 + 1)))
+}
+
+/// A chain of dependent steps in a register (xorshift64*).
+struct Chain(u64);
+
+impl Work for Chain {
+    #[inline]
+    fn bit(&mut self) -> u64 {
+        let mut state = self.0;
+        for _ in 0..STEPS {
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            state = state.wrapping_mul(0x2545_F491_4F6C_DD1D);
+        }
+        // Nobody reads the state; the compiler may not know.
+        self.0 = std::hint::black_box(state);
+        STEPS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_of_work_is_counted_and_moves_on() {
+        let mut chain = Chain(1);
+        assert_eq!(chain.bit(), STEPS);
+        let first = chain.0;
+        chain.bit();
+        assert_ne!(chain.0, first);
+    }
+}

@@ -1,0 +1,255 @@
+//! # What it measures
+//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It moves
+//! bytes between memory and the CPUs, as fast as it can or during a set share of the time, and
+//! counts them, so that it can be proved afterwards that the load was there all the time.
+//!
+//! # How
+//! Each thread is pinned and walks a buffer of its own round and round, 64 KiB at a time, with the
+//! widest loads and stores of the CPU: `read` sums it up, `write` stores to it, `copy` copies one
+//! half to the other (counted twice, as STREAM counts). The threads' buffers together are
+//! `buffer_bytes`, on transparent huge pages where there are any, and touched by the thread that uses
+//! them. 0 takes four times the last-level caches, bounded by a quarter of the available memory. The
+//! share of time is kept as in `load.cpu`. It ends after `duration_ns`, or when it is told to stop,
+//! and in both cases with all its samples.
+//!
+//! # Known truth
+//! The share of CPU time is `intensity_ratio` within 2 points. At half the share about half of the
+//! bytes are moved. Of a buffer that fits into the caches more bytes a second are read than of one
+//! that does not.
+//!
+//! # Cross-check
+//! `mem.stream` of the same machine, idle: the load moves as much as its copy at most.
+//!
+//! # Overhead
+//! What it is told to be: CPU time, memory, and the memory bandwidth of the whole socket.
+//!
+//! # Caveats
+//! A thread that waits for memory is busy in the kernel's eyes: the share is of time and not of
+//! bandwidth. What `write` and `copy` fetch before they store is not counted. One thread rarely fills
+//! a socket's bandwidth.
+use crate::buffer::{Buffer, Pages};
+use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::load::crew::{self, Names, Shift, Work};
+use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
+use crate::simd::{self, Level};
+use crate::stream::{self, Element, How, Kernel};
+use crate::trial::Trial;
+use crate::walks::{self, Operation};
+use crate::{caches, cancel};
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "load.memory",
+    summary: "A load that moves bytes between memory and the CPUs, and proves it",
+    params: &[
+        THREADS,
+        CPUS,
+        Param {
+            id: "buffer_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
+            doc: "Size of all threads' buffers together; 0 takes four times the last-level caches.",
+        },
+        Param {
+            id: "operation",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "copy", choices: &["read", "write", "copy"] },
+            doc: "What is done with the buffer.",
+        },
+        INTENSITY,
+        PERIOD,
+        INTERVAL,
+        DURATION,
+    ],
+    metrics: &[
+        Metric {
+            id: "load_bytes_per_s",
+            unit: Unit::BytesPerS,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: true,
+            doc: "Bytes that all threads moved a second.",
+        },
+        Metric {
+            id: "load_cpus",
+            unit: Unit::Cpus,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "CPU time of all threads over the time they ran: how many CPUs the load took.",
+        },
+        Metric {
+            id: "load_intensity_ratio",
+            unit: Unit::Ratio,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "CPU time of a thread over the time it ran, mean of the threads.",
+        },
+        Metric {
+            id: "interval_bytes_per_s",
+            unit: Unit::BytesPerS,
+            better: Better::None,
+            shape: Shape::Series,
+            headline: false,
+            doc: "Bytes moved a second in each interval, at its end.",
+        },
+        Metric {
+            id: "interval_intensity_ratio",
+            unit: Unit::Ratio,
+            better: Better::None,
+            shape: Shape::Series,
+            headline: false,
+            doc: "CPU time of a thread over each interval, mean of the threads, at its end.",
+        },
+    ],
+    overhead: "the chosen share of the chosen CPUs; the socket's memory bandwidth; buffer_bytes",
+    source: "McCalpin's copy (STREAM, 1995) under a duty cycle",
+    two_sided: false,
+    load: true,
+};
+
+/// Bytes of a bit of work: some microseconds.
+const BIT_BYTES: usize = 64 << 10;
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let shift = Shift::of(trial)?;
+    let cpus = load::seats(trial)?;
+    let bytes = bytes_of_a_thread(trial, &cpus)?;
+    let does = Does::named(trial.params.text("operation"));
+    let names = Names { rate: "load_bytes_per_s", interval_rate: "interval_bytes_per_s" };
+    crew::run(trial, &shift, &cpus, names, |_| Walk::prepare(does, bytes))
+}
+
+fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
+    let caches = caches::last_level(cpus);
+    let available = caches::available_memory();
+    let bytes = match trial.params.size("buffer_bytes") {
+        0 => {
+            if let Some(note) = caches.note() {
+                trial.note(note);
+            }
+            (4 * caches.bytes).min(available / 4)
+        }
+        bytes => bytes,
+    };
+    if bytes > available {
+        return Err(ProbeError::new(
+            ErrorKind::Lacks,
+            "no_memory",
+            format!("load.memory: {bytes} bytes exceed the {available} available."),
+            "Set a smaller buffer_bytes.",
+        ));
+    }
+    // Two bits at least: a copy needs two halves.
+    Ok((bytes / cpus.len()).next_multiple_of(2 * BIT_BYTES))
+}
+
+/// What is done with the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Read,
+    Write,
+    Copy,
+}
+
+impl Does {
+    fn named(word: &str) -> Self {
+        match word {
+            "read" => Self::Read,
+            "write" => Self::Write,
+            _ => Self::Copy,
+        }
+    }
+}
+
+/// The walk of one thread through its buffer.
+struct Walk {
+    does: Does,
+    level: Level,
+    buffer: Buffer,
+    /// Bytes that it walks before it begins again: of a copy only the half that is written.
+    round_bytes: usize,
+    at: usize,
+    sum: u64,
+}
+
+impl Walk {
+    fn prepare(does: Does, bytes: usize) -> Result<Self, ProbeError> {
+        let buffer = Buffer::map(bytes, Pages::Huge)?;
+        for start in (0..bytes).step_by(32 << 20) {
+            cancel::check()?;
+            buffer.touch(start..(start + (32 << 20)).min(bytes));
+        }
+        let round_bytes = if does == Does::Copy { bytes / 2 } else { bytes };
+        Ok(Self { does, level: simd::widest(), buffer, round_bytes, at: 0, sum: 0 })
+    }
+}
+
+impl Work for Walk {
+    fn bit(&mut self) -> u64 {
+        let (at, level) = (self.buffer.as_ptr().wrapping_add(self.at), self.level);
+        debug_assert!(self.at + BIT_BYTES <= self.round_bytes);
+        // SAFETY: the bit lies inside the buffer (a copy's source inside the other half), which
+        // starts at a page; this thread alone uses it; the level is the CPU's own.
+        let moved = unsafe {
+            match self.does {
+                Does::Read => {
+                    let sum = walks::walk(Operation::Read, level, at, BIT_BYTES, 1, 0);
+                    self.sum = std::hint::black_box(self.sum.wrapping_add(sum));
+                    BIT_BYTES
+                }
+                Does::Write => {
+                    walks::walk(Operation::Write, level, at, BIT_BYTES, 1, self.sum);
+                    self.sum = self.sum.wrapping_add(1);
+                    BIT_BYTES
+                }
+                Does::Copy => {
+                    let from = at.wrapping_add(self.round_bytes);
+                    let (kernel, element) = (Kernel::Copy, Element::Int64);
+                    let how = How { kernel, element, streaming: false, level };
+                    stream::apply(how, at, from, from, BIT_BYTES / 8);
+                    2 * BIT_BYTES
+                }
+            }
+        };
+        self.at = (self.at + BIT_BYTES) % self.round_bytes;
+        moved as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_touches_what_it_should_and_counts_it() {
+        for (does, counted) in [(Does::Read, 4), (Does::Write, 4), (Does::Copy, 4)] {
+            let mut walk = Walk::prepare(does, 4 * BIT_BYTES).unwrap();
+            let bytes = walk.buffer.bytes();
+            // SAFETY: the mapping is this long and used by nobody else.
+            let all = unsafe { std::slice::from_raw_parts_mut(walk.buffer.as_ptr(), bytes) };
+            all.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at % 249) as u8);
+            walk.sum = 7;
+            let bits = walk.round_bytes / BIT_BYTES;
+            let moved: u64 = (0..bits).map(|_| walk.bit()).sum();
+            assert_eq!(moved as usize, counted * BIT_BYTES, "{does:?}");
+            assert_eq!(walk.at, 0);
+            match does {
+                Does::Read => assert!(all.iter().enumerate().all(|(at, b)| *b == (at % 249) as u8)),
+                Does::Write => {
+                    let words = all[..4 * BIT_BYTES].chunks(8);
+                    let written = |(at, word): (usize, &[u8])| {
+                        word == (7 + (at / (BIT_BYTES / 8)) as u64).to_ne_bytes()
+                    };
+                    assert!(words.enumerate().all(written));
+                }
+                Does::Copy => {
+                    assert_eq!(all[..2 * BIT_BYTES], all[2 * BIT_BYTES..4 * BIT_BYTES]);
+                }
+            }
+        }
+    }
+}

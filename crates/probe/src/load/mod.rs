@@ -1,0 +1,104 @@
+//! What the loads share: how much of each period to work, the threads that do it, and the counters
+//! that prove afterwards that they did.
+pub mod crew;
+pub mod duty;
+
+use crate::error::ProbeError;
+use crate::trial::Trial;
+use crate::{affinity, control, team};
+use nephoscope_wire::spec::{Kind, Param, Unit};
+
+/// Parameter: how many threads.
+pub const THREADS: Param = Param {
+    id: "threads",
+    unit: Unit::Count,
+    kind: Kind::Int { default: 0, min: 0, max: 1024 },
+    doc: "Threads of the load; 0 takes one on every CPU that it may use.",
+};
+
+/// Parameter: where they run.
+pub const CPUS: Param = Param {
+    id: "cpus",
+    unit: Unit::None,
+    kind: Kind::IntList { default: &[], min: 0, max: 1023 },
+    doc: "CPUs that the threads are pinned to, round robin; an empty list takes all allowed ones.",
+};
+
+/// Parameter: how busy each thread is.
+pub const INTENSITY: Param = Param {
+    id: "intensity_ratio",
+    unit: Unit::Ratio,
+    kind: Kind::Float { default: 1.0, min: 0.001, max: 1.0 },
+    doc: "Share of each period that each thread works; it sleeps for the rest.",
+};
+
+/// Parameter: how finely the work is spread.
+pub const PERIOD: Param = Param {
+    id: "period_ns",
+    unit: Unit::Ns,
+    kind: Kind::Int { default: 10_000_000, min: 100_000, max: 10_000_000_000 },
+    doc: "Length of a period of work and sleep.",
+};
+
+/// Parameter: how often it counts.
+pub const INTERVAL: Param = Param {
+    id: "interval_ns",
+    unit: Unit::Ns,
+    kind: Kind::Int { default: 100_000_000, min: 10_000_000, max: 60_000_000_000 },
+    doc: "Length of an interval of the series.",
+};
+
+/// Parameter: how long it runs.
+pub const DURATION: Param = Param {
+    id: "duration_ns",
+    unit: Unit::Ns,
+    kind: Kind::Int { default: 1_000_000_000, min: 0, max: 86_400_000_000_000 },
+    doc: "How long it runs; 0 runs until it is told to stop.",
+};
+
+/// Duration of a load; 0 only where somebody can tell it to stop.
+pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
+    let duration_ns = trial.params.int("duration_ns").cast_unsigned();
+    if duration_ns == 0 && !control::active() {
+        let id = trial.spec().id;
+        return Err(ProbeError::usage(
+            format!("{id}: duration_ns 0 runs until it is told to stop, and nobody can tell it."),
+            "Start it with --control, or set duration_ns.",
+        ));
+    }
+    Ok(duration_ns)
+}
+
+/// The CPU of each thread.
+pub fn seats(trial: &mut Trial) -> Result<Vec<usize>, ProbeError> {
+    let id = trial.spec().id;
+    if team::under_deadline() {
+        return Err(ProbeError::new(
+            crate::error::Kind::Lacks,
+            "no_threads_under_deadline",
+            format!(
+                "{id} cannot start its threads: a task under SCHED_DEADLINE may not create any."
+            ),
+            "Start the probe under another scheduling policy.",
+        ));
+    }
+    let allowed = affinity::allowed();
+    let wanted: Vec<usize> = trial.params.ints("cpus").iter().map(|cpu| *cpu as usize).collect();
+    if let Some(cpu) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(ProbeError::usage(
+            format!("{id}: this process may not use CPU {cpu}."),
+            format!("It may use {allowed:?}; cpus takes a list out of these."),
+        ));
+    }
+    let cpus = if wanted.is_empty() { allowed } else { wanted };
+    let threads = match trial.params.size("threads") {
+        0 => cpus.len(),
+        threads => threads,
+    };
+    if threads > cpus.len() {
+        let cpus = cpus.len();
+        trial
+            .note(format!("{threads} threads share {cpus} CPUs: they cannot all be busy at once."));
+    }
+    Ok((0..threads).map(|thread| cpus[thread % cpus.len()]).collect())
+}

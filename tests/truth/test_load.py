@@ -1,0 +1,182 @@
+"""The loads against the kernel's account of their CPU time, against each other, and to the word."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from typing import Any
+
+import pytest
+from channel import Controlled, controlled
+from cpu_truth import Group, group, last_cpu
+from trials import Trial, attempt, command, needs_root, run
+
+LOADS = ("load.cpu", "load.memory")
+SMALL = {"load.cpu": {}, "load.memory": {"buffer_bytes": 4 << 20}}
+
+
+def series(trial: Trial, metric: str) -> list[float]:
+    return [float(s["value"]) for s in trial.samples if s["metric"] == metric]
+
+
+def params(benchmark: str, **more: Any) -> dict[str, Any]:
+    return {"threads": 1, "cpus": [last_cpu()], **SMALL[benchmark], **more}
+
+
+def used_share(favoured: Group, words: list[str]) -> tuple[Trial, float]:
+    """The trial, and the CPU time that the kernel accounted to the process, per second of it."""
+    process = subprocess.Popen(favoured.inside(words), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    text = process.stdout.read()
+    process.stdout.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, text
+    trial = Trial(text)
+    return trial, (usage.ru_utime + usage.ru_stime) / (trial.done["elapsed_ns"] / 1e9)
+
+
+@needs_root
+@pytest.mark.parametrize("benchmark", LOADS)
+@pytest.mark.parametrize("intensity", [0.1, 0.5, 0.9])
+def test_the_kernel_accounts_the_share_that_was_set(benchmark: str, intensity: float) -> None:
+    words = command(benchmark, params(benchmark, intensity_ratio=intensity))
+
+    def measure() -> tuple[str, bool]:
+        trial, share = used_share(favoured, words)
+        told = trial.one("load_intensity_ratio")
+        # Two points: what is promised. The process's own start is in the kernel's figure too.
+        near = abs(share - intensity) <= 0.02 and abs(told - intensity) <= 0.02
+        return f"kernel {share:.4f}, told {told:.4f} of {intensity}", near
+
+    with group() as favoured:
+        attempt(f"{benchmark} at {intensity}", measure)
+
+
+@needs_root
+def test_a_load_that_loses_the_cpu_says_when() -> None:
+    """In the middle of the load something heavier takes its CPU for a while."""
+    interval_ns = 100_000_000
+    quiet, taken = 0.7, 0.6
+
+    def measure() -> tuple[str, bool]:
+        with controlled(
+            "run", "load.cpu", params("load.cpu", duration_ns=0, interval_ns=interval_ns)
+        ) as load:
+            load.ready()
+            load.say("go")
+            time.sleep(quiet)
+            began = time.time_ns()
+            heavy = command("load.cpu", params("load.cpu", duration_ns=int(taken * 1e9)))
+            subprocess.run(favoured.inside(heavy), check=True, capture_output=True)
+            ended = time.time_ns()
+            time.sleep(quiet)
+            load.say("stop")
+            trial = load.trial()
+        start = trial.done["started_wall_ns"]
+        inside, outside = [], []
+        for sample in trial.samples:
+            if sample["metric"] == "interval_intensity_ratio":
+                end_ns = start + sample["at_ns"]
+                if end_ns - interval_ns > began + 1e8 and end_ns < ended - 1e8:
+                    inside.append(sample["value"])
+                elif end_ns < began or end_ns - interval_ns > ended:
+                    outside.append(sample["value"])
+        # The group's weight is 256 times that of the load: hardly anything is left to it.
+        told = f"inside {[round(v, 2) for v in inside]}, outside {[round(v, 2) for v in outside]}"
+        lost = bool(inside) and max(inside) < 0.25
+        return told, lost and len(outside) >= 8 and sorted(outside)[len(outside) // 2] > 0.75
+
+    with group() as favoured:
+        attempt("a stolen CPU", measure)
+
+
+@pytest.mark.parametrize("benchmark", LOADS)
+def test_stop_ends_it_in_order_with_all_its_samples(benchmark: str) -> None:
+    with controlled("run", benchmark, params(benchmark, duration_ns=0)) as load:
+        load.ready()
+        load.say("go")
+        time.sleep(1)
+        load.say("stop")
+        told = time.monotonic()
+        trial = load.trial()
+        # It looks around a hundred times a second; the rest is for a busy machine.
+        assert time.monotonic() - told < 1
+    values = series(trial, "interval_intensity_ratio")
+    assert 8 <= len(values) <= 12
+    assert len([m for m in trial.metrics if m.startswith("load_")]) == 3
+
+
+@pytest.mark.parametrize("benchmark", LOADS)
+def test_a_load_that_loses_its_master_ends(benchmark: str) -> None:
+    with controlled("run", benchmark, params(benchmark, duration_ns=0)) as load:
+        load.ready()
+        load.say("go")
+        time.sleep(0.2)
+        load.hang_up()
+        assert load.error()[0] == 130
+
+
+def test_the_counters_of_the_parts_make_the_whole() -> None:
+    trial = run("load.cpu", {"intensity_ratio": 0.3, "interval_ns": 50_000_000})
+    for part, whole in (
+        ("interval_intensity_ratio", "load_intensity_ratio"),
+        ("interval_work_per_s", "load_work_per_s"),
+    ):
+        values = series(trial, part)
+        assert len(values) == 20
+        # The intervals cover the whole time; they are equally long within their wake-ups.
+        assert sum(values) / len(values) == pytest.approx(trial.one(whole), rel=0.05)
+
+
+@needs_root
+def test_half_the_time_moves_half_the_bytes() -> None:
+    def rate(intensity: float) -> float:
+        words = command("load.memory", params("load.memory", intensity_ratio=intensity))
+        done = subprocess.run(favoured.inside(words), capture_output=True, text=True, check=True)
+        return Trial(done.stdout).one("load_bytes_per_s")
+
+    def measure() -> tuple[str, bool]:
+        ratio = rate(0.5) / rate(1.0)
+        # The clock of a shared CPU moves by more than the share does.
+        return f"ratio {ratio:.3f}", 0.4 <= ratio <= 0.6
+
+    with group() as favoured:
+        attempt("half the time", measure)
+
+
+@pytest.mark.parametrize("operation", ["read", "write", "copy"])
+def test_every_operation_moves_plausibly_many_bytes(operation: str) -> None:
+    more = {"operation": operation, "duration_ns": 200_000_000, "buffer_bytes": 1 << 20}
+    rate = run("load.memory", params("load.memory", **more)).one("load_bytes_per_s")
+    # Slower than 10 MB/s is broken, faster than 10 TB/s does not exist: the units are right.
+    assert 1e7 < rate < 1e13
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "given", "code", "words"),
+    [
+        ("load.cpu", {"duration_ns": 0}, 2, "nobody can tell it"),
+        ("load.cpu", {"intensity_ratio": 0}, 2, "must be a number from 0.001 to 1"),
+        ("load.cpu", {"cpus": [1023]}, 2, "may not use CPU 1023"),
+        ("load.memory", {"buffer_bytes": 1 << 40}, 4, "exceed"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    benchmark: str, given: dict[str, Any], code: int, words: str
+) -> None:
+    done = subprocess.run(command(benchmark, given), capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert words in json.loads(done.stdout)["error"]["message"]
+
+
+def test_more_threads_than_cpus_are_noted() -> None:
+    with controlled(
+        "run", "load.cpu", {"threads": 2, "cpus": [last_cpu()], "duration_ns": 50_000_000}
+    ) as load:
+        assert isinstance(load, Controlled)
+        load.ready()
+        load.say("go")
+        assert "share 1 CPUs" in load.trial().notes
