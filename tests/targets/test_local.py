@@ -34,6 +34,6 @@ def test_work_folders_of_killed_processes_are_swept(
 
 def test_every_target_says_what_it_is() -> None:
     for kind, factory in TARGETS.items():
-        target = factory(plans.Target(name="a-name", kind=kind))
+        target = factory(plans.Target(name="a-name", kind=kind, address="there", lab="office"))
         assert (target.kind, target.name) == (kind, "a-name")
         assert type(target).__doc__

@@ -22,9 +22,16 @@ def _ssh(record: plans.Target) -> Target:
     return ssh.make(record)
 
 
+def _lab(record: plans.Target) -> Target:
+    from nephoscope.targets import lab
+
+    return lab.make(record)
+
+
 TARGETS: Mapping[str, Callable[[plans.Target], Target]] = {
     "local": _local,
     "ssh": _ssh,
+    "lab": _lab,
 }
 """Kind -> factory that takes the plan's record of it; in the order of lists and pages."""
 

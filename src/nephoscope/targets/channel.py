@@ -23,6 +23,12 @@ class Program(Protocol):
     async def say(self, line: bytes) -> None:
         """Writes one line to its standard input. BrokenPipeError when it has ended."""
 
+    def hush(self) -> None:
+        """Ends its standard input."""
+
+    async def chunk(self) -> bytes:
+        """Some of what it prints next; empty at the end."""
+
     async def line(self) -> bytes | None:
         """The next line of its standard output, with its line feed; None at the end."""
 

@@ -31,7 +31,6 @@ class ProbeTarget:
         self._catalog = catalog or catalogue.load()
         self._probe: str | None = None
         self._running: set[RunningProbe] = set()
-        self._control: bool | None = None
 
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         """See `Target.open`."""
@@ -85,9 +84,8 @@ class ProbeTarget:
             "--deadline",
             f"{timeout_s:.3f}",
             "--with-parent",
+            "--control",
         ]
-        if await self._has_control():
-            command.append("--control")
         if serve is not None:
             command += ["--bind", serve]
         self._running = {running for running in self._running if not running.ended()}
@@ -100,7 +98,7 @@ class ProbeTarget:
                 "Check that the machine is not overloaded; over ssh at most 7 programs run there "
                 "at once.",
             ) from error
-        running = RunningProbe(program, spec, control=await self._has_control())
+        running = RunningProbe(program, spec)
         self._running.add(running)
         await running.introduce(serve=serve is not None, peer=peer)
         return running
@@ -154,14 +152,6 @@ class ProbeTarget:
                 "Build it again: `make survey`.",
             )
         check_version(answer.stdout, self._catalog, f"{self.name} ({probe})")
-
-    async def _has_control(self) -> bool:
-        # Until every probe has the control channel.
-        if self._control is None:
-            program = await self._channel.start([await self._where(), "help"])
-            answer = await program.rest(10.0, MAX_BYTES, MAX_LINES)
-            self._control = b"--control" in answer.stdout
-        return self._control
 
     def _inside(self, name: str) -> PurePosixPath:
         """A path in the work folder; a name that leads out of it is refused."""

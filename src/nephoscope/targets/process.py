@@ -86,6 +86,14 @@ class Child:
         self._stdin.write(line)
         await self._stdin.drain()
 
+    def hush(self) -> None:
+        """See `Program.hush`."""
+        self._stdin.close()
+
+    async def chunk(self) -> bytes:
+        """See `Program.chunk`."""
+        return await self._ahead.chunk()
+
     async def line(self) -> bytes | None:
         """See `Program.line`."""
         return await self._ahead.line()

@@ -25,9 +25,8 @@ _MORE_TIME = "Give it more time (`timeout`), or smaller parameters."
 class RunningProbe:
     """`Running` over the control channel of `nephoscope-probe run --control`."""
 
-    def __init__(self, program: Program, spec: BenchmarkSpec, *, control: bool = True) -> None:
+    def __init__(self, program: Program, spec: BenchmarkSpec) -> None:
         self._program = program
-        self._control = control
         self._spec = spec
         self._taken = b""
         self._ready: dict[str, Any] | None = None
@@ -45,8 +44,6 @@ class RunningProbe:
 
     async def ready(self, timeout_s: float) -> Mapping[str, Any]:
         """See `Running.ready`."""
-        if not self._control:
-            return {}
         if self._ready is None:
             try:
                 async with asyncio.timeout(timeout_s):
@@ -72,8 +69,6 @@ class RunningProbe:
 
     async def stop(self) -> None:
         """See `Running.stop`."""
-        if not self._control:
-            await self._program.end()
         await self._say("stop")
 
     async def result(self, timeout_s: float) -> TargetTrial:
@@ -95,8 +90,6 @@ class RunningProbe:
         await self._program.end()
 
     async def _say(self, line: str) -> None:
-        if not self._control:
-            return
         try:
             await self._program.say(line.encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError):

@@ -87,12 +87,12 @@ class SshProgram:
             raise BrokenPipeError(str(error)) from error
 
     def hush(self) -> None:
-        """Ends its standard input."""
+        """See `Program.hush`."""
         with contextlib.suppress(asyncssh.Error, OSError):
             self._process.stdin.write_eof()
 
     async def chunk(self) -> bytes:
-        """Some of what it prints next; empty at the end."""
+        """See `Program.chunk`."""
         try:
             return await self._ahead.chunk()
         except (asyncssh.Error, OSError) as error:

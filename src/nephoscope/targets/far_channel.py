@@ -1,0 +1,215 @@
+"""A machine with a shell and files of its own: over ssh, or inside a container.
+
+One shell (`far_side.KEEPER`) stays there as long as we do; it makes the work folder and removes it
+when we are gone, however we went. The probe is copied there once, under its SHA-256, and stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from nephoscope.errors import TargetError
+from nephoscope.targets import far_side
+from nephoscope.targets.channel import Program
+from nephoscope.targets.probe import find_probe
+from nephoscope.targets.process import GRACE_S, Ended
+
+_CHUNK = 1 << 18
+_WORDS_BYTES = 1 << 16
+_ASK_S = 20.0
+
+
+class FarChannel:
+    """`Channel` by a shell there; `_reach`, `_begin` and `_hang_up` are what a kind adds."""
+
+    def __init__(self, name: str, *, probe: Path | None = None) -> None:
+        self.name = name
+        self._local_probe = probe
+        self._keeper: Program | None = None
+        self._asking = asyncio.Lock()
+        self._machine = ""
+        self._folder = ""
+        self._probe = ""
+        self._work = ""
+
+    async def _reach(self, timeout_s: float) -> None:
+        """Makes `_begin` possible. TargetError with one sentence when that fails."""
+        raise NotImplementedError
+
+    async def _begin(self, command: Sequence[str]) -> Program:
+        """Starts a program there. TargetError when that fails."""
+        raise NotImplementedError
+
+    async def _hang_up(self) -> None:
+        """Undoes `_reach`. May be called twice."""
+        raise NotImplementedError
+
+    async def open(self, timeout_s: float) -> None:
+        """See `Channel.open`; keeps a connection that is still good."""
+        if self._keeper is not None and not self._keeper.ended():
+            return
+        await self.close()
+        await self._reach(timeout_s)
+        try:
+            self._keeper = await self._begin(far_side.script(far_side.KEEPER, secrets.token_hex(4)))
+            words = ((await self._keeper.line()) or b"").decode("utf-8", "replace").split(None, 2)
+            if len(words) != 3 or words[0] != "at":
+                raise await self._no_folder(self._keeper)
+        except BaseException:
+            await self.close()
+            raise
+        self._machine, self._folder = words[1], words[2].rstrip("\n")
+
+    async def probe(self) -> str:
+        """See `Channel.probe`: uploaded once, under its SHA-256, and checked once a connection."""
+        if self._probe:
+            return self._probe
+        if self._keeper is None:
+            raise self._closed()
+        source = self._local_probe or find_probe(self._machine)
+        wanted = await asyncio.to_thread(_sha256, source)
+        there = f"{self._folder}/probe-{wanted}"
+        if await self._sha256_there(there) != wanted:
+            await self._upload(source, there, "700")
+            found = await self._sha256_there(there)
+            if found != wanted:
+                raise TargetError(
+                    f"{self.name}: the probe that was copied to {there} reads back differently.",
+                    f"Check the disk there; `rm -r {self._folder}` removes all that is ours.",
+                )
+        self._probe = there
+        return there
+
+    async def start(self, command: Sequence[str]) -> Program:
+        """See `Channel.start`."""
+        if self._keeper is None or self._keeper.ended():
+            raise self._closed()
+        return await self._begin(command)
+
+    async def work(self) -> str:
+        """See `Channel.work`."""
+        if not self._work:
+            self._work = await self._ask("work")
+            if not self._work:
+                raise TargetError(
+                    f"{self.name}: no folder can be made in {self._folder} there.",
+                    "Check the free space there.",
+                )
+        return self._work
+
+    async def put(self, source: Path, there: str) -> None:
+        """See `Channel.put`."""
+        await self._upload(source, there, "600")
+
+    async def get(self, there: str, destination: Path) -> None:
+        """See `Channel.get`."""
+        program = await self.start(["cat", there])
+        part = destination.with_name(f".{destination.name}.{os.getpid()}.part")
+        try:
+            with part.open("wb") as stream:
+                while chunk := await program.chunk():
+                    stream.write(chunk)
+            ended = await program.rest(GRACE_S, _WORDS_BYTES, 1)
+            if ended.returncode != 0:
+                raise self._not_copied(there, ended)
+            part.replace(destination)
+        finally:
+            await program.end()
+            part.unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        """See `Channel.close`; the probe stays there for the next time."""
+        keeper, self._keeper = self._keeper, None
+        self._probe = self._work = ""
+        if keeper is not None:
+            # Its input ends, and it removes the work folder.
+            with contextlib.suppress(TargetError):
+                keeper.hush()
+                await keeper.rest(GRACE_S, _WORDS_BYTES, 1000)
+        await self._hang_up()
+
+    async def _ask(self, verb: str, value: str = "") -> str:
+        """The keeper's answer to a question."""
+        if self._keeper is None:
+            raise self._closed()
+        async with self._asking, asyncio.timeout(_ASK_S):
+            try:
+                await self._keeper.say(f"{verb} {value}\n".encode())
+            except BrokenPipeError as error:
+                raise self._closed() from error
+            line = await self._keeper.line()
+        if line is None:
+            raise self._closed()
+        return line.decode("utf-8", "replace").rstrip("\n").partition(" ")[2]
+
+    async def _sha256_there(self, there: str) -> str:
+        """SHA-256 of a file there; '' when there is none. Read back where no tool can tell it."""
+        if found := await self._ask("sum", there):
+            return found
+        program = await self.start(["cat", there])
+        digest = hashlib.sha256()
+        try:
+            while chunk := await program.chunk():
+                digest.update(chunk)
+            ended = await program.rest(GRACE_S, _WORDS_BYTES, 1)
+        finally:
+            await program.end()
+        return digest.hexdigest() if ended.returncode == 0 else ""
+
+    async def _upload(self, source: Path, there: str, mode: str) -> None:
+        size = source.stat().st_size
+        program = await self.start(far_side.script(far_side.PUT, there, str(size), mode))
+        try:
+            with source.open("rb") as stream:
+                while (chunk := stream.read(_CHUNK)) and not program.ended():
+                    try:
+                        await program.say(chunk)
+                    except BrokenPipeError:
+                        # It tells why in its last words.
+                        break
+            program.hush()
+            ended = await program.rest(_ASK_S, _WORDS_BYTES, 1000)
+        finally:
+            await program.end()
+        if ended.returncode != 0 or ended.why:
+            raise self._not_copied(there, ended)
+
+    def _not_copied(self, there: str, ended: Ended) -> TargetError:
+        words = ended.stderr_tail.strip().splitlines()
+        why = words[-1][:200] if words else f"exit code {ended.returncode}"
+        return TargetError(
+            f"{self.name}: {there} cannot be copied: {why}.",
+            "Check the free space and the rights there; nothing half was left behind.",
+        )
+
+    async def _no_folder(self, keeper: Program) -> TargetError:
+        ended = await keeper.rest(GRACE_S, _WORDS_BYTES, 1000)
+        if ended.returncode == 3:
+            return TargetError(
+                f"{self.name}: there is no folder there that this user may write to and run "
+                "programs from: neither ~/.cache/nephoscope nor /tmp is one.",
+                "Check the free space, the rights, and the mount option noexec.",
+            )
+        words = ended.stderr_tail.strip().splitlines()
+        last = f" Its last words: {words[-1][:200]}" if words else ""
+        return TargetError(
+            f"{self.name}: the shell there did not do what it was asked.{last}",
+            f"It needs {far_side.SHELL} and the common tools (coreutils or busybox).",
+        )
+
+    def _closed(self) -> TargetError:
+        return TargetError(
+            f"{self.name}: the connection was lost.",
+            "What was measured is kept; check the machine and the way to it, then run it again.",
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
