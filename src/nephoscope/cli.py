@@ -84,9 +84,11 @@ def survey(**given: Any) -> int:
 @click.argument("plan", type=_PATH)
 @_sets
 @_seed
+@_budget
 @_store
 @_json
 @_fresh
+@click.option("--dry-run", is_flag=True, help="Only show order, time, cost and what is touched.")
 def run(**given: Any) -> int:
     """Run the plan in a YAML file, or go on where it stopped."""
     from nephoscope.commands import run as command

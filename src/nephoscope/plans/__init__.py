@@ -1,28 +1,44 @@
 """What is to be measured: YAML -> Plan -> settings -> the order of trials of each round."""
 
-from nephoscope.plans.expand import expand
+from nephoscope.plans.combine import Crossing
+from nephoscope.plans.estimate import Estimate as PlanEstimate
+from nephoscope.plans.estimate import estimate, long_time, money_spent, refuse_too_long
+from nephoscope.plans.expand import crossings, expand
 from nephoscope.plans.identity import plan_hash, plan_values
-from nephoscope.plans.load import load
+from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
-from nephoscope.plans.schedule import round_order, rounds_before_first
+from nephoscope.plans.schedule import begins, nest_of, round_order, rounds_before_first
 from nephoscope.plans.schema import plan_schema
 from nephoscope.plans.survey import LEVELS, single, survey, thread_levels
+from nephoscope.plans.touches import Touch, touches
 
 __all__ = [
     "KINDS",
     "LEVELS",
+    "Crossing",
     "Entry",
     "Plan",
+    "PlanEstimate",
     "Repeat",
     "Target",
+    "Touch",
+    "begins",
+    "crossings",
+    "estimate",
     "expand",
     "load",
+    "long_time",
+    "money_spent",
+    "nest_of",
     "plan_hash",
     "plan_schema",
     "plan_values",
+    "read",
+    "refuse_too_long",
     "round_order",
     "rounds_before_first",
     "single",
     "survey",
     "thread_levels",
+    "touches",
 ]

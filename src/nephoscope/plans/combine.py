@@ -60,6 +60,7 @@ def check_levels(
     plan: Plan,
     place: Place,
 ) -> None:
+    """Factors with a level, as `exclude` and `baseline` give them: all of them exist."""
     for name, raw in levels.items():
         at = place((*loc, name))
         if name not in names:

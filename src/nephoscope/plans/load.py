@@ -40,8 +40,18 @@ def load(
 
     Raises PlanError (`file:line:column: …`) for whatever keeps the plan from being run as written.
     """
+    return read(path, sets, known)[0]
+
+
+def read(
+    path: Path | str,
+    sets: Mapping[str, str] | None = None,
+    known: catalog.Catalog | None = None,
+) -> tuple[Plan, Place]:
+    """As `load`, with the function that tells where in its files a part of the plan stands."""
     file = Path(path)
-    return from_text(textfile.read(file), str(file), sets or {}, known or catalog.load())
+    document = documents.gather(textfile.read(file), str(file), sets or {})
+    return from_values(document.values, known or catalog.load(), document.place), document.place
 
 
 def from_text(text: str, name: str, sets: Mapping[str, str], known: catalog.Catalog) -> Plan:

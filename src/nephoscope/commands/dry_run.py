@@ -1,0 +1,243 @@
+"""`run --dry-run`: what would be measured, in which order, for how long, and what it touches.
+
+Nothing is made, opened or written for it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nephoscope import units
+from nephoscope.commands import output
+
+if TYPE_CHECKING:
+    from nephoscope.catalog import Catalog
+    from nephoscope.model import Setting
+    from nephoscope.plans import Crossing, Plan, PlanEstimate, Touch
+    from nephoscope.store import Store
+
+ROUNDS_SHOWN = 3
+ROWS_SHOWN = 40
+"""Lines of a table of settings or of a round on the terminal; --json has them all."""
+
+
+def present(
+    plan: Plan,
+    settings: Sequence[Setting],
+    found: PlanEstimate,
+    catalog: Catalog,
+    store: Store,
+    *,
+    as_json: bool,
+) -> int:
+    """Prints the preview of a plan; returns the exit code."""
+    from nephoscope import plans
+
+    if plan.seed is None:
+        # A run that was interrupted goes on with the seed that it drew.
+        old = store.resumable(plans.plan_hash(plan))
+        plan = plan.model_copy(update={"seed": int(old.manifest["seed"])}) if old else plan
+    crossings = plans.crossings(plan, catalog)
+    touched = [
+        *plans.touches(plan, settings, catalog),
+        plans.Touch("folder", f"{store.path}/runs", "samples, journal and report of the run; kept"),
+    ]
+    if as_json:
+        output.document(_document(plan, settings, found, crossings, touched))
+    else:
+        output.say(_text(plan, settings, found, crossings, touched))
+    return 0
+
+
+def _document(
+    plan: Plan,
+    settings: Sequence[Setting],
+    found: PlanEstimate,
+    crossings: Sequence[Crossing],
+    touched: Sequence[Touch],
+) -> dict[str, Any]:
+    return {
+        "plan": plan.name,
+        "question": plan.question,
+        "seed": plan.seed,
+        "targets": [
+            {"name": target.name, "kind": target.kind, "roles": list(target.roles)}
+            for target in plan.targets
+        ],
+        "settings": [
+            {
+                "index": one.index,
+                "benchmark": one.benchmark,
+                "targets": list(one.targets),
+                "together": one.together,
+                "peer": one.peer,
+                "factors": dict(one.factors),
+                "params": dict(one.params),
+                "conditions": dict(one.conditions),
+                "backgrounds": [load.name for load in one.backgrounds],
+                "baseline": {name: list(pair) for name, pair in one.baseline.items()},
+                "trial_s": found.settings[one.index].seconds,
+                "trial_s_from": found.settings[one.index].how,
+            }
+            for one in settings
+        ],
+        "designs": [
+            {
+                "entry": one.entry,
+                "factors": list(one.factors),
+                "kind": one.fraction.kind,
+                "resolution": one.fraction.resolution,
+                "generators": list(one.fraction.generators),
+                "confounded": list(one.fraction.aliases),
+                "excluded": one.excluded,
+            }
+            for one in crossings
+        ],
+        "schedule": [
+            {"round": number, "order": [[one, list(names)] for one, names in order]}
+            for number, order in _rounds(plan, settings)
+        ],
+        "estimate": found.to_json(),
+        "touches": [touch.to_json() for touch in touched],
+    }
+
+
+def _rounds(
+    plan: Plan, settings: Sequence[Setting]
+) -> list[tuple[int, list[tuple[int, tuple[str, ...]]]]]:
+    """The first rounds in their real order; without a seed of the plan's, in that of seed 0."""
+    from nephoscope import plans
+    from nephoscope.runs import groups
+
+    numbers = [*plans.rounds_before_first(plan.warmup), *range(1, ROUNDS_SHOWN + 1)]
+    out = []
+    for number in numbers:
+        active = [
+            (one.index, target)
+            for one in settings
+            for target in one.targets
+            if (plan.repeat_of(one.entry).max > 1 if number < 1 else True)
+            and number <= plan.repeat_of(one.entry).max
+        ]
+        if not active:
+            continue
+        order = groups.in_order(plan.seed or 0, number, groups.groups_of(active, settings))
+        out.append((number, [(group.setting.index, group.targets) for group in order]))
+    return out
+
+
+def _text(
+    plan: Plan,
+    settings: Sequence[Setting],
+    found: PlanEstimate,
+    crossings: Sequence[Crossing],
+    touched: Sequence[Touch],
+) -> str:
+    parts = [f"Plan {plan.name}: nothing is run."]
+    parts += [plan.question] if plan.question else []
+    parts.append(_targets(plan))
+    parts.append(_settings(settings, found))
+    parts += [_designs(plan, crossings)] if plan.factors or plan.design.fraction != "1" else []
+    parts.append(_schedule(plan, settings))
+    parts.append(_cost(plan, found))
+    rows = [[touch.kind, touch.what, touch.why] for touch in touched]
+    parts.append("Touched:\n" + output.table(["what", "which", "why"], rows))
+    return "\n\n".join(parts)
+
+
+def _targets(plan: Plan) -> str:
+    rows = [
+        [target.name, target.kind, ", ".join(target.roles) or "-", _hourly(target.per_hour)]
+        for target in plan.targets
+    ]
+    return output.table(["target", "kind", "roles", "an hour"], rows)
+
+
+def _hourly(price: float | None) -> str:
+    return "-" if price is None else f"{price:g}"
+
+
+def _settings(settings: Sequence[Setting], found: PlanEstimate) -> str:
+    rows = [
+        [
+            str(one.index),
+            one.benchmark,
+            _levels(one.factors) or "-",
+            _who(one),
+            units.format_value(found.settings[one.index].seconds * 1e9, "ns", 2),
+        ]
+        for one in settings
+    ]
+    left = f"\n… and {len(rows) - ROWS_SHOWN} more (--json)" if len(rows) > ROWS_SHOWN else ""
+    head = ["no", "benchmark", "factors", "on", "a trial"]
+    return f"Settings:\n{output.table(head, rows[:ROWS_SHOWN], right=(0, 4))}{left}"
+
+
+def _levels(factors: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={level}" for name, level in factors.items())
+
+
+def _who(setting: Setting) -> str:
+    names = (" + " if setting.together else ", ").join(setting.targets)
+    return f"{names} -> {setting.peer}" if setting.peer else names
+
+
+def _designs(plan: Plan, crossings: Sequence[Crossing]) -> str:
+    lines = []
+    for one in crossings:
+        name = plan.benchmarks[one.entry].benchmark
+        part = one.fraction
+        if part.kind == "full":
+            what = "full crossing"
+        elif part.kind == "regular":
+            what = f"regular fraction {plan.design.fraction} of resolution {part.resolution}"
+        else:
+            what = f"balanced fraction {plan.design.fraction}, not regular"
+        left = f", {one.excluded} combinations excluded" if one.excluded else ""
+        lines.append(f"{name}: {what} of {', '.join(one.factors) or 'nothing'}{left}.")
+        lines += [f"  {text}" for text in (*part.generators, *part.aliases)]
+    return "Design:\n" + "\n".join(lines)
+
+
+def _schedule(plan: Plan, settings: Sequence[Setting]) -> str:
+    head = "Schedule (settings in order of execution"
+    if plan.seed is None:
+        head += "; the run draws its own seed, this is seed 0"
+    lines = [f"{head}):"]
+    for number, order in _rounds(plan, settings):
+        several = len({names for _, names in order}) > 1
+        shown = [
+            f"{index}:{'+'.join(names)}" if several else str(index)
+            for index, names in order[:ROWS_SHOWN]
+        ]
+        more = f" … {len(order)} in all" if len(order) > ROWS_SHOWN else ""
+        name = f"round {number}" if number > 0 else "warm-up"
+        line = f"  {name}: {' '.join(shown)}{more}"
+        lines += textwrap.wrap(line, output.TABLE_WIDTH, subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def _cost(plan: Plan, found: PlanEstimate) -> str:
+    from nephoscope.plans import long_time
+
+    lines = [
+        f"Trials: {found.trials_least} to {found.trials_most} "
+        f"({found.alternatives} alternatives, {found.rounds_least} to {found.rounds_most} rounds, "
+        "warm-up included).",
+        f"Time: {long_time(found.least_s)} to {long_time(found.most_s)}; a round takes "
+        f"{units.format_value(found.round_s * 1e9, 'ns', 2)}"
+        + (f"; the budget is {long_time(plan.budget_s)}." if plan.budget_s else "."),
+    ]
+    known = len(found.settings) - found.guessed
+    how = []
+    how += [f"{known} settings from earlier trials"] if known else []
+    how += [f"{found.guessed} are a guess from their parameters"] if found.guessed else []
+    lines.append(f"How that is known: {', '.join(how)}.")
+    if found.money_least is not None and found.money_most is not None:
+        limit = f"; the limit is {plan.money.limit:g}" if plan.money else ""
+        lines.append(
+            f"Money: {found.money_least:.2f} to {found.money_most:.2f} {found.currency}{limit}."
+        )
+    return "\n".join(lines)

@@ -1,0 +1,116 @@
+"""What running a plan touches: machines, namespaces, links, control groups, files, addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nephoscope.catalog import Catalog
+from nephoscope.model import Setting
+from nephoscope.plans.casting import cast
+from nephoscope.plans.model import Plan, Target
+
+if TYPE_CHECKING:
+    from nephoscope.lab.topology import Topology
+
+FAR_FOLDER = "~/.cache/nephoscope"
+"""Where the probe and the work folder of a trial are on an ssh host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One thing that a run makes, changes or logs in to, and why. kind: what sort of thing."""
+
+    kind: str
+    what: str
+    why: str
+
+    def to_json(self) -> dict[str, str]:
+        """The object of `run --dry-run --json`."""
+        return {"kind": self.kind, "what": self.what, "why": self.why}
+
+
+def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[Touch]:
+    """Everything that a run of this plan would touch, in the order in which it would."""
+    found: list[Touch] = []
+    topology = cast(plan, catalog).topology
+    if topology is not None:
+        found += _lab(topology, settings)
+    for target in plan.targets:
+        found += _target(target, topology)
+    found += _disks(settings)
+    return found
+
+
+def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:
+    from nephoscope.lab import layout, names
+
+    laid = layout.lay_out(topology)
+    for node in (*topology.hosts, *laid.switches):
+        kind = "host" if laid.is_host(node) else "switch"
+        yield Touch("namespace", names.namespace(topology.name, node), f"{kind} {node}")
+    for cable in laid.cables:
+        ends = (
+            f"{cable.first.node} {cable.first.device} - {cable.second.node} {cable.second.device}"
+        )
+        yield Touch("link", f"{cable.name}: {ends}", "inside those namespaces only")
+    for host, spec in topology.hosts.items():
+        nics = ", ".join(f"{nic.address}/{nic.prefix_bits}" for nic in laid.nics[host])
+        yield Touch("address", nics or "none", f"of {host}, within the lab")
+        yield Touch(
+            "control group",
+            f"nephoscope/{topology.name}/{host}",
+            f"CPU, memory and disk of {host} ({spec.platform})",
+        )
+    yield Touch("folder", str(names.directory(topology.name)), "state of the lab, removed with it")
+    for path in sorted({path for setting in settings for path in setting.conditions}):
+        yield Touch("condition", path, "set before each trial")
+    guests = {spec.platform for spec in topology.hosts.values()} & {"container", "uml", "qemu"}
+    guests |= {
+        str(value)
+        for setting in settings
+        for path, value in setting.conditions.items()
+        if path.endswith(".platform") and value != "bare"
+    }
+    if guests:
+        yield Touch(
+            "folder", "~/.cache/nephoscope/images", f"images for {', '.join(sorted(guests))}"
+        )
+
+
+def _target(target: Target, topology: Topology | None) -> Iterator[Touch]:
+    if target.kind == "local":
+        yield Touch("machine", "this one", f"target {target.name}: the probe runs as you")
+    elif target.kind == "lab":
+        lab = target.lab or (topology.name if topology else "")
+        own = not target.lab
+        why = "made for the run, removed after it" if own else "it has to be up already"
+        yield Touch(
+            "lab host", f"{lab}/{target.host or target.name}", f"target {target.name}: {why}"
+        )
+    else:
+        user = f"{target.user}@" if target.user else ""
+        port = f":{target.port}" if target.port else ""
+        address = f"{user}{target.address or target.name}{port}"
+        through = f" through {', '.join(target.jump)}" if target.jump else ""
+        yield Touch("ssh host", address, f"target {target.name}{through}; no root is needed")
+        yield Touch("far file", f"{address}:{FAR_FOLDER}", "the probe by its hash, work of a trial")
+
+
+def _disks(settings: Sequence[Setting]) -> Iterator[Touch]:
+    """Benchmarks that write: their scratch files, and where."""
+    seen: set[tuple[str, str]] = set()
+    for setting in settings:
+        parts = [(setting.benchmark, setting.params, setting.targets)]
+        parts += [(load.benchmark, load.params, load.targets) for load in setting.backgrounds]
+        parts += [
+            (hook.benchmark, hook.params, (hook.target,) if hook.target else setting.targets)
+            for hook in (*setting.before, *setting.after)
+        ]
+        for benchmark, params, names in parts:
+            for name in names:
+                where = str(params.get("directory") or "the trial's work folder")
+                if benchmark.startswith("disk.") and (name, where) not in seen:
+                    seen.add((name, where))
+                    yield Touch("scratch file", where, f"{benchmark} on {name}, removed after")

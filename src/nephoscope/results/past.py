@@ -1,0 +1,38 @@
+"""How long trials took in earlier runs: read from the journals, which need no samples."""
+
+from __future__ import annotations
+
+from nephoscope.errors import StoreError, UnknownName
+from nephoscope.plans.estimate import past_key
+from nephoscope.store import Store
+
+MAX_RUNS = 30
+"""Newest runs that are read; times of long ago are those of another machine or version."""
+
+
+def past(store: Store) -> dict[tuple[str, str], list[float]]:
+    """Seconds of earlier trials as plans.estimate wants them; empty without a readable store."""
+    found: dict[tuple[str, str], list[float]] = {}
+    try:
+        runs = store.runs()[-MAX_RUNS:]
+    except StoreError:
+        return found
+    for run in runs:
+        settings = run.manifest["settings"]
+        for event in run.events():
+            seconds = event.get("spent_s")
+            number = str(event.get("trial", "")).partition("-s")[2].partition("-")[0]
+            if event.get("event") != "trial_ended" or not isinstance(seconds, int | float):
+                continue
+            if not number.isdecimal() or int(number) >= len(settings):
+                continue
+            setting = settings[int(number)]
+            # A trial beside loads or with hooks took their time too.
+            if any(setting.get(key) for key in ("backgrounds", "before", "after")):
+                continue
+            try:
+                key = past_key(run.spec(setting["benchmark"]), setting["params"])
+            except UnknownName:
+                continue
+            found.setdefault(key, []).append(float(seconds))
+    return found
