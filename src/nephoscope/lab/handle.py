@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.topology import HostSpec, Topology
 
 if TYPE_CHECKING:

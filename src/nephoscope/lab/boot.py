@@ -1,0 +1,189 @@
+"""How long a host takes to start, in segments, seen from outside: its console and its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nephoscope.errors import RunFailed
+
+KERNEL_MARK = "Linux version "
+"""In the first line that every kernel prints."""
+USERLAND_MARK = "nephoscope: userland"
+"""What our init prints first."""
+READY_MARK = "nephoscope: ready"
+"""What our init prints when its servers have started."""
+
+STEP_S = 0.005
+"""How often the console is looked at: the resolution of the marks."""
+_LINE_MAX = 300
+
+SEGMENTS = ("kernel", "userland", "reachable")
+
+
+@dataclass(frozen=True, slots=True)
+class BootTimes:
+    """When a start reached its marks, in ns since it was asked for; None where there is no mark.
+
+    kernel: the first line of its kernel; userland: the first line of its init; reachable: the first
+    answer from inside (the greeting of its ssh server; of a bare host or container, the end of a
+    first program). reasons: segment -> why it is None.
+    """
+
+    kernel_ns: int | None
+    userland_ns: int | None
+    reachable_ns: int
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def marks(self) -> Mapping[str, int | None]:
+        """Segment -> ns since the request, in order."""
+        return {
+            "kernel": self.kernel_ns,
+            "userland": self.userland_ns,
+            "reachable": self.reachable_ns,
+        }
+
+    def segments(self) -> Mapping[str, int | None]:
+        """Segment -> its own length in ns: from the mark before it that exists."""
+        lengths: dict[str, int | None] = {}
+        before = 0
+        for name, at in self.marks().items():
+            lengths[name] = None if at is None else at - before
+            before = before if at is None else at
+        return lengths
+
+    def says(self) -> str:
+        """`kernel 0.31 s, userland 2.90 s, reachable 3.12 s`: since the request, for people."""
+        return ", ".join(
+            f"{n} {at / 1e9:.2f} s" for n, at in self.marks().items() if at is not None
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """For --json and state files; `from_dict` reads it."""
+        return {
+            "kernel_ns": self.kernel_ns,
+            "userland_ns": self.userland_ns,
+            "reachable_ns": self.reachable_ns,
+            "reasons": dict(self.reasons),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, object]) -> BootTimes:
+        """The inverse of `as_dict`."""
+        reasons = values.get("reasons") or {}
+        assert isinstance(reasons, Mapping)
+
+        def ns(name: str) -> int | None:
+            value = values.get(name)
+            return int(value) if isinstance(value, int) else None
+
+        return cls(ns("kernel_ns"), ns("userland_ns"), ns("reachable_ns") or 0, reasons)
+
+
+class Console:
+    """A console that is written to a file, read while it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._rest = ""
+        self.last_line = ""
+        self.seen: dict[str, int] = {}
+        """Mark -> time.monotonic_ns() at which it was first seen."""
+
+    def skip(self) -> None:
+        """Leaves out what is there already: the console of an earlier boot."""
+        try:
+            self._offset = self._path.stat().st_size
+        except FileNotFoundError:
+            self._offset = 0
+
+    def poll(self) -> None:
+        """Takes in what was written since."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        if not new:
+            return
+        now = time.monotonic_ns()
+        self._offset += len(new)
+        text = self._rest + new.decode("utf-8", errors="replace")
+        for mark in (KERNEL_MARK, USERLAND_MARK, READY_MARK):
+            if mark in text:
+                self.seen.setdefault(mark, now)
+        *lines, self._rest = text.replace("\r", "\n").split("\n")
+        for line in (*lines, self._rest):
+            if words := _printable(line):
+                self.last_line = words
+        # A mark may lie across two looks, never across two lines.
+        self._rest = self._rest[-_LINE_MAX:]
+
+
+def _printable(line: str) -> str:
+    return "".join(ch for ch in line if ch.isprintable()).strip()[:_LINE_MAX]
+
+
+async def watch(
+    what: str,
+    began_ns: int,
+    console: Console,
+    alive: Callable[[], bool],
+    answers: Callable[[], Awaitable[bool]],
+    timeout_s: float,
+) -> BootTimes:
+    """Follows a boot until it answers.
+
+    what: `host b (qemu)`, for the sentence. began_ns: time.monotonic_ns() of the request.
+    alive: whether the guest's process is still there. answers: one try, short, of reaching it.
+    Raises RunFailed with the phase it came to and its last words when it ends or takes longer.
+    """
+    while True:
+        console.poll()
+        up = USERLAND_MARK in console.seen and await answers()
+        now = time.monotonic_ns()
+        if up:
+            console.poll()
+            return _times(console.seen, began_ns, now)
+        if not alive():
+            console.poll()
+            raise _never(what, console, "ended")
+        if now - began_ns > timeout_s * 1e9:
+            raise _never(what, console, f"was not reachable in {timeout_s:.0f} s")
+        await asyncio.sleep(STEP_S)
+
+
+def _times(seen: Mapping[str, int], began_ns: int, reachable_ns: int) -> BootTimes:
+    kernel, userland = seen.get(KERNEL_MARK), seen.get(USERLAND_MARK)
+    reasons = {} if kernel else {"kernel": "its kernel's first line was not seen on the console"}
+    return BootTimes(
+        kernel - began_ns if kernel else None,
+        userland - began_ns if userland else None,
+        reachable_ns - began_ns,
+        reasons,
+    )
+
+
+def _never(what: str, console: Console, how: str) -> RunFailed:
+    seen = console.seen
+    if USERLAND_MARK in seen:
+        phase = "its userland had begun"
+    elif KERNEL_MARK in seen:
+        phase = "its kernel had begun, its userland had not"
+    else:
+        phase = "its kernel printed nothing"
+    last = f"; its last line was '{console.last_line}'" if console.last_line else ""
+    return RunFailed(
+        f"{what} {how}: {phase}{last}.",
+        "Give it more memory or a larger share of a CPU, or try it alone on this machine.",
+    )
+
+
+def timeout_s(share: float, base_s: float = 60.0) -> float:
+    """How long a boot may take for a host that has at most `share` of one CPU."""
+    return base_s / min(1.0, max(share, 0.02))

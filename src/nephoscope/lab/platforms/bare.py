@@ -1,0 +1,41 @@
+"""Bare: a program in the host's namespace and groups, on the machine's own kernel and files."""
+
+from __future__ import annotations
+
+import time
+
+from nephoscope.errors import Lacking
+from nephoscope.lab.boot import BootTimes
+from nephoscope.lab.handle import HostPlan
+from nephoscope.lab.launcher import entering
+from nephoscope.lab.platforms.base import Say, Started, first_program
+
+_REASONS = {
+    "kernel": "a bare host runs on the machine's own kernel",
+    "userland": "a bare host has no init of its own",
+}
+
+
+class Bare:
+    """No more than what the lab has made already."""
+
+    name = "bare"
+
+    def lacking(self) -> Lacking | None:
+        """See `Platform.lacking`."""
+        return None
+
+    async def prepare(self, say: Say) -> None:
+        """See `Platform.prepare`."""
+
+    async def start(
+        self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
+    ) -> Started:
+        """See `Platform.start`."""
+        began = time.monotonic_ns()
+        entry = tuple(entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True))
+        await first_program(plan, entry)
+        return Started(BootTimes(None, None, time.monotonic_ns() - began, _REASONS), entry)
+
+    async def stop(self, plan: HostPlan) -> None:
+        """See `Platform.stop`: nothing of it stays."""

@@ -1,0 +1,253 @@
+"""What every platform does: make a host of a namespace and groups that are there already."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from nephoscope.errors import Lacking, RunFailed
+from nephoscope.lab import commands
+from nephoscope.lab.boot import BootTimes
+from nephoscope.lab.handle import GuestAccess, HostPlan
+from nephoscope.lab.launcher import entering
+
+Say = Callable[[str], None]
+"""Takes one line of progress."""
+
+_TICKS_AT = 19
+"""Field of /proc/PID/stat with the start time, counted after the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a platform made of a host.
+
+    entry: the words before a program that runs inside; empty for a guest. guest: how it is reached
+    by ssh. details: what there is to say about it (accelerator, kernel, image, clock offset).
+    """
+
+    boot: BootTimes
+    entry: tuple[str, ...] = ()
+    guest: GuestAccess | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Platform(Protocol):
+    """One way of realising a host."""
+
+    name: str
+
+    def lacking(self) -> Lacking | None:
+        """What this machine lacks for it; None when it can be used here."""
+
+    async def prepare(self, say: Say) -> None:
+        """Makes what all hosts of it share (images). Raises RunFailed, Lacking."""
+
+    async def start(
+        self,
+        plan: HostPlan,
+        *,
+        say: Say,
+        lock: int | None = None,
+        keep: bool = False,
+    ) -> Started:
+        """Starts the host and waits until it answers. Everything it makes lies in the plan's
+        folder, namespace and groups, so that sweeping those removes it.
+
+        lock: descriptor that the programs it starts hold until they are in their group.
+        keep: boot the disk that an earlier `start` left (a reboot), not a new instance.
+        Raises RunFailed when it does not start; what it made may be left for the sweep.
+        """
+
+    async def stop(self, plan: HostPlan) -> None:
+        """Ends it in order, within a bound, then kills it. May be called twice, also for a host
+        that never started."""
+
+
+def sbin(program: str) -> str | None:
+    """Path of a program, also where only root's path has it."""
+    return shutil.which(program, path=commands.environment()["PATH"])
+
+
+def missing(programs: Mapping[str, str], what: str) -> Lacking | None:
+    """Lacking with the packages of those programs that are not installed. programs: name ->
+    Debian package."""
+    absent = [name for name in programs if sbin(name) is None]
+    if not absent:
+        return None
+    packages = " ".join(dict.fromkeys(programs[name] for name in absent))
+    named = " and ".join(absent)
+    return Lacking(f"{what} needs {named}.", f"Run `apt-get install {packages}`.")
+
+
+def not_root(what: str) -> Lacking | None:
+    """Lacking unless this process is root."""
+    if os.geteuid() == 0:
+        return None
+    return Lacking(f"{what} needs root.", "Run the command with sudo.")
+
+
+# The id is written by the process that becomes the program. Standard input was the lab's lock; the
+# program must not hold that.
+_BECOME = 'echo $$ >"$1.new" && mv "$1.new" "$1" && shift && exec "$@" </dev/null'
+_ENTER_S = 10.0
+
+
+async def launch(
+    plan: HostPlan, program: Sequence[str], *, log: Path, lock: int | None, netns: bool = True
+) -> Process:
+    """Starts a program that stays, in the host's groups (and namespace), output into `log`.
+
+    It is no child of this process: it stays when this process ends. RunFailed with its last words
+    when it could not enter.
+    """
+    pid_file = plan.directory / "pid"
+    pid_file.unlink(missing_ok=True)
+    enter = entering(cgroups=plan.cgroups, netns=plan.netns if netns else None)
+    words = ["setsid", "--fork", *enter, "sh", "-c", _BECOME, "start", str(pid_file), *program]
+    environment = {**commands.environment(), "TMPDIR": "/dev/shm", "HOME": "/nonexistent"}
+    with log.open("ab") as out:
+        done = await asyncio.to_thread(
+            subprocess.run,
+            words,
+            stdin=subprocess.DEVNULL if lock is None else lock,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            check=False,
+        )
+    until = time.monotonic() + _ENTER_S
+    while done.returncode == 0 and time.monotonic() < until:
+        if (process := Process.read(pid_file)) is not None:
+            process.write(pid_file)
+            return process
+        if pid_file.exists() or not _entering(words):
+            break
+        await asyncio.sleep(0.002)
+    raise RunFailed(
+        f"host {plan.name} ({plan.spec.platform}) could not be started: {last_words(log)}.",
+        "Run `nephoscope lab check` to see what this machine can do.",
+    )
+
+
+def _entering(words: Sequence[str]) -> bool:
+    """Whether a process of ours is still on its way into the host."""
+    wanted = os.fsencode("\0".join(words[-3:]))
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in Path(entry.path, "cmdline").read_bytes():
+                    return True
+    return False
+
+
+def last_words(log: Path) -> str:
+    """The last line of a file that says something."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "it said nothing"
+    said = [line.strip() for line in lines if line.strip()]
+    return said[-1].rstrip(".")[:300] if said else "it said nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that is no child of ours; the start time tells it from a later one of its id."""
+
+    pid: int
+    started_ticks: int
+
+    @classmethod
+    def read(cls, pid_file: Path) -> Process | None:
+        """The process whose id a file holds; None when it is gone."""
+        try:
+            words = pid_file.read_text(encoding="ascii").split()
+            pid = int(words[0])
+        except (OSError, ValueError, IndexError):
+            return None
+        ticks = _ticks(pid)
+        known = int(words[1]) if len(words) > 1 else ticks
+        return None if ticks is None or ticks != known else cls(pid, ticks)
+
+    def write(self, pid_file: Path) -> None:
+        """Writes it down for `read`, with the start time."""
+        aside = pid_file.with_suffix(".new")
+        aside.write_text(f"{self.pid} {self.started_ticks}\n", encoding="ascii")
+        aside.rename(pid_file)
+
+    def alive(self) -> bool:
+        """Whether it still runs (a zombie does not)."""
+        return _ticks(self.pid) == self.started_ticks
+
+    def ask_to_end(self) -> None:
+        """SIGTERM, to this process and no later one of its id."""
+        with contextlib.suppress(OSError):
+            handle = os.pidfd_open(self.pid)
+            try:
+                if self.alive():
+                    signal.pidfd_send_signal(handle, signal.SIGTERM)
+            finally:
+                os.close(handle)
+
+    async def ended(self, within_s: float) -> bool:
+        """Whether it ends within a time."""
+        until = time.monotonic() + within_s
+        while self.alive():
+            if time.monotonic() > until:
+                return False
+            await asyncio.sleep(0.005)
+        return True
+
+
+def _ticks(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else int(fields[_TICKS_AT])
+
+
+async def end_group(plan: HostPlan) -> None:
+    """Kills every process in the host's groups and waits until they are gone."""
+    from nephoscope.lab import cgroups
+
+    await asyncio.to_thread(cgroups.host(plan.lab, plan.name).kill)
+
+
+async def first_program(plan: HostPlan, entry: Sequence[str]) -> None:
+    """Runs a program that does nothing inside the host. RunFailed when that is not possible."""
+    child = await asyncio.create_subprocess_exec(
+        *entry,
+        "/bin/true",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env=commands.environment(),
+    )
+    try:
+        async with asyncio.timeout(_ENTER_S * 6):
+            _, err = await child.communicate()
+    except TimeoutError:
+        err = b"it did not end"
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await asyncio.shield(child.wait())
+    if child.returncode != 0:
+        said = err.decode(errors="replace").strip().splitlines()
+        raise RunFailed(
+            f"host {plan.name} ({plan.spec.platform}) runs no program: "
+            f"{said[-1].rstrip('.') if said else 'it said nothing'}.",
+            "Run `nephoscope lab check` to see what this machine can do.",
+        )

@@ -1,0 +1,205 @@
+"""Container: runc, on the machine's kernel, with a Debian of its own that it cannot write to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nephoscope.errors import Lacking
+from nephoscope.lab import boot, images
+from nephoscope.lab.boot import BootTimes, Console
+from nephoscope.lab.handle import HostPlan
+from nephoscope.lab.launcher import find_launcher
+from nephoscope.lab.platforms.base import (
+    Process,
+    Say,
+    Started,
+    end_group,
+    first_program,
+    launch,
+    missing,
+    not_root,
+    sbin,
+)
+
+CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_NET_BIND_SERVICE")
+"""What root may do inside: files, its own processes, low ports. The probe needs none of them."""
+
+_REASONS = {"kernel": "a container runs on the machine's own kernel"}
+_WAY_IN_S = 30.0
+_RELATIVE_TO = "nephoscope"
+
+# In a mount namespace of its own: the overlay is in no mount table of the machine, and goes with
+# the container's last process. Changes (mount points that runc makes) lie in `changes`.
+_IN_PRIVATE = (
+    'cd "$1" && mount -t overlay -o "lowerdir=$2,upperdir=$3/changes,workdir=$3/scratch" '
+    'overlay "$3/rootfs" && shift 3 && exec "$@"'
+)
+
+
+class Container:
+    """One container for each host, its first process our own small init."""
+
+    name = "container"
+
+    def lacking(self) -> Lacking | None:
+        """See `Platform.lacking`."""
+        what = "A host of platform container"
+        return not_root(what) or missing({"runc": "runc"}, what) or images.lacking()
+
+    async def prepare(self, say: Say) -> None:
+        """See `Platform.prepare`."""
+        await images.ensure(say)
+
+    async def start(
+        self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
+    ) -> Started:
+        """See `Platform.start`."""
+        image = await images.ensure(say)
+        began = time.monotonic_ns()
+        folder = plan.directory
+        if not keep:
+            shutil.rmtree(folder / "changes", ignore_errors=True)
+            shutil.rmtree(folder / "work", ignore_errors=True)
+        shutil.rmtree(folder / "runc", ignore_errors=True)
+        for name in ("changes", "scratch", "rootfs", "runc", "work"):
+            (folder / name).mkdir(mode=0o755, exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(bundle(plan), indent=1), encoding="utf-8")
+        log = folder / "console.log"
+        console = Console(log)
+        console.skip()
+        init = folder / "init.pid"
+        init.unlink(missing_ok=True)
+        words = [*_private(plan, image.folder), *_runc(plan), "run", "--detach"]
+        words += ["--pid-file", str(init), "--bundle", str(folder), _name(plan)]
+        runc = await launch(plan, words, log=log, lock=lock, netns=False)
+
+        def alive() -> bool:
+            return runc.alive() or Process.read(init) is not None
+
+        entry = (*_runc(plan), "exec", _name(plan))
+
+        async def answers() -> bool:
+            await first_program(plan, entry)
+            return True
+
+        times = await boot.watch(
+            f"host {plan.name} (container)", began, console, alive, answers, _WAY_IN_S
+        )
+        if (process := Process.read(init)) is not None:
+            process.write(init)
+        booted = BootTimes(None, times.userland_ns, times.reachable_ns, _REASONS)
+        details = {"image": image.key, "capabilities": list(CAPABILITIES)}
+        return Started(booted, entry, None, details)
+
+    async def stop(self, plan: HostPlan) -> None:
+        """See `Platform.stop`: its init ends on SIGTERM, and the kernel ends the rest with it."""
+        process = Process.read(plan.directory / "init.pid")
+        if process is not None:
+            process.ask_to_end()
+            await process.ended(2.0)
+        await end_group(plan)
+        shutil.rmtree(plan.directory / "runc", ignore_errors=True)
+        _remove_extra_groups(plan)
+
+
+def _runc(plan: HostPlan) -> list[str]:
+    return [str(sbin("runc")), "--root", str(plan.directory / "runc")]
+
+
+def _name(plan: HostPlan) -> str:
+    return f"neph-{plan.lab}.{plan.name}"
+
+
+def _private(plan: HostPlan, image: Path) -> list[str]:
+    # The image's folder is named relative to where we are: a comma or colon in the path of the
+    # cache would be read as an option.
+    inside = ["sh", "-c", _IN_PRIVATE, "mount", str(image), "rootfs", str(plan.directory)]
+    return ["unshare", "--mount", "--propagation", "private", *inside]
+
+
+def bundle(plan: HostPlan) -> dict[str, Any]:
+    """The container's configuration (OCI runtime specification 1.0.2)."""
+    capabilities = {
+        kind: list(CAPABILITIES) for kind in ("bounding", "effective", "permitted", "ambient")
+    }
+    return {
+        "ociVersion": "1.0.2",
+        "hostname": plan.name,
+        "root": {"path": "rootfs", "readonly": True},
+        "process": {
+            "user": {"uid": 0, "gid": 0},
+            "args": ["/usr/lib/nephoscope/container-init"],
+            "env": [
+                "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                "HOME=/root",
+            ],
+            "cwd": "/",
+            "capabilities": capabilities,
+            "noNewPrivileges": True,
+        },
+        "mounts": list(_mounts(plan)),
+        "linux": {
+            "cgroupsPath": _cgroups_path(plan),
+            "namespaces": [
+                *({"type": kind} for kind in ("pid", "ipc", "uts", "mount")),
+                {"type": "network", "path": str(plan.netns)},
+            ],
+            "resources": {"devices": [{"allow": False, "access": "rwm"}]},
+            "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"],
+            "readonlyPaths": [
+                f"/proc/{name}" for name in ("bus", "fs", "irq", "sys", "sysrq-trigger")
+            ],
+        },
+    }
+
+
+def _mounts(plan: HostPlan) -> Iterator[Mapping[str, Any]]:
+    def mount(where: str, kind: str, *options: str, source: str = "") -> Mapping[str, Any]:
+        plain = {"destination": where, "type": kind, "source": source or kind}
+        return {**plain, "options": ["nosuid", *options]}
+
+    yield mount("/proc", "proc", "noexec", "nodev")
+    yield mount("/dev", "tmpfs", "strictatime", "mode=755", "size=65536k")
+    yield mount(
+        "/dev/pts", "devpts", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"
+    )
+    yield mount("/dev/shm", "tmpfs", "nodev", "mode=1777")
+    yield mount("/sys", "sysfs", "noexec", "nodev", "ro")
+    yield mount("/sys/fs/cgroup", "cgroup", "noexec", "nodev", "relatime", "ro")
+    yield mount("/run", "tmpfs", "nodev", "mode=755")
+    # Work folders lie on a disk, so that a disk benchmark in here measures one, and under the path
+    # that they have outside, so that a path means the same on both sides.
+    work = str(plan.directory / "work")
+    yield mount(work, "bind", "rbind", "rw", "nodev", source=work)
+    yield mount("/tmp", "bind", "rbind", "rw", "nodev", source=work)
+    yield mount("/root", "tmpfs", "nodev", "mode=700")
+    programs = str(find_launcher().parent)
+    yield mount(programs, "bind", "rbind", "ro", "nodev", source=programs)
+    with contextlib.suppress(Lacking):
+        from nephoscope import programs as found
+
+        probe = str(found.find("nephoscope-probe", "NEPHOSCOPE_PROBE").parent)
+        if probe != programs:
+            yield mount(probe, "bind", "rbind", "ro", "nodev", source=probe)
+
+
+def _cgroups_path(plan: HostPlan) -> str:
+    return f"/{_RELATIVE_TO}/{plan.lab}/{plan.name}"
+
+
+def _remove_extra_groups(plan: HostPlan) -> None:
+    """Removes the groups that runc makes in hierarchies which the lab does not use (devices)."""
+    for root in {folder.parents[3] for folder in plan.cgroups}:
+        for tree in root.iterdir() if root.is_dir() else ():
+            group = tree / _RELATIVE_TO / plan.lab / plan.name
+            if group in plan.cgroups:
+                continue
+            for folder in (group, group.parent, group.parent.parent):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
