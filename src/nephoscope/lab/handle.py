@@ -6,13 +6,10 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.topology import HostSpec, Topology
-
-if TYPE_CHECKING:
-    from nephoscope.lab.boot import BootTimes
 
 
 @dataclass(frozen=True, slots=True)

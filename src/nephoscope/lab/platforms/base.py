@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import commands
+from nephoscope.lab import cgroups, commands
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.handle import GuestAccess, HostPlan
 from nephoscope.lab.launcher import entering
@@ -220,8 +220,6 @@ def _ticks(pid: int) -> int | None:
 
 async def end_group(plan: HostPlan) -> None:
     """Kills every process in the host's groups and waits until they are gone."""
-    from nephoscope.lab import cgroups
-
     await asyncio.to_thread(cgroups.host(plan.lab, plan.name).kill)
 
 

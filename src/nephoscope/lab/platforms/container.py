@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import boot, images
+from nephoscope.lab import boot, cgroups, images
 from nephoscope.lab.boot import BootTimes, Console
 from nephoscope.lab.handle import HostPlan
-from nephoscope.lab.launcher import find_launcher
 from nephoscope.lab.platforms.base import (
     Process,
     Say,
@@ -32,7 +31,8 @@ CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_
 
 _REASONS = {"kernel": "a container runs on the machine's own kernel"}
 _WAY_IN_S = 30.0
-_RELATIVE_TO = "nephoscope"
+_WRITABLE = ("tmp", "root")
+"""Folders that can be written to inside: the home, where a probe is put, and /tmp."""
 
 # In a mount namespace of its own: the overlay is in no mount table of the machine, and goes with
 # the container's last process. Changes (mount points that runc makes) lie in `changes`.
@@ -64,10 +64,10 @@ class Container:
         began = time.monotonic_ns()
         folder = plan.directory
         if not keep:
-            shutil.rmtree(folder / "changes", ignore_errors=True)
-            shutil.rmtree(folder / "work", ignore_errors=True)
+            for name in ("changes", *_WRITABLE):
+                shutil.rmtree(folder / name, ignore_errors=True)
         shutil.rmtree(folder / "runc", ignore_errors=True)
-        for name in ("changes", "scratch", "rootfs", "runc", "work"):
+        for name in ("changes", "scratch", "rootfs", "runc", *_WRITABLE):
             (folder / name).mkdir(mode=0o755, exist_ok=True)
         (folder / "config.json").write_text(json.dumps(bundle(plan), indent=1), encoding="utf-8")
         log = folder / "console.log"
@@ -173,31 +173,20 @@ def _mounts(plan: HostPlan) -> Iterator[Mapping[str, Any]]:
     yield mount("/sys", "sysfs", "noexec", "nodev", "ro")
     yield mount("/sys/fs/cgroup", "cgroup", "noexec", "nodev", "relatime", "ro")
     yield mount("/run", "tmpfs", "nodev", "mode=755")
-    # Work folders lie on a disk, so that a disk benchmark in here measures one, and under the path
-    # that they have outside, so that a path means the same on both sides.
-    work = str(plan.directory / "work")
-    yield mount(work, "bind", "rbind", "rw", "nodev", source=work)
-    yield mount("/tmp", "bind", "rbind", "rw", "nodev", source=work)
-    yield mount("/root", "tmpfs", "nodev", "mode=700")
-    programs = str(find_launcher().parent)
-    yield mount(programs, "bind", "rbind", "ro", "nodev", source=programs)
-    with contextlib.suppress(Lacking):
-        from nephoscope import programs as found
-
-        probe = str(found.find("nephoscope-probe", "NEPHOSCOPE_PROBE").parent)
-        if probe != programs:
-            yield mount(probe, "bind", "rbind", "ro", "nodev", source=probe)
+    # On a disk, so that a disk benchmark in here measures one.
+    for name in _WRITABLE:
+        yield mount(f"/{name}", "bind", "rbind", "rw", "nodev", source=str(plan.directory / name))
 
 
 def _cgroups_path(plan: HostPlan) -> str:
-    return f"/{_RELATIVE_TO}/{plan.lab}/{plan.name}"
+    return f"/{cgroups.PREFIX}/{plan.lab}/{plan.name}"
 
 
 def _remove_extra_groups(plan: HostPlan) -> None:
     """Removes the groups that runc makes in hierarchies which the lab does not use (devices)."""
     for root in {folder.parents[3] for folder in plan.cgroups}:
         for tree in root.iterdir() if root.is_dir() else ():
-            group = tree / _RELATIVE_TO / plan.lab / plan.name
+            group = tree / cgroups.PREFIX / plan.lab / plan.name
             if group in plan.cgroups:
                 continue
             for folder in (group, group.parent, group.parent.parent):
