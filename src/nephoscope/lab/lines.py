@@ -48,7 +48,7 @@ async def _start(lab: str, name: str, ends: tuple[End, ...], paths: list[Any]) -
         [str(find_launcher()), "line", "--config", "-"],
         cgroups.keep(lab).folders,
         files(lab, name).with_suffix(".log"),
-        text=json.dumps(config),
+        text=json.dumps(config) + "\n",
     )
 
 
