@@ -44,7 +44,8 @@ def link(has: Abilities = NO_NETEM, was: str = "", **conditions: object) -> Link
         (NO_NETEM, {"duplicate": "1%"}, "line", ""),
         (NO_NETEM, {"delay": "1ms", "loss": "1%"}, "line", "line"),
         (NO_NETEM, {"loss": "1%"}, "veth", "packet filter"),
-        (NO_NFT, {"loss": "1%"}, "veth", "iptables"),
+        (NO_NFT, {"down": {"loss": "1%"}}, "veth", "iptables"),
+        (NO_NFT, {"loss": "1%"}, "line", "line"),
         (NOTHING, {}, "veth", ""),
     ],
 )
@@ -60,13 +61,11 @@ def test_each_link_gets_the_mechanism_that_the_kernel_has(
     [
         ({"rate": "1Mbit/s"}, "a rate, and this kernel has no HTB"),
         ({"delay": "1ms"}, "no netem and no TUN"),
-        ({"loss": "1%"}, "neither netem nor nft"),
+        ({"loss": "1%"}, "no netem, nft or TUN"),
         ({"delay": "1ms", "mechanism": "netem"}, "asks for netem"),
     ],
 )
-def test_what_the_kernel_has_not_is_one_sentence(
-    conditions: dict[str, object], words: str
-) -> None:
+def test_what_the_kernel_has_not_is_one_sentence(conditions: dict[str, object], words: str) -> None:
     with pytest.raises(Lacking, match=words):
         link(NOTHING, **conditions)
 
@@ -93,9 +92,7 @@ def test_netem_sits_below_the_shaper() -> None:
     )
     # Without a rate netem is the root.
     alone = links.shape_lines(link(ALL, delay="50ms"), found.cable.first)
-    assert alone == [
-        "qdisc replace dev eth0 root handle 1: netem limit 10000 delay 50000.000us"
-    ]
+    assert alone == ["qdisc replace dev eth0 root handle 1: netem limit 10000 delay 50000.000us"]
 
 
 def test_what_arrives_is_shaped_by_an_ifb_at_the_first_end_only() -> None:
@@ -138,14 +135,16 @@ def test_loss_falls_where_packets_arrive() -> None:
     }
     # What comes out of an IFB passes the ingress hook of no device again.
     shaped = link(ingress="50Mbit/s", up={"loss": "1%"}, down={"loss": "2%"})
-    assert links.losses([shaped]) == {
-        "lan": {("p0", "ingress"): 0.01, ("p0", "egress"): 0.02}
-    }
+    assert links.losses([shaped]) == {"lan": {("p0", "ingress"): 0.01, ("p0", "egress"): 0.02}}
 
 
 def test_the_filter_counts_in_millionths() -> None:
     assert "numgen random mod 1000000 < 5000 counter drop" in loss.nft({("p0", "ingress"): 0.005})
     assert "chain" not in loss.nft({})
-    text = loss.iptables("eth0", 0.02, 0.0)
+    text = loss.iptables({"eth0": 0.02})
     assert "-A PREROUTING -i eth0 -m statistic --mode random --probability 0.020000000" in text
-    assert "POSTROUTING" not in text
+    assert loss.iptables({}) == "*raw\nCOMMIT\n"
+
+
+def test_iptables_drops_only_where_packets_arrive_at_a_host() -> None:
+    assert links.iptables_losses([link(NO_NFT, down={"loss": "2%"})]) == {"a": {"eth0": 0.02}}

@@ -98,9 +98,7 @@ def test_a_mistake_is_one_sentence_with_its_place(
 
 def test_two_hosts_of_one_address_are_refused() -> None:
     with pytest.raises(PlanError, match=r"lab.yaml:5:\d+: .* is the address of host a too"):
-        read(
-            "name: t\nversion: 1\nhosts:\n  a: {address: 10.77.0.9}\n  b: {address: 10.77.0.9}\n"
-        )
+        read("name: t\nversion: 1\nhosts:\n  a: {address: 10.77.0.9}\n  b: {address: 10.77.0.9}\n")
 
 
 def test_a_network_that_is_too_small_is_refused() -> None:

@@ -319,10 +319,11 @@ async def write_filters(runner: Runner, lab: str, before: list[Link], after: lis
     old, new = links.losses(before), links.losses(after)
     for node in old.keys() | new.keys():
         await runner.nft(loss.nft(new.get(node, {})), names.netns(lab, node))
-    scripts, had = links.filter_scripts(after), links.filter_scripts(before)
-    for node in scripts.keys() | had.keys():
+    at_hosts, had = links.iptables_losses(after), links.iptables_losses(before)
+    for node in at_hosts.keys() | had.keys():
         inside = ["ip", "netns", "exec", names.namespace(lab, node)]
-        await runner.run([*inside, "iptables-restore"], scripts.get(node, loss.NO_IPTABLES))
+        script = loss.iptables(at_hosts.get(node, {}))
+        await runner.run([*inside, "iptables-restore"], script)
 
 
 def empty(folder: Path) -> None:

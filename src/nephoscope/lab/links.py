@@ -70,17 +70,16 @@ def decide(cable: Cable, has: Abilities, was: str = "") -> Link:
         return Link(cable, NETEM, NETEM if losing else "")
     if not losing:
         return Link(cable, VETH, "")
-    return Link(cable, VETH, _filter(cable, has))
-
-
-def _filter(cable: Cable, has: Abilities) -> str:
     if has.nft:
-        return FILTER
-    if has.iptables and cable.first.device.startswith("eth"):
-        return IPTABLES
+        return Link(cable, VETH, FILTER)
+    arrives = {cable.second: sides[0].loss_ratio, cable.first: sides[1].loss_ratio}
+    if has.iptables and all(end.device.startswith("eth") for end, lost in arrives.items() if lost):
+        return Link(cable, VETH, IPTABLES)
+    if has.tun:
+        return Link(cable, LINE, LINE)
     raise Lacking(
-        f"Link {cable.name} loses packets, and this machine has neither netem nor nft.",
-        "Run `apt-get install nftables`, or write `mechanism: line`.",
+        f"Link {name} loses packets, and this machine has no netem, nft or TUN.",
+        "Run `apt-get install nftables`.",
     )
 
 
@@ -205,16 +204,14 @@ def losses(links: Iterable[Link]) -> dict[str, dict[tuple[str, str], float]]:
     return found
 
 
-def filter_scripts(links: Iterable[Link]) -> dict[str, str]:
-    """Node -> script for iptables-restore, of the links that lose by iptables."""
-    scripts = {}
+def iptables_losses(links: Iterable[Link]) -> dict[str, dict[str, float]]:
+    """Host -> device -> part of the packets that iptables drops there."""
+    found: dict[str, dict[str, float]] = {}
     for link in links:
-        if link.loses == IPTABLES:
-            first, second = link.ends
-            scripts[first.node] = loss.iptables(
-                first.device, link.leaving(second).loss_ratio, link.leaving(first).loss_ratio
-            )
-    return scripts
+        for end, sender in (link.ends, link.ends[::-1]) if link.loses == IPTABLES else ():
+            if ratio := link.leaving(sender).loss_ratio:
+                found.setdefault(end.node, {})[end.device] = ratio
+    return found
 
 
 def made(link: Link) -> Made:

@@ -1,15 +1,13 @@
 """Loss by packet filter, for links that lose and do not delay, where the kernel has no netem.
 
-nft drops at the device that receives, so that a lost packet has used the link. iptables knows no
-devices of bridges, so it stands in only where one end of the link is a host.
+It drops where packets arrive, so that a lost packet has used the link. Without nft, iptables stands
+in at hosts; at a switch it sees nothing, and where packets leave it would tell the sender.
 """
 
 from __future__ import annotations
 
 TABLE = "nephoscope"
 _MILLION = 1_000_000
-NO_IPTABLES = "*raw\nCOMMIT\n*mangle\nCOMMIT\n"
-"""Script for `iptables-restore` that takes every loss away again."""
 
 
 def nft(losses: dict[tuple[str, str], float]) -> str:
@@ -33,17 +31,10 @@ def nft(losses: dict[tuple[str, str], float]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def iptables(device: str, incoming: float, outgoing: float) -> str:
-    """Script for `iptables-restore` inside a host's namespace: losses at one device of it."""
-    raw, mangle = ["*raw"], ["*mangle"]
-    for table, chain, flag, ratio in (
-        (raw, "PREROUTING", "-i", incoming),
-        (mangle, "POSTROUTING", "-o", outgoing),
-    ):
-        if ratio:
-            table.append(
-                f"-A {chain} {flag} {device} -m statistic --mode random "
-                f"--probability {ratio:.9f} -j DROP"
-            )
-        table.append("COMMIT")
-    return "\n".join([*raw, *mangle]) + "\n"
+def iptables(losses: dict[str, float]) -> str:
+    """Script for `iptables-restore` inside a host's namespace: device -> part that is lost."""
+    rules = [
+        f"-A PREROUTING -i {device} -m statistic --mode random --probability {ratio:.9f} -j DROP"
+        for device, ratio in losses.items()
+    ]
+    return "\n".join(["*raw", *rules, "COMMIT"]) + "\n"

@@ -92,10 +92,14 @@ def _try_all() -> Abilities:
     )
 
 
-_NFT = (
-    "table netdev t { chain c { type filter hook ingress device lo priority 0; "
-    "numgen random mod 1000000 < 1 drop; } }\n"
-)
+_NFT = """\
+table netdev t {
+  chain c {
+    type filter hook ingress device lo priority 0
+    numgen random mod 1000000 < 1 drop
+  }
+}
+"""
 
 
 def _works(command: Sequence[str], text: str = "") -> bool:

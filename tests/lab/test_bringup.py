@@ -1,0 +1,343 @@
+"""Labs on this machine: what is made, what holds on the wire, and that nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lab import wire
+
+from nephoscope.errors import PlanError, RunFailed, UsageError
+from nephoscope.lab import bringup, capacity, cgroups, check, conditions, files, names, needs, state
+from nephoscope.lab.handle import Lab
+
+pytestmark = pytest.mark.usefixtures("root_only")
+
+PAIR: dict[str, Any] = {"hosts": {"a": {}, "b": {}}}
+
+
+def with_link(**link: object) -> dict[str, Any]:
+    return {**PAIR, "links": {"wan": {"between": ["a", "lan"], **link}}}
+
+
+def machine_devices() -> list[str]:
+    return sorted(os.listdir("/sys/class/net"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_in_the_machine_s_own_network() -> Iterator[None]:
+    before = machine_devices()
+    yield
+    assert machine_devices() == before
+
+
+def test_a_lab_is_up_and_then_gone() -> None:
+    def work(lab: Lab) -> str:
+        assert bringup.labs() != []
+        assert bringup.find(lab.name).hosts == lab.hosts
+        assert names.directory(lab.name).stat().st_mode & 0o777 == 0o700
+        found = subprocess.run(
+            [*lab.hosts["a"].enter(), "cat", "/proc/self/cgroup"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert f"/nephoscope/{lab.name}/a" in found
+        return lab.name
+
+    name = wire.in_lab(PAIR, work)
+    assert bringup.remains(name) == []
+    assert name not in {one.name for one in bringup.labs()}
+
+
+def test_a_host_has_loopback_pings_and_no_ipv6_unless_asked() -> None:
+    def work(lab: Lab) -> None:
+        for host, off in (("a", "1"), ("b", "0")):
+            shown = subprocess.run(
+                [
+                    *lab.hosts[host].enter(),
+                    "sh",
+                    "-c",
+                    "ip -br addr show lo; sysctl -n "
+                    "net.ipv6.conf.all.disable_ipv6 net.ipv4.ping_group_range",
+                ],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.split()
+            assert "127.0.0.1/8" in shown
+            assert shown[-3:] == [off, "0", "2147483647"]
+
+    wire.in_lab({"hosts": {"a": {}, "b": {"ipv6": True}}}, work)
+
+
+@pytest.mark.parametrize("mbit", [47, 200])
+@pytest.mark.parametrize("path", ["auto", "line"])
+def test_a_rate_holds_both_ways(mbit: int, path: str) -> None:
+    # Each full segment of 1448 bytes has 66 bytes of headers that HTB counts; 3 % as in the check.
+    truth = mbit * 1e6 * 1448 / 1514
+
+    def work(lab: Lab) -> None:
+        a, b = lab.hosts["a"], lab.hosts["b"]
+        for sender, receiver in ((a, b), (b, a)):
+            tried = []
+            for _ in range(3):
+                tried.append(capacity.carried(sender.netns, receiver.netns, receiver.address, 1.0))
+                if abs(tried[-1] / truth - 1) < 0.03:
+                    break
+            print(f"{sender.name} to {receiver.name}: set {truth / 1e6:.2f}", tried)
+            assert abs(tried[-1] / truth - 1) < 0.03
+
+    wire.in_lab(with_link(rate=f"{mbit}Mbit/s", mechanism=path), work)
+
+
+def test_what_arrives_is_shaped_too() -> None:
+    truth = 50e6 * 1448 / 1514
+
+    def work(lab: Lab) -> None:
+        a, b = lab.hosts["a"], lab.hosts["b"]
+        incoming = capacity.carried(b.netns, a.netns, a.address, 1.0)
+        outgoing = capacity.carried(a.netns, b.netns, b.address, 0.3)
+        assert abs(incoming / truth - 1) < 0.03, incoming
+        assert outgoing > 2 * truth
+
+    wire.in_lab(with_link(ingress="50Mbit/s"), work)
+
+
+def test_loss_without_delay_is_the_filter_s_and_asymmetric() -> None:
+    sent = 4000
+
+    def work(lab: Lab) -> None:
+        assert [link.loss for link in lab.links] == ["packet filter"]
+        up = sent - wire.arrived(lab, "a", "b", sent)
+        down = sent - wire.arrived(lab, "b", "a", sent)
+        # Binomial, p = 0.1: 400 with a standard deviation of 19; five of them.
+        assert 305 < up < 495
+        assert down == 0
+
+    wire.in_lab(with_link(up={"loss": "10%"}), work)
+
+
+def test_without_nft_iptables_loses_what_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    has = dataclasses.replace(needs.abilities(), nft=False, netem=False)
+    if not has.iptables:
+        pytest.skip("needs iptables with the statistic match")
+    monkeypatch.setattr(needs, "abilities", lambda: has)
+
+    def work(lab: Lab) -> None:
+        assert [link.loss for link in lab.links] == ["iptables"]
+        assert 305 < 4000 - wire.arrived(lab, "b", "a", 4000) < 495
+
+    wire.in_lab(with_link(down={"loss": "10%"}), work)
+
+
+def test_a_delay_holds_and_changes_in_place() -> None:
+    def work(lab: Lab) -> None:
+        apply = lambda **changes: asyncio.run(  # noqa: E731
+            conditions.apply(lab, {path.replace("_", "."): to for path, to in changes.items()})
+        )
+        for text, seconds in (("5ms", 0.005), ("0ms", 0.0), ("20ms", 0.020)):
+            apply(links_wan_delay=text)
+            found = sorted(wire.round_trips_s(lab, "a", "b", 20))[10]
+            # Twice the delay; half a millisecond each way as in the check.
+            assert abs(found - 2 * seconds) < 0.001, (text, found)
+        assert lab.links[0].path == "line"
+        assert bringup.find(lab.name).topology == lab.topology
+
+    wire.in_lab(with_link(), work)
+
+
+def test_rates_losses_and_caps_change_while_a_lab_is_up() -> None:
+    def work(lab: Lab) -> None:
+        a, b = lab.hosts["a"], lab.hosts["b"]
+        change = {"links.wan.rate": "20Mbit/s", "hosts.a.cpu.cap": "50%"}
+        asyncio.run(conditions.apply(lab, change))
+        slow = capacity.carried(a.netns, b.netns, b.address, 0.5)
+        asyncio.run(conditions.apply(lab, {"links.wan.rate": "80Mbit/s", "links.wan.loss": "10%"}))
+        assert wire.arrived(lab, "a", "b", 1000, 2e-4) < 960
+        asyncio.run(conditions.apply(lab, {"links.wan.loss": 0}))
+        fast = capacity.carried(a.netns, b.netns, b.address, 0.5)
+        assert abs(slow / (20e6 * 1448 / 1514) - 1) < 0.05
+        assert abs(fast / (80e6 * 1448 / 1514) - 1) < 0.05
+        quota = cgroups.host(lab.name, "a").file("cpu", "cpu.cfs_quota_us", "cpu.max")
+        assert quota.read_text().split()[0] == "50000"
+        with pytest.raises(UsageError, match="no such link"):
+            asyncio.run(conditions.apply(lab, {"links.lan.rate": "1Mbit/s"}))
+
+    wire.in_lab(with_link(rate="47Mbit/s"), work)
+
+
+def test_sites_are_as_far_apart_as_the_matrix_says() -> None:
+    values = {
+        "hosts": {"a": {}, "b": {}, "c": {}, "d": {}},
+        "geo": {
+            "sites": {"x": ["a", "b"], "y": ["c"], "z": ["d"]},
+            "latency": {"x": {"y": "10ms", "z": "20ms"}, "y": {"x": "14ms", "z": "5ms"}},
+        },
+    }
+
+    def work(lab: Lab) -> None:
+        # There and back: 10 + 14, 20 + 20, 5 + 5; within a site nothing is added.
+        for pair, truth in {"ac": 24, "bd": 40, "cd": 10, "ab": 0}.items():
+            found = sorted(wire.round_trips_s(lab, pair[0], pair[1], 10))[5] * 1e3
+            assert abs(found - truth) < 1.0, (pair, found)
+        asyncio.run(conditions.apply(lab, {"geo.latency": {**LATER}}))
+        found = sorted(wire.round_trips_s(lab, "a", "c", 10))[5] * 1e3
+        assert abs(found - 60) < 1.0
+
+    LATER = {"x": {"y": "30ms", "z": "20ms"}, "y": {"z": "5ms"}}  # noqa: N806
+    wire.in_lab(values, work)
+
+
+def test_hosts_between_networks_pass_packets_on() -> None:
+    values = {
+        "hosts": {"a": {}, "r": {}, "b": {}},
+        "links": {"left": {"between": ["a", "r"]}, "right": {"between": ["r", "b"]}},
+    }
+    assert len(wire.in_lab(values, lambda lab: wire.round_trips_s(lab, "a", "b", 5))) == 5
+
+
+def test_two_labs_of_one_network_do_not_meet() -> None:
+    def outer(one: Lab) -> None:
+        def inner(two: Lab) -> None:
+            assert one.hosts["a"].address == two.hosts["a"].address
+            for lab in (one, two):
+                assert len(wire.round_trips_s(lab, "a", "b", 3)) == 3
+            listed = {lab.name for lab in bringup.labs()}
+            assert {one.name, two.name} <= listed
+
+        wire.in_lab(PAIR, inner)
+        assert len(wire.round_trips_s(one, "a", "b", 3)) == 3
+
+    wire.in_lab(PAIR, outer)
+
+
+def test_a_name_that_is_taken_is_refused_and_the_lab_stays() -> None:
+    def work(lab: Lab) -> None:
+        again = files.from_values({"version": 1, "name": lab.name, **PAIR})
+        with pytest.raises(UsageError, match=f"A lab named {lab.name} is up already"):
+            asyncio.run(bringup.up(again, say=print))
+        assert len(wire.round_trips_s(lab, "a", "b", 2)) == 2
+
+    wire.in_lab(PAIR, work)
+
+
+def test_a_lab_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nephoscope.lab import links
+
+    monkeypatch.setattr(links, "route_lines", lambda laid, host: ["route add nonsense"])
+    topology = files.from_values({"version": 1, "name": wire.name(), **with_link(delay="1ms")})
+    with pytest.raises(RunFailed, match="nonsense"):
+        asyncio.run(bringup.up(topology, say=lambda line: None))
+    assert bringup.remains(topology.name) == []
+
+
+def test_a_cancelled_up_leaves_nothing() -> None:
+    topology = files.from_values({"version": 1, "name": wire.name(), **with_link(delay="1ms")})
+
+    async def cancelled(after_s: float) -> None:
+        task = asyncio.ensure_future(bringup.up(topology, say=lambda line: None))
+        await asyncio.sleep(after_s)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    for after_s in (0.01, 0.03, 0.05):
+        try:
+            asyncio.run(cancelled(after_s))
+        except pytest.fail.Exception:  # it was up before: that is no failure
+            asyncio.run(bringup.down(topology.name))
+        assert bringup.remains(topology.name) == []
+
+
+def test_down_removes_nothing_of_others() -> None:
+    other = Path("/run/netns/nephx-other")
+    group = cgroups.layout().of("pids").root / "nephx-other"
+    subprocess.run(["ip", "netns", "add", other.name], check=True)
+    group.mkdir()
+    try:
+        name = wire.in_lab(PAIR, lambda lab: lab.name)
+        assert bringup.remains(name) == []
+        assert other.exists()
+        assert group.is_dir()
+    finally:
+        subprocess.run(["ip", "netns", "delete", other.name], check=True)
+        group.rmdir()
+
+
+def test_down_of_no_lab_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match="There is no lab named tnothere here"):
+        asyncio.run(bringup.down("tnothere"))
+
+
+def test_remains_are_found_without_any_file() -> None:
+    topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
+
+    async def whole() -> None:
+        await bringup.up(topology, say=lambda line: None)
+        (names.directory(topology.name) / state.STATE).unlink()
+        listed = {one.name: one.state for one in bringup.labs()}
+        assert listed[topology.name] == "broken"
+        with pytest.raises(UsageError, match="Remains of a lab named"):
+            await bringup.up(topology, say=lambda line: None)
+        await bringup.down(topology.name)
+
+    asyncio.run(whole())
+    assert bringup.remains(topology.name) == []
+
+
+def test_what_runs_inside_ends_with_the_lab() -> None:
+    async def whole() -> None:
+        topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
+        lab = await bringup.up(topology, say=lambda line: None)
+        entered = subprocess.Popen([*lab.hosts["a"].enter(), "sleep", "60"])
+        # One that joined the network alone, as `ip netns exec` does.
+        beside = subprocess.Popen(["ip", "netns", "exec", lab.hosts["b"].netns.name, "sleep", "60"])
+        await asyncio.sleep(0.2)
+        removed = await bringup.down(lab.name)
+        assert removed.processes >= 2
+        assert entered.wait(5) == beside.wait(5) == -9
+        assert bringup.remains(lab.name) == []
+
+    asyncio.run(whole())
+
+
+def test_addresses_of_this_machine_are_refused_with_the_interface_s_name() -> None:
+    used = [
+        (network, interface)
+        for network, interface in check.machine_networks()
+        if network.prefixlen <= 30 and not network.is_loopback
+    ]
+    if not used:
+        pytest.skip("this machine has no IPv4 network of its own")
+    network, interface = used[0]
+    with pytest.raises(PlanError, match=rf"x.yaml:2:1: .* which this machine uses on {interface}"):
+        files.from_text(f"name: t\nnetwork: {network}\nhosts: {{a: }}\n", "x.yaml", here=True)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "words"),
+    [
+        ("{cpus: [4000]}", "asks for CPU 4000"),
+        ("{cap: 400000%}", "more than the"),
+        ("{reservation: {slice: 40ms, period: 40ms}}", "reservations"),
+    ],
+)
+def test_what_this_machine_has_not_is_said_with_the_place(cpu: str, words: str) -> None:
+    hosts = "".join(f"  h{i}: {{cpu: {cpu}}}\n" for i in range(len(check.online_cpus())))
+    with pytest.raises(PlanError, match=r"^x.yaml:\d+:\d+: ") as caught:
+        files.from_text(f"name: t\nhosts:\n{hosts}", "x.yaml", here=True)
+    assert words in str(caught.value)
+
+
+def test_rates_beyond_the_box_are_said_before() -> None:
+    wide = files.from_values({"version": 1, "name": "t", **with_link(rate="40Gbit/s")})
+    assert "asks for 40.0 Gbit/s" in capacity.warnings(wide)[0]
+    narrow = files.from_values({"version": 1, "name": "t", **with_link(rate="100Mbit/s")})
+    assert capacity.warnings(narrow) == []
