@@ -10,8 +10,10 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from nephoscope.plans import Target as Record
 
 PROGRAM = shutil.which("sshd") or "/usr/sbin/sshd"
 
@@ -46,12 +48,14 @@ def free_port() -> int:
 class Server:
     """An sshd in a folder: its keys, its far HOME, its log; started and ended by pid."""
 
-    def __init__(self, folder: Path, *, options: str = "", home: Path | None = None) -> None:
+    def __init__(self, folder: Path, *, options: str = "", before: Sequence[str] = ()) -> None:
+        """options: further lines of its configuration. before: words in front of the program."""
         self.folder = folder
-        self.home = home or folder / "home"
+        self.home = folder / "home"
         self.user = getpass.getuser()
         self.port = free_port()
         self.options = options
+        self._before = list(before)
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self.home.mkdir(exist_ok=True)
@@ -76,7 +80,9 @@ class Server:
         )
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [PROGRAM, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stderr=log
+                [*self._before, PROGRAM, "-D", "-e", "-f", str(config)],
+                stdin=subprocess.DEVNULL,
+                stderr=log,
             )
         end = time.monotonic() + 20
         while time.monotonic() < end and self._process.poll() is None:
@@ -87,6 +93,24 @@ class Server:
                 return
             time.sleep(0.02)
         raise RuntimeError(f"sshd did not start: {self.log()[-2000:]}")
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def record(self, **more: object) -> Record:
+        """The plan's record of it."""
+        values: dict[str, object] = {
+            "name": "far",
+            "kind": "ssh",
+            "address": "127.0.0.1",
+            "port": self.port,
+            "user": self.user,
+            "identity": str(self.identity),
+            "known_hosts": str(self.known_hosts),
+        }
+        return Record.model_validate(values | more)
 
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
@@ -132,8 +156,8 @@ def children(pid: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, options: str = "", home: Path | None = None) -> Iterator[Server]:
-    server = Server(folder, options=options, home=home)
+def serving(folder: Path, *, options: str = "", before: Sequence[str] = ()) -> Iterator[Server]:
+    server = Server(folder, options=options, before=before)
     server.start()
     try:
         yield server

@@ -32,7 +32,7 @@ def here(probe: Path) -> Factory:
 @pytest.fixture
 def over_ssh(servers: tuple[sshd.Server, sshd.Server], probe: Path) -> Factory:
     host, _ = servers
-    return lambda: TARGETS["ssh"](record(host))
+    return lambda: TARGETS["ssh"](host.record())
 
 
 @pytest.fixture
@@ -45,19 +45,5 @@ def through_a_jump(
     known.write_text(host.known_hosts.read_text() + jump.known_hosts.read_text())
     (jump.folder / "identity.pub").write_text((host.folder / "identity.pub").read_text())
     return lambda: TARGETS["ssh"](
-        record(host, known_hosts=str(known), jump=(f"{jump.user}@127.0.0.1:{jump.port}",))
+        host.record(known_hosts=str(known), jump=(f"{jump.user}@127.0.0.1:{jump.port}",))
     )
-
-
-def record(server: sshd.Server, **more: object) -> Record:
-    """The plan's record of a server that a test started."""
-    values: dict[str, object] = {
-        "name": "far",
-        "kind": "ssh",
-        "address": "127.0.0.1",
-        "port": server.port,
-        "user": server.user,
-        "identity": str(server.identity),
-        "known_hosts": str(server.known_hosts),
-    }
-    return Record.model_validate(values | more)

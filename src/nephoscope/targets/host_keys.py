@@ -22,6 +22,12 @@ DEFAULT_FILES = (
     "/etc/ssh/ssh_known_hosts",
     "/etc/ssh/ssh_known_hosts2",
 )
+_CERTIFICATES = (
+    "ssh-ed25519-cert-v01@openssh.com",
+    "ecdsa-sha2-*-cert-v01@openssh.com",
+    "rsa-sha2-*-cert-v01@openssh.com",
+)
+_COMMON = ("ssh-ed25519", "ecdsa-sha2-nistp*", "rsa-sha2-512", "rsa-sha2-256")
 _FORMAT = "See SSH_KNOWN_HOSTS FILE FORMAT in `man sshd`."
 
 
@@ -44,6 +50,18 @@ class HostKeys:
         keys, authorities, revoked, *_ = self.known.match(host, "", port)
         self._of_host = [*keys, *authorities]
         return list(keys), list(authorities), list(revoked)
+
+    def algorithms(self, host: str, port: int) -> str:
+        """Host key algorithms to ask for: those of the known keys first, then the common ones.
+
+        Asked for the known ones alone, a host whose key is now of another type would only hang up,
+        and nobody could tell that its key has changed. Empty when no key is known.
+        """
+        keys, authorities, _ = self.trusted(host, "", port if port != DEFAULT_PORT else None)
+        own = [algorithm.decode() for key in keys for algorithm in key.sig_algorithms]
+        if not own and not authorities:
+            return ""
+        return ",".join([*(_CERTIFICATES if authorities else ()), *own, *_COMMON])
 
     def shown(self, key: asyncssh.SSHKey) -> None:
         """Notes the key that a host showed and that is not trusted."""

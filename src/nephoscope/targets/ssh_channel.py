@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.targets.far_channel import FarChannel
 from nephoscope.targets.host_keys import fingerprint
 from nephoscope.targets.ssh_connection import Reached, hang_up, reach
-from nephoscope.targets.ssh_program import SshProgram
+from nephoscope.targets.ssh_program import SessionRefused, SshProgram
 from nephoscope.targets.ssh_way import Way
 
 MAX_SESSIONS = 8
 """Sessions at once on a connection, with the one that stays; sshd's own bound is 10 by default."""
+
+_PLACE_S = 2.0
 
 
 class SshChannel(FarChannel):
@@ -58,11 +61,20 @@ class SshChannel(FarChannel):
         """A program, as soon as one of the sessions is free."""
         if self._reached is None:
             raise self._closed()
-        sessions = self._sessions
-        await sessions.acquire()
-        return await SshProgram.start(
-            self.name, self._reached.connection, command, self._end_there, sessions.release
-        )
+        connection, sessions = self._reached.connection, self._sessions
+        refused_at = 0.0
+        while True:
+            await sessions.acquire()
+            try:
+                return await SshProgram.start(
+                    self.name, connection, command, self._end_there, sessions.release
+                )
+            except SessionRefused:
+                # sshd gives a session's place free a moment after it told us of its end.
+                refused_at = refused_at or time.monotonic()
+                if time.monotonic() - refused_at > _PLACE_S:
+                    raise
+            await asyncio.sleep(_PLACE_S / 40)
 
     async def _end_there(self, how: str, pid: int) -> None:
         keeper = self._keeper

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +169,9 @@ class _Single:
             options |= {"tunnel": before[-1], "proxy_command": None}
         else:
             options["tunnel"] = None
+        alias = self._options.host_key_alias or self.host
+        if algorithms := self._keys.algorithms(alias, self.port):
+            options["server_host_key_algs"] = algorithms
         try:
             if self._connect is not None:
                 options["sock"] = await self._connect()
@@ -215,5 +219,6 @@ class _Single:
             return TargetError(
                 f"{where}: there is no host of that name: {error.strerror}.", "Check the name."
             )
-        words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        number = getattr(error, "errno", None)
+        words = os.strerror(number) if number else str(error) or type(error).__name__
         return TargetError(f"{where}: it cannot be reached: {words}.", "Check that sshd runs.")

@@ -21,6 +21,10 @@ EndThere = Callable[[str, int], Awaitable[None]]
 """Asks the far side to `term` or `kill` a process id."""
 
 
+class SessionRefused(TargetError):
+    """The server opens no further session on the connection; nothing was started."""
+
+
 class SshProgram:
     """A session of a connection; see `Program`.
 
@@ -186,7 +190,7 @@ def _lost(where: str, error: Exception | None) -> TargetError:
 
 def _refused(where: str, error: Exception) -> TargetError:
     if isinstance(error, asyncssh.ChannelOpenError) and "closed" not in str(error).lower():
-        return TargetError(
+        return SessionRefused(
             f"{where}: the server opens no further session: {error}.",
             "Let it open more at once (MaxSessions in its sshd_config; 10 is the default).",
         )

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from nephoscope import plans
+from nephoscope.errors import UsageError
+from nephoscope.targets.ssh_way import Hop, parse_hop, way_of
+from nephoscope.targets.texts import parse
+
+READ = {
+    "local": {},
+    "ssh:web": {"name": "web", "kind": "ssh", "address": "web"},
+    "ssh:Web.Example.org": {
+        "name": "web-example-org",
+        "kind": "ssh",
+        "address": "Web.Example.org",
+    },
+    "ssh:me@10.0.0.2:2222": {
+        "name": "10-0-0-2",
+        "kind": "ssh",
+        "address": "10.0.0.2",
+        "user": "me",
+        "port": 2222,
+    },
+    "ssh:me@[fe80::1%eth0]:22": {
+        "name": "fe80-1-eth0",
+        "kind": "ssh",
+        "address": "fe80::1%eth0",
+        "user": "me",
+        "port": 22,
+    },
+    "lab:office/a": {"name": "a", "kind": "lab", "lab": "office", "host": "a"},
+}
+
+
+@pytest.mark.parametrize(("text", "values"), READ.items(), ids=READ)
+def test_a_word_is_a_target(text: str, values: dict[str, object]) -> None:
+    assert parse(text) == plans.Target.model_validate(values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "locals",
+        "local:x",
+        "ssh",
+        "ssh:",
+        "ssh:@web",
+        "ssh:me@",
+        "ssh:-oProxyCommand=x",
+        "ssh:me@-x",
+        "ssh:web:0",
+        "ssh:web:65536",
+        "ssh:web:",
+        "ssh:web:22x",
+        "ssh:web:٢٢",
+        "ssh:[::1",
+        "ssh:[::1]22",
+        "ssh:a b",
+        "lab:",
+        "lab:office",
+        "lab:office/",
+        "lab:../a",
+        "docker:web",
+    ],
+)
+def test_what_is_no_target_is_told_with_the_forms(text: str) -> None:
+    with pytest.raises(UsageError, match="is no target") as caught:
+        parse(text)
+    assert caught.value.exit_code == 2
+    assert "ssh:[user@]host[:port]" in caught.value.hint
+
+
+def test_an_odd_host_name_still_has_a_name() -> None:
+    assert parse("ssh:...").name == "host"
+    assert len(parse("ssh:" + "a" * 80).name) == 40
+
+
+def test_a_record_says_the_way() -> None:
+    record = plans.Target(
+        name="far", kind="ssh", address="web", port=2, user="me", jump=("a", "you@[::1]:3")
+    )
+    way = way_of(record)
+    assert (way.to, way.jump) == (Hop("web", 2, "me"), (Hop("a"), Hop("::1", 3, "you")))
+    assert parse_hop("a") == Hop("a")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [({}, "has no address"), ({"address": "web", "jump": ("a:b",)}, "'a:b' is no jump host")],
+)
+def test_a_record_without_a_way_is_told(values: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        way_of(plans.Target.model_validate({"name": "far", "kind": "ssh", **values}))
