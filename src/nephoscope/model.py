@@ -146,6 +146,13 @@ class TrialRecord:
     reasons: why the trial is invalid or failed; empty when valid. failure_name: the benchmark's
     stable name of its failure; '' when it did not fail. spent_s: seconds of the run's budget that
     this trial took, from the end of the trial before it.
+    timeline: phase (prepare, start, measure, stop, clean) -> [start_ns, end_ns] since the trial
+    began; the last one there is where a failure happened. skew_ns: how far apart the sides that
+    were to start at one moment did start; None for a trial that started alone. loads: one object
+    for each background and target: name, benchmark, target, load (whether it runs until it is
+    stopped), covered_ratio (part of the measured time during which it ran), trials (how often it
+    ran to its end). arm: 'a' or 'b' of an A/A control. nest: instance and boot, 0-based, in a
+    nested design. attempt: 1, or more where the plan declares retries.
     """
 
     key: TrialKey
@@ -162,6 +169,12 @@ class TrialRecord:
     documents: Mapping[str, Any] = field(default_factory=dict)
     failure_name: str = ""
     spent_s: float = 0.0
+    timeline: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    skew_ns: int | None = None
+    loads: tuple[Mapping[str, Any], ...] = ()
+    arm: str = ""
+    nest: Mapping[str, int] = field(default_factory=dict)
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)

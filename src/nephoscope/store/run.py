@@ -16,11 +16,15 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
+from nephoscope.store import together
 from nephoscope.store.files import remove_leftovers, told, write_atomically
+from nephoscope.store.holder import Holder, holder_of
 
 if TYPE_CHECKING:
     import ibis
     import pyarrow as pa
+
+    from nephoscope.store.trialfile import Beside
 
 RUNNING, MEASURED, FINISHED, FAILED = "running", "measured", "finished", "failed"
 STATES = (RUNNING, MEASURED, FINISHED, FAILED)
@@ -92,13 +96,31 @@ class StoredRun:
             changes["finished_at"] = datetime.now(UTC).timestamp()
         self.update(**changes)
 
-    def append(self, record: TrialRecord, samples: Sequence[Sample], spec: BenchmarkSpec) -> None:
-        """Stores one finished trial; afterwards no kill can take it away."""
+    def append(
+        self,
+        record: TrialRecord,
+        samples: Sequence[Sample],
+        spec: BenchmarkSpec,
+        beside: Sequence[Beside] = (),
+    ) -> None:
+        """Stores one finished trial; afterwards no kill can take it away.
+
+        beside: samples of loads and hooks, kept as rows of their own benchmarks.
+        """
+        self.append_together([(record, samples, spec, beside)])
+
+    def append_together(
+        self,
+        trials: Sequence[tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[Beside]]],
+    ) -> None:
+        """Stores trials that belong together: a kill leaves all of them, or none."""
         from nephoscope.store import trialfile
 
-        trialfile.write(
-            self.trials_path / f"{record.key.name}.parquet", self.id, record, samples, spec
-        )
+        files = {
+            f"{record.key.name}.parquet": trialfile.encode(self.id, record, samples, spec, beside)
+            for record, samples, spec, beside in trials
+        }
+        together.write(self.trials_path, files)
 
     def records(self) -> list[TrialRecord]:
         """All finished trials in the order of execution.
@@ -180,6 +202,7 @@ class StoredRun:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     raise self._busy() from error
                 # A file system without locks: two processes at once are then the user's care.
+            together.finish(self.trials_path)
             remove_leftovers(self.path)
             remove_leftovers(self.trials_path)
             # Another process may have gone on with the run before we got the lock.
@@ -188,12 +211,16 @@ class StoredRun:
         finally:
             os.close(descriptor)
 
+    def holder(self) -> Holder | None:
+        """The process that measures this run now; None when none does."""
+        return holder_of(self.path / "journal.jsonl", self.events())
+
     def _busy(self) -> StoreError:
         pids = [event["pid"] for event in self.events() if event.get("event") == "session_started"]
         who = f"process {pids[-1]}" if pids else "another process"
         return StoreError(
             f"Run {self.id} is being measured by {who}.",
-            "Wait for it to end, or end it; then run the same command again.",
+            f"Wait for it to end, or end it with `nephoscope stop {self.id}`.",
         )
 
     def _read(self) -> list[tuple[TrialRecord, pa.Table | None]]:

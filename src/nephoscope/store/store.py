@@ -59,7 +59,7 @@ class Store:
         settings: Sequence[Setting],
     ) -> StoredRun:
         """Begins a run of a plan; the run exists with its manifest, or not at all."""
-        used = {setting.benchmark for setting in settings}
+        used = {name for setting in settings for name in benchmarks_of(setting)}
         manifest = {
             "plan": plans.plan_values(plan),
             "plan_hash": plans.plan_hash(plan),
@@ -209,6 +209,12 @@ def _problem(run: StoredRun) -> str | None:
     except StoreError as error:
         return str(error)
     return None
+
+
+def benchmarks_of(setting: Setting) -> list[str]:
+    """Every benchmark that a setting's trials execute: its own, and those of loads and hooks."""
+    beside = (*setting.backgrounds, *setting.before, *setting.after)
+    return [setting.benchmark, *(one.benchmark for one in beside)]
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:

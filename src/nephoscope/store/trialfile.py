@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,43 +51,87 @@ def key_of(name: str) -> TrialKey | None:
     return TrialKey(number if match[1] == "r" else -number, int(match[3]), match[4])
 
 
-def write(
-    path: Path, run: str, record: TrialRecord, samples: Sequence[Sample], spec: BenchmarkSpec
-) -> None:
-    """Writes the trial's file. UnknownName for a metric that the spec has not, StoreError else."""
-    table = _table(run, record, samples, spec)
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Samples that another benchmark took for a trial: of a load that ran beside it, of a hook.
+
+    factors: what tells its rows from the trial's own, besides the trial's factors:
+    {"load": name} or {"hook": "before"}.
+    """
+
+    spec: BenchmarkSpec
+    target: str
+    factors: Mapping[str, Any]
+    samples: Sequence[Sample]
+
+
+MARKS = frozenset({"load", "hook"})
+"""Factors by which the rows of loads and hooks are known; benchmarks have none of these names."""
+
+
+def is_beside(factors: str) -> bool:
+    """Whether a row with these factors (canonical text) is of a load or a hook."""
+    return any(f'"{mark}":' in factors for mark in MARKS) and bool(MARKS & set(json.loads(factors)))
+
+
+def encode(
+    run: str,
+    record: TrialRecord,
+    samples: Sequence[Sample],
+    spec: BenchmarkSpec,
+    beside: Sequence[Beside] = (),
+) -> bytes:
+    """The content of the trial's file. UnknownName for a metric that a spec has not."""
+    own = Beside(spec, record.key.target, {}, samples)
+    table = pa.concat_tables([_rows(run, record, block) for block in (own, *beside)])
+    metadata = {RECORD_KEY: json.dumps(asdict(record), allow_nan=False).encode()}
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    write_atomically(path, sink.getvalue().to_pybytes())
+    pq.write_table(
+        table.replace_schema_metadata(metadata),
+        sink,
+        compression="zstd",
+        write_page_checksum=True,
+    )
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def _table(
-    run: str, record: TrialRecord, samples: Sequence[Sample], spec: BenchmarkSpec
-) -> pa.Table:
+def write(
+    path: Path,
+    run: str,
+    record: TrialRecord,
+    samples: Sequence[Sample],
+    spec: BenchmarkSpec,
+    beside: Sequence[Beside] = (),
+) -> None:
+    """Writes the trial's file. UnknownName for a metric that a spec has not, StoreError else."""
+    write_atomically(path, encode(run, record, samples, spec, beside))
+
+
+def _rows(run: str, record: TrialRecord, block: Beside) -> pa.Table:
+    samples, spec = block.samples, block.spec
     metrics = {sample.metric: spec.metric(sample.metric) for sample in samples}
     n = len(samples)
     columns: dict[str, Any] = {
         "run": [run] * n,
         "trial": [record.key.name] * n,
         "round": [record.key.round] * n,
-        "target": [record.key.target] * n,
-        "benchmark": [record.benchmark] * n,
+        "target": [block.target] * n,
+        "benchmark": [spec.id] * n,
         "metric": [sample.metric for sample in samples],
         "unit": [metrics[sample.metric].unit for sample in samples],
         "better": [metrics[sample.metric].better.value for sample in samples],
         "value": [float(sample.value) for sample in samples],
         "count": [sample.count for sample in samples],
         "at_ns": [sample.at_ns for sample in samples],
-        "factors": list(_factor_texts(record, samples)),
+        "factors": list(_factor_texts({**record.factors, **block.factors}, samples)),
     }
-    metadata = {RECORD_KEY: json.dumps(asdict(record), allow_nan=False).encode()}
-    return pa.table(columns, schema=SCHEMA).replace_schema_metadata(metadata)
+    return pa.table(columns, schema=SCHEMA)
 
 
-def _factor_texts(record: TrialRecord, samples: Sequence[Sample]) -> Iterable[str]:
-    plain = factors_key(record.factors)
+def _factor_texts(factors: Mapping[str, Any], samples: Sequence[Sample]) -> Iterable[str]:
+    plain = factors_key(factors)
     for sample in samples:
-        yield factors_key({**record.factors, **sample.factors}) if sample.factors else plain
+        yield factors_key({**factors, **sample.factors}) if sample.factors else plain
 
 
 def read(path: Path) -> tuple[TrialRecord, pa.Table]:
@@ -128,8 +172,11 @@ def record_from_json(values: Mapping[str, Any]) -> TrialRecord:
     fields = dict(values)
     fields["key"] = TrialKey(**fields["key"])
     fields["status"] = TrialStatus(fields["status"])
-    for name in ("reasons", "notes"):
-        fields[name] = tuple(fields[name])
+    for name in ("reasons", "notes", "loads"):
+        fields[name] = tuple(fields.get(name, ()))
+    fields["timeline"] = {
+        phase: (int(start), int(end)) for phase, (start, end) in fields.get("timeline", {}).items()
+    }
     return TrialRecord(**fields)
 
 

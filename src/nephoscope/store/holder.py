@@ -1,0 +1,109 @@
+"""Who measures a run now: the process that holds the run's lock, and no other of its number.
+
+A process id is used again, so the journal names the process with the moment of its start and the
+boot of the machine; the lock says that it still measures.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nephoscope.store.files import told
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process that measures a run. here: whether it runs on this machine, in this boot."""
+
+    pid: int
+    machine: str
+    here: bool
+
+
+def identity() -> dict[str, Any]:
+    """What tells this process from every other one: pid, start, boot and machine's name."""
+    pid = os.getpid()
+    return {
+        "pid": pid,
+        "started_ticks": started_ticks(pid),
+        "boot_id": _boot_id(),
+        "machine": socket.gethostname(),
+    }
+
+
+def holder_of(journal: Path, events: list[dict[str, Any]]) -> Holder | None:
+    """The process that holds the lock on `journal`; None when nobody does."""
+    if not _is_locked(journal):
+        return None
+    sessions = [event for event in events if event.get("event") == "session_started"]
+    last: Mapping[str, Any] = sessions[-1] if sessions else {}
+    pid = int(last.get("pid", 0))
+    return Holder(pid, str(last.get("machine", "")), pid > 0 and _is(pid, last, journal))
+
+
+def started_ticks(pid: int) -> int | None:
+    """When a process began, in clock ticks since the boot; None when there is none of that id."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The program's name is in brackets and may hold blanks and brackets; the rest counts from 3.
+    after = text.rpartition(")")[2].split()
+    return int(after[19]) if len(after) > 19 else None
+
+
+def _is(pid: int, session: Mapping[str, Any], journal: Path) -> bool:
+    ticks = started_ticks(pid)
+    return (
+        ticks is not None
+        and ticks == session.get("started_ticks")
+        and _boot_id() == session.get("boot_id")
+        and _has_open(pid, journal)
+    )
+
+
+def _has_open(pid: int, journal: Path) -> bool:
+    try:
+        wanted = journal.stat()
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                found = link.stat()
+            except OSError:
+                continue
+            if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
+                return True
+    except OSError:
+        return False
+    return False
+
+
+def _is_locked(journal: Path) -> bool:
+    with told(journal, "opened"):
+        try:
+            descriptor = os.open(journal, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Without locks (some network file systems) nobody can be seen holding one.
+        return error.errno in (errno.EWOULDBLOCK, errno.EACCES)
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _boot_id() -> str:
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
