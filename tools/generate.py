@@ -114,7 +114,7 @@ def plan_page() -> str:
 
 def references(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of docs/reference/."""
-    listed = catalog.parse(document)
+    listed = catalog.complete(catalog.parse(document))
     pages = {
         f"docs/reference/benchmarks/{spec.id}.md": benchmark_page(spec)
         for spec in listed.benchmarks.values()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -85,9 +85,13 @@ class BenchmarkSpec:
         )
 
 
+HOST_BOOT = "host.boot"
+"""A benchmark that no program on the target executes: the host itself is booted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All native benchmarks, and the version of the probe that declared them."""
+    """All native benchmarks, `host.boot`, and the version of the probe that declared them."""
 
     probe: str
     protocol: int
@@ -139,7 +143,65 @@ def parse(document: Mapping[str, Any]) -> Catalog:
 @lru_cache(maxsize=1)
 def load() -> Catalog:
     """The catalogue of this package."""
-    return parse(json.loads(contract_path("benchmarks.json").read_text(encoding="utf-8")))
+    return complete(parse(json.loads(contract_path("benchmarks.json").read_text(encoding="utf-8"))))
+
+
+def complete(native: Catalog) -> Catalog:
+    """The native benchmarks, and `host.boot` after them."""
+    return replace(native, benchmarks={**native.benchmarks, HOST_BOOT: host_boot()})
+
+
+def host_boot() -> BenchmarkSpec:
+    """The declaration of `host.boot`, which the runner executes and not the probe."""
+
+    def segment(name: str, doc: str, *, headline: bool = False) -> MetricSpec:
+        return MetricSpec(name, "ns", Better.LOWER, Shape.SCALAR, headline, doc)
+
+    level = ParamSpec(
+        id="level",
+        type="choice",
+        unit="none",
+        default="boot",
+        doc="boot: the same host once more. instance: made anew, with fresh disks.",
+        choices=("boot", "instance"),
+    )
+    metrics = (
+        segment(
+            "boot_reachable_ns",
+            "From the request to the first answered connection: the whole boot.",
+            headline=True,
+        ),
+        segment("boot_request_ns", "From the request to the first line of the kernel."),
+        segment("boot_kernel_ns", "From the first line of the kernel to that of init."),
+        segment("boot_userland_ns", "From the first line of init to the first answer."),
+    )
+    return BenchmarkSpec(
+        id=HOST_BOOT,
+        summary="Boots a host of the plan's lab and times the segments",
+        params=(level,),
+        metrics=metrics,
+        overhead="the host is gone while it boots; nothing else may use it",
+        source="marks on the guest's serial console, and the first answered connection",
+        two_sided=False,
+        page=_HOST_BOOT_PAGE,
+    )
+
+
+_HOST_BOOT_PAGE = """\
+# What it measures
+How long a host takes from the request to the first answer, in segments. The runner executes it, and
+no program on the host: only hosts of the plan's own lab can be booted from here. A nested design
+(`design.nest`) stores each of its boots as a trial of this benchmark.
+
+# How
+The marks are lines on the guest's serial console, stamped when they arrive: the first line of the
+kernel, the first line of init. The last mark is the first answered connection. Bare hosts and
+containers have no kernel of their own, so that some or all segments are missing, and are not zero.
+
+# What can disturb it
+Other guests that boot, and the disk on which their images lie. An emulated processor boots ten
+times slower than one with KVM.
+"""
 
 
 def line_schema() -> dict[str, Any]:

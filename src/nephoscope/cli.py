@@ -68,13 +68,19 @@ def app(context: click.Context) -> int:
 @app.command()
 @click.option("--quick", is_flag=True, help="At most a minute.")
 @click.option("--full", is_flag=True, help="Everything, finely.")
+@click.option(
+    "--target", "targets", multiple=True, metavar="T", help="Instead of here; repeatable."
+)
 @_budget
 @_seed
 @_store
 @_json
 @_fresh
 def survey(**given: Any) -> int:
-    """What did I really get? Measures this machine, writes a report."""
+    """What did I really get? Measures this machine, writes a report.
+
+    T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    """
     from nephoscope.commands import survey as command
 
     return command.run(**given)
@@ -108,7 +114,10 @@ def run(**given: Any) -> int:
 @_store
 @_json
 def bench(**given: Any) -> int:
-    """Run one benchmark now; prints every metric, with interval."""
+    """Run one benchmark now; prints every metric, with interval.
+
+    T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    """
     from nephoscope.commands import bench as command
 
     return command.run(**given)
@@ -126,6 +135,7 @@ def runs(**given: Any) -> int:
 
 @app.command()
 @click.argument("name", metavar="[RUN]", default="latest")
+@click.option("--journal", is_flag=True, help="What happened when, instead.")
 @_store
 @_json
 def show(**given: Any) -> int:
@@ -134,6 +144,20 @@ def show(**given: Any) -> int:
     RUN is an id, the beginning of one, or `latest`.
     """
     from nephoscope.commands import show as command
+
+    return command.run(**given)
+
+
+@app.command()
+@click.argument("name", metavar="[RUN]", default="latest")
+@_store
+@_json
+def stop(**given: Any) -> int:
+    """End a run that another process measures; keep its trials.
+
+    RUN is an id, the beginning of one, or `latest`.
+    """
+    from nephoscope.commands import stop as command
 
     return command.run(**given)
 

@@ -56,7 +56,7 @@ def drive(plan: Plan, trial: Trial = steady) -> tuple[Progress, list[list[Pair]]
     for number in progress.rounds():
         ran = []
         for pair in plans.round_order(1, number, progress.begin_round(number)):
-            if progress.out_of_time(pair):
+            if progress.out_of_time([pair]):
                 progress.end_by_budget()
                 break
             key = TrialKey(number, *pair)

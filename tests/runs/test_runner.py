@@ -79,15 +79,15 @@ def test_an_error_at_any_trial_loses_and_doubles_nothing(tmp_path: Path, after: 
         nonlocal calls
         calls += 1
         if calls == after + 1:
-            raise TargetError("The machine is gone.", "Look for it.")
+            raise StoreError("The disk is gone.", "Look for it.")
         return good(calls)
 
     fakes = Fakes(answer)
-    with pytest.raises(TargetError):
+    with pytest.raises(StoreError):
         execute(tmp_path, fakes)
     (interrupted,) = Store(tmp_path).runs()
     assert len(interrupted.records()) == after
-    assert interrupted.events()[-1]["why"].startswith("TargetError")
+    assert interrupted.events()[-1]["why"].startswith("StoreError")
     run = execute(tmp_path, fakes)
     assert run.id == interrupted.id
     keys = [record.key.name for record in run.records()]
@@ -138,7 +138,8 @@ def test_a_refused_setting_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert len(refusals) == 3
     assert {r.failure_name for r in refusals} == {"no_direct_io"}
     (sentence,) = run.manifest["refused"]
-    assert sentence.startswith("null value=2.0 on local: it failed 3 times in a row: No luck.")
+    assert sentence.startswith("null value=2.0 on local: it failed 3 times in a row: in phase ")
+    assert sentence.endswith("measure: No luck. Try later.")
     assert run.state == "measured"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.commands import measuring, options
-from nephoscope.errors import UnknownName
 
 DEFAULT_BUDGET_S = 10.0
 
@@ -30,11 +29,12 @@ def run(
     values = options.sets(sets)
     seconds = options.budget_s(budget)
     from nephoscope import plans
+    from nephoscope.targets.texts import parse
 
-    if target not in plans.KINDS:
-        raise UnknownName(f"There is no target '{target}'.", f"There is: {', '.join(plans.KINDS)}.")
+    record = parse(target)
     if seconds is None and repetitions is None:
         seconds = DEFAULT_BUDGET_S
-    plan = plans.single(benchmark, values, target, budget_s=seconds, seed=seed, rounds=repetitions)
+    plan = plans.single(benchmark, values, budget_s=seconds, seed=seed, rounds=repetitions)
+    plan = plan.model_copy(update={"targets": (record,)})
     # Always a new run: `now` means that nothing measured earlier is taken for it.
     return measuring.measure(plan, store=store, as_json=as_json, fresh=True, brief=True)

@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
-from nephoscope import units
-from nephoscope.commands import output
+from nephoscope.commands import output, progress
 from nephoscope.runs import Status
 
 
@@ -43,14 +42,20 @@ class LiveLine:
         """A line that stays."""
         self._bar.console.print(escape(text), soft_wrap=True)
 
+    def preparing(self, text: str) -> None:
+        """What is made ready before measuring begins."""
+        self._bar.update(self._task, total=None, description=escape(text), left="")
+        self._bar.refresh()
+
     def update(self, text: str, status: Status) -> None:
         """What is measured now, and how far the run is."""
         if status.budget_s:
             total, done = status.budget_s, min(status.spent_s, status.budget_s)
-            left = f"{units.format_duration(status.left_s or 0.0)} left"
+            left = progress.left(status)
         else:
             total, done = float(status.alternatives), float(status.ended)
             left = f"{status.ended} of {status.alternatives} settings done"
+            left = ", ".join(filter(None, (left, progress.left(status))))
         self._bar.update(
             self._task, total=total, completed=done, description=escape(text), left=left
         )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nephoscope.store import Store, StoredRun
 
 NOTHING_VALID = 3
+TARGET_LOST = 3
 
 
 def measure(
@@ -55,7 +56,7 @@ def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
         text = _brief(result) if brief else _report(result)
         output.say(text)
         output.say(str(paths.html))
-    return _exit_code(result)
+    return _exit_code(result, run)
 
 
 def finished(result: RunResult) -> RunResult:
@@ -79,10 +80,10 @@ def _brief(result: RunResult) -> str:
     return brief.table(result)
 
 
-def _exit_code(result: RunResult) -> int:
+def _exit_code(result: RunResult, run: StoredRun) -> int:
     trials = result.run["trials"]
     if trials["valid"]:
-        return 0
+        return _told_of_lost(run)
     reasons = {reason: None for trial in result.invalid for reason in trial.reasons}
     why = f" {next(iter(reasons))}" if reasons else ""
     output.log(
@@ -90,3 +91,12 @@ def _exit_code(result: RunResult) -> int:
         + output.one_line(f"Nothing valid was measured.{why} Run `nephoscope doctor`.")
     )
     return NOTHING_VALID
+
+
+def _told_of_lost(run: StoredRun) -> int:
+    """0, or 3 and a sentence for each target that was given up on the way."""
+    lost = run.manifest.get("lost") or {}
+    for name, sentence in lost.items():
+        told = f"{name} was lost during the run and given up: {sentence} What was measured is kept."
+        output.log(f"nephoscope: {output.one_line(told)}")
+    return TARGET_LOST if lost else 0

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from nephoscope import units
 from nephoscope.commands import output
 from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
-from nephoscope.runs import Observer, Outcome, Status
+from nephoscope.runs import LOST, Observer, Outcome, Status
 from nephoscope.store import StoredRun
 
 LINE_EVERY_S = 10.0
@@ -27,6 +27,7 @@ class Progress(Observer):
         self._now = now
         self._last_line = now()
         self._live: Any = None
+        self._running: dict[str, tuple[TrialKey, Setting]] = {}
 
     def __enter__(self) -> Progress:
         if output.is_terminal(self._stream):
@@ -54,9 +55,18 @@ class Progress(Observer):
         """Shows the sentence."""
         self._say(f"! {sentence}")
 
+    def said(self, sentence: str) -> None:
+        """Shows what is made ready; a lab may take minutes."""
+        if self._live is not None:
+            self._live.preparing(output.one_line(sentence))
+        else:
+            self._say(sentence)
+
     def trial_started(self, key: TrialKey, setting: Setting, status: Status) -> None:
-        """Shows what is being measured now, and what is left."""
-        text = f"{_stage(key)}, {setting.benchmark}{_levels(setting)}"
+        """Shows what is being measured now, on which target where there are several, and what is
+        left."""
+        self._running[key.target] = (key, setting)
+        text = _now(self._running, key)
         if self._live is not None:
             self._live.update(text, status)
         elif self._now() - self._last_line >= LINE_EVERY_S:
@@ -65,6 +75,9 @@ class Progress(Observer):
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
         """Says at once when a trial failed: waiting for the report would cost the user's time."""
+        self._running.pop(record.key.target, None)
+        if record.failure_name == LOST:
+            return  # told once for the target, not for each of its trials
         if record.status is TrialStatus.FAILED and record.key.round <= 1 and record.reasons:
             self._say(f"! {record.benchmark}: {record.reasons[0]}")
 
@@ -93,11 +106,32 @@ def _levels(setting: Setting) -> str:
     return f" ({levels})" if levels else ""
 
 
+def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str:
+    """What is measured: one trial, or one on each of several targets."""
+    if len(running) == 1:
+        return f"{_stage(last)}, {_what(running[last.target][1])}"
+    parts = [f"{target}: {_what(setting)}" for target, (_, setting) in sorted(running.items())]
+    return f"{_stage(last)}, {'; '.join(parts)}"
+
+
+def _what(setting: Setting) -> str:
+    return f"{setting.benchmark}{_levels(setting)}"
+
+
+def left(status: Status) -> str:
+    """The time that measuring will still take, as far as it is known; else empty."""
+    if status.time_left is None:
+        if status.left_s is None:
+            return ""
+        return f"about {units.format_duration(status.left_s)} left"
+    words = "about" if status.time_left.exact else "at least"
+    return f"{words} {units.format_duration(status.time_left.expected_s)} left"
+
+
 def _left(status: Status) -> str:
     done = f"{status.trials} trials, {status.ended} of {status.alternatives} settings done"
-    if status.left_s is None:
-        return done
-    return f"{done}, about {units.format_duration(status.left_s)} left"
+    time_left = left(status)
+    return f"{done}, {time_left}" if time_left else done
 
 
 def _live_line(stream: TextIO) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.commands import measuring, options
@@ -12,13 +13,17 @@ def run(
     *,
     quick: bool,
     full: bool,
+    targets: Sequence[str],
     budget: str | None,
     seed: int | None,
     store: Path | None,
     as_json: bool,
     fresh: bool,
 ) -> int:
-    """Measures this machine and prints what it delivers; returns the exit code."""
+    """Measures this machine, or those of `targets`; prints what they deliver.
+
+    Returns the exit code.
+    """
     if quick and full:
         raise UsageError("--quick and --full exclude each other.", "Leave one of them away.")
     seconds = options.budget_s(budget)
@@ -26,4 +31,8 @@ def run(
 
     level = "quick" if quick else "full" if full else "standard"
     plan = plans.survey(level, seconds, seed)
+    if targets:
+        from nephoscope.commands import elsewhere
+
+        plan = elsewhere.fitted(plan, targets)
     return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh)

@@ -41,9 +41,15 @@ def rows_of_samples(samples: Iterable[Sample], factors: Mapping[str, Any]) -> li
 
 
 def rows_of_table(table: Any) -> list[Row]:
-    """Rows of a stored trial (pyarrow table): the same as those of its samples were."""
+    """Rows of a stored trial (pyarrow table): the same as those of its samples were.
+
+    Rows of loads and hooks are left out; nothing stops or goes on because of them.
+    """
+    from nephoscope.store.trialfile import is_beside
+
     columns = ("metric", "factors", "value", "count")
-    return list(zip(*(table[name].to_pylist() for name in columns), strict=True))
+    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+    return [row for row in rows if not is_beside(row[1])]
 
 
 def headline_values(rows: Iterable[Row], metrics: Mapping[str, Shape]) -> dict[SeriesKey, float]:

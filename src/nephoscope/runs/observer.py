@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.model import Setting, TrialKey, TrialRecord
-from nephoscope.runs.progress import Outcome
+from nephoscope.runs.progress import Outcome, TimeLeft
 from nephoscope.store import StoredRun
 
 
@@ -17,7 +17,8 @@ class Status:
 
     round: current round (0 and below: warm-up). trials: finished so far. alternatives: settings
     times targets. ended: of these, how many are done. converged: of these, how many converged.
-    spent_s: of the budget, over all sessions. budget_s: None where there is none.
+    spent_s: of the budget, over all sessions. budget_s: None where there is none. time_left: what
+    measuring will still take; None before every alternative was measured once.
     """
 
     round: int
@@ -27,6 +28,7 @@ class Status:
     converged: int
     spent_s: float
     budget_s: float | None
+    time_left: TimeLeft | None = None
 
     @property
     def left_s(self) -> float | None:
@@ -42,6 +44,9 @@ class Observer:
 
     def warning(self, sentence: str) -> None:
         """Something about the machine or the run that a person should know now."""
+
+    def said(self, sentence: str) -> None:
+        """What is being made ready, for a person who waits."""
 
     def target_opened(self, name: str, fingerprint: Mapping[str, Any]) -> None:
         """A target answers."""

@@ -20,9 +20,12 @@ HEADROOM_RATIO = 0.05
 """A disk that a benchmark fills to the brim is slow, and stops other programs."""
 
 
-def check(store: Path, settings: Sequence[Setting], catalog: Catalog) -> list[str]:
+def check(
+    store: Path, settings: Sequence[Setting], catalog: Catalog, *, here: bool = True
+) -> list[str]:
     """Sentences that a person should read before the run; the run may go on all the same.
 
+    here: whether anything is measured on this machine.
     Raises StoreError when the store has no room, which would lose what is measured.
     """
     with told(store, "read"):
@@ -33,7 +36,7 @@ def check(store: Path, settings: Sequence[Setting], catalog: Catalog) -> list[st
             f"{units.format_value(STORE_NEEDS_BYTES, 'bytes')}.",
             "Free some space there, or name another directory with --store.",
         )
-    return [*_disk_room(settings, catalog), *_load()]
+    return [*_disk_room(settings, catalog), *_load()] if here else []
 
 
 def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:

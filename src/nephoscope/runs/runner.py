@@ -13,8 +13,11 @@ from nephoscope.catalog import Catalog
 from nephoscope.errors import Interrupted
 from nephoscope.model import Setting
 from nephoscope.plans import Plan
+from nephoscope.runs import boots
+from nephoscope.runs.environment import environment_of
 from nephoscope.runs.observer import Observer
-from nephoscope.runs.session import Factories, Session
+from nephoscope.runs.session import EnvironmentOf, Session
+from nephoscope.runs.stations import Factories
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
 from nephoscope.targets import TARGETS
 
@@ -28,6 +31,7 @@ def execute(
     *,
     fresh: bool = False,
     targets: Factories = TARGETS,
+    environment: EnvironmentOf = environment_of,
 ) -> StoredRun:
     """Measures a plan into the store; goes on with an unfinished run of it, unless `fresh`.
 
@@ -35,17 +39,21 @@ def execute(
     Interrupted on Ctrl-C, SIGTERM and SIGHUP (what was measured is kept, the same command goes
     on), TargetError and Lacking when a target cannot be used, StoreError when the store cannot be
     written or the run is being measured by another process, BenchmarkFailed when not one trial of
-    the run counts.
+    the run counts, PlanError when the plan boots what cannot be booted from here. Targets that were
+    given up stand in the manifest under `lost`; what the others measured is there.
     """
     catalog = catalogue.load()
     settings = plans.expand(plan, catalog)
+    boots.check(plan, settings)
     with contextlib.ExitStack() as stack:
         with store.choosing():
             run, resumed = _choose(plan, store, catalog, settings, fresh)
             stack.enter_context(run.lock())
         if run.state == MEASURED:
             return run
-        session = Session(run, plan, settings, catalog, observer or Observer(), targets)
+        session = Session(
+            run, plan, settings, catalog, observer or Observer(), targets, environment
+        )
         session.begin(resumed)
         try:
             asyncio.run(session.measure())
@@ -77,7 +85,8 @@ def _choose(
         if old is not None and _same_program(old, catalog):
             return old, True
     seed = plan.seed if plan.seed is not None else secrets.randbelow(_SEEDS)
-    return store.create(plan, seed, catalog=catalog, settings=settings), False
+    every = [*settings, *boots.Cells(plan, settings).settings()]
+    return store.create(plan, seed, catalog=catalog, settings=every), False
 
 
 def _same_program(run: StoredRun, catalog: Catalog) -> bool:

@@ -4,6 +4,7 @@ The heavy libraries are loaded by the functions that need them: `nephoscope runs
 only.
 """
 
+from nephoscope.store.holder import Holder, identity
 from nephoscope.store.run import (
     FAILED,
     FINISHED,
@@ -21,8 +22,10 @@ __all__ = [
     "MEASURED",
     "RUNNING",
     "STATES",
+    "Holder",
     "Store",
     "StoredRun",
     "counts",
     "default_path",
+    "identity",
 ]

@@ -213,8 +213,9 @@ def _problem(run: StoredRun) -> str | None:
 
 def benchmarks_of(setting: Setting) -> list[str]:
     """Every benchmark that a setting's trials execute: its own, and those of loads and hooks."""
-    beside = (*setting.backgrounds, *setting.before, *setting.after)
-    return [setting.benchmark, *(one.benchmark for one in beside)]
+    hooks = (*setting.before, *setting.after)
+    loads = [load.benchmark for load in setting.backgrounds]
+    return [setting.benchmark, *loads, *(hook.benchmark for hook in hooks)]
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:

@@ -75,6 +75,9 @@ class Running(Protocol):
     def ended(self) -> bool:
         """Whether it has ended already (a background load that died)."""
 
+    async def end(self) -> None:
+        """Ends it at once, whatever it does; nothing it counted is kept. May be called twice."""
+
 
 class Target(Protocol):
     """A machine that can be measured. Cancelling any verb ends what it started there."""

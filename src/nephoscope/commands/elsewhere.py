@@ -1,0 +1,57 @@
+"""A survey of other machines than this one: what they are decides what is measured there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.plans import Plan, Target
+
+
+def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
+    """The survey on the targets that the texts of `--target` name, up to the CPUs of each.
+
+    Raises UsageError for a text that is no target, or two that get one name; TargetError for a
+    machine that does not answer.
+    """
+    from nephoscope.plans import fitting
+    from nephoscope.targets.texts import parse
+
+    records = [parse(text) for text in texts]
+    names = [record.name for record in records]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise UsageError(
+            f"Two targets are named '{twice[0]}'.", "Name each once, or write a plan with names."
+        )
+    cpus = asyncio.run(_cpus(records))
+    return fitting.fitted(plan, records, cpus)
+
+
+async def _cpus(records: Sequence[Target]) -> dict[str, int]:
+    from nephoscope.targets import TARGETS
+
+    found = {}
+    for record in records:
+        if record.kind not in TARGETS:
+            raise UsageError(
+                f"Targets of kind {record.kind} cannot be reached.",
+                f"There is {', '.join(TARGETS)}.",
+            )
+        target = TARGETS[record.kind](record)
+        try:
+            found[record.name] = cpus_of(await target.open())
+        finally:
+            await target.close()
+    return found
+
+
+def cpus_of(fingerprint: Mapping[str, Any]) -> int:
+    """How many CPUs a process may use there; 1 where the machine does not tell."""
+    topology = fingerprint.get("topology")
+    allowed = topology.get("allowed_cpus") if isinstance(topology, dict) else None
+    return len(allowed) if isinstance(allowed, list) and allowed else 1

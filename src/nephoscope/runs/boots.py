@@ -1,0 +1,157 @@
+"""Hosts that are made anew or booted: as a benchmark of its own, and between the cells of a nested
+design, where each boot is a trial of `host.boot` in the store.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from nephoscope.catalog import HOST_BOOT
+from nephoscope.errors import BenchmarkFailed, NephoscopeError, PlanError
+from nephoscope.model import Sample, Setting, TrialKey
+from nephoscope.plans import Plan
+from nephoscope.runs.groups import Group
+from nephoscope.runs.measured import Measured
+from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
+from nephoscope.runs.progress import LOST
+from nephoscope.runs.stations import TargetLost
+from nephoscope.runs.trial import BOOT_S, Stage
+from nephoscope.targets import Done, TargetTrial
+
+BOOT, INSTANCE = "boot", "instance"
+
+
+class BootTrial:
+    """One boot of a target's host; `run` does it once."""
+
+    def __init__(self, group: Group, stage: Stage, limit_s: float) -> None:
+        self._target = group.targets[0]
+        self._level = str(group.setting.params.get("level", BOOT))
+        self._stage = stage
+        self._limit_s = limit_s
+
+    async def run(self) -> Measured:
+        """Boots the host, opens the target again; the segments are the samples."""
+        timeline, out = Timeline(), Measured(started_at=time.time())
+        stations, host = self._stage.stations, self._stage.stations.host_of(self._target)
+        started_ns = time.monotonic_ns()
+        try:
+            async with timeline.phase(Phase.MEASURE, self._limit_s):
+                times = await self._stage.environment.renew(host, self._level)
+                elapsed_ns = time.monotonic_ns() - started_ns
+            samples: tuple[Sample, ...] = ()
+            if times is not None:
+                samples = segments(times.kernel_ns, times.userland_ns, times.reachable_ns)
+            notes = () if samples else (f"{host} has no kernel of its own to boot.",)
+            done = Done(elapsed_ns, len(samples), notes=notes)
+            out.trials[self._target] = TargetTrial(samples, {}, done, None)
+            async with timeline.phase(Phase.CLEAN, self._limit_s):
+                await stations.reopen([host])
+        except PhaseFailed as failure:
+            out.failure = failure
+        except TargetLost as lost:
+            out.lost = lost
+            reason = f"in phase {timeline.current}: {lost.name} is gone: {lost}"
+            out.broken.append((LOST, reason))
+        except PlanError:
+            raise
+        except NephoscopeError as error:
+            no_boot = BenchmarkFailed("no_boot", error.message, error.hint)
+            out.failure = PhaseFailed(Phase.MEASURE, no_boot)
+        out.timeline = timeline.phases
+        out.elapsed_ns = time.monotonic_ns() - started_ns
+        return out
+
+
+def segments(
+    kernel_ns: int | None, userland_ns: int | None, reachable_ns: int
+) -> tuple[Sample, ...]:
+    """Samples of a boot from its marks since the request; a mark that a platform does not have
+    gives no sample."""
+    found = [Sample("boot_reachable_ns", float(reachable_ns))]
+    if kernel_ns is not None:
+        found.append(Sample("boot_request_ns", float(kernel_ns)))
+    if kernel_ns is not None and userland_ns is not None:
+        found.append(Sample("boot_kernel_ns", float(userland_ns - kernel_ns)))
+    if userland_ns is not None:
+        found.append(Sample("boot_userland_ns", float(reachable_ns - userland_ns)))
+    return tuple(found)
+
+
+def check(plan: Plan, settings: Sequence[Setting]) -> None:
+    """PlanError when the plan boots what cannot be booted from here."""
+    names = {
+        name for setting in settings if setting.benchmark == HOST_BOOT for name in setting.targets
+    }
+    if plan.design.nest is not None:
+        names |= _used(settings)
+    for wanted in plan.targets:
+        if wanted.name in names and (wanted.kind != "lab" or wanted.lab or plan.lab is None):
+            where = "design.nest" if plan.design.nest is not None else HOST_BOOT
+            raise PlanError(
+                f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "
+                "from here: only hosts of the plan's own lab can.",
+                "Give the plan `lab:` and targets of kind lab, or leave it out.",
+            )
+
+
+def _used(settings: Iterable[Setting]) -> set[str]:
+    used: set[str] = set()
+    for setting in settings:
+        groups = [Group(setting, (name,)) for name in setting.targets]
+        used |= {name for group in groups for name in group.needs}
+    return used
+
+
+class Cells:
+    """The cells of a nested design: rounds that share one boot of every target."""
+
+    def __init__(self, plan: Plan, settings: Sequence[Setting]) -> None:
+        self._nest = plan.design.nest
+        used = _used(settings)
+        self._targets = tuple(t.name for t in plan.targets if t.name in used)
+        self._first_index = len(settings)
+        self.begun: int | None = None
+        self.interrupted: int | None = None
+
+    @property
+    def nested(self) -> bool:
+        """Whether the design is nested."""
+        return self._nest is not None
+
+    def settings(self) -> list[Setting]:
+        """The settings of the boots between cells: one for each level."""
+        if self._nest is None:
+            return []
+        return [
+            Setting(
+                index=self._first_index + number,
+                benchmark=HOST_BOOT,
+                params={"level": level},
+                factors={"level": level},
+                timeout_s=BOOT_S,
+                targets=self._targets,
+            )
+            for number, level in enumerate((INSTANCE, BOOT))
+        ]
+
+    def cell_of(self, round: int, warmup: int) -> int:
+        """The cell of a round; warm-up rounds come in front of the cell that they ready."""
+        assert self._nest is not None
+        return (round - 1) // self._nest.rounds if round > 0 else -round // max(1, warmup)
+
+    def nest_of(self, cell: int) -> dict[str, int]:
+        """Instance and boot of a cell, as a record keeps them."""
+        assert self._nest is not None
+        return {"instance": cell // self._nest.boot, "boot": cell % self._nest.boot}
+
+    def boots(self, cell: int) -> list[tuple[TrialKey, Group]]:
+        """What is booted before a cell: the key of each boot, and what to execute."""
+        assert self._nest is not None
+        setting = self.settings()[0 if cell % self._nest.boot == 0 else 1]
+        first = cell * self._nest.rounds + 1
+        return [
+            (TrialKey(first, setting.index, name), Group(setting, (name,)))
+            for name in self._targets
+        ]

@@ -1,0 +1,206 @@
+"""What the targets stand on: the plan's lab, its conditions, its boots; nothing for other plans.
+
+A lab that this run made is taken down with the run, whatever ends it. One that was up before, with
+the same topology, is used and left up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nephoscope.errors import PlanError, UsageError
+from nephoscope.plans import Plan, Target
+from nephoscope.store import StoredRun
+
+if TYPE_CHECKING:
+    from nephoscope.lab.handle import BootTimes, Lab
+
+PLATFORM = ".platform"
+"""The condition that makes a host anew; whatever ran on it is gone."""
+
+
+_UNKNOWN = object()
+
+
+class Environment(Protocol):
+    """What a run needs of whatever its targets stand on."""
+
+    async def up(self) -> None:
+        """Makes it. All or nothing: after a failure or a cancellation nothing is left."""
+
+    def placed(self, target: Target) -> Target:
+        """The target with the lab's name filled in."""
+
+    async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
+        """Sets conditions (path -> value); returns the hosts that were made anew by it."""
+
+    def is_guest(self, host: str) -> bool:
+        """Whether a host of the lab has a kernel, and so a clock, of its own."""
+
+    async def renew(self, host: str, level: str) -> BootTimes | None:
+        """Makes a host anew (level instance) or boots it (level boot); None without a boot."""
+
+    async def down(self) -> None:
+        """Removes what `up` made."""
+
+
+class NoEnvironment:
+    """Of a plan without a lab: machines are as they are."""
+
+    async def up(self) -> None:
+        """Nothing."""
+
+    def placed(self, target: Target) -> Target:
+        """The target as it is."""
+        return target
+
+    async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
+        """Nothing to set. PlanError when there is."""
+        if conditions:
+            raise PlanError(
+                f"The plan varies {', '.join(sorted(conditions))} and has no lab.",
+                "Give it `lab:` with a topology.",
+            )
+        return frozenset()
+
+    def is_guest(self, host: str) -> bool:
+        """Unknown, so yes: the clock there is compared with ours."""
+        return True
+
+    async def renew(self, host: str, level: str) -> BootTimes | None:
+        """PlanError: a machine that is no lab host cannot be made anew."""
+        raise PlanError(
+            f"'{host}' cannot be booted from here: only hosts of the plan's own lab can.",
+            "Give the plan `lab:`, or leave out `design.nest`.",
+        )
+
+    async def down(self) -> None:
+        """Nothing."""
+
+
+class LabEnvironment:
+    """The lab of a plan."""
+
+    def __init__(self, plan: Plan, run: StoredRun, say: Callable[[str], None]) -> None:
+        from nephoscope.lab import files
+
+        assert plan.lab is not None
+        self._run = run
+        self._say = say
+        self._topology = (
+            files.load(plan.lab) if isinstance(plan.lab, str) else files.from_values(plan.lab)
+        )
+        self._lab: Lab | None = None
+        self._made = False
+        self._conditions: dict[str, Any] = {}
+
+    @property
+    def lab(self) -> Lab:
+        """The lab, which is up."""
+        assert self._lab is not None
+        return self._lab
+
+    async def up(self) -> None:
+        """See `Environment.up`. UsageError when another lab has the name."""
+        from nephoscope.lab import bringup
+
+        name = self._topology.name
+        found = {one.name: one for one in bringup.labs()}.get(name)
+        # Ours from before a kill: its hosts may be half made and their conditions are unknown.
+        ours = self._run.manifest.get("lab_made") == name
+        if found is not None and ours:
+            self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
+            await bringup.down(name)
+        elif found is not None:
+            self._lab = self._found(found.state)
+            return
+        # Said before it is made: after a kill in between, the next process knows whose it is.
+        self._run.update(lab_made=name)
+        self._made = True
+        self._say(f"Lab {name} is made ({len(self._topology.hosts)} hosts).")
+        self._lab = await bringup.up(self._topology, say=self._say)
+        for warning in self._lab.warnings:
+            self._say(warning)
+
+    def _found(self, state: str) -> Lab:
+        """The lab that somebody else made, if it is the plan's."""
+        from nephoscope.lab import bringup
+
+        name = self._topology.name
+        remove = f"`nephoscope lab down {name}`"
+        if state != "up":
+            raise UsageError(
+                f"A lab '{name}' is {state}.", f"Wait until it is up, or remove it with {remove}."
+            )
+        lab = bringup.find(name)
+        if lab.topology != self._topology:
+            raise UsageError(
+                f"A lab '{name}' is up, and its topology is another than the plan's.",
+                f"Take it down with {remove}, or name the plan's lab differently.",
+            )
+        self._say(f"Lab {name} is up already; it is used and left up.")
+        return lab
+
+    def placed(self, target: Target) -> Target:
+        """See `Environment.placed`."""
+        if target.kind != "lab" or target.lab:
+            return target
+        return target.model_copy(update={"lab": self._topology.name})
+
+    async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
+        """See `Environment.apply`."""
+        from nephoscope.lab import conditions as changing
+
+        # What an earlier trial set and this one does not goes back to the topology's own value.
+        every = {**{path: self._own(path) for path in self._conditions}, **conditions}
+        now = self._conditions
+        wanted = {path: v for path, v in every.items() if path not in now or now[path] != v}
+        if not wanted:
+            return frozenset()
+        before = {name: host.platform for name, host in self.lab.hosts.items()}
+        # Should the next step fail half way, nothing is known: then all of it is set again.
+        self._conditions = dict.fromkeys(every, _UNKNOWN)
+        await changing.apply(self.lab, wanted, self._say)
+        self._conditions = every
+        return frozenset(
+            name for name, host in self.lab.hosts.items() if before.get(name) != host.platform
+        )
+
+    def _own(self, path: str) -> Any:
+        """The value at a path of the topology as the plan has it; None where it says nothing."""
+        from nephoscope.lab import files
+
+        value: Any = files.values_of(self._topology)
+        for step in path.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        return "bare" if value is None and path.endswith(PLATFORM) else value
+
+    def is_guest(self, host: str) -> bool:
+        """See `Environment.is_guest`."""
+        found = self.lab.hosts.get(host)
+        return found is None or found.guest is not None
+
+    async def renew(self, host: str, level: str) -> BootTimes | None:
+        """See `Environment.renew`."""
+        from nephoscope.lab import conditions as changing
+
+        return await changing.renew(
+            self.lab, host, "instance" if level == "instance" else "boot", self._say
+        )
+
+    async def down(self) -> None:
+        """See `Environment.down`; of a lab that was up before, the conditions are put back."""
+        from nephoscope.lab import bringup
+
+        if self._made:
+            if any(one.name == self._topology.name for one in bringup.labs()):
+                await bringup.down(self._topology.name)
+            self._run.update(lab_made="")
+        elif self._lab is not None:
+            await self.apply({})
+
+
+def environment_of(plan: Plan, run: StoredRun, say: Callable[[str], None]) -> Environment:
+    """What this plan's targets stand on."""
+    return LabEnvironment(plan, run, say) if plan.lab is not None else NoEnvironment()

@@ -1,0 +1,190 @@
+"""One group until it is stored: executed, tried again where the plan says so, judged, kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from nephoscope.catalog import HOST_BOOT
+from nephoscope.errors import BenchmarkFailed
+from nephoscope.model import TrialKey, TrialRecord, TrialStatus
+from nephoscope.runs.boots import BootTrial
+from nephoscope.runs.groups import Group
+from nephoscope.runs.headline import SeriesKey
+from nephoscope.runs.judging import About, Stored, judged, not_tried
+from nephoscope.runs.measured import Measured
+from nephoscope.runs.observer import Observer, Status
+from nephoscope.runs.phases import DEADLINE, Phase
+from nephoscope.runs.progress import Progress
+from nephoscope.runs.trial import GroupTrial, Stage
+from nephoscope.store import StoredRun
+
+_LEAST_TIMEOUT_S = 1.0
+
+Values = Callable[[Stored], Mapping[SeriesKey, float]]
+"""The headline values of a finished trial."""
+
+
+class Execution:
+    """Executes groups of a run one by one, or several at a time; counts what came of them."""
+
+    def __init__(
+        self,
+        run: StoredRun,
+        stage: Stage,
+        progress: Progress,
+        observer: Observer,
+        status: Callable[[], Status],
+        values: Values,
+        stored: Sequence[TrialRecord],
+    ) -> None:
+        self._run = run
+        self._stage = stage
+        self._progress = progress
+        self._observer = observer
+        self._status = status
+        self._values = values
+        self._position = 1 + max((record.position for record in stored), default=-1)
+        self.trials = len(stored)
+        self.valid = sum(counts(record) for record in stored)
+        self.failure: BenchmarkFailed | None = None
+        # The budget runs from here: opening targets and writing files are part of what is spent.
+        self._mark_s = time.monotonic()
+
+    async def execute(
+        self, round: int, group: Group, nest: Mapping[str, int], notes: Sequence[str] = ()
+    ) -> bool:
+        """Measures and stores a group; False when the budget ended before it did."""
+        if self._progress.out_of_time(self._members(group)):
+            return False
+        spec = self._stage.catalog.benchmark(group.setting.benchmark)
+        keys = group.keys(round)
+        lost = self._stage.stations.missing(group.needs, round)
+        if lost is not None:
+            about = About(round, self._position, self._spend(), 1, nest, notes)
+            self._keep(not_tried(group, lost, spec, about, time.time()))
+            return True
+        for attempt in range(1, 2 + self._stage.plan.retry.times):
+            timeout_s, cut_short = self._timeout(group)
+            self._started(keys, group, attempt)
+            measured = await self._trial(group, timeout_s).run()
+            if cut_short and _ran_out(measured):
+                self._run.event({"event": "trial_cut_short_by_budget", "trial": keys[0].name})
+                return False
+            if not self._try_again(measured, keys, attempt):
+                break
+        if measured.lost is not None:
+            self._stage.stations.lose(measured.lost, round)
+            self._run.event(
+                {"event": "target_lost", "target": measured.lost.name, "why": str(measured.lost)}
+            )
+        else:
+            self._stage.stations.answered(group.needs)
+        self._remember(measured)
+        about = About(round, self._position, self._spend(), attempt, nest, notes)
+        self._keep(judged(group, measured, spec, self._stage.plan.accept, about))
+        return True
+
+    def _trial(self, group: Group, timeout_s: float) -> GroupTrial | BootTrial:
+        if group.setting.benchmark == HOST_BOOT:
+            return BootTrial(group, self._stage, timeout_s)
+        return GroupTrial(group, self._stage, timeout_s)
+
+    def _try_again(self, measured: Measured, keys: Sequence[TrialKey], attempt: int) -> bool:
+        """Whether the plan wants another attempt; the one that failed stays in the journal."""
+        retry = self._stage.plan.retry
+        name = measured.failure_name
+        if attempt > retry.times or not name or name not in retry.on or measured.lost is not None:
+            return False
+        failures = [trial.failure for trial in measured.trials.values() if trial.failure]
+        why = [measured.failure.reason] if measured.failure else [str(one) for one in failures]
+        self._run.event(
+            {
+                "event": "trial_tried_again",
+                "trial": keys[0].name,
+                "attempt": attempt,
+                "failure": name,
+                "reasons": [*why, *(sentence for _, sentence in measured.broken)],
+                "timeline": measured.timeline,
+            }
+        )
+        return True
+
+    def _started(self, keys: Sequence[TrialKey], group: Group, attempt: int) -> None:
+        event = {"event": "trial_started", "trial": keys[0].name}
+        if len(keys) > 1:
+            event["together"] = ", ".join(key.target for key in keys)
+        if attempt > 1:
+            event["attempt"] = str(attempt)
+        self._run.event(event)
+        for key in keys:
+            self._observer.trial_started(key, group.setting, self._status())
+
+    def _timeout(self, group: Group) -> tuple[float, bool]:
+        """Time to measure, and whether the budget made it shorter than the plan says."""
+        timeout_s = group.setting.timeout_s
+        left_s = self._progress.time_for(self._members(group))
+        if left_s is None:
+            return timeout_s, False
+        left_s = max(_LEAST_TIMEOUT_S, left_s - (time.monotonic() - self._mark_s))
+        return min(left_s, timeout_s), left_s < timeout_s
+
+    def _members(self, group: Group) -> Sequence[tuple[int, str]]:
+        return [pair for pair in group.members if self._progress.knows(pair)]
+
+    def _spend(self) -> float:
+        """Seconds since the last trial ended: each belongs to one trial, however many run."""
+        now = time.monotonic()
+        spent_s, self._mark_s = now - self._mark_s, now
+        return spent_s
+
+    def _keep(self, trials: Sequence[Stored]) -> None:
+        self._run.append_together(
+            [(one.record, one.samples, one.spec, one.beside) for one in trials]
+        )
+        self._position += len(trials)
+        self.trials += len(trials)
+        for one in trials:
+            self.valid += counts(one.record)
+            self._progress.add(one.record, self._values(one))
+        for one in trials:
+            self._run.event(_ended(one.record))
+            self._observer.trial_ended(one.record, self._status())
+
+    def _remember(self, measured: Measured) -> None:
+        """Keeps the last failure: the words with which a run ends in which nothing counts."""
+        failures = [trial.failure for trial in measured.trials.values() if trial.failure]
+        self.failure = measured.failure or (failures[0] if failures else self.failure)
+
+
+def _ran_out(measured: Measured) -> bool:
+    """Whether the measurement itself was ended by its time limit."""
+    if measured.failure is not None:
+        return measured.failure.name == DEADLINE and measured.failure.phase is Phase.MEASURE
+    failures = [trial.failure for trial in measured.trials.values() if trial.failure]
+    return any(failure.name == DEADLINE for failure in failures)
+
+
+def counts(record: TrialRecord) -> bool:
+    """Whether a trial of the run counts."""
+    return record.status is TrialStatus.VALID and record.key.round > 0
+
+
+def _ended(record: TrialRecord) -> dict[str, object]:
+    """The journal's line on a finished trial."""
+    event: dict[str, object] = {
+        "event": "trial_ended",
+        "trial": record.key.name,
+        "status": record.status.value,
+        "reasons": record.reasons,
+        "elapsed_ns": record.elapsed_ns,
+        "spent_s": record.spent_s,
+        "timeline": record.timeline,
+    }
+    if record.skew_ns is not None:
+        event["skew_ns"] = record.skew_ns
+    if record.loads:
+        event["loads"] = record.loads
+    if record.attempt > 1:
+        event["attempt"] = record.attempt
+    return event

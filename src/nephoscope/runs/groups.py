@@ -1,0 +1,64 @@
+"""What is measured at one moment: one target alone, or all targets of a setting together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from nephoscope import plans
+from nephoscope.model import Setting, TrialKey
+from nephoscope.runs.progress import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The trials of one setting that are executed as one.
+
+    targets: those that measure, one trial each. Loads, hooks and a serving peer may need others.
+    """
+
+    setting: Setting
+    targets: tuple[str, ...]
+
+    @property
+    def members(self) -> tuple[Pair, ...]:
+        """The alternatives that get a trial."""
+        return tuple((self.setting.index, target) for target in self.targets)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Every target that the trial touches, each once."""
+        setting = self.setting
+        names = [*self.targets, setting.peer]
+        for load in setting.backgrounds:
+            names += [*load.targets, load.peer]
+        names += [hook.target for hook in (*setting.before, *setting.after)]
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def keys(self, round: int) -> tuple[TrialKey, ...]:
+        """The keys of its trials in a round."""
+        return tuple(TrialKey(round, self.setting.index, target) for target in self.targets)
+
+
+def groups_of(active: Iterable[Pair], settings: Sequence[Setting]) -> list[Group]:
+    """The groups of a round; active: alternatives that go on. A setting whose targets start
+    together goes on with all of them as long as one of them does."""
+    found: dict[Pair, Group] = {}
+    for index, target in active:
+        setting = settings[index]
+        targets = setting.targets if setting.together else (target,)
+        found.setdefault((index, targets[0]), Group(setting, targets))
+    return list(found.values())
+
+
+def in_order(seed: int, round: int, groups: Sequence[Group]) -> list[Group]:
+    """The groups in the order of this round: that of the seed; see plans.round_order.
+
+    Settings of one `block` follow one another, because what they share is dear to change; the
+    order of the blocks is the seed's as well.
+    """
+    by_first: Mapping[Pair, Group] = {group.members[0]: group for group in groups}
+    drawn = [by_first[pair] for pair in plans.round_order(seed, round, list(by_first))]
+    blocks = plans.round_order(seed, round, list(dict.fromkeys((g.setting.block,) for g in drawn)))
+    place = {block: number for number, (block,) in enumerate(blocks)}
+    return sorted(drawn, key=lambda group: place[group.setting.block])

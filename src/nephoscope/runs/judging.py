@@ -1,0 +1,144 @@
+"""From what a group brought back to the records of its trials: which of them count, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+from nephoscope.runs import validity
+from nephoscope.runs.groups import Group
+from nephoscope.runs.measured import Measured
+from nephoscope.runs.phases import Phase, PhaseFailed
+from nephoscope.runs.progress import LOST
+from nephoscope.runs.stations import TargetLost
+from nephoscope.store.trialfile import Beside
+from nephoscope.targets import TargetTrial
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the records of one execution have in common.
+
+    spent_s: of the budget, for the whole group. position: of its first trial.
+    """
+
+    round: int
+    position: int
+    spent_s: float
+    attempt: int = 1
+    nest: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One trial as the store takes it."""
+
+    record: TrialRecord
+    samples: Sequence[Sample]
+    spec: BenchmarkSpec
+    beside: Sequence[Beside] = ()
+
+
+def judged(
+    group: Group,
+    measured: Measured,
+    spec: BenchmarkSpec,
+    accept: Sequence[str],
+    about: About,
+) -> list[Stored]:
+    """A record for each target of the group; of trials that do not count, with the reasons."""
+    names = group.targets
+    failed = {
+        name: PhaseFailed(Phase.MEASURE, trial.failure, name if len(names) > 1 else "")
+        for name, trial in measured.trials.items()
+        if trial.failure is not None
+    }
+    stored = []
+    for number, name in enumerate(names):
+        trial = measured.trials.get(name)
+        status, reasons, failure_name, notes = _verdict(group, measured, spec, accept, name, failed)
+        own = failed.get(name)
+        done = trial.done if trial is not None else None
+        record = TrialRecord(
+            key=TrialKey(about.round, group.setting.index, name),
+            benchmark=group.setting.benchmark,
+            params=group.setting.params,
+            factors=group.setting.factors,
+            status=status,
+            reasons=tuple(reasons),
+            position=about.position + number,
+            started_at=measured.started_at,
+            elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
+            beside=done.beside if done else {},
+            notes=(*(done.notes if done else ()), *notes, *measured.notes, *about.notes),
+            documents={
+                **(trial.documents if trial else {}),
+                **measured.documents.get(name, {}),
+            },
+            failure_name=failure_name,
+            spent_s=round(about.spent_s / len(names), 6),
+            timeline=_until(measured.timeline, own),
+            skew_ns=measured.skew_ns,
+            loads=measured.loads,
+            arm=group.setting.arm,
+            nest=about.nest,
+            attempt=about.attempt,
+        )
+        samples = trial.samples if trial is not None else ()
+        stored.append(Stored(record, samples, spec, measured.beside.get(name, ())))
+    return stored
+
+
+def not_tried(
+    group: Group, lost: TargetLost, spec: BenchmarkSpec, about: About, started_at: float
+) -> list[Stored]:
+    """The records of a group that needs a target which does not answer in this round."""
+    measured = Measured(started_at=started_at, lost=lost)
+    measured.broken.append((LOST, f"not tried: {lost.name} is gone: {lost}"))
+    return judged(group, measured, spec, (), about)
+
+
+def _verdict(
+    group: Group,
+    measured: Measured,
+    spec: BenchmarkSpec,
+    accept: Sequence[str],
+    name: str,
+    failed: Mapping[str, PhaseFailed],
+) -> tuple[TrialStatus, list[str], str, list[str]]:
+    """Status, reasons, failure name and notes of one target's trial."""
+    broken = [sentence for _, sentence in measured.broken]
+    trial = measured.trials.get(name)
+    if measured.failure is not None:
+        return TrialStatus.FAILED, [measured.failure.reason], measured.failure.name, []
+    if name in failed:
+        return TrialStatus.FAILED, [failed[name].reason, *broken], failed[name].name, []
+    if trial is None or trial.done is None:
+        return TrialStatus.FAILED, broken, measured.failure_name, []
+    found = _rules(group, trial, spec)
+    reasons = [reason.sentence for reason in found if reason.code not in accept]
+    reasons += broken
+    # What was to be measured together was not, when one of them failed.
+    reasons += [f"it was to run beside {other}: {failed[other].reason}" for other in failed]
+    notes = [f"Accepted by the plan: {r.sentence}." for r in found if r.code in accept]
+    status = TrialStatus.INVALID if reasons else TrialStatus.VALID
+    return status, reasons, measured.failure_name, notes
+
+
+def _rules(group: Group, trial: TargetTrial, spec: BenchmarkSpec) -> list[validity.Reason]:
+    assert trial.done is not None
+    return validity.reasons(
+        spec, group.setting.params, trial.samples, trial.done.beside, trial.done.elapsed_ns
+    )
+
+
+def _until(timeline: Mapping[str, tuple[int, int]], failure: PhaseFailed | None) -> dict[str, Any]:
+    """The time line up to the phase in which this target's trial failed."""
+    if failure is None:
+        return dict(timeline)
+    reached = list(Phase)[: list(Phase).index(failure.phase) + 1]
+    return {phase: times for phase, times in timeline.items() if phase in reached}

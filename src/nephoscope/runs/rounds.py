@@ -1,0 +1,56 @@
+"""The groups of a round, one after the other, or side by side on machines that have no part in
+one another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from nephoscope.runs.groups import Group
+
+Execute = Callable[[Group], Awaitable[bool]]
+"""Executes a group; False when the round is to end here."""
+
+
+async def one_by_one(groups: Sequence[Group], execute: Execute) -> bool:
+    """In order; False as soon as one says that the round ends."""
+    for group in groups:
+        if not await execute(group):
+            return False
+    return True
+
+
+async def side_by_side(
+    groups: Sequence[Group],
+    execute: Execute,
+    machines: Callable[[Group], frozenset[str]],
+) -> bool:
+    """Each group as soon as every machine that it needs is free.
+
+    On each machine the order stays that of `groups`: a group does not overtake one before it that
+    waits for the same machine. False when one said that the round ends; those that run then are
+    waited for. The first failure ends the others and is raised.
+    """
+    waiting = list(groups)
+    running: dict[asyncio.Task[bool], frozenset[str]] = {}
+    goes_on = True
+    try:
+        while running or (waiting and goes_on):
+            taken = frozenset().union(*running.values())
+            for group in list(waiting) if goes_on else []:
+                needs = machines(group)
+                if not needs & taken:
+                    waiting.remove(group)
+                    running[asyncio.ensure_future(execute(group))] = needs
+                taken |= needs
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                del running[task]
+                goes_on = task.result() and goes_on
+    except BaseException:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        raise
+    return goes_on

@@ -1,0 +1,284 @@
+"""One group of trials, executed once: prepare, start, measure, stop, clean."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.errors import BenchmarkFailed, NephoscopeError
+from nephoscope.model import Background, Hook
+from nephoscope.plans import Plan
+from nephoscope.runs import sides as starting
+from nephoscope.runs.environment import PLATFORM, Environment
+from nephoscope.runs.groups import Group
+from nephoscope.runs.loads import Load, Window, told
+from nephoscope.runs.measured import Measured
+from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
+from nephoscope.runs.progress import LOST
+from nephoscope.runs.sides import Side
+from nephoscope.runs.stations import BOX, Stations, TargetLost
+from nephoscope.runs.waiting import Value, all_of, to_the_end
+from nephoscope.store.trialfile import Beside
+from nephoscope.targets import Peer, TargetTrial
+
+BOOT_S = 600.0
+"""Room for hosts that a condition makes anew: an emulated machine takes minutes to boot."""
+
+_LATER_S = 5.0
+# A target ends its probe at the time limit and says so better than the phase's limit, which is
+# for a target that does not.
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where groups are executed."""
+
+    plan: Plan
+    catalog: Catalog
+    stations: Stations
+    environment: Environment
+
+
+class GroupTrial:
+    """One execution of a group; `run` does it once."""
+
+    def __init__(self, group: Group, stage: Stage, measure_s: float) -> None:
+        self._group = group
+        self._setting = group.setting
+        self._stage = stage
+        self._limits = stage.plan.phases
+        self._measure_s = measure_s
+        self._timeline = Timeline()
+        self._out = Measured(started_at=time.time())
+        self._loads: list[Load] = []
+        self._servers: list[Side] = []
+        self._clients: list[Side] = []
+        self._window: Window | None = None
+
+    async def run(self) -> Measured:
+        """Goes through the phases; nothing is left running, whatever happens."""
+        out = self._out
+        try:
+            await self._prepare()
+            await self._start()
+            await self._measure()
+            if any(trial.done for trial in out.trials.values()) or self._loads:
+                await self._stop()
+            if not out.failure_name:
+                await self._clean()
+        except PhaseFailed as failure:
+            self._failed(failure)
+        except TargetLost as lost:
+            out.lost = lost
+            reason = f"in phase {self._timeline.current}: {lost.name} is gone: {lost}"
+            out.broken.append((LOST, reason))
+        finally:
+            await to_the_end(self._end_all())
+            out.timeline = self._timeline.phases
+        return out
+
+    def _failed(self, failure: PhaseFailed) -> None:
+        """Before there are results nothing was measured; after, it was and does not count."""
+        if failure.phase in (Phase.STOP, Phase.CLEAN):
+            self._out.broken.append((failure.name, failure.reason))
+        else:
+            self._out.failure = failure
+
+    async def _prepare(self) -> None:
+        conditions = self._setting.conditions
+        limit_s = self._limits.prepare_s
+        if any(path.endswith(PLATFORM) for path in conditions):
+            limit_s += BOOT_S
+        async with self._timeline.phase(Phase.PREPARE, limit_s):
+            try:
+                anew = await self._stage.environment.apply(conditions)
+            except BenchmarkFailed:
+                raise
+            except NephoscopeError as error:
+                # What cannot be set is this setting's failure; the others may well be possible.
+                raise BenchmarkFailed("condition", error.message, error.hint) from error
+            await self._stage.stations.reopen(anew)
+            await self._hooks("before", self._setting.before)
+
+    async def _start(self) -> None:
+        settle_s = max((load.settle_s for load in self._setting.backgrounds), default=0.0)
+        async with self._timeline.phase(Phase.START, self._limits.start_s + settle_s):
+            for background in self._setting.backgrounds:
+                for name in background.targets:
+                    await self._start_load(background, name)
+            await _until_settled(self._loads)
+            if self._setting.peer:
+                for name in self._group.targets:
+                    self._servers.append(await self._server(self._setting.peer, name))
+            await all_of(self._client(n, name) for n, name in enumerate(self._group.targets))
+        order = {name: n for n, name in enumerate(self._group.targets)}
+        self._clients.sort(key=lambda side: order[side.target])
+
+    async def _measure(self) -> None:
+        spare_s = starting.LEAD_NS / 1e9 + _LATER_S
+        both = [*self._servers, *self._clients]
+        async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
+            begun_ns = await self._blaming(both[0].target, starting.go(both))
+            results = await all_of(self._result(side, self._measure_s) for side in self._clients)
+        by_side = {id(s): trial for s, trial in zip(self._clients, results, strict=True)}
+        ended_ns = time.time_ns()
+        self._out.elapsed_ns = ended_ns - begun_ns
+        self._window = starting.window_of(self._clients, by_side, begun_ns, ended_ns)
+        self._out.trials = {side.target: by_side[id(side)] for side in self._clients}
+
+    async def _stop(self) -> None:
+        assert self._window is not None
+        out, window = self._out, self._window
+        async with self._timeline.phase(Phase.STOP, self._limits.stop_s):
+            for load in self._loads:
+                await self._blaming(load.target, load.stop(self._limits.stop_s, window))
+            served = [await self._served(side) for side in self._servers]
+        owner = self._group.targets[0]
+        for load in self._loads:
+            if load.problem:
+                out.broken.append(("load_ended", load.problem))
+            documents = [trial.documents for _, _, trial in load.trials]
+            out.keep(owner, load.beside(), documents[-1] if documents else {})
+        out.loads = told(self._loads, window)
+        self._take_skew(served)
+
+    def _take_skew(self, served: Sequence[TargetTrial]) -> None:
+        both = [*self._servers, *self._clients]
+        clients = [self._out.trials[side.target] for side in self._clients]
+        by_side = {id(s): t for s, t in zip(both, [*served, *clients], strict=True)}
+        skew = starting.skew_ns(starting.starts_ns(both, by_side), len(both))
+        machines = self._stage.stations.machines(side.target for side in both)
+        own_clock = all(side.offset_ns == 0 for side in both)
+        note = starting.skew_note(skew, one_machine=machines == {BOX} and own_clock)
+        self._out.skew_ns = skew
+        self._out.notes += [note] if note else []
+
+    async def _clean(self) -> None:
+        async with self._timeline.phase(Phase.CLEAN, self._limits.clean_s):
+            await self._hooks("after", self._setting.after)
+
+    async def _hooks(self, when: str, hooks: Sequence[Hook]) -> None:
+        for hook in hooks:
+            owners = self._group.targets[:1] if hook.target else self._group.targets
+            for owner in owners:
+                name = hook.target or owner
+                who = f"the hook {hook.benchmark} on {name}"
+                target = self._stage.stations[name]
+                work = target.run(hook.benchmark, hook.params, hook.timeout_s)
+                trial = await self._blaming(name, work)
+                if trial.failure is not None:
+                    raise PhaseFailed(self._timeline.current, trial.failure, who)
+                rows = Beside(self._spec(hook.benchmark), name, {"hook": when}, trial.samples)
+                self._out.keep(owner, rows, trial.documents)
+
+    async def _start_load(self, background: Background, name: str) -> None:
+        stations = self._stage.stations
+        spec = self._spec(background.benchmark)
+        load = Load(background, name, spec, stations.shares_our_clock(name))
+        peer = None
+        if background.peer:
+            server = await self._server(background.peer, name, load)
+            # It only serves the load: told to go at once, it is no side of the common start.
+            await self._blaming(background.peer, server.running.go())
+            peer = self._peer_of(server, name)
+        self._loads.append(load)
+        work = load.start(stations[name], self._load_deadline_s(), self._limits.start_s, peer)
+        try:
+            await self._blaming(name, work)
+        except BenchmarkFailed as failure:
+            raise PhaseFailed(Phase.START, failure, load.who) from failure
+
+    async def _server(self, name: str, client: str, load: Load | None = None) -> Side:
+        """Starts the far side for one client; its token lets that client in and no other."""
+        stations, setting = self._stage.stations, self._setting
+        with stations.blamed(name):
+            address = stations[name].address(stations[client])
+        work = starting.started(
+            name,
+            stations[name],
+            load.spec.id if load else setting.benchmark,
+            load.params if load else setting.params,
+            deadline_s=self._load_deadline_s(),
+            limit_s=self._limits.start_s,
+            same_clock=stations.shares_our_clock(name),
+            serve=address,
+        )
+        try:
+            side = await self._blaming(name, work)
+        except BenchmarkFailed as failure:
+            who = f"the serving side of {client} on {name}"
+            raise PhaseFailed(Phase.START, failure, who) from failure
+        if load is not None:
+            load.serving = side.running
+        return side
+
+    async def _client(self, number: int, name: str) -> None:
+        stations = self._stage.stations
+        peer = self._peer_of(self._servers[number], name) if self._servers else None
+        work = starting.started(
+            name,
+            stations[name],
+            self._setting.benchmark,
+            self._setting.params,
+            deadline_s=self._limits.start_s + self._measure_s,
+            limit_s=self._limits.start_s,
+            same_clock=stations.shares_our_clock(name),
+            peer=peer,
+        )
+        try:
+            self._clients.append(await self._blaming(name, work))
+        except BenchmarkFailed as failure:
+            who = name if len(self._group.targets) > 1 else ""
+            raise PhaseFailed(Phase.START, failure, who) from failure
+
+    def _peer_of(self, server: Side, client: str) -> Peer:
+        stations = self._stage.stations
+        with stations.blamed(server.target):
+            address = stations[server.target].address(stations[client])
+        return Peer(address, int(server.ready["port"]), server.token)
+
+    async def _result(self, side: Side, limit_s: float) -> TargetTrial:
+        return await self._blaming(side.target, side.running.result(limit_s))
+
+    async def _served(self, side: Side) -> TargetTrial:
+        await self._blaming(side.target, side.running.stop())
+        trial = await self._result(side, self._limits.stop_s)
+        if trial.failure is not None:
+            sentence = f"the serving side on {side.target}: {trial.failure}"
+            self._out.broken.append((trial.failure.name, sentence))
+        elif trial.done is not None:
+            self._out.notes += trial.done.notes
+        return trial
+
+    async def _blaming(self, name: str, work: Awaitable[Value]) -> Value:
+        with self._stage.stations.blamed(name):
+            return await work
+
+    async def _end_all(self) -> None:
+        """Whatever still runs is ended; after a trial that went well nothing does."""
+        ends: list[Callable[[], Awaitable[None]]] = [load.end for load in self._loads]
+        ends += [side.running.end for side in (*self._clients, *self._servers)]
+        for end in ends:
+            try:
+                await end()
+            except NephoscopeError as error:
+                self._out.notes.append(f"It could not be ended: {error}")
+
+    def _load_deadline_s(self) -> float:
+        """A probe ends itself at its deadline, so a load's lies behind everything it is to see."""
+        settle_s = sum(load.settle_s for load in self._setting.backgrounds)
+        limits = self._limits
+        return limits.start_s + settle_s + self._measure_s + limits.stop_s + 2 * _LATER_S
+
+    def _spec(self, benchmark: str) -> BenchmarkSpec:
+        return self._stage.catalog.benchmark(benchmark)
+
+
+async def _until_settled(loads: Sequence[Load]) -> None:
+    """Waits until each load has run as long as the plan wants before the trial starts."""
+    left_s = max((load.settles_in_s() for load in loads), default=0.0)
+    if left_s > 0:
+        await asyncio.sleep(left_s)
