@@ -346,7 +346,8 @@ class RunResult:
     key) -> merged (values, counts) for plots. series: same key -> list of (trial, at_ns, value,
     factors) for the timelines. refused: sentences on statistics that were asked for and not given.
     derived: what follows from several metrics together: knees of the memory ladders, scaling,
-    broken laws (see results/derived.py).
+    broken laws (see results/derived.py), and `experiment` where the plan has a design (see
+    results/experiment.py).
     """
 
     run: Mapping[str, Any]
@@ -371,4 +372,7 @@ class RunResult:
             "findings": [finding.to_json() for finding in self.findings],
             "invalid": [trial.to_json() for trial in self.invalid],
             "refused": list(self.refused),
+            "experiment": self.derived["experiment"].to_json()
+            if "experiment" in self.derived
+            else None,
         }

@@ -32,10 +32,10 @@ def make_run(
     position = 0
     for number in range(rounds + 1):
         for setting in settings:
-            for target in plan.targets:
+            for target in setting.targets:
                 status = TrialStatus.INVALID if number in invalid else TrialStatus.VALID
                 record = TrialRecord(
-                    key=TrialKey(number, setting.index, target.name),
+                    key=TrialKey(number, setting.index, target),
                     benchmark=setting.benchmark,
                     params=setting.params,
                     factors=setting.factors,
@@ -46,7 +46,7 @@ def make_run(
                     elapsed_ns=10,
                     beside={},
                 )
-                samples = sampler(setting, number, target.name)
+                samples = sampler(setting, number, target)
                 run.append(record, samples, known.benchmark(setting.benchmark))
                 position += 1
     fingerprint = {"identity": {"machine_id_hash": machine}}

@@ -66,7 +66,7 @@ def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:
     yield Touch("folder", str(names.directory(topology.name)), "state of the lab, removed with it")
     for path in sorted({path for setting in settings for path in setting.conditions}):
         yield Touch("condition", path, "set before each trial")
-    guests = {spec.platform for spec in topology.hosts.values()} & {"container", "uml", "qemu"}
+    guests: set[str] = {str(spec.platform) for spec in topology.hosts.values()} - {"bare"}
     guests |= {
         str(value)
         for setting in settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from nephoscope.model import (
     TrialStatus,
 )
 from nephoscope.plans import Plan
-from nephoscope.results import derived, lines, names
+from nephoscope.results import derived, experiment, lines, names
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.store import StoredRun, counts, query
 
@@ -42,6 +43,8 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
     summary = _summary(run, records, metrics, level)
     further = derived.derive(metrics, merged, fingerprints, level)
+    found = experiment.experiment(manifest, metrics, level)
+    further |= {"experiment": found} if found is not None else {}
     series = _series(run)
     return RunResult(
         run=summary,
@@ -104,6 +107,9 @@ class _WantedOf:
 
     def __call__(self, key: Key, trial: str) -> Wanted:
         setting = self._setting(trial)
+        if names.BESIDE & json.loads(key.factors).keys():
+            # Repetition stops on the trial's own metrics, never on those of its loads and hooks.
+            return lines.wanted_of(None, self._repeat(setting), ())
         return lines.wanted_of(
             self._spec(key.benchmark), self._repeat(setting), setting.get("headline") or ()
         )

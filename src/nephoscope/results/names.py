@@ -9,6 +9,9 @@ from nephoscope.model import Factors
 NOT_CONVERGED = "Not converged"
 """How the warning of a line begins whose interval stayed wider than wanted."""
 
+BESIDE = frozenset({"load", "hook"})
+"""Factors that mark the samples of loads and hooks, which are kept with the trial."""
+
 
 def percentile_metric(metric: str, unit: str, quantile: float) -> str:
     """`latency_ns` and 0.99 make `latency_p99_ns`; 0.999 is p999, as histograms name it."""

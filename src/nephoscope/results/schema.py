@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from nephoscope.analysis import nested
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.verdicts import Word
 from nephoscope.model import Better, Severity, TrialStatus
@@ -132,6 +133,103 @@ def _run() -> dict[str, Any]:
     )
 
 
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "type": ["object", "null"]}
+
+
+def _list_of(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": _object(properties)}
+
+
+def _line() -> dict[str, Any]:
+    return {"benchmark": _TEXT, "metric": _TEXT, "headline": {"type": "boolean"}, "target": _TEXT}
+
+
+def _told() -> dict[str, Any]:
+    """What an experiment tells of a comparison."""
+    return {
+        "better": {"enum": [word.value for word in Better]},
+        "margin": {"type": "number"},
+        "n": {**_COUNT, "description": "Rounds that both sides have."},
+        "ratio": _full_estimate(),
+        "difference": _full_estimate(),
+        "p": _NUMBER_OR_NULL,
+        "p_holm": _NUMBER_OR_NULL,
+        "verdict": _object({"word": {"enum": list(get_args(Word))}, "sentence": _TEXT}),
+        "warnings": _TEXTS,
+    }
+
+
+def _against() -> dict[str, Any]:
+    return {
+        **_line(),
+        "factors": _factors(),
+        "baseline_target": _TEXT,
+        "baseline_factors": _factors(),
+        "interference": {
+            **_full_estimate(),
+            "description": "How much worse than the baseline; above 1 is worse for every metric.",
+        },
+        **_told(),
+    }
+
+
+def _experiment() -> dict[str, Any]:
+    level = {"type": ["string", "number", "boolean", "null"]}
+    design = {
+        "entry": _COUNT,
+        "benchmark": _TEXT,
+        "kind": {"enum": ["full", "regular", "balanced", "partial"]},
+        "levels": {"type": "object", "additionalProperties": {"type": "array", "items": level}},
+        "settings": _COUNT,
+        "resolution": {"type": ["integer", "null"]},
+        "confounded": _TEXTS,
+    }
+    controls = {
+        "cells": {**_COUNT, "description": "Comparisons of equal arms with an interval."},
+        "outside": {**_COUNT, "description": "Those whose interval excludes 1."},
+        "expected": {"type": "number", "description": "How many chance alone gives."},
+        "chance": {"type": "number", "description": "Probability of so many by chance alone."},
+        "sentence": _TEXT,
+        "arms": _list_of(_against()),
+    }
+    effect = {
+        **_line(),
+        "fixed": _factors(),
+        "factor": _TEXT,
+        "level": level,
+        "reference": level,
+        "cells": {**_COUNT, "description": "Combinations on each side."},
+        "rounds_left_out": _COUNT,
+        **_told(),
+    }
+    component = {
+        "level": {"enum": list(nested.LEVELS)},
+        "variance": {"type": "number", "minimum": 0},
+        "share": {"type": "number", "minimum": 0, "maximum": 1},
+        "mean_square": {"type": "number", "minimum": 0},
+        "df": _COUNT,
+        "negative": {"type": "boolean", "description": "The estimate was below 0, told as 0."},
+    }
+    components = {
+        **_line(),
+        "factors": _factors(),
+        "mean": _full_estimate(),
+        "components": _list_of(component),
+    }
+    found = _object(
+        {
+            "designs": _list_of(design),
+            "comparisons": _list_of(_against()),
+            "a_a": _nullable(_object(controls)),
+            "effects": _list_of(effect),
+            "components": _list_of(components),
+            "notes": {**_TEXTS, "description": "What was not given, and why."},
+        }
+    )
+    return {**_nullable(found), "description": "null: the plan has no design of an experiment."}
+
+
 def result_schema() -> dict[str, Any]:
     """Schema of what `survey`, `run`, `bench` and `show` print with --json."""
     return {
@@ -147,6 +245,7 @@ def result_schema() -> dict[str, Any]:
                     **_TEXTS,
                     "description": "Statistics that were not given, and what it would take.",
                 },
+                "experiment": _experiment(),
             }
         ),
     }

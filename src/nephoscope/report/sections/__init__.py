@@ -17,6 +17,7 @@ from nephoscope.report.sections import (
     cache_ladder,
     delivers,
     disk,
+    experiment,
     invalid,
     loopback,
     machine,
@@ -41,6 +42,7 @@ class Entry:
 
 SECTIONS: tuple[Entry, ...] = (
     Entry("summary", summary.build),
+    Entry("experiment", experiment.build),
     Entry("machine", machine.build),
     Entry("delivers", delivers.build),
     Entry("scheduling", scheduling.build, scheduling.BENCHMARKS),

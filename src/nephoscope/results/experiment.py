@@ -1,0 +1,447 @@
+"""What an experiment says: against the baseline, arm against arm, factor by factor, level by level.
+
+Every comparison pairs values of the same round. A run whose plan has no design (no baseline, no
+arms, no nesting, no factors of its own) has no such part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nephoscope.analysis import compare, effects, nested
+from nephoscope.analysis.compare import Comparison, estimate_json
+from nephoscope.analysis.effects import Cell, Effect
+from nephoscope.analysis.nested import Nested
+from nephoscope.analysis.values import Refused
+from nephoscope.model import Better, Estimate, Factors, MetricResult
+from nephoscope.plans import Plan, nest_of
+from nephoscope.results import designs, names
+from nephoscope.results.designs import Design, Line
+
+ARMS = ("a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """One line held against its baseline, round by round.
+
+    interference: how much worse than the baseline, so that above 1 is worse whatever the metric:
+    the ratio of times, or the inverse ratio of rates; None where there is no ratio.
+    """
+
+    benchmark: str
+    metric: str
+    headline: bool
+    target: str
+    factors: Factors
+    baseline_target: str
+    baseline_factors: Factors
+    comparison: Comparison
+    interference: Estimate | None
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What differs from the baseline: factor -> level here."""
+        return {
+            name: level
+            for name, level in self.factors.items()
+            if self.baseline_factors.get(name) != level
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "benchmark": self.benchmark,
+            "metric": self.metric,
+            "headline": self.headline,
+            "target": self.target,
+            "factors": dict(self.factors),
+            "baseline_target": self.baseline_target,
+            "baseline_factors": dict(self.baseline_factors),
+            "interference": _json(self.interference),
+            **_told(self.comparison),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The A/A control: arms that differ in nothing, compared like everything else.
+
+    cells: comparisons with an interval. outside: those whose interval excludes 1, which chance
+    alone gives `expected` times. chance: probability of so many or more by chance alone, if the
+    cells were independent (metrics of one trial are not quite).
+    """
+
+    cells: int
+    outside: int
+    expected: float
+    chance: float
+    arms: tuple[Against, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What the control says about the experiment."""
+        head = (
+            f"A/A control: {self.outside} of {self.cells} intervals of equal arms exclude 1; "
+            f"chance alone gives {self.expected:.1f}."
+        )
+        if not self.cells:
+            return "A/A control: no cell has enough rounds for an interval."
+        if self.chance < _SUSPICIOUS:
+            return (
+                f"{head} That is too many: something that differs between trials of a round is "
+                "taken for an effect; do not believe small differences of this run."
+            )
+        return f"{head} The experiment sees no differences where there are none."
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "cells": self.cells,
+            "outside": self.outside,
+            "expected": self.expected,
+            "chance": self.chance,
+            "sentence": self.sentence,
+            "arms": [one.to_json() for one in self.arms],
+        }
+
+
+_SUSPICIOUS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class FactorEffect:
+    """The main effect of one level of a factor on a line."""
+
+    benchmark: str
+    metric: str
+    headline: bool
+    target: str
+    fixed: Factors
+    """What the benchmark itself varied within a trial."""
+    effect: Effect
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "benchmark": self.benchmark,
+            "metric": self.metric,
+            "headline": self.headline,
+            "target": self.target,
+            "fixed": dict(self.fixed),
+            "factor": self.effect.factor,
+            "level": self.effect.level,
+            "reference": self.effect.reference,
+            "cells": self.effect.cells,
+            "rounds_left_out": self.effect.rounds_left_out,
+            **_told(self.effect.comparison),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Where the variation of one line comes from."""
+
+    benchmark: str
+    metric: str
+    headline: bool
+    target: str
+    factors: Factors
+    nested: Nested
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "benchmark": self.benchmark,
+            "metric": self.metric,
+            "headline": self.headline,
+            "target": self.target,
+            "factors": dict(self.factors),
+            "mean": estimate_json(self.nested.mean),
+            "components": [
+                {name: getattr(one, name) for name in one.__slots__}
+                for one in self.nested.components
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """All that the design of a run allows to say. notes: what was not given, and why."""
+
+    designs: tuple[Design, ...]
+    comparisons: tuple[Against, ...]
+    controls: Controls | None
+    effects: tuple[FactorEffect, ...]
+    components: tuple[Components, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output (contracts/result.schema.json)."""
+        return {
+            "designs": [one.to_json() for one in self.designs],
+            "comparisons": [one.to_json() for one in self.comparisons],
+            "a_a": self.controls.to_json() if self.controls else None,
+            "effects": [one.to_json() for one in self.effects],
+            "components": [one.to_json() for one in self.components],
+            "notes": list(self.notes),
+        }
+
+
+def experiment(
+    manifest: Mapping[str, Any], metrics: Sequence[MetricResult], confidence: float
+) -> Experiment | None:
+    """The experiment in a run's manifest and lines; None where the plan has no design."""
+    values = manifest.get("plan")
+    settings = designs.settings_of(manifest)
+    if not values or not settings or not designs.has_design(values):
+        return None
+    plan = Plan.model_validate(values)
+    lines = designs.lines_of(metrics, settings)
+    notes: list[str] = []
+    rules = _Rules(plan.margin, confidence)
+    return Experiment(
+        designs=tuple(designs.designs(plan, settings)),
+        comparisons=tuple(_baselines(lines, rules, notes)),
+        controls=_controls(lines, rules) if plan.design.a_a else None,
+        effects=tuple(_effects(plan, lines, rules, notes)),
+        components=tuple(_components(plan, lines, rules, notes)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    margin: float
+    confidence: float
+
+
+def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[Against]:
+    found = []
+    at = {line.place: line for line in lines}
+    for line in lines:
+        pair = line.setting.baseline.get(line.result.target)
+        if pair is None:
+            continue
+        other = at.get(line.place_of(int(pair[0]), str(pair[1])))
+        if other is None:
+            notes.append(f"{_label(line.result)}: its baseline has no values.")
+            continue
+        held = _held(other.result, line.result, rules, notes)
+        found += [held] if held else []
+    return _corrected(found, rules)
+
+
+def _held(
+    base: MetricResult, line: MetricResult, rules: _Rules, notes: list[str]
+) -> Against | None:
+    left = dict(zip(base.rounds, base.trial_values, strict=True))
+    right = dict(zip(line.rounds, line.trial_values, strict=True))
+    rounds = sorted(left.keys() & right.keys())
+    try:
+        comparison = compare.paired(
+            [left[r] for r in rounds],
+            [right[r] for r in rounds],
+            better=line.better,
+            margin=rules.margin,
+            unit=line.estimate.unit,
+            confidence=rules.confidence,
+            names=("the baseline", "it"),
+        )
+    except Refused as reason:
+        notes.append(f"{_label(line)}: {reason}")
+        return None
+    return Against(
+        benchmark=line.benchmark,
+        metric=line.metric,
+        headline=line.headline,
+        target=line.target,
+        factors=line.factors,
+        baseline_target=base.target,
+        baseline_factors=base.factors,
+        comparison=comparison,
+        interference=interference(comparison.ratio, line.better),
+    )
+
+
+def interference(ratio: Estimate | None, better: Better) -> Estimate | None:
+    """A ratio to the baseline turned so that above 1 is worse: of rates, its inverse."""
+    if ratio is None or better is Better.NONE:
+        return None
+    if better is Better.LOWER:
+        return replace(ratio, method=f"interference factor; {ratio.method}")
+    if not ratio.value:
+        return None
+
+    def turned(side: float | None) -> float | None:
+        return 1 / side if side else None
+
+    return replace(
+        ratio,
+        value=1 / ratio.value,
+        low=turned(ratio.high),
+        high=turned(ratio.low),
+        method=f"interference factor, the inverse of: {ratio.method}",
+    )
+
+
+def _corrected(found: Sequence[Against], rules: _Rules) -> list[Against]:
+    """Holm's correction over the headline lines, and over the others by themselves."""
+    out = list(found)
+    for headline in (True, False):
+        places = [i for i, one in enumerate(out) if one.headline is headline]
+        corrected = compare.over_report(
+            [out[i].comparison for i in places], confidence=rules.confidence
+        )
+        for i, comparison in zip(places, corrected, strict=True):
+            out[i] = replace(out[i], comparison=comparison)
+    return out
+
+
+def _controls(lines: Sequence[Line], rules: _Rules) -> Controls:
+    """Arm b against arm a of every cell."""
+    from scipy.special import bdtrc
+
+    at = {line.place: line for line in lines}
+    twins = {
+        designs.without_arm(line.setting): line.setting.index
+        for line in lines
+        if line.setting.arm == ARMS[0]
+    }
+    arms = []
+    for line in lines:
+        if line.setting.arm != ARMS[1]:
+            continue
+        twin = twins.get(designs.without_arm(line.setting))
+        other = None if twin is None else at.get(line.place_of(twin, line.result.target))
+        held = _held(other.result, line.result, rules, []) if other else None
+        arms += [held] if held else []
+    decided = [one.comparison.ratio for one in arms if _has_interval(one.comparison.ratio)]
+    outside = sum(not _covers_one(ratio) for ratio in decided)
+    alpha = 1 - rules.confidence
+    chance = float(bdtrc(outside - 1, len(decided), alpha)) if outside else 1.0
+    return Controls(len(decided), outside, alpha * len(decided), chance, tuple(arms))
+
+
+def _has_interval(ratio: Estimate | None) -> bool:
+    return ratio is not None and ratio.low is not None and ratio.high is not None
+
+
+def _covers_one(ratio: Estimate | None) -> bool:
+    if ratio is None:
+        return True
+    low = -math.inf if ratio.low is None else ratio.low
+    high = math.inf if ratio.high is None else ratio.high
+    return low <= 1 <= high
+
+
+def _effects(
+    plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
+) -> Iterable[FactorEffect]:
+    groups: dict[tuple[Any, ...], list[Line]] = {}
+    for line in lines:
+        key = (line.setting.entry, line.result.metric, line.result.target, line.inner)
+        groups.setdefault(key, []).append(line)
+    known = {one.entry: one for one in designs.designs(plan, [line.setting for line in lines])}
+    for group in groups.values():
+        design = known[group[0].setting.entry]
+        if not design.levels:
+            continue
+        if not design.tells_main_effects:
+            notes.append(f"{group[0].result.benchmark}: no main effects, because {design.why_not}.")
+            continue
+        yield from _effects_of(group, design, rules, notes)
+
+
+def _effects_of(
+    group: Sequence[Line], design: Design, rules: _Rules, notes: list[str]
+) -> Iterable[FactorEffect]:
+    first = group[0].result
+    cells = [
+        Cell(
+            line.setting.factors,
+            dict(zip(line.result.rounds, line.result.trial_values, strict=True)),
+        )
+        for line in group
+    ]
+    for factor, levels in design.levels.items():
+        try:
+            if len(cells) != design.settings:
+                raise Refused(
+                    f"{design.settings - len(cells)} of {design.settings} combinations have no "
+                    "values."
+                )
+            found = effects.main_effect(
+                cells,
+                factor,
+                design.reference.get(factor, levels[0]),
+                better=first.better,
+                margin=rules.margin,
+                confidence=rules.confidence,
+            )
+        except Refused as reason:
+            notes.append(f"{first.benchmark} {first.metric}: no effect of {factor}. {reason}")
+            continue
+        for one in found:
+            yield FactorEffect(
+                first.benchmark,
+                first.metric,
+                first.headline,
+                first.target,
+                dict(group[0].inner),
+                one,
+            )
+
+
+def _components(
+    plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
+) -> Iterable[Components]:
+    nest = plan.design.nest
+    if nest is None or nest.instance * nest.boot == 1:
+        return
+    for line in lines:
+        result = line.result
+        places = [nest_of(nest, number) for number in result.rounds]
+        try:
+            found = nested.components(
+                result.trial_values,
+                [place["instance"] for place in places],
+                [place["boot"] for place in places],
+                unit=result.estimate.unit,
+                confidence=rules.confidence,
+            )
+        except Refused as reason:
+            notes.append(f"{_label(result)}: no components of variance. {reason}")
+            continue
+        yield Components(
+            result.benchmark, result.metric, result.headline, result.target, result.factors, found
+        )
+
+
+def _label(line: MetricResult) -> str:
+    return names.label(line.benchmark, line.metric, line.factors)
+
+
+def _json(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else estimate_json(estimate)
+
+
+def _told(comparison: Comparison) -> dict[str, Any]:
+    """What of a comparison an experiment prints."""
+    return {
+        "better": comparison.better.value,
+        "margin": comparison.margin,
+        "n": comparison.n_a,
+        "ratio": _json(comparison.ratio),
+        "difference": _json(comparison.difference),
+        "p": comparison.p,
+        "p_holm": comparison.p_holm,
+        "verdict": {
+            "word": comparison.verdict.word,
+            "sentence": comparison.verdict.sentence,
+        },
+        "warnings": list(comparison.warnings),
+    }

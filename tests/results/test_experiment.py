@@ -1,0 +1,250 @@
+"""Experiments whose truth the test sets: what the design says has to come out."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from nephoscope import results
+from nephoscope.model import Estimate, Sample, Setting
+from nephoscope.results.experiment import Experiment
+
+from .made import Sampler, make_run
+
+CROSSED = """
+name: crossed
+repeat: {min: 10, max: 10}
+targets:
+  - {name: one}
+  - {name: two}
+benchmarks:
+  - benchmark: "null"
+    factors: {samples: [1, 2], seed: [0, 1]}
+factors:
+  wait: {path: benchmarks.0.params.wait_ns, levels: [0ns, 1us, 2us]}
+"""
+
+EFFECT = {
+    "samples": {1: 1.0, 2: 1.3},
+    "seed": {0: 1.0, 1: 1.0},
+    "wait": {0: 1.0, 1000: 0.8, 2000: 1.5},
+}
+
+
+def truth(setting: Setting) -> float:
+    value = 100.0
+    for name, of_level in EFFECT.items():
+        if name in setting.factors:
+            value *= of_level[setting.factors[name]]
+    return value
+
+
+def drifting(noise: float, seed: int = 3) -> Sampler:
+    """Values with the true effects, much drift between rounds, little noise within them."""
+    rng = random.Random(seed)
+    drift = {number: rng.uniform(0.5, 2.0) for number in range(200)}
+
+    def sample(setting: Setting, number: int, target: str) -> list[Sample]:
+        factor = 1.1 if target == "two" else 1.0
+        value = truth(setting) * factor * drift[number] * (1 + rng.gauss(0, noise))
+        return [Sample("null_ns", value)]
+
+    return sample
+
+
+def built(store: Path, text: str, sampler: Sampler, rounds: int = 10) -> tuple[Experiment, Any]:
+    result = results.build(make_run(store, text, sampler, rounds=rounds))
+    document = result.to_json()
+    jsonschema.validate(json.loads(json.dumps(document)), results.result_schema())
+    return result.derived["experiment"], document
+
+
+def covers(estimate: Estimate | None, value: float) -> bool:
+    assert estimate is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low <= value <= estimate.high
+
+
+def test_a_plan_without_a_design_has_no_experiment(tmp_path: Path) -> None:
+    text = 'name: plain\nbenchmarks: [{benchmark: "null", factors: {samples: [1, 2]}}]\n'
+    result = results.build(make_run(tmp_path, text, drifting(0.01)))
+    assert "experiment" not in result.derived
+    assert result.to_json()["experiment"] is None
+
+
+def test_main_effects_of_a_full_crossing_survive_drift(tmp_path: Path) -> None:
+    found, document = built(tmp_path, CROSSED, drifting(0.01))
+    assert {one.kind for one in found.designs} == {"full"}
+    told = {}
+    for one in found.effects:
+        effect = one.effect
+        told[one.target, effect.factor, effect.level] = effect.comparison.ratio
+    assert len(told) == 2 * (1 + 1 + 2)
+    for (_, factor, level), ratio in told.items():
+        # A ratio of medians would be off by the drift of 4 between rounds; pairing cancels it.
+        assert ratio is not None
+        assert ratio.value == pytest.approx(EFFECT[factor][level], rel=0.02)  # 5 sigma of 0.01
+    assert len(document["experiment"]["effects"]) == len(told)
+
+
+def test_intervals_of_main_effects_cover_the_truth(tmp_path: Path) -> None:
+    covered = total = 0
+    for seed in range(12):
+        found, _ = built(tmp_path / str(seed), CROSSED, drifting(0.05, seed))
+        for one in found.effects:
+            total += 1
+            truth_of = EFFECT[one.effect.factor][one.effect.level]
+            covered += covers(one.effect.comparison.ratio, truth_of)
+    # 96 intervals at 95 %: 84 or fewer would happen once in 1,000 times.
+    assert total == 96
+    assert covered >= 85
+
+
+def test_alternatives_are_held_against_the_baseline_of_their_round(tmp_path: Path) -> None:
+    text = CROSSED + "design: {baseline: {wait: 0ns}}\n"
+    found, _ = built(tmp_path, text, drifting(0.01))
+    # 12 settings on two targets; a third of them is the baseline itself.
+    assert len(found.comparisons) == 16
+    for one in found.comparisons:
+        assert one.baseline_target == one.target
+        assert set(one.changed) == {"wait"}
+        expected = EFFECT["wait"][one.factors["wait"]]
+        assert one.comparison.ratio is not None
+        assert one.comparison.ratio.value == pytest.approx(expected, rel=0.05)
+        assert one.comparison.n_a == 10
+
+
+def test_a_target_may_be_the_baseline(tmp_path: Path) -> None:
+    found, _ = built(tmp_path, CROSSED + "design: {baseline: {target: one}}\n", drifting(0.005))
+    assert len(found.comparisons) == 12
+    for one in found.comparisons:
+        assert (one.target, one.baseline_target) == ("two", "one")
+        assert one.comparison.ratio is not None
+        assert one.comparison.ratio.value == pytest.approx(1.1, rel=0.02)
+
+
+A_A = """
+name: control
+repeat: {min: 12, max: 12}
+benchmarks:
+  - benchmark: "null"
+    factors: {samples: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
+design: {a_a: true}
+"""
+
+
+def test_equal_arms_differ_as_often_as_chance_says(tmp_path: Path) -> None:
+    outside = cells = 0
+    for seed in range(8):
+        rng = random.Random(seed)
+
+        def sample(setting: Setting, number: int, target: str) -> list[Sample]:
+            return [Sample("null_ns", 100 + 10 * number + rng.gauss(0, 2))]  # noqa: B023
+
+        found, _ = built(tmp_path / str(seed), A_A, sample, rounds=12)
+        assert found.controls is not None
+        assert found.controls.cells == 10
+        assert found.controls.expected == pytest.approx(0.5)
+        outside += found.controls.outside
+        cells += found.controls.cells
+    # 80 intervals at 95 %: more than 12 would happen once in 10,000 times.
+    assert cells == 80
+    assert outside <= 12
+
+
+def test_arms_that_do_differ_are_told(tmp_path: Path) -> None:
+    rng = random.Random(5)
+
+    def sample(setting: Setting, number: int, target: str) -> list[Sample]:
+        return [Sample("null_ns", (100 if setting.arm == "a" else 103) + rng.gauss(0, 0.5))]
+
+    found, _ = built(tmp_path, A_A, sample, rounds=12)
+    assert found.controls is not None
+    assert found.controls.outside == 10
+    assert "too many" in found.controls.sentence
+
+
+FRACTION = """
+name: fraction
+repeat: {min: 10, max: 10}
+benchmarks:
+  - benchmark: "null"
+    factors: {samples: [1, 2], seed: [0, 1], value: [1, 2], wait_ns: [0, 1]}
+design: {fraction: 1/2}
+"""
+
+
+def test_a_regular_fraction_tells_every_main_effect_and_its_aliases(tmp_path: Path) -> None:
+    ratios = {"samples": 1.2, "seed": 1.0, "value": 0.7, "wait_ns": 1.4}
+    rng = random.Random(1)
+
+    def sample(setting: Setting, number: int, target: str) -> list[Sample]:
+        value = 50.0 * (1 + number)
+        for name, ratio in ratios.items():
+            low = {"samples": 1, "seed": 0, "value": 1, "wait_ns": 0}[name]
+            value *= 1.0 if setting.factors[name] == low else ratio
+        return [Sample("null_ns", value * (1 + rng.gauss(0, 0.01)))]
+
+    found, _ = built(tmp_path, FRACTION, sample)
+    (design,) = found.designs
+    assert (design.kind, design.resolution, design.settings) == ("regular", 4, 8)
+    assert "samples is confounded with seed x value x wait_ns" in design.confounded
+    told = {one.effect.factor: one.effect.comparison.ratio for one in found.effects}
+    for name, ratio in ratios.items():
+        assert told[name] is not None
+        assert told[name].value == pytest.approx(ratio, rel=0.02)
+
+
+def test_a_crossing_with_holes_tells_no_main_effects_and_why(tmp_path: Path) -> None:
+    text = CROSSED + "design: {exclude: [{wait: 2us, seed: 1}]}\n"
+    found, _ = built(tmp_path, text, drifting(0.01))
+    assert found.effects == ()
+    assert any("combinations are left out" in note for note in found.notes)
+
+
+NESTED = """
+name: nested
+lab: {name: n, hosts: {h: {}}}
+targets: [{name: h, kind: lab}]
+benchmarks: [{benchmark: "null"}]
+design: {nest: {instance: 3, boot: 2, rounds: 4}}
+"""
+
+
+def test_variance_is_split_by_level(tmp_path: Path) -> None:
+    of_instance = [100.0, 110.0, 95.0]
+    within = [0.0, 2.0, -2.0, 0.0]
+
+    def sample(setting: Setting, number: int, target: str) -> list[Sample]:
+        boot = (max(number, 1) - 1) // 4
+        return [Sample("null_ns", of_instance[boot // 2] + within[(number - 1) % 4])]
+
+    found, _ = built(tmp_path, NESTED, sample, rounds=24)
+    (one,) = found.components
+    shares = {part.level: part for part in one.nested.components}
+    assert list(shares) == ["instance", "boot", "round"]
+    # Boots of an instance agree exactly: less than the rounds alone would give.
+    assert shares["boot"].negative
+    assert shares["round"].variance == pytest.approx(48 / 18)
+    assert shares["instance"].share > 0.9
+    assert one.nested.mean.n == 3
+
+
+def test_rounds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
+    from nephoscope.store import StoredRun
+
+    run: StoredRun = make_run(
+        tmp_path, CROSSED + "design: {baseline: {wait: 0ns}}\n", drifting(0.01)
+    )
+    lost = sorted(run.trials_path.glob("r0003-*.parquet"))[0]
+    lost.unlink()
+    found = results.build(run).derived["experiment"]
+    counts = sorted({one.comparison.n_a for one in found.comparisons})
+    assert counts == [9, 10]
+    assert {one.effect.rounds_left_out for one in found.effects} == {0, 1}
