@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 
-from nephoscope import results
-from nephoscope.model import Estimate, Sample, Setting
-from nephoscope.results.experiment import Experiment
+from nephoscope import catalog, plans, results
+from nephoscope.analysis import estimates
+from nephoscope.model import Better, Consistency, Estimate, MetricResult, Sample, Setting
+from nephoscope.plans.load import from_text
+from nephoscope.results.experiment import Experiment, experiment, interference
 
 from .made import Sampler, make_run
 
@@ -57,11 +59,49 @@ def drifting(noise: float, seed: int = 3) -> Sampler:
     return sample
 
 
-def built(store: Path, text: str, sampler: Sampler, rounds: int = 10) -> tuple[Experiment, Any]:
+def stored(store: Path, text: str, sampler: Sampler, rounds: int = 10) -> Experiment:
+    """The experiment of a run in a store; the document keeps to its schema."""
     result = results.build(make_run(store, text, sampler, rounds=rounds))
-    document = result.to_json()
-    jsonschema.validate(json.loads(json.dumps(document)), results.result_schema())
-    return result.derived["experiment"], document
+    document = json.loads(json.dumps(result.to_json()))
+    jsonschema.validate(document, results.result_schema())
+    assert document["experiment"] == json.loads(json.dumps(result.derived["experiment"].to_json()))
+    found: Experiment = result.derived["experiment"]
+    return found
+
+
+def built(text: str, sampler: Sampler, rounds: int = 10) -> Experiment:
+    """As `stored`, without files: many experiments in little time."""
+    known = catalog.load()
+    plan = from_text(text, "plan.yaml", {}, known)
+    settings = plans.expand(plan, known)
+    values: dict[tuple[int, str], list[float]] = {}
+    for number in range(1, rounds + 1):
+        for setting in settings:
+            for target in setting.targets:
+                (sample,) = sampler(setting, number, target)
+                values.setdefault((setting.index, target), []).append(sample.value)
+    metrics = [
+        MetricResult(
+            benchmark=settings[index].benchmark,
+            metric="null_ns",
+            target=target,
+            factors=settings[index].factors,
+            better=Better.LOWER,
+            estimate=estimates.median(found, unit="ns"),
+            consistency=Consistency(None, None, None, None, None, "unknown"),
+            headline=True,
+            trial_values=tuple(found),
+            rounds=tuple(range(1, rounds + 1)),
+        )
+        for (index, target), found in values.items()
+    ]
+    manifest = {
+        "plan": plans.plan_values(plan),
+        "settings": json.loads(json.dumps([asdict(setting) for setting in settings])),
+    }
+    made = experiment(manifest, metrics, plan.confidence)
+    assert made is not None
+    return made
 
 
 def covers(estimate: Estimate | None, value: float) -> bool:
@@ -79,7 +119,7 @@ def test_a_plan_without_a_design_has_no_experiment(tmp_path: Path) -> None:
 
 
 def test_main_effects_of_a_full_crossing_survive_drift(tmp_path: Path) -> None:
-    found, document = built(tmp_path, CROSSED, drifting(0.01))
+    found = stored(tmp_path, CROSSED, drifting(0.01))
     assert {one.kind for one in found.designs} == {"full"}
     told = {}
     for one in found.effects:
@@ -90,13 +130,12 @@ def test_main_effects_of_a_full_crossing_survive_drift(tmp_path: Path) -> None:
         # A ratio of medians would be off by the drift of 4 between rounds; pairing cancels it.
         assert ratio is not None
         assert ratio.value == pytest.approx(EFFECT[factor][level], rel=0.02)  # 5 sigma of 0.01
-    assert len(document["experiment"]["effects"]) == len(told)
 
 
-def test_intervals_of_main_effects_cover_the_truth(tmp_path: Path) -> None:
+def test_intervals_of_main_effects_cover_the_truth() -> None:
     covered = total = 0
     for seed in range(12):
-        found, _ = built(tmp_path / str(seed), CROSSED, drifting(0.05, seed))
+        found = built(CROSSED, drifting(0.05, seed))
         for one in found.effects:
             total += 1
             truth_of = EFFECT[one.effect.factor][one.effect.level]
@@ -106,9 +145,9 @@ def test_intervals_of_main_effects_cover_the_truth(tmp_path: Path) -> None:
     assert covered >= 85
 
 
-def test_alternatives_are_held_against_the_baseline_of_their_round(tmp_path: Path) -> None:
+def test_alternatives_are_held_against_the_baseline_of_their_round() -> None:
     text = CROSSED + "design: {baseline: {wait: 0ns}}\n"
-    found, _ = built(tmp_path, text, drifting(0.01))
+    found = built(text, drifting(0.01))
     # 12 settings on two targets; a third of them is the baseline itself.
     assert len(found.comparisons) == 16
     for one in found.comparisons:
@@ -120,8 +159,8 @@ def test_alternatives_are_held_against_the_baseline_of_their_round(tmp_path: Pat
         assert one.comparison.n_a == 10
 
 
-def test_a_target_may_be_the_baseline(tmp_path: Path) -> None:
-    found, _ = built(tmp_path, CROSSED + "design: {baseline: {target: one}}\n", drifting(0.005))
+def test_a_target_may_be_the_baseline() -> None:
+    found = built(CROSSED + "design: {baseline: {target: one}}\n", drifting(0.005))
     assert len(found.comparisons) == 12
     for one in found.comparisons:
         assert (one.target, one.baseline_target) == ("two", "one")
@@ -139,7 +178,7 @@ design: {a_a: true}
 """
 
 
-def test_equal_arms_differ_as_often_as_chance_says(tmp_path: Path) -> None:
+def test_equal_arms_differ_as_often_as_chance_says() -> None:
     outside = cells = 0
     for seed in range(8):
         rng = random.Random(seed)
@@ -147,7 +186,7 @@ def test_equal_arms_differ_as_often_as_chance_says(tmp_path: Path) -> None:
         def sample(setting: Setting, number: int, target: str) -> list[Sample]:
             return [Sample("null_ns", 100 + 10 * number + rng.gauss(0, 2))]  # noqa: B023
 
-        found, _ = built(tmp_path / str(seed), A_A, sample, rounds=12)
+        found = built(A_A, sample, rounds=12)
         assert found.controls is not None
         assert found.controls.cells == 10
         assert found.controls.expected == pytest.approx(0.5)
@@ -158,13 +197,13 @@ def test_equal_arms_differ_as_often_as_chance_says(tmp_path: Path) -> None:
     assert outside <= 12
 
 
-def test_arms_that_do_differ_are_told(tmp_path: Path) -> None:
+def test_arms_that_do_differ_are_told() -> None:
     rng = random.Random(5)
 
     def sample(setting: Setting, number: int, target: str) -> list[Sample]:
         return [Sample("null_ns", (100 if setting.arm == "a" else 103) + rng.gauss(0, 0.5))]
 
-    found, _ = built(tmp_path, A_A, sample, rounds=12)
+    found = built(A_A, sample, rounds=12)
     assert found.controls is not None
     assert found.controls.outside == 10
     assert "too many" in found.controls.sentence
@@ -180,7 +219,7 @@ design: {fraction: 1/2}
 """
 
 
-def test_a_regular_fraction_tells_every_main_effect_and_its_aliases(tmp_path: Path) -> None:
+def test_a_regular_fraction_tells_every_main_effect_and_its_aliases() -> None:
     ratios = {"samples": 1.2, "seed": 1.0, "value": 0.7, "wait_ns": 1.4}
     rng = random.Random(1)
 
@@ -191,7 +230,7 @@ def test_a_regular_fraction_tells_every_main_effect_and_its_aliases(tmp_path: Pa
             value *= 1.0 if setting.factors[name] == low else ratio
         return [Sample("null_ns", value * (1 + rng.gauss(0, 0.01)))]
 
-    found, _ = built(tmp_path, FRACTION, sample)
+    found = built(FRACTION, sample)
     (design,) = found.designs
     assert (design.kind, design.resolution, design.settings) == ("regular", 4, 8)
     assert "samples is confounded with seed x value x wait_ns" in design.confounded
@@ -201,9 +240,9 @@ def test_a_regular_fraction_tells_every_main_effect_and_its_aliases(tmp_path: Pa
         assert told[name].value == pytest.approx(ratio, rel=0.02)
 
 
-def test_a_crossing_with_holes_tells_no_main_effects_and_why(tmp_path: Path) -> None:
+def test_a_crossing_with_holes_tells_no_main_effects_and_why() -> None:
     text = CROSSED + "design: {exclude: [{wait: 2us, seed: 1}]}\n"
-    found, _ = built(tmp_path, text, drifting(0.01))
+    found = built(text, drifting(0.01))
     assert found.effects == ()
     assert any("combinations are left out" in note for note in found.notes)
 
@@ -225,7 +264,7 @@ def test_variance_is_split_by_level(tmp_path: Path) -> None:
         boot = (max(number, 1) - 1) // 4
         return [Sample("null_ns", of_instance[boot // 2] + within[(number - 1) % 4])]
 
-    found, _ = built(tmp_path, NESTED, sample, rounds=24)
+    found = stored(tmp_path, NESTED, sample, rounds=24)
     (one,) = found.components
     shares = {part.level: part for part in one.nested.components}
     assert list(shares) == ["instance", "boot", "round"]
@@ -248,3 +287,44 @@ def test_rounds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
     counts = sorted({one.comparison.n_a for one in found.comparisons})
     assert counts == [9, 10]
     assert {one.effect.rounds_left_out for one in found.effects} == {0, 1}
+
+
+def test_an_interference_factor_above_one_is_worse_for_times_and_for_rates() -> None:
+    ratio = Estimate(0.8, 0.7, 0.9, 0.95, 10, "ratio", "")
+    time = interference(ratio, Better.LOWER)
+    rate = interference(ratio, Better.HIGHER)
+    assert time is not None
+    assert (time.value, time.low, time.high) == (0.8, 0.7, 0.9)
+    assert rate is not None
+    assert (rate.value, rate.low, rate.high) == pytest.approx((1.25, 1 / 0.9, 1 / 0.7))
+    assert interference(ratio, Better.NONE) is None
+    one_sided = interference(Estimate(0.8, None, 0.9, 0.95, 4, "ratio", ""), Better.HIGHER)
+    assert one_sided is not None
+    assert (one_sided.low, one_sided.high) == (pytest.approx(1 / 0.9), None)
+
+
+QUIET_AND_NOISY = """
+name: noisy
+repeat: {min: 8, max: 8}
+benchmarks: [{benchmark: "null"}]
+factors:
+  wait: {path: benchmarks.0.params.wait_ns, levels: [0, 10, 20]}
+  seed: {path: benchmarks.0.params.seed, levels: [0, 1]}
+design:
+  exclude: [{wait: 0, seed: 1}]
+  baseline: {wait: 0}
+"""
+
+
+def test_one_quiet_alternative_is_the_baseline_of_all() -> None:
+    def sample(setting: Setting, number: int, target: str) -> list[Sample]:
+        noise = {0: 1.0, 10: 1.1, 20: 1.25}[setting.factors["wait"]]
+        return [Sample("null_ns", 10.0 * number * noise)]
+
+    found = built(QUIET_AND_NOISY, sample, rounds=8)
+    told = {
+        (one.factors["wait"], one.factors["seed"]): one.interference.value
+        for one in found.comparisons
+        if one.interference
+    }
+    assert told == pytest.approx({(10, 0): 1.1, (10, 1): 1.1, (20, 0): 1.25, (20, 1): 1.25})

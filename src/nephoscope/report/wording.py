@@ -84,6 +84,8 @@ def level_text(name: str, level: Any) -> str:
         stem, text = name.removesuffix("_bytes"), bytes_text(float(level))
     elif name.endswith("_ns") and _is_number(level):
         stem, text = name.removesuffix("_ns"), units.format_value(float(level), "ns")
+    elif isinstance(level, str) and (name == "arm" or level == "none" or level[:1].isdigit()):
+        text = clean(level)  # 'a', 'none' and '50ms' say nothing without their factor
     elif isinstance(level, str):
         return clean(level)
     else:

@@ -367,13 +367,14 @@ def _effects_of(
         )
         for line in group
     ]
+    if len(cells) != design.settings:
+        notes.append(
+            f"{first.benchmark} {first.metric}: no main effects. {design.settings - len(cells)} of "
+            f"{design.settings} combinations have no values."
+        )
+        return
     for factor, levels in design.levels.items():
         try:
-            if len(cells) != design.settings:
-                raise Refused(
-                    f"{design.settings - len(cells)} of {design.settings} combinations have no "
-                    "values."
-                )
             found = effects.main_effect(
                 cells,
                 factor,

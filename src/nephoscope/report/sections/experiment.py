@@ -144,7 +144,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
         Column("ratio", True),
         Column("interval", True),
         Column("n", True),
-        Column("verdict", roomy=True),
+        Column("verdict"),
     )
     table = Table(head, tuple(rows))
     caption = (
@@ -202,7 +202,7 @@ def _against_table(shown: Sequence[Against]) -> Table:
         Column("factor", True),
         Column("interval", True),
         Column("n", True),
-        Column("verdict", roomy=True),
+        Column("verdict"),
     )
     rows = tuple(
         (
@@ -221,11 +221,7 @@ def _changed(one: Against) -> str:
     parts = [_level(name, level) for name, level in one.changed.items()]
     if one.target != one.baseline_target:
         parts.insert(0, f"{wording.clean(one.target)} against {wording.clean(one.baseline_target)}")
-    same = [
-        _level(name, level)
-        for name, level in one.factors.items()
-        if name not in one.changed and name != "arm"
-    ]
+    same = [_level(name, level) for name, level in one.factors.items() if name not in one.changed]
     text = ", ".join(parts) or "itself"
     return f"{text} ({', '.join(same)})" if same else text
 
