@@ -1,6 +1,7 @@
 """The tables of the studies' texts as they are printed: numbers only, a line for each row.
 
-In each text's own notation (decimal commas, dots between thousands, signs); `-` where the cell holds no number.
+In each text's own notation (decimal commas, dots between thousands, signs); `-` where the cell
+holds no number.
 """
 
 from __future__ import annotations

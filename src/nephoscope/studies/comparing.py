@@ -111,24 +111,23 @@ def _judged(
         return rules.in_order(figure.order, [one for one in ranges if one is not None])
     assert estimate is not None
     assert figure.value is not None
-    mine = _range(estimate)
+    mine, theirs_range = _range(estimate), _range(figure)
     if mine is None:
         return Mark.NOT_COMPARABLE, _too_few(estimate)
     if mapping.ground == "in kind":
         assert mapping.neutral is not None
-        return rules.in_kind(
+        mark, reason = rules.in_kind(
             figure.value, mine, neutral=mapping.neutral, negligible=mapping.negligible
         )
+        unsure = theirs_range is not None and theirs_range.holds(mapping.neutral)
+        return mark, reason + (f"; their own interval contains {mapping.neutral:g}" * unsure)
     assert mapping.margin is not None
-    band = (
-        Range(figure.low, figure.high)
-        if figure.low is not None and figure.high is not None
-        else None
+    return rules.in_number(
+        figure.value, theirs_range, mine, margin=mapping.margin, neutral=mapping.neutral
     )
-    return rules.in_number(figure.value, band, mine, margin=mapping.margin, neutral=mapping.neutral)
 
 
-def _range(estimate: Estimate) -> Range | None:
+def _range(estimate: Estimate | Figure) -> Range | None:
     if estimate.low is None or estimate.high is None:
         return None
     return Range(estimate.low, estimate.high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Map
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from nephoscope.analysis import compare, variation
@@ -30,7 +31,7 @@ def steps(result: RunResult, ours: Ours, order: tuple[str, ...]) -> list[Estimat
     """Ratio of each name of the order to the next one. Absent when the run lacks one of them."""
     lines = [line(result, ours, ours.order[name]) for name in order]
     confidence = float(result.run["confidence"])
-    return [_ratio(one, next_one, confidence) for one, next_one in zip(lines, lines[1:])]
+    return [_ratio(one, next_one, confidence) for one, next_one in pairwise(lines)]
 
 
 def line(result: RunResult, ours: Ours, pick: Pick) -> MetricResult:
@@ -67,7 +68,7 @@ def _levels(factors: Map[str, Any]) -> str:
 
 
 def _ratio(above: MetricResult, below: MetricResult, confidence: float) -> Estimate:
-    """above / below: paired by round where the rounds are shared, else of two samples."""
+    """How many times `below` is `above`: by rounds where they share some, else as two samples."""
     one = dict(zip(below.rounds, below.trial_values, strict=False))
     other = dict(zip(above.rounds, above.trial_values, strict=False))
     shared = sorted(one.keys() & other.keys())

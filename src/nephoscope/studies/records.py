@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Record
 
@@ -23,19 +23,27 @@ direction or order of an effect. not comparable: neither, and `why` says so.
 Cell = tuple[str, str]
 """Row and column of a published number."""
 
+Cells = Annotated[
+    tuple[Cell, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda v: (v,) if v and isinstance(v[0], str) else v),
+]
+"""One cell, or several whose mean is meant: the sets of one condition."""
+
 Text = Annotated[str, Field(min_length=1)]
 
 
 class Theirs(Record):
     """A figure of the study: a number, a ratio of two, or an order that it states.
 
-    The figure is `plus + times * number`, so that '0.7 % more' becomes the ratio 1.007.
+    The figure is `plus + times * number`, so that '0.7 % more' becomes the ratio 1.007. Where a
+    ratio is of the means of several cells, they are the repetitions that its interval counts.
     """
 
     table: Text
     cell: Cell | None = None
-    over: Cell | None = None
-    under: Cell | None = None
+    over: Cells | None = None
+    under: Cells | None = None
     over_spread: Cell | None = None
     under_spread: Cell | None = None
     low: Cell | None = None
@@ -53,13 +61,17 @@ class Theirs(Record):
         forms = [self.cell is not None, self.over is not None, bool(self.order)]
         if sum(forms) != 1:
             raise ValueError("give one of `cell`, `over` with `under`, or `order`")
+        several = len(self.over or ()) > 1 or len(self.under or ()) > 1
+        if several and (self.over_spread or self.under_spread):
+            raise ValueError("several cells have their own spread; leave `*_spread` out")
         return self
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """Every published number that this figure is made of."""
-        named = (self.cell, self.over, self.under, self.over_spread, self.under_spread)
-        return tuple(cell for cell in (*named, self.low, self.high) if cell is not None)
+        named = (self.cell, self.over_spread, self.under_spread, self.low, self.high)
+        several = (*(self.over or ()), *(self.under or ()))
+        return (*several, *(cell for cell in named if cell is not None))
 
 
 class Pick(Record):

@@ -118,7 +118,7 @@ def read(path: Path) -> Shelf:
     """The study in a folder. UsageError (file, line, column) for whatever is wrong in its files."""
     study = _record(path / "study.yaml", Study)
     tables = _record(path / "tables.yaml", Tables)
-    numbers = _numbers(path / "published.csv")
+    numbers = read_numbers(path / "published.csv")
     return Shelf(path.name, path, study, tables.tables, tables.lost, numbers)
 
 
@@ -148,7 +148,8 @@ def _record(path: Path, record: type[_Record]) -> _Record:
         raise sentence(error.errors()[0], place, {(): record}) from error
 
 
-def _numbers(path: Path) -> tuple[Number, ...]:
+def read_numbers(path: Path) -> tuple[Number, ...]:
+    """The published numbers of a file. UsageError with file and line for whatever is wrong."""
     rows = csv.reader(io.StringIO(_text(path)))
     if tuple(next(rows, ())) != COLUMNS:
         raise UsageError(f"{path}:1: the columns must be {','.join(COLUMNS)}.")

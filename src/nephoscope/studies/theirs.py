@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nephoscope.analysis.means import Summary, fieller
-from nephoscope.studies.records import Cell, Theirs
+from nephoscope.analysis.means import Summary, fieller, summary
+from nephoscope.studies.records import Cell, Cells, Theirs
 from nephoscope.studies.shelf import Number, Shelf
 
 CONFIDENCE = 0.95
@@ -52,22 +52,33 @@ def figure(shelf: Shelf, theirs: Theirs) -> Figure:
     else:
         assert theirs.over is not None
         assert theirs.under is not None
-        over, under = at(theirs.over), at(theirs.under)
-        value, n = over.value / under.value, over.n
-        bounds = _ratio_bounds(shelf, theirs, over, under)
+        over = _side(shelf, theirs.table, theirs.over, theirs.over_spread)
+        under = _side(shelf, theirs.table, theirs.under, theirs.under_spread)
+        value, n = over.mean / under.mean, _count(shelf, theirs)
+        bounds = fieller(under, over, CONFIDENCE) if over.n > 1 and under.n > 1 else None
     low, high = sorted(map(scaled, bounds)) if bounds else (None, None)
     return Figure(scaled(value), low, high, n, (), theirs.table, _lacks(n, low), notes)
 
 
-def _ratio_bounds(
-    shelf: Shelf, theirs: Theirs, over: Number, under: Number
-) -> tuple[float, float] | None:
-    """Fieller's interval, where the study gives means, standard deviations and n."""
-    if theirs.over_spread is None or theirs.under_spread is None or not (over.n and under.n):
-        return None
-    above = Summary(over.value, shelf.number(theirs.table, theirs.over_spread).value, over.n)
-    below = Summary(under.value, shelf.number(theirs.table, theirs.under_spread).value, under.n)
-    return fieller(below, above, CONFIDENCE)
+def _side(shelf: Shelf, table: str, cells: Cells, spread: Cell | None) -> Summary:
+    """Mean, standard deviation and n of one side of a ratio; n is 0 where the study gave none.
+
+    Several cells are repetitions of one condition; of one cell the study itself gives the spread.
+    """
+    found = [shelf.number(table, cell) for cell in cells]
+    if len(found) > 1:
+        return summary([number.value for number in found])
+    if spread is None:
+        return Summary(found[0].value, 0.0, 0)
+    return Summary(found[0].value, shelf.number(table, spread).value, found[0].n or 0)
+
+
+def _count(shelf: Shelf, theirs: Theirs) -> int | None:
+    """How many repetitions stand behind a ratio: the cells of a side, or the published n."""
+    assert theirs.over is not None
+    if len(theirs.over) > 1:
+        return len(theirs.over)
+    return shelf.number(theirs.table, theirs.over[0]).n
 
 
 def _lacks(n: int | None, low: float | None) -> str:

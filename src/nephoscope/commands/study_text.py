@@ -1,0 +1,184 @@
+"""What the `study` verbs print: numbers as they stand, ours beside them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.commands import output
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
+    from nephoscope.studies import Number, Outcome, Shelf
+    from nephoscope.studies.records import Table
+
+_INDENT = "  "
+
+
+def entry(row: Mapping[str, Any]) -> str:
+    """A study in the list: whose, which parts are here, how many numbers, its last run."""
+    authors = row["authors"]
+    whose = f"{authors[0]} and others" if len(authors) > 2 else " and ".join(authors)
+    here = ", ".join(part["name"] for part in row["parts"] if part["here"])
+    later = ", ".join(part["name"] for part in row["parts"] if not part["here"])
+    numbers = f"{row['numbers']} published numbers; last run: {row['last_run'] or 'none'}"
+    return "\n".join(
+        [
+            _wrap(f"{row['name']}  {row['title']}", ""),
+            _wrap(f"{whose}, {row['year']}"),
+            _wrap(f"here: {here}" + (f"; not yet: {later}" if later else "")),
+            _wrap(numbers),
+        ]
+    )
+
+
+def page(shelf: Shelf) -> str:
+    """Everything that the study published, table by table, then the running text."""
+    blocks = [_head(shelf), *(_grid(shelf, table) for table in shelf.tables), _prose(shelf)]
+    if shelf.lost:
+        lost = [_wrap(f"{one.name}: {one.why}.") for one in shelf.lost]
+        blocks.append("\n".join(["NOT IN THE TEXT", *lost]))
+    return "\n\n".join(blocks)
+
+
+def _head(shelf: Shelf) -> str:
+    study = shelf.study
+    lines = [
+        _wrap(f"{', '.join(study.authors)}: {study.title}. {study.venue}, {study.year}.", ""),
+        _wrap(study.question, ""),
+        "",
+        "PARTS",
+    ]
+    for part in study.parts:
+        state = f"not yet: {part.not_yet}" if part.not_yet else f"plan: {shelf.path / part.plan}"
+        lines.append(_wrap(f"{part.name}: {part.title} ({part.section}); {state}"))
+    return "\n".join(lines)
+
+
+def _grid(shelf: Shelf, table: Table) -> str:
+    """A table as it stands, in blocks of columns that fit the page, its notes below."""
+    cells = {number.cell: number for number in shelf.numbers if number.table == table.name}
+    notes = _Notes()
+    of_all = _of_all(number.note for number in cells.values())
+    unit = _of_all(number.unit for number in cells.values())
+
+    def text(row: str, column: str) -> str:
+        number = cells.get((row, column))
+        if number is None:
+            return table.words.get(row, {}).get(column, "")
+        return number.text + ("" if of_all else notes.mark(number.note))
+
+    rows = {row: [text(row, column) for column in table.columns] for row in table.rows}
+    _align(rows)
+    heads = [column if unit else _headed(column, cells) for column in table.columns]
+    lines = [f"{table.name.upper()}  {table.about}" + (f", in {unit}" if unit else "")]
+    for start, end in _blocks(heads, rows):
+        body = [(row, *line[start:end]) for row, line in rows.items()]
+        right = range(1, end - start + 1)
+        lines.append(output.table(("", *heads[start:end]), body, right=list(right)))
+    counts = sorted({number.n for number in cells.values() if number.n is not None})
+    if counts:
+        lines.append(f"n: {', '.join(map(str, counts))}")
+    return "\n".join([*lines, *([_wrap(f"All: {of_all}.")] if of_all else []), *notes.lines()])
+
+
+def _of_all(words: Iterable[str]) -> str:
+    """The word, where all are that one; else nothing."""
+    found = set(words)
+    return found.pop() if len(found) == 1 else ""
+
+
+def _align(rows: dict[str, list[str]]) -> None:
+    """Room behind a number for the marks of its column, so that digits stay below digits."""
+    for place in range(len(next(iter(rows.values())))):
+        marks = [line[place].partition(" [")[1:] for line in rows.values()]
+        wide = max(len(sign + rest) for sign, rest in marks)
+        for line, (sign, rest) in zip(rows.values(), marks, strict=True):
+            line[place] += " " * (wide - len(sign + rest))
+
+
+def _headed(column: str, cells: Mapping[tuple[str, str], Number]) -> str:
+    """The column's name, with its unit where all its cells share one that it does not name."""
+    unit = _of_all(number.unit for cell, number in cells.items() if cell[1] == column)
+    return column if not unit or unit in column else f"{column} ({unit})"
+
+
+def _blocks(heads: Sequence[str], rows: dict[str, list[str]]) -> Iterable[tuple[int, int]]:
+    first = max(len(row) for row in rows)
+    start, used = 0, first
+    for place, head in enumerate(heads):
+        wide = 2 + max(len(head), *(len(line[place]) for line in rows.values()))
+        if place > start and used + wide > output.width():
+            yield start, place
+            start, used = place, first
+        used += wide
+    yield start, len(heads)
+
+
+def _prose(shelf: Shelf) -> str:
+    """The numbers that stand in the running text, section by section."""
+    printed = {table.name for table in shelf.tables}
+    lines: list[str] = []
+    notes = _Notes()
+    section = ""
+    for number in shelf.numbers:
+        if number.table in printed:
+            continue
+        if number.table != section:
+            section = number.table
+            lines += ["", section.upper()] if lines else [section.upper()]
+        value = f"{number.text} {number.unit}".rstrip()
+        n = "" if number.n is None else f", n {number.n}"
+        line = f"{number.row}, {number.column}: {value}{n}{notes.mark(number.note)}"
+        lines.append(
+            textwrap.fill(
+                line, output.width(), initial_indent=_INDENT, subsequent_indent=_INDENT * 2
+            )
+        )
+    return "\n".join([*lines, *notes.lines()])
+
+
+class _Notes:
+    """Marks for notes, the same mark for the same note, and the notes themselves."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, int] = {}
+
+    def mark(self, note: str) -> str:
+        """' [3]' for a note, nothing for none."""
+        if not note:
+            return ""
+        return f" [{self._marks.setdefault(note, len(self._marks) + 1)}]"
+
+    def lines(self) -> list[str]:
+        """One entry for each note, wrapped."""
+        return [_wrap(f"[{number}] {note}", _INDENT) for note, number in self._marks.items()]
+
+
+def comparisons(shelf: Shelf, found: Sequence[tuple[StoredRun, list[Outcome]]]) -> str:
+    """Ours beside theirs, a block for each comparison."""
+    from nephoscope.studies import writing
+
+    if not found:
+        return f"OURS\n{_INDENT}No run yet: `nephoscope study run {shelf.name}`."
+    lines = ["OURS BESIDE THEIRS"]
+    for stored, outcomes in found:
+        lines.append(f"{_INDENT}run {stored.id}")
+        for one in outcomes:
+            lines += [
+                "",
+                _wrap(f"{one.mark.value.upper()}: {one.claim}", ""),
+                _wrap(f"theirs  {writing.told_theirs(one)}", _INDENT, 10),
+                _wrap(f"ours    {writing.told_ours(one)}", _INDENT, 10),
+                _wrap(one.sentence),
+                *(_wrap(f"of theirs: {note}") for note in one.figure.notes),
+            ]
+    return "\n".join(lines)
+
+
+def _wrap(text: str, indent: str = _INDENT, hang: int | None = None) -> str:
+    later = indent if hang is None else " " * hang
+    return textwrap.fill(
+        text, output.width(), initial_indent=indent, subsequent_indent=later, break_on_hyphens=False
+    )

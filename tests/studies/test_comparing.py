@@ -1,0 +1,223 @@
+"""Ours beside theirs: from a result whose numbers are made, to marks that are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from nephoscope import studies
+from nephoscope.analysis import estimates, variation
+from nephoscope.model import Better, MetricResult, RunResult
+from nephoscope.studies import Mark, Outcome, compare
+from nephoscope.studies.records import Mapping, Part
+
+DELGADO = studies.load("delgado-2010")
+ISOLATION = DELGADO.part("isolation")
+
+
+def line(
+    benchmark: str,
+    metric: str,
+    values: Sequence[float],
+    target: str = "victim",
+    **factors: Any,
+) -> MetricResult:
+    return MetricResult(
+        benchmark=benchmark,
+        metric=metric,
+        target=target,
+        factors=factors,
+        better=Better.NONE,
+        estimate=estimates.median(values, unit="ns"),
+        consistency=variation.consistency(values),
+        trial_values=tuple(values),
+        rounds=tuple(range(1, len(values) + 1)),
+    )
+
+
+def result(*lines: MetricResult) -> RunResult:
+    run = {"id": "made", "confidence": 0.95}
+    return RunResult(run=run, metrics=lines, findings=(), invalid=())
+
+
+def noisy(level: float, spread: float, seed: int, n: int = 20) -> list[float]:
+    return list(level * (1 + spread * np.random.default_rng(seed).standard_normal(n)))
+
+
+def outcomes(*lines: MetricResult) -> dict[str, Outcome]:
+    return {one.id: one for one in compare(DELGADO, ISOLATION, result(*lines))}
+
+
+def pi(level: float, load: str, seed: int, spread: float = 0.001) -> MetricResult:
+    return line("cpu.pi", "pi_time_ns", noisy(level, spread, seed), load=load)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "mark"),
+    [(1300.0, Mark.IN_KIND), (900.0, Mark.CONTRADICTED), (1000.0, Mark.CONTRADICTED)],
+)
+def test_the_direction_of_an_effect(loaded: float, mark: Mark) -> None:
+    found = outcomes(pi(1000.0, "none", 1), pi(loaded, "cpu", 2))["cpu-time"]
+    assert found.mark is mark
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(loaded / 1000, rel=0.002)
+    assert found.estimate.n == 20
+
+
+def test_an_interval_that_holds_no_effect_decides_nothing() -> None:
+    found = outcomes(pi(1000.0, "none", 1, 0.2), pi(1010.0, "cpu", 2, 0.2))["cpu-time"]
+    assert found.mark is Mark.NOT_COMPARABLE
+    assert "too wide" in found.sentence
+
+
+def test_more_variation_is_a_ratio_of_spreads() -> None:
+    found = outcomes(pi(1000.0, "none", 1, 0.001), pi(1000.0, "cpu", 2, 0.02))["cpu-spread"]
+    assert found.mark is Mark.IN_KIND
+    assert found.estimate is not None
+    assert found.estimate.value > 3
+
+
+def test_a_run_that_lacks_a_setting_says_which() -> None:
+    found = outcomes(pi(1000.0, "none", 1))["cpu-time"]
+    assert found.mark is Mark.NOT_COMPARABLE
+    assert "no valid trial of cpu.pi pi_time_ns on victim (load=cpu)" in found.sentence
+    assert found.estimate is None
+
+
+def test_too_few_repetitions_are_no_interval() -> None:
+    few = [line("cpu.pi", "pi_time_ns", [1.0, 1.1, 1.2], load=load) for load in ("none", "cpu")]
+    found = outcomes(*few)["cpu-time"]
+    assert found.mark is Mark.NOT_COMPARABLE
+    assert "3 repetitions of ours give no interval" in found.sentence
+
+
+def test_two_lines_that_fit_are_not_guessed_between() -> None:
+    found = outcomes(
+        pi(1000.0, "none", 1),
+        line("cpu.pi", "pi_time_ns", noisy(1.0, 0.01, 3), load="cpu", threads=1),
+        line("cpu.pi", "pi_time_ns", noisy(1.0, 0.01, 4), load="cpu", threads=2),
+    )["cpu-time"]
+    assert "2 lines" in found.sentence
+
+
+def shares(one: float, two: float) -> list[Outcome]:
+    zhuang = studies.load("zhuang-2012")
+    made = result(
+        line("cpu.gaps", "obtained_cpus", noisy(one, 0.001, 5), target="sedf-30-40", cpus="[0]"),
+        line("cpu.gaps", "obtained_cpus", noisy(two, 0.001, 6), target="sedf-30-40", cpus="[0,1]"),
+    )
+    found = compare(zhuang, zhuang.part("share"), made)
+    return [item for item in found if item.id in ("sedf-30-40-one", "sedf-30-40-two")]
+
+
+def test_a_share_that_was_set_is_reproduced_in_number() -> None:
+    one, two = shares(0.751, 1.498)
+    assert (one.mark, two.mark) == (Mark.IN_NUMBER, Mark.IN_NUMBER)
+    assert one.estimate is not None
+    assert one.estimate.value == pytest.approx(75.1, rel=0.002)  # in their unit, percent
+    assert two.estimate is not None
+    assert two.estimate.value == pytest.approx(74.9, rel=0.002)  # of each of the two
+
+
+def test_another_share_is_not_that_number() -> None:
+    one, two = shares(0.60, 2.1)
+    assert one.mark is Mark.IN_KIND  # below a whole CPU as theirs is, by another size
+    assert two.mark is Mark.CONTRADICTED
+
+
+def test_an_order_is_held_step_by_step() -> None:
+    khurshid = studies.load("khurshid-2009")
+    speeds = {"near": 100.0, "middle": 50.0, "far": 10.0}
+
+    def order_of(given: dict[str, float]) -> Outcome:
+        lines = [
+            line(
+                "net.throughput", "goodput_bytes_per_s", noisy(speed, 0.01, seed), where, streams=1
+            )
+            for seed, (where, speed) in enumerate(given.items())
+        ]
+        return compare(khurshid, khurshid.part("users"), result(*lines))[0]
+
+    right = order_of(speeds)
+    assert right.mark is Mark.IN_KIND
+    assert [round(step.value) for step in right.steps] == [2, 5]
+    assert order_of({**speeds, "far": 80.0}).mark is Mark.CONTRADICTED
+    assert order_of({**speeds, "far": 50.0}).mark is Mark.NOT_COMPARABLE
+
+
+def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
+    shaping = DELGADO.part("shaping")
+    made = line(
+        "net.throughput",
+        "goodput_bytes_per_s",
+        noisy(5.7e6, 0.01, 7),
+        load="none",
+        direction="down",
+    )
+    found = {one.id: one for one in compare(DELGADO, shaping, result(made))}["goodput-in"]
+    assert found.mark is Mark.NOT_COMPARABLE
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(45.6, rel=0.01)
+
+
+def test_the_comparison_is_written_beside_the_report(tmp_path: Path) -> None:
+    found = list(outcomes(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2)).values())
+    page = studies.write(DELGADO, "made", found, tmp_path)
+    text = page.read_text(encoding="utf-8")
+    assert "reproduced in kind" in text
+    assert "1.022 times [1.018, 1.027], n 100 (Table 3.2)" in text
+    document = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
+    assert document["comparisons"][0]["ours"]["n"] == 20
+    assert document["comparisons"][0]["theirs"]["high"] == pytest.approx(1.02722, abs=1e-5)
+    assert document["comparisons"][2]["ours"] is None  # STREAM was not in this run
+
+
+COMPLETE = {
+    "id": "x",
+    "claim": "c",
+    "theirs": {"table": "t", "cell": ("a", "b")},
+    "ours": {"benchmark": "null", "metric": "null_ns"},
+    "ground": "in number",
+    "margin": 0.1,
+    "margin_why": "w",
+    "why": "w",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"margin": None}, "needs `margin`"),
+        ({"margin_why": ""}, "needs `margin`"),
+        ({"ground": "in kind"}, "needs `neutral`"),
+        ({"ours": None}, "needs `ours`"),
+        ({"theirs": {"table": "t"}}, "give one of"),
+        ({"theirs": {"table": "t", "order": ("a", "b")}}, "an order is compared with an order"),
+        ({"theirs": {"table": "t", "over": ("a", "b")}}, "belong together"),
+        ({"why": ""}, "at least 1 character"),
+    ],
+)
+def test_a_mapping_that_is_not_complete_is_refused(change: dict[str, Any], words: str) -> None:
+    Mapping.model_validate(COMPLETE)
+    with pytest.raises(ValidationError, match=words):
+        Mapping.model_validate({**COMPLETE, **change})
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({}, "either `plan` or `not_yet`"),
+        ({"plan": "p.yaml", "not_yet": "later"}, "either `plan` or `not_yet`"),
+        ({"plan": "p.yaml", "scales": {"small": {}}}, "each scale"),
+        ({"not_yet": "later", "comparisons": [COMPLETE]}, "nothing of ours"),
+    ],
+)
+def test_a_part_is_here_with_both_scales_or_not_yet(part: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Part.model_validate({"name": "p", "title": "t", "section": "s", **part})

@@ -1,0 +1,90 @@
+"""The studies' plans: they load at both scales, and every comparison finds what it asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nephoscope import catalog, plans, studies
+from nephoscope.model import Setting, Shape
+from nephoscope.studies import Part, Shelf
+from nephoscope.studies.records import Mapping, Ours, Pick
+
+HERE = [(shelf, part) for shelf in studies.load_all() for part in shelf.study.parts if part.plan]
+PARTS = pytest.mark.parametrize(
+    ("shelf", "part"), HERE, ids=[f"{shelf.name}-{part.name}" for shelf, part in HERE]
+)
+COMPARED = [
+    (shelf, part, mapping)
+    for shelf, part in HERE
+    for mapping in part.comparisons
+    if mapping.ours is not None
+]
+
+
+def test_every_study_has_a_plan_under_that_name() -> None:
+    for shelf in studies.load_all():
+        assert (shelf.path / "plan.yaml").is_file()
+        listed = {part.plan for part in shelf.study.parts if part.plan}
+        assert listed == {path.name for path in shelf.path.glob("plan*.yaml")}
+
+
+@PARTS
+@pytest.mark.parametrize("scale", studies.SCALES)
+def test_the_plan_loads_and_has_a_schedule(shelf: Shelf, part: Part, scale: str) -> None:
+    plan = studies.plan_of(shelf, part, scale)
+    assert plan.name in shelf.plan_names(part)
+    assert plan.name == f"{shelf.name}-{part.name}" + ("-paper" if scale == "paper" else "")
+    assert plans.expand(plan, catalog.load())
+    assert plan.repeat.min >= 6 or scale == "paper", "under 6 a median has no interval"
+
+
+@PARTS
+def test_the_file_itself_is_the_small_scale(shelf: Shelf, part: Part) -> None:
+    alone = plans.load(shelf.path / part.plan)
+    assert plans.plan_hash(alone) == plans.plan_hash(studies.plan_of(shelf, part, "small"))
+
+
+@pytest.mark.parametrize(
+    ("shelf", "part", "mapping"),
+    COMPARED,
+    ids=[f"{shelf.name}-{part.name}-{mapping.id}" for shelf, part, mapping in COMPARED],
+)
+def test_every_comparison_asks_for_what_the_plan_measures(
+    shelf: Shelf, part: Part, mapping: Mapping
+) -> None:
+    ours = mapping.ours
+    assert ours is not None
+    settings = plans.expand(studies.plan_of(shelf, part, "small"), catalog.load())
+    picks = [pick for pick in (ours.over, ours.under) if pick] or list(ours.order.values())
+    for pick in picks or [Pick()]:
+        _asks_for_what_is_measured(ours, pick, settings)
+
+
+def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) -> None:
+    benchmark = pick.benchmark or ours.benchmark
+    spec = catalog.load().benchmark(benchmark)
+    metric = pick.metric or ours.metric
+    histograms = [
+        one.id.removesuffix("_ns") for one in spec.metrics if one.shape is Shape.HISTOGRAM
+    ]
+    percentiles = {f"{name}_{q}_ns" for name in histograms for q in ("p50", "p90", "p99")}
+    assert metric in {one.id for one in spec.metrics} | percentiles
+    target = pick.target or ours.target
+    factors: dict[str, Any] = {**ours.factors, **pick.factors}
+    fitting = [
+        one
+        for one in settings
+        if one.benchmark == benchmark
+        and (not target or target in one.targets)
+        and all(
+            str(one.factors[name]) == str(level)
+            for name, level in factors.items()
+            if name in one.factors
+        )
+    ]
+    assert fitting, f"no setting of {benchmark} on '{target}' with {factors}"
+    # What is no factor of the plan is one of the samples (kernel, type, direction, bytes).
+    within = {name for name in factors if name not in fitting[0].factors}
+    assert within <= {"direction", "kernel", "type", "operation", "bytes", "streams"}
