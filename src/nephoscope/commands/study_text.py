@@ -67,7 +67,9 @@ def _grid(shelf: Shelf, table: Table) -> str:
         number = cells.get((row, column))
         if number is None:
             return table.words.get(row, {}).get(column, "")
-        return number.text + ("" if of_all else notes.mark(number.note))
+        # A cell in another unit than its column says so.
+        alone = "" if unit or _units(column, cells) or f"({number.unit})" in column else number.unit
+        return f"{number.text} {alone}".rstrip() + ("" if of_all else notes.mark(number.note))
 
     rows = {row: [text(row, column) for column in table.columns] for row in table.rows}
     _align(rows)
@@ -100,8 +102,12 @@ def _align(rows: dict[str, list[str]]) -> None:
 
 def _headed(column: str, cells: Mapping[tuple[str, str], Number]) -> str:
     """The column's name, with its unit where all its cells share one that it does not name."""
-    unit = _of_all(number.unit for cell, number in cells.items() if cell[1] == column)
+    unit = _units(column, cells)
     return column if not unit or unit in column else f"{column} ({unit})"
+
+
+def _units(column: str, cells: Mapping[tuple[str, str], Number]) -> str:
+    return _of_all(number.unit for cell, number in cells.items() if cell[1] == column)
 
 
 def _blocks(heads: Sequence[str], rows: dict[str, list[str]]) -> Iterable[tuple[int, int]]:

@@ -125,7 +125,7 @@ def read(path: Path) -> Shelf:
 def plan_of(shelf: Shelf, part: Part, scale: str) -> plans.Plan:
     """The plan of a part at a scale; UsageError for a part that does not exist here yet."""
     if not part.plan:
-        raise UsageError(f"{shelf.name}, {part.name}: not yet. {part.not_yet}")
+        raise UsageError(f"{shelf.name}, {part.name}: not yet: {part.not_yet}.")
     changes = next(sets for name, sets in part.scales.items() if name == scale)
     run_name = _run_name(shelf.name, part.name, scale)
     return plans.load(shelf.path / part.plan, {"name": run_name, **changes})
