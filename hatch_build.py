@@ -14,7 +14,7 @@ class ProbeBuildHook(BuildHookInterface):
     """Runs the same set-up as `make`, then includes what it built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Includes `_probe/<arch>-linux/nephoscope-{probe,lab}` and `_contracts/*.json`."""
+        """Includes `_probe/<arch>-linux/nephoscope-{probe,lab}`, `_contracts/`, `_studies/`."""
         root = Path(self.root)
         machine = platform.machine()
         folder = root / "src" / "nephoscope" / "_probe"
@@ -26,6 +26,9 @@ class ProbeBuildHook(BuildHookInterface):
             included[str(built)] = f"nephoscope/_probe/{built.parent.name}/{built.name}"
         for contract in sorted((root / "contracts").glob("*.json")):
             included[str(contract)] = f"nephoscope/_contracts/{contract.name}"
+        for file in sorted((root / "studies").rglob("*")):
+            if file.is_file():
+                included[str(file)] = f"nephoscope/_studies/{file.relative_to(root / 'studies')}"
         # The programs are static: no C library of the machine matters, only its architecture does.
         build_data["tag"] = f"py3-none-manylinux_2_17_{machine}.manylinux2014_{machine}"
         build_data["pure_python"] = False

@@ -57,20 +57,37 @@ def test_the_wheel_carries_the_lab_program(wheel: Path, tmp_path: Path) -> None:
     assert done.stdout == f"nephoscope-lab {nephoscope.__version__}\n"
 
 
-def test_the_wheel_runs_where_it_is_unpacked(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "answer"), [(["list"], "cpu.gaps"), (["study", "list"], "delgado-2010")]
+)
+def test_the_wheel_runs_where_it_is_unpacked(
+    wheel: Path, tmp_path: Path, words: list[str], answer: str
+) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     # The package comes first on the path, before this tree's own.
     done = subprocess.run(
-        [sys.executable, "-m", "nephoscope", "list"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-m", "nephoscope", *words],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(tmp_path),
+            "NEPHOSCOPE_STORE": str(tmp_path / "store"),
+        },
         cwd=tmp_path,
         check=True,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert "cpu.gaps" in done.stdout
+    assert answer in done.stdout
+
+
+def test_the_wheel_carries_every_file_of_the_studies(wheel: Path) -> None:
+    shelves = ROOT / "studies"
+    files = {str(path.relative_to(shelves)) for path in shelves.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if name.startswith("nephoscope/_studies/")}
+    assert packed == {f"nephoscope/_studies/{name}" for name in files}
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])

@@ -55,7 +55,7 @@ def outcomes(*lines: MetricResult) -> dict[str, Outcome]:
 
 
 def pi(level: float, load: str, seed: int, spread: float = 0.001) -> MetricResult:
-    return line("cpu.pi", "pi_time_ns", noisy(level, spread, seed), load=load)
+    return line("cpu.pi", "pi_time_ns", noisy(level, spread, seed), beside=load)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_more_variation_is_a_ratio_of_spreads() -> None:
 def test_a_run_that_lacks_a_setting_says_which() -> None:
     found = outcomes(pi(1000.0, "none", 1))["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
-    assert "no valid trial of cpu.pi pi_time_ns on victim (load=cpu)" in found.sentence
+    assert "no valid trial of cpu.pi pi_time_ns on victim (beside=cpu)" in found.sentence
     assert found.estimate is None
 
 
 def test_too_few_repetitions_are_no_interval() -> None:
-    few = [line("cpu.pi", "pi_time_ns", [1.0, 1.1, 1.2], load=load) for load in ("none", "cpu")]
+    few = [line("cpu.pi", "pi_time_ns", [1.0, 1.1, 1.2], beside=load) for load in ("none", "cpu")]
     found = outcomes(*few)["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
     assert "3 repetitions of ours give no interval" in found.sentence
@@ -100,8 +100,8 @@ def test_too_few_repetitions_are_no_interval() -> None:
 def test_two_lines_that_fit_are_not_guessed_between() -> None:
     found = outcomes(
         pi(1000.0, "none", 1),
-        line("cpu.pi", "pi_time_ns", noisy(1.0, 0.01, 3), load="cpu", threads=1),
-        line("cpu.pi", "pi_time_ns", noisy(1.0, 0.01, 4), load="cpu", threads=2),
+        line("cpu.pi", "pi_time_ns", noisy(1.0, 0.01, 3), beside="cpu", threads=1),
+        line("cpu.pi", "pi_time_ns", noisy(1.0, 0.01, 4), beside="cpu", threads=2),
     )["cpu-time"]
     assert "2 lines" in found.sentence
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
         "net.throughput",
         "goodput_bytes_per_s",
         noisy(5.7e6, 0.01, 7),
-        load="none",
+        beside="none",
         direction="down",
     )
     found = {one.id: one for one in compare(DELGADO, shaping, result(made))}["goodput-in"]
