@@ -145,7 +145,9 @@ def _record(path: Path, record: type[_Record]) -> _Record:
     try:
         return record.model_validate(yamltext.parse(text, str(path)))
     except ValidationError as error:
-        raise sentence(error.errors()[0], place, {(): record}) from error
+        # A misspelt key first: it is the reason why the right one is missing.
+        errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise sentence(errors[0], place, {(): record}) from error
 
 
 def read_numbers(path: Path) -> tuple[Number, ...]:
