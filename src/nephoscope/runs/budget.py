@@ -29,4 +29,3 @@ def budget_text(plan: Plan) -> str:
     if seconds != plan.budget_s and plan.money is not None:
         return f"{plan.money.limit:.2f} {plan.money.currency} ({text})"
     return text
-
