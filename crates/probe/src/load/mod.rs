@@ -28,8 +28,8 @@ pub const CPUS: Param = Param {
 pub const INTENSITY: Param = Param {
     id: "intensity_ratio",
     unit: Unit::Ratio,
-    kind: Kind::Float { default: 1.0, min: 0.001, max: 1.0 },
-    doc: "Share of each period that each thread works; it sleeps for the rest.",
+    kind: Kind::Float { default: 1.0, min: 0.0, max: 1.0 },
+    doc: "Share of each period that each thread works; it sleeps for the rest. 0 is a load that waits.",
 };
 
 /// Parameter: how finely the work is spread.
