@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_a_rate_holds_both_ways(mbit: int, path: str) -> None:
                 tried.append(capacity.carried(sender.netns, receiver.netns, receiver.address, 1.0))
                 if abs(tried[-1] / truth - 1) < 0.03:
                     break
-            print(f"{sender.name} to {receiver.name}: set {truth / 1e6:.2f}", tried)
+            sys.stderr.write(f"{sender.name} to {receiver.name}: {truth} set, {tried}\n")
             assert abs(tried[-1] / truth - 1) < 0.03
 
     wire.in_lab(with_link(rate=f"{mbit}Mbit/s", mechanism=path), work)
@@ -222,7 +223,7 @@ def test_a_name_that_is_taken_is_refused_and_the_lab_stays() -> None:
     def work(lab: Lab) -> None:
         again = files.from_values({"version": 1, "name": lab.name, **PAIR})
         with pytest.raises(UsageError, match=f"A lab named {lab.name} is up already"):
-            asyncio.run(bringup.up(again, say=print))
+            asyncio.run(bringup.up(again, say=lambda line: None))
         assert len(wire.round_trips_s(lab, "a", "b", 2)) == 2
 
     wire.in_lab(PAIR, work)

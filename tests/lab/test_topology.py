@@ -178,10 +178,10 @@ def test_a_latency_matrix_may_be_a_csv_file(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match=r"m.csv:2: column 3: '110' is no duration"):
         files.load(file)
     matrix.write_text(",paris,tokyo,lima\nparis,,110ms\n")
-    with pytest.raises(PlanError, match="m.csv:2:1: this line has 3 columns, the first 4"):
+    with pytest.raises(PlanError, match=r"m.csv:2:1: this line has 3 columns, the first 4"):
         files.load(file)
     matrix.unlink()
-    with pytest.raises(PlanError, match="m.csv: there is no such file"):
+    with pytest.raises(PlanError, match=r"m.csv: there is no such file"):
         files.load(file)
 
 

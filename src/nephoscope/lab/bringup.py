@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from nephoscope.errors import UsageError
 from nephoscope.lab import (
@@ -37,10 +37,10 @@ from nephoscope.lab.layout import Layout
 from nephoscope.lab.links import Link
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.saved import host_from, host_values
+from nephoscope.lab.tasks import in_thread, together
 from nephoscope.lab.topology import GUESTS, Topology
 
 Say = Callable[[str], None]
-_Result = TypeVar("_Result")
 
 FORWARDING = "net/ipv4/ip_forward"
 
@@ -64,7 +64,7 @@ async def up(topology: Topology, *, say: Say) -> Lab:
         try:
             return await _Maker(laid, chosen, Runner(lock), say).make()
         except BaseException:
-            await uncancelled(asyncio.to_thread(sweep.sweep, name))
+            await in_thread(sweep.sweep, name)
             raise
 
 
@@ -78,7 +78,7 @@ async def down(name: str) -> Removed:
         with state.changing(name):
             return sweep.sweep(name)
 
-    return await uncancelled(asyncio.to_thread(work))
+    return await in_thread(work)
 
 
 def labs() -> list[Listed]:
@@ -171,21 +171,6 @@ def save(
     state.write(lab, known)
 
 
-async def uncancelled(work: Awaitable[_Result]) -> _Result:
-    """Waits for `work` to its end; a cancellation that comes meanwhile is raised afterwards."""
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled = True
-    result = task.result()
-    if cancelled:
-        raise asyncio.CancelledError
-    return result
-
-
 def sysctls(laid: Layout, node: str) -> dict[str, str]:
     """Settings of one namespace. They are the namespace's own; the machine's stay as they are."""
     host = laid.topology.hosts.get(node)
@@ -226,7 +211,7 @@ class _Maker:
         slow = [spec.platform for spec in topology.hosts.values() if spec.platform in GUESTS]
         wait = f", about {20 * len(slow)} s for {len(slow)} guests" if slow else ", a few seconds"
         self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {len(self.chosen)} links{wait}")
-        await asyncio.gather(asyncio.to_thread(self._groups), self._namespaces())
+        await together(in_thread(self._groups), self._namespaces())
         await lines.start_all(self.laid, self.chosen)
         await self._connect()
         for name, spec in topology.hosts.items():
@@ -248,7 +233,7 @@ class _Maker:
 
     async def _connect(self) -> None:
         """Settings, addresses and shapers, all namespaces side by side."""
-        await asyncio.gather(*(self._connect_node(node) for node in self.nodes))
+        await together(*(self._connect_node(node) for node in self.nodes))
         await write_filters(self.runner, self.lab, [], self.chosen)
 
     async def _connect_node(self, node: str) -> None:
@@ -256,7 +241,7 @@ class _Maker:
         mine = [(link, end) for link in self.chosen for end in link.ends if end.node == node]
         hub = [end for end in self.laid.hub if end.node == node]
         devices = [end.device for _, end in mine] + [end.device for end in hub]
-        await asyncio.to_thread(namespaces.prepare, path, sysctls(self.laid, node), devices)
+        await in_thread(namespaces.prepare, path, sysctls(self.laid, node), devices)
         ip, tc = ["link set dev lo up"], list[str]()
         if node in self.laid.switches:
             ip.append(f"link set dev {layout.BRIDGE} up")
@@ -284,19 +269,21 @@ class _Maker:
         # Guests that boot side by side share the CPUs; more at once than those only boot slower.
         slots = asyncio.Semaphore(max(2, len(check.online_cpus())))
 
-        async def start(name: str) -> Host:
+        hosts: dict[str, Host] = {}
+
+        async def start(name: str) -> None:
             nonlocal done
             async with slots:
-                host = await start_host(plan_of(self.laid, name), self._say, self.runner.lock)
+                hosts[name] = host = await start_host(
+                    plan_of(self.laid, name), self._say, self.runner.lock
+                )
             done += 1
             if host.guest is not None and done < total:
                 left = (time.monotonic() - began) / done * (total - done)
                 self._say(f"host {name} is up ({done} of {total}), about {left:.0f} s left")
-            return host
 
-        async with asyncio.TaskGroup() as group:
-            tasks = {name: group.create_task(start(name)) for name in self.topology.hosts}
-        return {name: task.result() for name, task in tasks.items()}
+        await together(*(start(name) for name in self.topology.hosts))
+        return {name: hosts[name] for name in self.topology.hosts}
 
 
 async def start_host(plan: HostPlan, say: Say, lock: int | None, *, keep: bool = False) -> Host:

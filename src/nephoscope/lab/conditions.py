@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -29,6 +28,7 @@ from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.layout import Layout
 from nephoscope.lab.links import LINE, Link
 from nephoscope.lab.platforms import PLATFORMS
+from nephoscope.lab.tasks import in_thread, uncancelled
 from nephoscope.lab.topology import GUESTS, HostSpec, Topology
 
 Level = Literal["boot", "instance"]
@@ -49,7 +49,7 @@ async def apply(lab: Lab, changes: Mapping[str, Any], say: Say = lambda line: No
             topology = files.with_condition(topology, path, value)
         check.fits_here(topology, lambda loc: "")
         change = _Change(lab, now, topology, Runner(lock), say)
-        await bringup.uncancelled(change.carry_out())
+        await uncancelled(change.carry_out())
 
 
 async def renew(
@@ -65,9 +65,7 @@ async def renew(
         raise UsageError(f"Lab {lab.name} has no host named {host}.", f"It has: {have}.")
     with state.changing(lab.name) as lock:
         laid = layout.lay_out(_known(lab.name))
-        made = await bringup.uncancelled(
-            _restart(laid, host, laid, say, lock, keep=level == "boot")
-        )
+        made = await uncancelled(_restart(laid, host, laid, say, lock, keep=level == "boot"))
         lab.hosts = {**lab.hosts, host: made}
         _write_down(lab)
     return made.boot
@@ -79,11 +77,11 @@ async def _restart(
     """Stops a host on the platform that it has, starts it on the one that it is to have."""
     old = bringup.plan_of(before, host)
     await PLATFORMS[old.spec.platform].stop(old)
-    await asyncio.to_thread(cgroups.host(old.lab, host).kill)
+    await in_thread(cgroups.host(old.lab, host).kill)
     plan = bringup.plan_of(after, host)
     if old.spec.platform != plan.spec.platform:
         # Nothing of the platform before may be taken for the new one's.
-        await asyncio.to_thread(bringup.empty, old.directory)
+        await in_thread(bringup.empty, old.directory)
     return await bringup.start_host(plan, say, lock, keep=keep)
 
 
@@ -137,7 +135,7 @@ class _Change:
             spec.platform in GUESTS
             and (before.vcpus, before.memory_bytes) != (spec.vcpus, spec.memory_bytes)
         )
-        await asyncio.to_thread(limits.change, self.lab.name, name, before, spec)
+        await in_thread(limits.change, self.lab.name, name, before, spec)
         if before.cpu.reservation != spec.cpu.reservation:
             await limits.unreserve(self.lab.name, name)
         if anew:
@@ -194,7 +192,7 @@ class _Change:
             await lines.start(lab, new)
         for end in new.ends:
             path = names.netns(lab, end.node)
-            await asyncio.to_thread(namespaces.prepare, path, {}, [end.device])
+            await in_thread(namespaces.prepare, path, {}, [end.device])
             guest = self._is_guest(end.node)
             ip = links.up_lines(self.new, new, end, guest)
             if guest and masters[end]:

@@ -17,6 +17,7 @@ from nephoscope.lab.handle import Made
 from nephoscope.lab.launcher import find_launcher
 from nephoscope.lab.layout import BRIDGE, End, Layout
 from nephoscope.lab.links import LINE, Link, line_path, line_paths
+from nephoscope.lab.tasks import together
 from nephoscope.lab.topology import Direction
 
 HUB = "geo"
@@ -29,7 +30,7 @@ async def start_all(laid: Layout, chosen: list[Link]) -> None:
     work = [start(lab, link) for link in chosen if link.path == LINE]
     if laid.hub:
         work.append(_start(lab, HUB, laid.hub, hub_paths(laid)))
-    await asyncio.gather(*work)
+    await together(*work)
 
 
 async def start(lab: str, link: Link) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from nephoscope import units
 from nephoscope.errors import Lacking
-from nephoscope.lab import loss, names, needs, shaping
+from nephoscope.lab import names, needs, shaping
 from nephoscope.lab.handle import Made
 from nephoscope.lab.layout import BRIDGE, Cable, End, Layout
 from nephoscope.lab.needs import Abilities
@@ -19,6 +20,7 @@ from nephoscope.lab.topology import Direction
 
 VETH, NETEM, LINE = "veth", "netem", "line"
 FILTER, IPTABLES = "packet filter", "iptables"
+_DIRECTIONS: tuple[Literal["up", "down"], ...] = ("up", "down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,22 @@ def decide(cable: Cable, has: Abilities, was: str = "") -> Link:
     spec, name = cable.spec, cable.name
     sides = (spec.direction("up"), spec.direction("down"))
     losing = any(side.loss_ratio for side in sides)
-    if (any(side.rate_bits_per_s for side in sides) or spec.ingress_bits_per_s) and not has.htb:
+    _require(cable, has)
+    holds = spec.delays or spec.mechanism != "auto"
+    if LINE in (spec.mechanism, was) or (holds and not has.netem):
+        if not has.tun:
+            raise needs.lacking("a delay", name, "netem and no TUN", "Run `modprobe tun`.")
+        return Link(cable, LINE, LINE if losing else "")
+    if holds or (losing and has.netem):
+        return Link(cable, NETEM, NETEM if losing else "")
+    return _losing(cable, has) if losing else Link(cable, VETH, "")
+
+
+def _require(cable: Cable, has: Abilities) -> None:
+    """Lacking when the kernel has not what shapes a rate, or the mechanism that is named."""
+    spec, name = cable.spec, cable.name
+    rates = (spec.direction("up").rate_bits_per_s, spec.direction("down").rate_bits_per_s)
+    if any((*rates, spec.ingress_bits_per_s)) and not has.htb:
         raise needs.lacking("a rate", name, "HTB queue", "Run `modprobe sch_htb`.")
     if spec.ingress_bits_per_s and not has.ifb:
         raise needs.lacking("ingress shaping", name, "IFB", "Run `modprobe ifb act_mirred`.")
@@ -61,24 +78,20 @@ def decide(cable: Cable, has: Abilities, was: str = "") -> Link:
         raise needs.lacking(
             "netem", name, "netem", "Write `mechanism: auto` or run `modprobe sch_netem`."
         )
-    holds = spec.delays or spec.mechanism != "auto" or was == LINE
-    if spec.mechanism == LINE or was == LINE or (holds and not has.netem):
-        if not has.tun:
-            raise needs.lacking("a delay", name, "netem and no TUN", "Run `modprobe tun`.")
-        return Link(cable, LINE, LINE if losing else "")
-    if holds or (losing and has.netem):
-        return Link(cable, NETEM, NETEM if losing else "")
-    if not losing:
-        return Link(cable, VETH, "")
+
+
+def _losing(cable: Cable, has: Abilities) -> Link:
+    """A cable that only loses packets, on a kernel without netem."""
     if has.nft:
         return Link(cable, VETH, FILTER)
-    arrives = {cable.second: sides[0].loss_ratio, cable.first: sides[1].loss_ratio}
-    if has.iptables and all(end.device.startswith("eth") for end, lost in arrives.items() if lost):
+    up, down = (cable.spec.direction(one).loss_ratio for one in _DIRECTIONS)
+    arrives = ((cable.second, up), (cable.first, down))
+    if has.iptables and all(end.device.startswith("eth") for end, lost in arrives if lost):
         return Link(cable, VETH, IPTABLES)
     if has.tun:
         return Link(cable, LINE, LINE)
     raise Lacking(
-        f"Link {name} loses packets, and this machine has no netem, nft or TUN.",
+        f"Link {cable.name} loses packets, and this machine has no netem, nft or TUN.",
         "Run `apt-get install nftables`.",
     )
 
