@@ -83,18 +83,22 @@ def _kill_loads(parent: int, stop: threading.Event, killed: list[int]) -> None:
             except OSError:
                 continue
             if ours and b"load.cpu" in words and b"run" in words:
-                time.sleep(0.15)
-                os.kill(int(entry.name), signal.SIGKILL)
+                # Into the middle of the trial, which begins 0.1 s after the load and takes 1 s.
+                time.sleep(0.5)
                 killed.append(int(entry.name))
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def test_a_load_that_is_killed_invalidates_the_trial(tmp_path: Path, probe: Path) -> None:
-    stop, killed = threading.Event(), []  # type: tuple[threading.Event, list[int]]
+    long = [{"benchmark": "null", "params": {"wait_ns": 1_000_000_000}}]
+    plan = LOADED.model_copy(update={"benchmarks": plan_of(benchmarks=long).benchmarks})
+    stop = threading.Event()
+    killed: list[int] = []
     watcher = threading.Thread(target=_kill_loads, args=(os.getpid(), stop, killed))
     watcher.start()
     try:
         with pytest.raises(BenchmarkFailed):
-            runs.execute(LOADED, Store(tmp_path))
+            runs.execute(plan, Store(tmp_path))
     finally:
         stop.set()
         watcher.join()
