@@ -7,7 +7,7 @@
 use crate::beside::Counters;
 use crate::error::ProbeError;
 use crate::instruments::Instrument;
-use crate::{clock, control};
+use crate::{clock, control, window};
 use hdrhistogram::Histogram;
 use nephoscope_wire::lines::{Done, SampleLine};
 use nephoscope_wire::params::Params;
@@ -200,19 +200,27 @@ impl Trial {
         self.sample(&line)
     }
 
-    /// A histogram, as (value, count) pairs. The value of a pair is the middle of its bucket.
+    /// A histogram, as (value, count) pairs.
     pub fn emit_histogram(
         &mut self,
         metric: &str,
         histogram: &Histogram<u64>,
         factors: &Factors,
     ) -> Result<(), ProbeError> {
+        self.emit_pairs(metric, &window::pairs(histogram), factors)
+    }
+
+    /// A histogram that is pairs already.
+    pub fn emit_pairs(
+        &mut self,
+        metric: &str,
+        pairs: &[(f64, u64)],
+        factors: &Factors,
+    ) -> Result<(), ProbeError> {
         debug_assert!(self.spec.metric(metric).is_some_and(|m| m.shape == Shape::Histogram));
         let at_ns = self.at_ns();
-        for bucket in histogram.iter_recorded() {
-            let value = histogram.median_equivalent(bucket.value_iterated_to()) as f64;
-            let count = bucket.count_since_last_iteration();
-            self.emit_at(metric, value, count, at_ns, factors.clone())?;
+        for (value, count) in pairs {
+            self.emit_at(metric, *value, *count, at_ns, factors.clone())?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! together.
 use crate::error::{Kind, ProbeError};
 use hdrhistogram::Histogram;
+use serde_json::Value;
 
 /// What a closed loop saw.
 #[derive(Debug)]
@@ -15,6 +16,21 @@ pub struct Outcome {
 /// An empty latency histogram, 1 ns to 1 h in 3 digits, that never grows.
 pub fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("valid bounds and digits")
+}
+
+/// The (value, count) pairs of a histogram; the value of a pair is the middle of its bucket.
+pub fn pairs(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
+    let pair = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
+        let value = histogram.median_equivalent(bucket.value_iterated_to()) as f64;
+        (value, bucket.count_since_last_iteration())
+    };
+    histogram.iter_recorded().map(pair).collect()
+}
+
+/// The same pairs from JSON; what is none is left out.
+pub fn pairs_of(list: &Value) -> Vec<(f64, u64)> {
+    let pair = |pair: &Value| Some((pair[0].as_f64()?, pair[1].as_u64()?));
+    list.as_array().map(|list| list.iter().filter_map(pair).collect()).unwrap_or_default()
 }
 
 /// Counts the completions of one worker. The first tenth of the time warms up (queues fill, clocks

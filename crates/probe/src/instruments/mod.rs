@@ -16,6 +16,7 @@ mod mem_cache;
 mod mem_latency;
 mod mem_stream;
 mod net_loopback;
+mod net_rtt;
 mod null;
 mod sys_fingerprint;
 
@@ -59,6 +60,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(disk_io),
     instrument!(disk_sync),
     instrument!(net_loopback),
+    Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },
     instrument!(load_cpu),
     instrument!(load_memory),
     Instrument { serve: Some(null::serve), ..instrument!(null) },

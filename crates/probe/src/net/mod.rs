@@ -1,10 +1,15 @@
 //! What the network benchmarks share: random bytes, and a connection that nobody else can take.
+pub mod asking;
 pub mod client;
+pub mod echo;
 pub mod ends;
 pub mod pair;
 pub mod round_trip;
 pub mod server;
+pub mod talk;
 pub mod throughput;
+pub mod udp;
+pub mod variation;
 
 use crate::error::ProbeError;
 

@@ -3,8 +3,8 @@ use super::random_bytes;
 use crate::error::{Kind, ProbeError};
 use crate::{cancel, clock, control};
 use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 /// A blocked call comes back this often and looks whether it is to end.
@@ -133,6 +133,24 @@ impl End {
         self.stream
             .peer_addr()
             .map_or_else(|_| "the far side".to_owned(), |far| far.ip().to_string())
+    }
+
+    /// The address of the other end; an unspecified one when it has gone.
+    pub fn far_address(&self) -> IpAddr {
+        self.stream.peer_addr().map_or(Ipv4Addr::UNSPECIFIED.into(), |far| far.ip())
+    }
+
+    /// The descriptor, for `poll` and for its options.
+    pub fn descriptor(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// As [`Self::read`], and leaves what it read where it is.
+    pub fn peek(&mut self, buffer: &mut [u8]) -> Result<usize, ProbeError> {
+        match self.stream.peek(buffer) {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => self.again("Receiving", error, |stream| stream.peek(buffer)),
+        }
     }
 
     /// Reads what comes before a time on the monotonic clock; `None` when nothing did or the

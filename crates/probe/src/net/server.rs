@@ -1,11 +1,12 @@
 //! The serving side of a two-sided benchmark: a listener (on loopback unless it was told another
 //! address) that says where it is, and takes only the peer that presents the token it was given.
 use super::pair::{bound_waiting, is_wait, no_loopback, End};
+use super::udp::batch;
 use crate::error::{Kind, ProbeError};
 use crate::trial::{Door, Trial};
 use crate::{cancel, clock, control};
 use serde_json::json;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 /// A peer that has not presented its token by then is hung up on, so that a silent stranger cannot
 /// keep the real peer out.
@@ -26,6 +27,22 @@ pub fn listen(door: &Door) -> Result<TcpListener, ProbeError> {
     })?;
     bound_waiting(&listener)?;
     Ok(listener)
+}
+
+/// A listener and a socket for datagrams on the same free port, where `door` says.
+pub fn listen_both(door: &Door) -> Result<(TcpListener, UdpSocket, SocketAddr), ProbeError> {
+    let mut why = None;
+    // The port that is free for one may be taken for the other.
+    for _ in 0..16 {
+        let listener = listen(door)?;
+        let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
+        match batch::socket(address) {
+            Ok(socket) => return Ok((listener, socket, address)),
+            Err(error) => why = Some(error),
+        }
+    }
+    let error = why.unwrap_or_else(|| std::io::ErrorKind::AddrInUse.into());
+    Err(ProbeError::os("A socket for datagrams", &error))
 }
 
 /// Prints the `ready` line: where the server is.

@@ -1,0 +1,341 @@
+//! # What it measures
+//! The way between two machines as small datagrams see it: how long one takes there and back, how
+//! many are lost, and on which way, how much their delay varies, and, where both sides share one
+//! clock, how long each way takes.
+//!
+//! # How
+//! The running side sends UDP datagrams at an even rate; when each is due is fixed before the first
+//! one leaves (open loop), so that a slow answer delays nothing, and the round trip counts from the
+//! moment when a datagram was due. The far side (`serve`) sends each back with both times at which
+//! it had it. After the last one answers are awaited for `wait_ns`; what has not come by then is
+//! lost: counted, and never a time. The far side tells its own counts over TCP, so that loss on the
+//! way there and on the way back are told apart. Datagrams carry a number drawn from the token;
+//! others are ignored and counted. Of a duplicate the first counts.
+//!
+//! `jitter_ns` is that of RFC 3550, in the order of arrival; `ipdv_ns` the difference of the delays of
+//! two datagrams that follow one another (RFC 3393), without its sign; `pdv_ns` the delay minus the
+//! least delay (RFC 5481), which sizes a de-jitter buffer. They use the times when datagrams were
+//! really sent and need no common clock. `delay_ns`, one way, does: `same_clock` says that there is
+//! one (one machine, or a synchronisation that is better than what is to be seen).
+//!
+//! # Known truth
+//! Through a pair of virtual ports with a packet filter that drops at random, the counts of both sides
+//! and of the filter agree, and the loss set lies in the Wilson interval. Through a delay line the
+//! delay set is measured each way. The estimators give the figures of a worked example. Nothing that
+//! was not sent arrives: other counts fail the trial.
+//!
+//! # Cross-check
+//! `ping` (its round trip has no process on the far side and is a little shorter); sockperf, irtt.
+//!
+//! # Overhead
+//! `rate_per_s` times `packet_bytes`, and 28 bytes of IP and UDP, each way. The sender looks at the
+//! clock for `spin_ns` before each datagram: a share of a CPU of `rate_per_s` times that.
+//!
+//! # Caveats
+//! Times are taken by the programs, and hold the waking up of both. The share of datagrams that left
+//! more than 1 ms late is reported; above 1 % the sender, and not the network, was measured, and the
+//! trial does not count. `receiver_drops_count` are datagrams that arrived and found a program that
+//! was too slow; they are part of the loss.
+use crate::control;
+use crate::error::ProbeError;
+use crate::factors;
+use crate::load;
+use crate::net::asking::{ask, Answer, Question};
+use crate::net::echo;
+use crate::net::talk::{count, number};
+use crate::net::udp::packet::HEADER_BYTES;
+use crate::trial::{Door, Factors, Trial};
+use crate::window;
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use serde_json::Value;
+
+const fn metric(
+    id: &'static str,
+    unit: Unit,
+    better: Better,
+    shape: Shape,
+    doc: &'static str,
+) -> Metric {
+    Metric { id, unit, better, shape, headline: false, doc }
+}
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "net.rtt",
+    summary: "Round trip, loss, jitter and one-way delay between two machines",
+    params: &[
+        Param {
+            id: "rate_per_s",
+            unit: Unit::PerS,
+            kind: Kind::Float { default: 1000.0, min: 0.1, max: 2_000_000.0 },
+            doc: "Datagrams a second.",
+        },
+        Param {
+            id: "packet_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 64, min: HEADER_BYTES as i64, max: 65_507 },
+            doc: "Bytes of each datagram, without the headers of UDP and IP.",
+        },
+        load::DURATION,
+        Param {
+            id: "wait_ns",
+            unit: Unit::Ns,
+            kind: Kind::Int { default: 1_000_000_000, min: 0, max: 60_000_000_000 },
+            doc: "How long answers are awaited after the last datagram; then they are lost.",
+        },
+        load::INTERVAL,
+        Param {
+            id: "same_clock",
+            unit: Unit::None,
+            kind: Kind::Bool { default: false },
+            doc: "Whether both sides share one clock, so that one-way delays can be told.",
+        },
+        Param {
+            id: "spin_ns",
+            unit: Unit::Ns,
+            kind: Kind::Int { default: 50_000, min: 0, max: 10_000_000 },
+            doc: "How long before each datagram the sender looks at the clock instead of sleeping.",
+        },
+    ],
+    metrics: &[
+        Metric {
+            id: "rtt_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Histogram,
+            headline: true,
+            doc: "Time from when a datagram was due until it was back.",
+        },
+        metric(
+            "rtt_sent_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Histogram,
+            "Time from when a datagram was sent until it was back.",
+        ),
+        metric(
+            "interval_rtt_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Series,
+            "Median round trip of what came back in each interval, at its end.",
+        ),
+        metric(
+            "interval_rtt_max_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Series,
+            "Longest round trip of what came back in each interval, at its end.",
+        ),
+        metric(
+            "delay_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Histogram,
+            "Time of one way, by direction; only where the clocks are one.",
+        ),
+        metric(
+            "jitter_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            "Smoothed jitter of RFC 3550 after the last datagram, by direction.",
+        ),
+        metric(
+            "ipdv_mean_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            "Mean difference of the delays of two arrivals in a row, without sign, by direction.",
+        ),
+        metric(
+            "ipdv_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Histogram,
+            "Difference of the delays of neighbouring datagrams, without sign, by direction.",
+        ),
+        metric(
+            "pdv_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Histogram,
+            "Delay minus the least delay, by direction.",
+        ),
+        metric(
+            "loss_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            "Lost out of sent, by direction; `both` is there and back.",
+        ),
+        metric("sent_count", Unit::Count, Better::None, Shape::Scalar, "Datagrams sent."),
+        metric(
+            "received_count",
+            Unit::Count,
+            Better::None,
+            Shape::Scalar,
+            "Different datagrams that reached the far side.",
+        ),
+        metric(
+            "returned_count",
+            Unit::Count,
+            Better::None,
+            Shape::Scalar,
+            "Different datagrams that came back.",
+        ),
+        metric("sent_per_s", Unit::PerS, Better::None, Shape::Scalar, "Datagrams sent a second."),
+        metric(
+            "duplicates_count",
+            Unit::Count,
+            Better::Lower,
+            Shape::Scalar,
+            "Datagrams that arrived again, by direction.",
+        ),
+        metric(
+            "reordered_count",
+            Unit::Count,
+            Better::Lower,
+            Shape::Scalar,
+            "Datagrams that arrived after a later one (RFC 4737), by direction.",
+        ),
+        metric(
+            "late_sends_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            "Share of datagrams that left more than 1 ms after they were due.",
+        ),
+        metric(
+            "strangers_count",
+            Unit::Count,
+            Better::None,
+            Shape::Scalar,
+            "Datagrams of others that were ignored, by direction.",
+        ),
+        metric(
+            "receiver_drops_count",
+            Unit::Count,
+            Better::Lower,
+            Shape::Scalar,
+            "Datagrams that arrived and found the receiver's buffer full, by direction.",
+        ),
+    ],
+    overhead: "rate_per_s datagrams each way; rate_per_s times spin_ns of a CPU",
+    source: "RFC 2681, RFC 3550, RFC 3393, RFC 5481, RFC 4737; irtt",
+    two_sided: true,
+    load: true,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let ns = |id| trial.params.int(id).cast_unsigned();
+    let question = Question {
+        per_s: trial.params.float("rate_per_s"),
+        packet_bytes: trial.params.size("packet_bytes"),
+        duration_ns: load::duration_ns(trial)?,
+        wait_ns: ns("wait_ns"),
+        interval_ns: ns("interval_ns"),
+        spin_ns: ns("spin_ns"),
+        same_clock: trial.params.bool("same_clock"),
+    };
+    let peer = control::peer(SPEC.id)?;
+    let answer = ask(trial, &question, &peer)?;
+    say_counts(trial, &answer)?;
+    say_times(trial, &answer)?;
+    say_variation(trial, &answer, question.same_clock)
+}
+
+/// The far side.
+pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
+    echo::serve(trial, door)
+}
+
+fn way(direction: &str) -> Factors {
+    factors! {"direction": direction}
+}
+
+fn say_counts(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
+    let (sent, back, far) = (&answer.sent, &answer.back, &answer.far);
+    let (received, returned) = (count(far, "received")?, back.tracker.unique);
+    trial.emit("sent_count", sent.packets as f64, factors! {})?;
+    trial.emit("received_count", received as f64, factors! {})?;
+    trial.emit("returned_count", returned as f64, factors! {})?;
+    let of = |lost: u64, sent: u64| (sent > 0).then(|| lost as f64 / sent as f64);
+    let losses = [
+        ("up", of(sent.packets - received, sent.packets)),
+        ("down", of(received - returned, received)),
+        ("both", of(sent.packets - returned, sent.packets)),
+    ];
+    for (direction, ratio) in losses {
+        if let Some(ratio) = ratio {
+            trial.emit("loss_ratio", ratio, way(direction))?;
+        }
+    }
+    let pairs = [
+        ("duplicates_count", count(far, "duplicates")?, back.tracker.duplicates),
+        ("reordered_count", count(far, "reordered")?, back.tracker.reordered),
+        ("strangers_count", count(far, "strangers")?, back.strangers),
+    ];
+    for (metric, up, down) in pairs {
+        trial.emit(metric, up as f64, way("up"))?;
+        trial.emit(metric, down as f64, way("down"))?;
+    }
+    let drops = [("up", number(far, "drops")), ("down", answer.drops.map(|drops| drops as f64))];
+    for (direction, drops) in drops {
+        if let Some(drops) = drops {
+            trial.emit("receiver_drops_count", drops, way(direction))?;
+        }
+    }
+    if let Some(per_s) = sent.per_s() {
+        trial.emit("sent_per_s", per_s, factors! {})?;
+    }
+    trial.emit("late_sends_ratio", sent.late_ratio(), factors! {})
+}
+
+fn say_times(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
+    let back = &answer.back;
+    if back.tracker.unique == 0 {
+        trial.note("Nothing came back: there is no round trip to tell, and all of it is loss.");
+    }
+    trial.emit_histogram("rtt_ns", &back.rtt, &factors! {})?;
+    trial.emit_histogram("rtt_sent_ns", &back.rtt_sent, &factors! {})?;
+    for (end_ns, median_ns, longest_ns) in &back.intervals {
+        let at_ns = end_ns.saturating_sub(trial.started_ns());
+        trial.emit_at("interval_rtt_ns", *median_ns as f64, 1, at_ns, factors! {})?;
+        trial.emit_at("interval_rtt_max_ns", *longest_ns as f64, 1, at_ns, factors! {})?;
+    }
+    Ok(())
+}
+
+fn say_variation(trial: &mut Trial, answer: &Answer, same_clock: bool) -> Result<(), ProbeError> {
+    let (back, far) = (&answer.back.variation, &answer.far);
+    let scalars = [
+        ("jitter_ns", "up", number(far, "jitter_ns")),
+        ("jitter_ns", "down", back.jitter.value_ns()),
+        ("ipdv_mean_ns", "up", number(far, "mean_difference_ns")),
+        ("ipdv_mean_ns", "down", back.jitter.mean_difference_ns()),
+    ];
+    for (metric, direction, value) in scalars {
+        if let Some(value) = value {
+            trial.emit(metric, value, way(direction))?;
+        }
+    }
+    for (metric, key) in [("ipdv_ns", "ipdv"), ("pdv_ns", "pdv")] {
+        trial.emit_pairs(metric, &window::pairs_of(&far[key]), &way("up"))?;
+    }
+    trial.emit_histogram("ipdv_ns", &back.ipdv, &way("down"))?;
+    trial.emit_histogram("pdv_ns", &back.pdv(), &way("down"))?;
+    if back.cut_off() || far["pdv_cut_off"] == true {
+        trial.note("pdv_ns holds the first 1048576 datagrams of each direction.");
+    }
+    if !same_clock {
+        return Ok(());
+    }
+    if answer.back.negative + count(far, "negative")? > 0 {
+        trial.note("Datagrams arrived before they were sent: the clocks are not one, and no one-way delay is told.");
+        return Ok(());
+    }
+    trial.emit_pairs("delay_ns", &window::pairs_of(&far["delay"]), &way("up"))?;
+    trial.emit_histogram("delay_ns", &answer.back.delay, &way("down"))
+}

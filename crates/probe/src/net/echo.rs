@@ -1,0 +1,155 @@
+//! The far side of `net.rtt`: sends every datagram of its peer back, with both times at which it had
+//! it, and tells at the end what it counted.
+use super::server::{listen_both, next_peer, say_ready};
+use super::talk::{count, gone, hear, tell};
+use super::udp::batch::{self, Batch};
+use super::udp::packet::{session, Header, HEADER_BYTES, HELLO};
+use super::udp::tracker::Tracker;
+use super::variation::Variation;
+use crate::error::ProbeError;
+use crate::trial::{Door, Trial};
+use crate::window::{self, latency_histogram};
+use crate::{cancel, clock, control};
+use hdrhistogram::Histogram;
+use serde_json::{json, Value};
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::RawFd;
+
+/// Serves one peer.
+pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
+    let (listener, socket, address) = listen_both(door)?;
+    say_ready(trial, address)?;
+    let Some(mut peer) = next_peer(&listener, &door.token)? else {
+        return Ok(json!({"received": 0}));
+    };
+    let asked = hear(&mut peer)?;
+    let mut echo = Echo::new(&asked, session(&door.token), peer.far_address())?;
+    tell(&mut peer, &json!({"udp_port": address.port()}))?;
+    loop {
+        cancel::check()?;
+        if control::stopped() {
+            return Ok(echo.counts(&socket));
+        }
+        let (datagrams, words) = wait_for(batch::descriptor(&socket), peer.descriptor());
+        if datagrams {
+            echo.answer(&socket)?;
+        }
+        if words {
+            hear(&mut peer).map_err(|_| gone())?;
+            let counts = echo.counts(&socket);
+            tell(&mut peer, &echo.report(counts.clone()))?;
+            return Ok(counts);
+        }
+    }
+}
+
+/// Whether something has come on either descriptor, in a tenth of a second at most.
+fn wait_for(first: RawFd, second: RawFd) -> (bool, bool) {
+    let mut polls = [first, second].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    // SAFETY: two valid entries.
+    let ready = unsafe { libc::poll(polls.as_mut_ptr(), 2, 100) };
+    if ready <= 0 {
+        return (false, false);
+    }
+    (polls[0].revents != 0, polls[1].revents != 0)
+}
+
+/// What it has seen so far.
+struct Echo {
+    session: u64,
+    from: IpAddr,
+    same_clock: bool,
+    batch: Batch,
+    tracker: Tracker,
+    variation: Variation,
+    delay: Histogram<u64>,
+    /// Datagrams that arrived before they were sent, by the two clocks.
+    negative: u64,
+    strangers: u64,
+    unsent: u64,
+}
+
+impl Echo {
+    fn new(asked: &Value, session: u64, from: IpAddr) -> Result<Self, ProbeError> {
+        let packet_bytes = (count(asked, "packet_bytes")? as usize).clamp(HEADER_BYTES, 1 << 16);
+        Ok(Self {
+            session,
+            from,
+            same_clock: asked["same_clock"] == true,
+            batch: Batch::new(packet_bytes),
+            tracker: Tracker::new(),
+            variation: Variation::new(count(asked, "packets")?),
+            delay: latency_histogram(),
+            negative: 0,
+            strangers: 0,
+            unsent: 0,
+        })
+    }
+
+    /// Receives what is there and sends it back. A duplicate is not sent back: the way back would
+    /// be charged with what happened on the way here.
+    fn answer(&mut self, socket: &UdpSocket) -> Result<(), ProbeError> {
+        let got = self.batch.receive(socket)?;
+        let received_wall_ns = clock::realtime_ns();
+        let mut answers = 0;
+        for slot in 0..got {
+            let header = Header::read(self.batch.received(slot));
+            let ours = header.filter(|header| header.session == self.session);
+            let known = self.batch.source(slot).is_some_and(|source| source.ip() == self.from);
+            let Some(mut header) = ours.filter(|_| known) else {
+                self.strangers += 1;
+                continue;
+            };
+            if header.sequence != HELLO && !self.note(&header, received_wall_ns) {
+                continue;
+            }
+            header.far_received_wall_ns = received_wall_ns;
+            header.far_sent_wall_ns = clock::realtime_ns();
+            self.batch.answer(slot, answers);
+            header.write(self.batch.slot(answers));
+            answers += 1;
+        }
+        if answers > 0 {
+            let sent = self.batch.send(socket, answers)?;
+            self.unsent += (answers - sent) as u64;
+        }
+        Ok(())
+    }
+
+    /// Whether it is to be sent back.
+    fn note(&mut self, header: &Header, received_wall_ns: u64) -> bool {
+        if !self.tracker.see(header.sequence) {
+            return false;
+        }
+        let transit_ns = received_wall_ns.wrapping_sub(header.sent_wall_ns).cast_signed();
+        self.variation.add(header.sequence, transit_ns);
+        match u64::try_from(transit_ns) {
+            Ok(delay_ns) if self.same_clock => self.delay.saturating_record(delay_ns),
+            Ok(_) => {}
+            Err(_) => self.negative += 1,
+        }
+        true
+    }
+
+    fn counts(&self, socket: &UdpSocket) -> Value {
+        json!({
+            "received": self.tracker.unique,
+            "duplicates": self.tracker.duplicates,
+            "reordered": self.tracker.reordered,
+            "strangers": self.strangers,
+            "unsent": self.unsent,
+            "negative": self.negative,
+            "drops": batch::drops(socket),
+        })
+    }
+
+    fn report(&self, mut counts: Value) -> Value {
+        counts["jitter_ns"] = json!(self.variation.jitter.value_ns());
+        counts["mean_difference_ns"] = json!(self.variation.jitter.mean_difference_ns());
+        counts["ipdv"] = json!(window::pairs(&self.variation.ipdv));
+        counts["pdv"] = json!(window::pairs(&self.variation.pdv()));
+        counts["pdv_cut_off"] = json!(self.variation.cut_off());
+        counts["delay"] = json!(window::pairs(&self.delay));
+        counts
+    }
+}
