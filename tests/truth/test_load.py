@@ -159,7 +159,7 @@ def test_every_operation_moves_plausibly_many_bytes(operation: str) -> None:
     ("benchmark", "given", "code", "words"),
     [
         ("load.cpu", {"duration_ns": 0}, 2, "nobody can tell it"),
-        ("load.cpu", {"intensity_ratio": 0}, 2, "must be a number from 0.001 to 1"),
+        ("load.cpu", {"intensity_ratio": -0.1}, 2, "must be a number from 0 to 1"),
         ("load.cpu", {"cpus": [1023]}, 2, "may not use CPU 1023"),
         ("load.memory", {"buffer_bytes": 1 << 40}, 4, "exceed"),
     ],

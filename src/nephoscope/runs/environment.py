@@ -14,7 +14,8 @@ from nephoscope.plans import Plan, Target
 from nephoscope.store import StoredRun
 
 if TYPE_CHECKING:
-    from nephoscope.lab.handle import BootTimes, Lab
+    from nephoscope.lab.boot import BootTimes
+    from nephoscope.lab.handle import Lab
 
 PLATFORM = ".platform"
 """The condition that makes a host anew; whatever ran on it is gone."""
