@@ -13,7 +13,7 @@ def param(name: str, kind: str, unit: str = "none", **more: Any) -> dict[str, An
     }
 
 
-def benchmark(name: str, params: list[dict[str, Any]]) -> dict[str, Any]:
+def benchmark(name: str, params: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     metric = {
         "id": "time_ns",
         "unit": "ns",
@@ -31,6 +31,7 @@ def benchmark(name: str, params: list[dict[str, Any]]) -> dict[str, Any]:
         "source": "",
         "two_sided": False,
         "page": "",
+        **more,
     }
 
 
@@ -54,6 +55,20 @@ CATALOG = catalog.parse(
                 ],
             ),
             benchmark("disk.work", [param("depth", "int", min=1, max=64)]),
+            benchmark(
+                "load.work",
+                [
+                    param("duration_ns", "int", "ns", min=0, max=10**12, default=0),
+                    param("strength", "int", min=1, max=100),
+                ],
+                load=True,
+            ),
+            benchmark(
+                "net.work",
+                [param("duration_ns", "int", "ns", min=0, max=10**12, default=10**9)],
+                two_sided=True,
+                load=True,
+            ),
         ],
     }
 )

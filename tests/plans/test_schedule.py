@@ -6,7 +6,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nephoscope.plans import round_order, rounds_before_first
+from nephoscope.plans import begins, nest_of, round_order, rounds_before_first
+from nephoscope.plans.model import Nest
 
 pairs = st.lists(
     st.tuples(st.integers(0, 999), st.sampled_from(["a", "b", "host-1"])),
@@ -64,3 +65,21 @@ def test_every_place_is_equally_likely() -> None:
 def test_warm_up_rounds_end_at_zero() -> None:
     assert list(rounds_before_first(0)) == []
     assert list(rounds_before_first(3)) == [-2, -1, 0]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 6))
+def test_rounds_fill_boots_and_boots_fill_instances(instance: int, boot: int, rounds: int) -> None:
+    nest = Nest(instance=instance, boot=boot, rounds=rounds)
+    places = [nest_of(nest, number) for number in range(1, nest.total + 1)]
+    counts = Counter((place["instance"], place["boot"]) for place in places)
+    assert counts == {(i, b): rounds for i in range(instance) for b in range(boot)}
+    assert places == sorted(places, key=lambda place: (place["instance"], place["boot"]))
+    renewed = [begins(nest, number) for number in range(nest.total + 1)]
+    assert renewed.count("instance") == instance - 1
+    assert renewed.count("boot") == instance * (boot - 1)
+    for number, level in enumerate(renewed):
+        if level:
+            before, now = nest_of(nest, number - 1), nest_of(nest, number)
+            assert (before["instance"] != now["instance"]) == (level == "instance")
+            assert before != now

@@ -188,12 +188,13 @@ def test_equal_arms_differ_as_often_as_chance_says() -> None:
 
         found = built(A_A, sample, rounds=12)
         assert found.controls is not None
-        assert found.controls.cells == 10
-        assert found.controls.expected == pytest.approx(0.5)
+        # A cell whose rounds depend on each other by chance has no interval.
+        assert 8 <= found.controls.cells <= 10
+        assert found.controls.expected == pytest.approx(0.05 * found.controls.cells)
         outside += found.controls.outside
         cells += found.controls.cells
     # 80 intervals at 95 %: more than 12 would happen once in 10,000 times.
-    assert cells == 80
+    assert 70 <= cells <= 80
     assert outside <= 12
 
 
