@@ -95,7 +95,7 @@ def plan_page() -> str:
     """The reference page of plan files, from the model's field descriptions."""
     from nephoscope import plans
 
-    schema = plans.plan_schema()
+    schema = plans.plan_schema(with_topology=False)
     sections = {"Plan": schema, **schema.get("$defs", {})}
     lines = ["# Plan files", "", "Editors complete them with this line at the top:", ""]
     lines += ["```yaml", "# yaml-language-server: $schema=contracts/plan.schema.json", "```", ""]

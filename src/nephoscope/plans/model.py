@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Ratio, Record, Seconds
 
@@ -17,7 +17,16 @@ KINDS: tuple[str, ...] = get_args(Kind)
 Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity"]
 """Reasons for which a trial is not counted; a plan may accept each of them."""
 
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda v: (v,) if isinstance(v, str) else v),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            "examples": ["victim", ["a", "b"]],
+        }
+    ),
+]
 """Names or roles of targets: one text, or a list."""
 
 _MAX_TARGETS = 64
@@ -305,7 +314,7 @@ class Plan(Record):
         default=(Target(),), min_length=1, max_length=_MAX_TARGETS, description="What is measured."
     )
     benchmarks: tuple[Entry, ...] = Field(min_length=1, description="With what it is measured.")
-    include: tuple[str, ...] = Field(
+    include: Names = Field(
         default=(),
         description="Plan files, relative to this one, whose keys stand where this one has none. "
         "Mappings are merged key by key, lists are replaced; a later file wins over an earlier.",

@@ -2,43 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.plans.casting import ALONE
 from nephoscope.plans.model import Plan
 
 _UNITS_AS_TEXT = ("bytes", "ns", "ratio")
 
 
-def plan_schema(known: catalog.Catalog | None = None) -> dict[str, Any]:
-    """The schema (draft 2020-12) of contracts/plan.schema.json."""
+def plan_schema(
+    known: catalog.Catalog | None = None, *, with_topology: bool = True
+) -> dict[str, Any]:
+    """The schema (draft 2020-12) of contracts/plan.schema.json.
+
+    with_topology: the records of a topology that stands in the plan itself are in it as well.
+    """
     known = known or catalog.load()
     schema: dict[str, Any] = Plan.model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Nephoscope plan"
-    entry = schema["$defs"]["Entry"]
-    entry["properties"]["benchmark"]["enum"] = list(known.benchmarks)
-    entry["allOf"] = [_of_benchmark(spec) for spec in known.benchmarks.values()]
+    records = schema["$defs"]
+    every = list(known.benchmarks.values())
+    loads = [spec for spec in every if spec.load]
+    _completed(records["Entry"], every, factors=True)
+    _completed(records["BackgroundEntry"], loads or every, factors=False)
+    _completed(records["HookEntry"], [one for one in every if _has_one_side(one)], factors=False)
+    records["Target"]["properties"]["roles"]["items"]["examples"] = list(ROLES)
+    for name in ("Entry", "BackgroundEntry"):
+        records[name]["properties"]["peer"]["examples"] = ["server"]
+    records["Factor"]["properties"]["path"] |= {"pattern": _PATH, "examples": list(_PATHS)}
+    if with_topology:
+        schema["properties"]["lab"]["anyOf"] = _lab(records)
     return schema
 
 
-def _of_benchmark(spec: BenchmarkSpec) -> dict[str, Any]:
+ROLES = ("victim", "aggressor", "client", "server", "balancer", "generator")
+"""Roles that editors offer; a plan may have words of its own."""
+
+_PATH = (
+    r"^(lab\.(links|hosts|geo)\..+|backgrounds|backgrounds\.[a-z0-9_-]+\.(active|params\..+)"
+    r"|benchmarks\.[0-9]+\.params\..+)$"
+)
+_PATHS = (
+    "lab.links.wan.delay",
+    "lab.links.wan.loss",
+    "lab.links.wan.rate",
+    "lab.hosts.a.cpu.cap",
+    "lab.hosts.a.platform",
+    "backgrounds",
+    "backgrounds.noise.active",
+    "backgrounds.noise.params.threads",
+    "benchmarks.0.params.threads",
+)
+
+
+def _has_one_side(spec: BenchmarkSpec) -> bool:
+    return not spec.two_sided or spec.id in ALONE
+
+
+def _lab(records: dict[str, Any]) -> list[dict[str, Any]]:
+    """A file's name, a topology, or nothing; the topology's records join those of the plan."""
+    from nephoscope.lab.topology import Topology
+
+    topology = Topology.model_json_schema(by_alias=True)
+    for name, record in topology.pop("$defs").items():
+        if name in records:
+            raise ValueError(f"two records of a plan are named {name}")
+        records[name] = record
+    records["Topology"] = topology
+    return [{"type": "string"}, {"$ref": "#/$defs/Topology"}, {"type": "null"}]
+
+
+def _completed(record: dict[str, Any], specs: Sequence[BenchmarkSpec], *, factors: bool) -> None:
+    """The ids of benchmarks, and for each of them its parameters."""
+    record["properties"]["benchmark"]["enum"] = [spec.id for spec in specs]
+    record["allOf"] = [_of_benchmark(spec, factors=factors) for spec in specs]
+
+
+def _of_benchmark(spec: BenchmarkSpec, *, factors: bool) -> dict[str, Any]:
     params = {param.id: _value(param) for param in spec.params}
-    levels = {
-        name: {"type": "array", "minItems": 1, "items": value} for name, value in params.items()
-    }
-    metrics = [metric.id for metric in spec.metrics]
+    found: dict[str, Any] = {"params": {"properties": params, "additionalProperties": False}}
+    if factors:
+        levels = {
+            name: {"type": "array", "minItems": 1, "items": value} for name, value in params.items()
+        }
+        found["factors"] = {"properties": levels, "additionalProperties": False}
+        found["headline"] = {"items": {"enum": [metric.id for metric in spec.metrics]}}
     return {
         "if": {"properties": {"benchmark": {"const": spec.id}}},
-        "then": {
-            "properties": {
-                "params": {"properties": params, "additionalProperties": False},
-                "factors": {"properties": levels, "additionalProperties": False},
-                "headline": {"items": {"enum": metrics}},
-            }
-        },
+        "then": {"properties": found},
     }
 
 
