@@ -16,7 +16,7 @@ def test_a_host_has_a_folder_in_every_tree_and_may_be_made_twice(where: Layout, 
     group = cgroups.host(lab, "a", where)
     folders = group.make()
     assert group.make() == folders
-    assert len(folders) == len(where.hierarchies)
+    assert len(folders) == len(group.trees)
     for folder in folders:
         assert folder.parts[-3:] == ("nephoscope", lab, "a")
         assert (folder / "cgroup.procs").is_file()
@@ -34,7 +34,7 @@ def test_members_are_found_killed_and_gone(where: Layout, lab: str, member: Memb
     assert cgroups.processes(lab, where) == sorted(pids)
     assert groups[0].kill() == 1
     assert cgroups.processes(lab, where) == [pids[1]]
-    assert cgroups.remove(lab, where) == 3 * len(where.hierarchies)
+    assert cgroups.remove(lab, where) == 3 * len(groups[0].trees)
     assert cgroups.processes(lab, where) == []
     assert cgroups.lab_cgroups(lab, where) == []
     assert cgroups.remove(lab, where) == 0
@@ -49,6 +49,15 @@ def test_groups_below_a_host_go_with_it(where: Layout, lab: str, member: Member)
     assert group.processes() == [pid]
     group.remove()
     assert not any(folder.exists() for folder in group.folders)
+
+
+def test_groups_that_a_container_engine_made_go_too(where: Layout, lab: str) -> None:
+    cgroups.host(lab, "a", where).make()
+    others = [t for t in where.hierarchies if t.version == 1 and not t.controllers]
+    for tree in others:
+        (tree.root / "nephoscope" / lab / "a").mkdir(parents=True)
+    cgroups.remove(lab, where)
+    assert not any((tree.root / "nephoscope" / lab).exists() for tree in where.hierarchies)
 
 
 def test_one_labs_end_leaves_the_other(where: Layout, lab: str, member: Member) -> None:
@@ -125,6 +134,7 @@ def test_layouts_are_told_apart(tmp_path: Path) -> None:
     assert both.version == "hybrid"
     assert cgroups.layout(V1).of("cpuacct").root == Path("/sys/fs/cgroup/cpu,cpuacct")
     assert cgroups.layout(V1).of("io").root.name == "blkio"
+    assert [tree.root.name for tree in cgroups.layout(V1).hierarchies][-1] == "systemd"
     assert cgroups.layout(v2).of("cpu").version == 2
     with pytest.raises(Lacking, match="no control group hierarchy with the memory controller"):
         both.of("memory")

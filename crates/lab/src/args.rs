@@ -10,7 +10,7 @@ pub const HELP: &str = "\
 nephoscope-lab: the mechanisms of a lab
 
   nephoscope-lab enter [--netns PATH [--sysfs]] [--cgroup DIR]... [--pid PID] [--root DIR]
-                       [--die-with-parent] [--nice N] [--reserved] -- PROGRAM ARGS...
+                       [--die-with-parent] [--nice N] -- PROGRAM ARGS...
   nephoscope-lab line --config FILE
   nephoscope-lab reserve --cgroup DIR --slice NS --period NS
   nephoscope-lab version
@@ -23,13 +23,13 @@ enter becomes a program inside a lab host:
   --root DIR         make this folder the root, after joining
   --die-with-parent  be killed when the starting process ends
   --nice N           scheduling niceness, -20 to 19
-  --reserved         start the program only when `reserve` has given this process its reservation
 
 line delays packets between TAP devices that it makes:
   --config FILE      ports and paths as JSON; - reads the first line of standard input, and the
                      next lines as orders
 
-reserve keeps every thread of a control group under SCHED_DEADLINE until SIGTERM:
+reserve keeps every thread of a control group under SCHED_DEADLINE until SIGTERM; a program that
+enters the group starts with its reservation:
   --cgroup DIR       the group
   --slice NS         CPU time that each thread is given in each period, ns
   --period NS        length of the period, ns";
@@ -72,7 +72,6 @@ fn parse_enter(mut words: Words) -> Result<Wanted, LabError> {
             "--cgroup" => wanted.cgroups.push(words.path(&option)?),
             "--pid" => wanted.pid = Some(words.number(&option, 1, i64::from(i32::MAX))? as i32),
             "--root" => wanted.root = Some(words.path(&option)?),
-            "--reserved" => wanted.reserved = true,
             "--die-with-parent" => wanted.die_with_parent = true,
             "--nice" => wanted.nice = Some(words.number(&option, -20, 19)? as i32),
             "--" => {

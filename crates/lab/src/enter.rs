@@ -38,8 +38,6 @@ pub struct Wanted {
     pub root: Option<PathBuf>,
     /// Whether the kernel kills the program when the caller ends.
     pub die_with_parent: bool,
-    /// Whether to wait for a reservation before the program starts.
-    pub reserved: bool,
     /// Scheduling niceness.
     pub nice: Option<i32>,
     /// Program and arguments.
@@ -55,28 +53,35 @@ pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
     if wanted.die_with_parent {
         signals::die_with_parent(parent)?;
     }
+    if let Some(pids) = joined.iter().find(|namespace| namespace.is_for_children()) {
+        pids.join()?;
+        return as_child(wanted, &joined, &words);
+    }
+    Err(inside(wanted, &joined).err().unwrap_or_else(|| become_program(&words)))
+}
+
+/// Joins everything but the pid namespace. The process that stands between caller and program has
+/// none of it: it takes no memory, no CPU time and no reservation of the host.
+fn inside(wanted: &Wanted, joined: &[Namespace]) -> Result<(), LabError> {
     for folder in &wanted.cgroups {
         cgroup::join(folder)?;
+    }
+    if wanted.cgroups.iter().any(|folder| reserve::is_marked(folder)) {
+        await_reservation()?;
     }
     if let Some(nice) = wanted.nice {
         set_nice(nice)?;
     }
-    if wanted.reserved {
-        await_reservation()?;
-    }
-    for namespace in &joined {
+    for namespace in joined.iter().filter(|namespace| !namespace.is_for_children()) {
         namespace.join()?;
     }
     if wanted.sysfs {
         namespaces::own_sysfs()?;
     }
-    if let Some(folder) = &wanted.root {
-        namespaces::change_root(folder)?;
+    match &wanted.root {
+        Some(folder) => namespaces::change_root(folder),
+        None => Ok(()),
     }
-    if namespaces::needs_child(&joined) {
-        return as_child(&words);
-    }
-    Err(become_program(&words))
 }
 
 /// Everything that is to be joined, opened while paths still mean what the caller means.
@@ -144,7 +149,7 @@ fn become_program(words: &[CString]) -> LabError {
 }
 
 /// Runs the program as a child, passes signals on to it and ends as it ended.
-fn as_child(words: &[CString]) -> Result<i32, LabError> {
+fn as_child(wanted: &Wanted, joined: &[Namespace], words: &[CString]) -> Result<i32, LabError> {
     let watched = signals::set_of(&[&FORWARDED[..], &[libc::SIGCHLD]].concat());
     let before = signals::block(&watched);
     // SAFETY: this program has one thread, so the child may do whatever it likes.
@@ -154,9 +159,9 @@ fn as_child(words: &[CString]) -> Result<i32, LabError> {
     }
     if child == 0 {
         // The parent's number means nothing in the other pid namespace: getppid is 0 there.
-        let tied = signals::die_with_parent(0);
+        let ready = signals::die_with_parent(0).and_then(|()| inside(wanted, joined));
         signals::restore(&before);
-        let error = tied.err().unwrap_or_else(|| become_program(words));
+        let error = ready.err().unwrap_or_else(|| become_program(words));
         eprintln!("nephoscope-lab: {error}");
         // SAFETY: ends the child without running the parent's exit handlers.
         unsafe { libc::_exit(error.code) };

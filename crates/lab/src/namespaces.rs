@@ -33,6 +33,11 @@ impl Namespace {
         same().unwrap_or(false)
     }
 
+    /// Whether joining it takes effect for children only.
+    pub fn is_for_children(&self) -> bool {
+        self.kind == libc::CLONE_NEWPID
+    }
+
     /// Joins it.
     pub fn join(&self) -> Result<(), LabError> {
         // SAFETY: a plain system call on a descriptor that lives as long as `self`.
@@ -71,11 +76,6 @@ pub fn of_process(pid: i32) -> Result<Vec<Namespace>, LabError> {
         }
     }
     Ok(found)
-}
-
-/// Whether joining this one takes effect for children only.
-pub fn needs_child(namespaces: &[Namespace]) -> bool {
-    namespaces.iter().any(|namespace| namespace.kind == libc::CLONE_NEWPID)
 }
 
 /// Gives this process a mount namespace in which /sys shows its network namespace; what was mounted

@@ -10,9 +10,11 @@ use crate::error::{LabError, LACKING, USAGE};
 use crate::{priority, signals};
 use serde_json::{json, Value};
 use std::collections::HashMap;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 const SCHED_DEADLINE: u32 = 6;
 const RESET_ON_FORK: u64 = 1;
@@ -97,6 +99,30 @@ pub fn is_reserved() -> bool {
     Attributes::of(0).is_some_and(|found| found.policy == SCHED_DEADLINE)
 }
 
+/// Mark of a group that is kept: what enters it waits for its reservation. The mark of a keeper that
+/// was killed stays, so that nothing runs there without the reservation that was asked for.
+const MARK: &CStr = c"trusted.nephoscope.reserved";
+
+/// Whether a group has, or had until it was killed, a keeper.
+pub fn is_marked(folder: &Path) -> bool {
+    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
+    // SAFETY: C strings that live through the call; no value is asked for.
+    unsafe { libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) >= 0 }
+}
+
+/// Marks a group or takes its mark away; false where the kernel keeps no marks.
+fn mark(folder: &Path, kept: bool) -> bool {
+    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
+    // SAFETY: C strings that live through the calls; the value is one byte.
+    unsafe {
+        if kept {
+            libc::setxattr(path.as_ptr(), MARK.as_ptr(), c"1".as_ptr().cast(), 1, 0) == 0
+        } else {
+            libc::removexattr(path.as_ptr(), MARK.as_ptr()) == 0
+        }
+    }
+}
+
 /// Keeps the group until SIGTERM.
 pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
     check(wanted)?;
@@ -106,8 +132,10 @@ pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
     let priority = priority::raise(true);
     let mut keeper = Keeper::new(wanted)?;
     keeper.look();
+    let marked = mark(&wanted.cgroup, true);
     say(&json!({ "ready": {
         "pid": std::process::id(), "threads": keeper.kept.len(), "priority": priority,
+        "marked": marked,
     }}));
     while !signals::wait_for(&watched, LOOK_EVERY_NS) {
         keeper.look();
@@ -115,6 +143,7 @@ pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
             break;
         }
     }
+    mark(&wanted.cgroup, false);
     keeper.release();
     say(&json!({ "kept": {
         "threads": keeper.seen, "refused": keeper.refused, "unpinned": keeper.unpinned,

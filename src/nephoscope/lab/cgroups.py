@@ -69,7 +69,7 @@ def layout(mounts: str | None = None) -> Layout:
     """
     if mounts is None:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
-    trees: dict[frozenset[str] | None, Hierarchy] = {}
+    trees: dict[object, Hierarchy] = {}
     for line in mounts.splitlines():
         _, folder, kind, options, *_ = [*line.split(" "), "", "", ""]
         root = Path(folder.replace("\\040", " "))
@@ -78,8 +78,8 @@ def layout(mounts: str | None = None) -> Layout:
         elif kind == "cgroup":
             have = {"io" if name == "blkio" else name for name in options.split(",")}
             kept = frozenset(have & set(HOST_CONTROLLERS))
-            if kept and kept not in trees:
-                trees[kept] = Hierarchy(root, 1, kept)
+            # Trees that limit nothing of ours too: container engines make groups in them.
+            trees.setdefault(kept or root, Hierarchy(root, 1, kept))
     if not trees:
         raise Lacking(
             "No control group hierarchy is mounted.",
@@ -112,7 +112,7 @@ class Group:
         would forbid them real-time priority.
         """
         if self.name != KEEP:
-            return self.layout.hierarchies
+            return tuple(t for t in self.layout.hierarchies if t.version == 2 or t.controllers)
         bookkeeping = ({"freezer"}, {"pids"})
         return tuple(
             tree

@@ -132,7 +132,11 @@ def check_reservation(group: Group, cpus: Iterable[int] = ()) -> None:
 
 
 def keeper(folder: Path, slice_ns: int, period_ns: int) -> list[str]:
-    """The command that keeps every thread of a group's folder under a reservation until SIGTERM."""
+    """The command that keeps every thread of a group's folder under a reservation until SIGTERM.
+
+    folder: the last one that a program joins (`Group.folders[-1]`), so that its limits are all
+    there before its reservation is.
+    """
     words = [str(find_launcher()), "reserve", "--cgroup", str(folder)]
     return [*words, "--slice", str(slice_ns), "--period", str(period_ns)]
 

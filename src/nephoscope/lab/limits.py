@@ -59,7 +59,7 @@ async def reserve(lab: str, host: str, spec: HostSpec) -> str:
     cpu.check_reservation(group, spec.cpu.cpus)
     slice_ns, period_ns = round(wanted.slice_s * 1e9), round(wanted.period_s * 1e9)
     await helpers.start(
-        cpu.keeper(group.folders[0], slice_ns, period_ns),
+        cpu.keeper(group.folders[-1], slice_ns, period_ns),
         cgroups.keep(lab).folders,
         _log(lab, host),
     )
