@@ -43,6 +43,8 @@ from nephoscope.lab.topology import GUESTS, Topology
 Say = Callable[[str], None]
 
 FORWARDING = "net/ipv4/ip_forward"
+_BOOT_S = 10
+"""A guest without hardware help, on two shared cores."""
 
 
 async def up(topology: Topology, *, say: Say) -> Lab:
@@ -208,9 +210,7 @@ class _Maker:
             self._say(f"warning: {warning}")
         await self._prepare_platforms()
         save(self.laid, self.chosen, state.COMING_UP, {}, warnings=list(warnings))
-        slow = [spec.platform for spec in topology.hosts.values() if spec.platform in GUESTS]
-        wait = f", about {20 * len(slow)} s for {len(slow)} guests" if slow else ", a few seconds"
-        self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {len(self.chosen)} links{wait}")
+        self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {self._estimate()}")
         await together(in_thread(self._groups), self._namespaces())
         await lines.start_all(self.laid, self.chosen)
         await self._connect()
@@ -221,6 +221,14 @@ class _Maker:
         return Lab(
             self.lab, topology, self.directory, hosts, described(self.laid, self.chosen), warnings
         )
+
+    def _estimate(self) -> str:
+        """How long it will take, for people: guests boot side by side, one on each CPU."""
+        guests = sum(self._is_guest(name) for name in self.topology.hosts)
+        if not guests:
+            return "about a second"
+        seconds = _BOOT_S * -(-guests // len(check.online_cpus()))
+        return f"{guests} of them boot a kernel, about {seconds} s"
 
     def _groups(self) -> None:
         cgroups.keep(self.lab).make()

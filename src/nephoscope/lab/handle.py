@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nephoscope.lab.boot import BootTimes
+from nephoscope.lab.boot import BootTimes as BootTimes
 from nephoscope.lab.topology import HostSpec, Topology
 
 
