@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,9 +15,12 @@ from typing import Any
 import pytest
 from tests.lab import wire
 
+from nephoscope.commands import lab as lab_command
 from nephoscope.errors import PlanError, RunFailed, UsageError
 from nephoscope.lab import bringup, capacity, cgroups, check, conditions, files, names, needs, state
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.namespaces import within
+from nephoscope.lab.platforms import PLATFORMS
 
 pytestmark = pytest.mark.usefixtures("root_only")
 
@@ -342,3 +346,53 @@ def test_rates_beyond_the_box_are_said_before() -> None:
     assert "asks for 40.0 Gbit/s" in capacity.warnings(wide)[0]
     narrow = files.from_values({"version": 1, "name": "t", **with_link(rate="100Mbit/s")})
     assert capacity.warnings(narrow) == []
+
+
+def test_a_host_changes_its_platform_and_keeps_its_address() -> None:
+    lacking = PLATFORMS["container"].lacking()
+    if lacking is not None:
+        pytest.skip(str(lacking))
+
+    def work(lab: Lab) -> None:
+        address = lab.hosts["b"].address
+        for platform in ("container", "bare"):
+            asyncio.run(conditions.apply(lab, {"hosts.b.platform": platform}))
+            assert lab.hosts["b"].platform == platform
+            assert lab.hosts["b"].address == address
+            assert len(wire.round_trips_s(lab, "a", "b", 3)) == 3
+            for level in ("boot", "instance"):
+                times = asyncio.run(conditions.renew(lab, "b", level))
+                assert times is not None
+                assert times.reachable_ns > 0
+        with pytest.raises(UsageError, match="has no host named c"):
+            asyncio.run(conditions.renew(lab, "c", "boot"))
+
+    wire.in_lab(with_link(), work)
+
+
+@pytest.mark.slow
+def test_a_guest_keeps_its_network_when_its_link_is_made_anew() -> None:
+    lacking = PLATFORMS["uml"].lacking()
+    if lacking is not None:
+        pytest.skip(str(lacking))
+    hosts = {"a": {}, "b": {"platform": "uml", "memory": "256MiB"}}
+
+    def work(lab: Lab) -> None:
+        address = (lab.hosts["a"].address, 7000)
+        with within(lab.hosts["a"].netns, lambda: socket.create_server(address)) as server:
+            server.settimeout(20)
+            reader = f"exec 3<>/dev/tcp/{address[0]}/{address[1]}; cat <&3"
+            for delay in (None, "50ms", "5ms"):
+                if delay is not None:
+                    asyncio.run(conditions.apply(lab, {"links.wan.delay": delay}))
+                guest = subprocess.Popen(
+                    lab_command.inside(lab.hosts["b"], ["bash", "-c", reader]),
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                peer, _ = server.accept()
+                with peer:
+                    peer.sendall(b"hello")
+                assert guest.communicate(timeout=20)[0] == "hello"
+
+    wire.in_lab({"hosts": hosts, "links": {"wan": {"between": ["b", "lan"]}}}, work)

@@ -93,7 +93,7 @@ def exec_(*, place: str, program: Sequence[str]) -> int:
         raise UsageError(
             f"Lab {name} has no host named '{host_name}'.", f"It has: {', '.join(lab.hosts)}."
         )
-    words = _inside(lab.hosts[host_name], list(program))
+    words = inside(lab.hosts[host_name], list(program))
     for stream in (1, 2):
         os.set_inheritable(stream, True)
     try:
@@ -105,7 +105,7 @@ def exec_(*, place: str, program: Sequence[str]) -> int:
         ) from error
 
 
-def _inside(host: Host, program: list[str]) -> list[str]:
+def inside(host: Host, program: list[str]) -> list[str]:
     """The words that run a program in a host: entered, or by ssh into a guest."""
     from nephoscope.lab.launcher import entering
 

@@ -178,7 +178,7 @@ class _Change:
     async def _rebuild(self, old: Link, new: Link) -> None:
         """Makes a link of something else; the hosts' addresses and routes are set again."""
         lab = self.lab.name
-        masters = {end: await self._master(end.node, end.device) for end in old.ends}
+        behind = {end: await self._behind(end.node, end.device) for end in old.ends}
         if old.path == LINE:
             await lines.stop(lab, old.cable.name)
         else:
@@ -195,8 +195,8 @@ class _Change:
             await in_thread(namespaces.prepare, path, {}, [end.device])
             guest = self._is_guest(end.node)
             ip = links.up_lines(self.new, new, end, guest)
-            if guest and masters[end]:
-                ip.append(f"link set dev {end.device} master {masters[end]}")
+            if guest:
+                ip = [*behind[end], *ip]
             if self.new.is_host(end.node) and not guest:
                 ip += [
                     line.replace("add", "replace", 1)
@@ -206,13 +206,17 @@ class _Change:
             await self.runner.tc(links.shape_lines(new, end), path)
         await self._filters()
 
-    async def _master(self, node: str, device: str) -> str:
-        """The bridge that a device belongs to; empty when it belongs to none."""
-        shown = await self.runner.run(
-            ["ip", "-n", names.namespace(self.lab.name, node), "-o", "link", "show", device]
-        )
-        words = shown.split()
-        return words[words.index("master") + 1] if "master" in words else ""
+    async def _behind(self, node: str, device: str) -> list[str]:
+        """Lines for `ip -batch` that put a device where this one is: bridge, hardware address.
+
+        Of a guest's link both are its platform's choice: the guest itself has the host's address.
+        """
+        where = ["ip", "-n", names.namespace(self.lab.name, node)]
+        words = (await self.runner.run([*where, "-o", "link", "show", device])).split()
+        lines_ = [f"link set dev {device} address {words[words.index('link/ether') + 1]}"]
+        if "master" in words:
+            lines_.append(f"link set dev {device} master {words[words.index('master') + 1]}")
+        return lines_
 
     def _is_guest(self, node: str) -> bool:
         host = self.old.topology.hosts.get(node)
