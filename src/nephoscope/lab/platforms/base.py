@@ -144,11 +144,12 @@ async def launch(
 def _entering(words: Sequence[str]) -> bool:
     """Whether a process of ours is still on its way into the host."""
     wanted = os.fsencode("\0".join(words[-3:]))
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if wanted in Path(entry.path, "cmdline").read_bytes():
-                    return True
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    if wanted in Path(entry.path, "cmdline").read_bytes():
+                        return True
     return False
 
 
