@@ -38,11 +38,13 @@ def describe() -> dict[str, Any]:
 def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of contracts/."""
     from nephoscope import plans, results
+    from nephoscope.lab.schema import topology_schema
 
     return {
         "contracts/benchmarks.json": as_json(document),
         "contracts/sample.schema.json": as_json(catalog.line_schema()),
         "contracts/plan.schema.json": as_json(plans.plan_schema()),
+        "contracts/topology.schema.json": as_json(topology_schema()),
         "contracts/result.schema.json": as_json(results.result_schema()),
         "contracts/compare.schema.json": as_json(results.compare_schema()),
     }
@@ -91,6 +93,7 @@ def cli_page() -> str:
     return GENERATED + "# Command line\n\n" + cli.reference_markdown()
 
 
+<<<<<<< HEAD
 def plan_page() -> str:
     """The reference page of plan files, from the model's field descriptions."""
     from nephoscope import plans
@@ -99,6 +102,13 @@ def plan_page() -> str:
     sections = {"Plan": schema, **schema.get("$defs", {})}
     lines = ["# Plan files", "", "Editors complete them with this line at the top:", ""]
     lines += ["```yaml", "# yaml-language-server: $schema=contracts/plan.schema.json", "```", ""]
+=======
+def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str) -> str:
+    """The reference page of a kind of file, from its model's field descriptions."""
+    sections = {top: schema, **schema.get("$defs", {})}
+    lines = [f"# {title}", "", "Editors complete them with this line at the top:", ""]
+    lines += ["```yaml", f"# yaml-language-server: $schema=contracts/{file}", "```", ""]
+>>>>>>> 08fc098 (Guide and reference of the lab; the schema of topologies)
     for name, section in sections.items():
         lines += [f"## {name}", "", section.get("description", ""), ""]
         lines += ["| key | default | meaning |", "|---|---|---|"]
@@ -110,6 +120,20 @@ def plan_page() -> str:
             lines.append(f"| {key} | {value} | {meaning} |")
         lines.append("")
     return GENERATED + "\n".join(lines)
+
+
+def plan_page() -> str:
+    """The reference page of plan files."""
+    from nephoscope import plans
+
+    return keys_page("Plan files", plans.plan_schema(), "Plan", "plan.schema.json")
+
+
+def topology_page() -> str:
+    """The reference page of a lab's topology files."""
+    from nephoscope.lab.schema import topology_schema
+
+    return keys_page("Topology files", topology_schema(), "Topology", "topology.schema.json")
 
 
 def references(document: Mapping[str, Any]) -> dict[str, str]:
@@ -124,6 +148,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     pages["docs/reference/benchmarks/README.md"] = GENERATED + "\n".join(index) + "\n"
     pages["docs/reference/cli.md"] = cli_page()
     pages["docs/reference/plan.md"] = plan_page()
+    pages["docs/reference/topology.md"] = topology_page()
     return pages
 
 

@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from nephoscope.lab.topology import GUESTS, HostSpec, LinkSpec, Topology
 from nephoscope.labcheck.frame import Check
 
 CHECKS: tuple[Check, ...] = ()
 """Put together from the CHECKS of the files beside this one."""
+
+
+def of_topology(topology: Topology) -> tuple[Check, ...]:
+    """The checks of the settings that a topology uses, each setting once."""
+    found: dict[str, Check] = {}
+    for link in topology.links.values():
+        found |= {one.id: one for one in _of_link(link)}
+    for host in topology.hosts.values():
+        if host.platform not in GUESTS:
+            found |= {one.id: one for one in _of_host(host)}
+    return tuple(found.values())
+
+
+def _of_link(link: LinkSpec) -> Iterator[Check]:
+    yield from ()
+
+
+def _of_host(host: HostSpec) -> Iterator[Check]:
+    yield from ()
