@@ -43,7 +43,7 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     return {
         "contracts/benchmarks.json": as_json(document),
         "contracts/sample.schema.json": as_json(catalog.line_schema()),
-        "contracts/plan.schema.json": as_json(plans.plan_schema()),
+        "contracts/plan.schema.json": as_json(plans.plan_schema(with_topology=False)),
         "contracts/topology.schema.json": as_json(topology_schema()),
         "contracts/result.schema.json": as_json(results.result_schema()),
         "contracts/compare.schema.json": as_json(results.compare_schema()),
@@ -93,22 +93,11 @@ def cli_page() -> str:
     return GENERATED + "# Command line\n\n" + cli.reference_markdown()
 
 
-<<<<<<< HEAD
-def plan_page() -> str:
-    """The reference page of plan files, from the model's field descriptions."""
-    from nephoscope import plans
-
-    schema = plans.plan_schema(with_topology=False)
-    sections = {"Plan": schema, **schema.get("$defs", {})}
-    lines = ["# Plan files", "", "Editors complete them with this line at the top:", ""]
-    lines += ["```yaml", "# yaml-language-server: $schema=contracts/plan.schema.json", "```", ""]
-=======
 def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str) -> str:
     """The reference page of a kind of file, from its model's field descriptions."""
     sections = {top: schema, **schema.get("$defs", {})}
     lines = [f"# {title}", "", "Editors complete them with this line at the top:", ""]
     lines += ["```yaml", f"# yaml-language-server: $schema=contracts/{file}", "```", ""]
->>>>>>> 08fc098 (Guide and reference of the lab; the schema of topologies)
     for name, section in sections.items():
         lines += [f"## {name}", "", section.get("description", ""), ""]
         lines += ["| key | default | meaning |", "|---|---|---|"]
@@ -126,7 +115,7 @@ def plan_page() -> str:
     """The reference page of plan files."""
     from nephoscope import plans
 
-    return keys_page("Plan files", plans.plan_schema(), "Plan", "plan.schema.json")
+    return keys_page("Plan files", plans.plan_schema(with_topology=False), "Plan", "plan.schema.json")
 
 
 def topology_page() -> str:
