@@ -115,7 +115,9 @@ def plan_page() -> str:
     """The reference page of plan files."""
     from nephoscope import plans
 
-    return keys_page("Plan files", plans.plan_schema(with_topology=False), "Plan", "plan.schema.json")
+    return keys_page(
+        "Plan files", plans.plan_schema(with_topology=False), "Plan", "plan.schema.json"
+    )
 
 
 def topology_page() -> str:
