@@ -40,7 +40,7 @@ class SshProgram:
         self._process = process
         self._end_there = end_there
         self._ahead = Ahead(process.stdout.read)
-        self._tail = asyncio.ensure_future(read_tail(process.stderr.read))
+        self._tail = asyncio.ensure_future(read_tail(self._stderr))
         self._gone = asyncio.ensure_future(process.wait_closed())
         self._on_end: Callable[[], None] = lambda: None
 
@@ -175,8 +175,15 @@ class SshProgram:
             "Log in with `ssh` and run `echo ok`; nephoscope needs a shell that can do that.",
         )
 
+    async def _stderr(self, size: int) -> bytes:
+        try:
+            return await self._process.stderr.read(size)
+        except (asyncssh.Error, OSError):
+            # Whoever waits for the output is told of the lost connection.
+            return b""
+
     def _last_words(self) -> str:
-        read = self._tail.done() and not self._tail.cancelled() and not self._tail.exception()
+        read = self._tail.done() and not self._tail.cancelled()
         return self._tail.result().decode("utf-8", errors="replace") if read else ""
 
 
