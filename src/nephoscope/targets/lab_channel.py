@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
 import socket
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from nephoscope.errors import TargetError
+from nephoscope.lab import namespaces
 from nephoscope.lab.handle import GuestAccess
 from nephoscope.targets.far_channel import FarChannel
 from nephoscope.targets.process import Child, start_child
 from nephoscope.targets.ssh_way import Hop, Way
 
-_CLONE_NEWNET = 0x40000000
 _CONNECT_S = 10.0
 
 
@@ -49,15 +45,15 @@ class EnteredChannel(FarChannel):
 def way_into(guest: GuestAccess) -> Way:
     """How a guest is reached: ssh from inside its host's network, with the lab's own keys."""
 
+    def connect_there() -> socket.socket:
+        # A socket belongs to the namespace it was made in, wherever it is used.
+        return namespaces.within(
+            guest.netns,
+            lambda: socket.create_connection((guest.address, guest.port), _CONNECT_S),
+        )
+
     async def connect() -> socket.socket:
-        # The thread moves to another network and is never used for anything else.
-        threads = ThreadPoolExecutor(1, thread_name_prefix="netns")
-        try:
-            return await asyncio.get_running_loop().run_in_executor(
-                threads, connect_in, guest.netns, guest.address, guest.port
-            )
-        finally:
-            threads.shutdown(wait=False)
+        return await asyncio.to_thread(connect_there)
 
     return Way(
         Hop(guest.address, guest.port, guest.user),
@@ -66,19 +62,3 @@ def way_into(guest: GuestAccess) -> Way:
         config=False,
         connect=connect,
     )
-
-
-def connect_in(netns: Path, address: str, port: int) -> socket.socket:
-    """A TCP connection made inside a network namespace; the calling thread stays there.
-
-    A socket belongs to the namespace it was made in, wherever it is used. Raises OSError.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    space = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if libc.setns(space, _CLONE_NEWNET) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), str(netns))
-    finally:
-        os.close(space)
-    return socket.create_connection((address, port), timeout=_CONNECT_S)
