@@ -31,8 +31,8 @@ CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_
 
 _REASONS = {"kernel": "a container runs on the machine's own kernel"}
 _WAY_IN_S = 30.0
-_WRITABLE = ("tmp", "root")
-"""Folders that can be written to inside: the home, where a probe is put, and /tmp."""
+_WRITABLE = ("tmp", "var/tmp", "root")
+"""Folders that can be written to inside: the home, where a probe is put, and those for work."""
 
 # In a mount namespace of its own: the overlay is in no mount table of the machine, and goes with
 # the container's last process. Changes (mount points that runc makes) lie in `changes`.
@@ -68,7 +68,7 @@ class Container:
                 shutil.rmtree(folder / name, ignore_errors=True)
         shutil.rmtree(folder / "runc", ignore_errors=True)
         for name in ("changes", "scratch", "rootfs", "runc", *_WRITABLE):
-            (folder / name).mkdir(mode=0o755, exist_ok=True)
+            (folder / name).mkdir(mode=0o755, parents=True, exist_ok=True)
         (folder / "config.json").write_text(json.dumps(bundle(plan), indent=1), encoding="utf-8")
         log = folder / "console.log"
         console = Console(log)

@@ -48,7 +48,7 @@ class Uml(Guest):
         folder = plan.directory
         shutil.rmtree(folder / "uml", ignore_errors=True)
         networks = [
-            f"vec{number}:transport=tap,ifname={tap.device},mac={tap.mac},depth={_QUEUE},gro=0"
+            f"vec{number}:transport=tap,ifname={tap.device},mac={tap.mac},depth={_QUEUE},gro=1"
             for number, tap in enumerate(taps)
         ]
         return [
