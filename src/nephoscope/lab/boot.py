@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -125,8 +126,11 @@ class Console:
         self._rest = self._rest[-_LINE_MAX:]
 
 
+_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|.)")
+
+
 def _printable(line: str) -> str:
-    return "".join(ch for ch in line if ch.isprintable()).strip()[:_LINE_MAX]
+    return "".join(ch for ch in _ESCAPES.sub("", line) if ch.isprintable()).strip()[:_LINE_MAX]
 
 
 async def watch(
