@@ -106,14 +106,23 @@ def test_two_lines_that_fit_are_not_guessed_between() -> None:
     assert "2 lines" in found.sentence
 
 
-def shares(one: float, two: float) -> list[Outcome]:
+def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
     zhuang = studies.load("zhuang-2012")
     made = result(
-        line("cpu.gaps", "obtained_cpus", noisy(one, 0.001, 5), target="sedf-30-40", cpus="[0]"),
-        line("cpu.gaps", "obtained_cpus", noisy(two, 0.001, 6), target="sedf-30-40", cpus="[0,1]"),
+        line("cpu.gaps", "obtained_cpus", noisy(one, 0.001, 5), "sedf-30-40", cpus="[0]"),
+        line("cpu.gaps", "obtained_cpus", noisy(two, 0.001, 6), "sedf-30-40", cpus="[0,1]"),
+        line("cpu.gaps", "obtained_cpus", noisy(whole, 0.001, 7), "cap-200", cpus="[0,1]"),
     )
     found = compare(zhuang, zhuang.part("share"), made)
     return [item for item in found if item.id in ("sedf-30-40-one", "sedf-30-40-two")]
+
+
+def test_nothing_is_concluded_where_the_control_does_not_hold() -> None:
+    found = shares(0.751, 1.498, whole=1.3)  # something else had a third of the machine
+    assert [one.mark for one in found] == [Mark.NOT_COMPARABLE, Mark.NOT_COMPARABLE]
+    assert "control does not hold" in found[0].sentence
+    assert "at least 97 % of a CPU each; ours 65" in found[0].sentence
+    assert found[0].estimate is not None  # shown all the same
 
 
 def test_a_share_that_was_set_is_reproduced_in_number() -> None:

@@ -62,6 +62,13 @@ def test_every_comparison_asks_for_what_the_plan_measures(
         _asks_for_what_is_measured(ours, pick, settings)
 
 
+@PARTS
+def test_every_control_asks_for_what_the_plan_measures(shelf: Shelf, part: Part) -> None:
+    settings = plans.expand(studies.plan_of(shelf, part, "small"), catalog.load())
+    for control in part.controls:
+        _asks_for_what_is_measured(control.ours, Pick(), settings)
+
+
 def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) -> None:
     benchmark = pick.benchmark or ours.benchmark
     spec = catalog.load().benchmark(benchmark)

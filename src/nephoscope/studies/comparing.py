@@ -8,7 +8,7 @@ from typing import Any
 from nephoscope.analysis.compare import estimate_json
 from nephoscope.model import Estimate, RunResult
 from nephoscope.studies import ours, rules, theirs
-from nephoscope.studies.records import Mapping, Part
+from nephoscope.studies.records import Control, Mapping, Part
 from nephoscope.studies.rules import Mark, Range
 from nephoscope.studies.shelf import Shelf
 from nephoscope.studies.theirs import Figure
@@ -61,11 +61,30 @@ class Outcome:
 
 
 def compare(shelf: Shelf, part: Part, result: RunResult) -> list[Outcome]:
-    """Every comparison of the part with a run of its plan, in the order of study.yaml."""
-    return [_outcome(shelf, part, mapping, result) for mapping in part.comparisons]
+    """Every comparison of the part with a run of its plan, in the order of study.yaml.
+
+    Where a control of the part does not hold, nothing is concluded, and each sentence says why.
+    """
+    broken = next((told for one in part.controls if (told := _broken(one, result))), "")
+    return [_outcome(shelf, part, mapping, result, broken) for mapping in part.comparisons]
 
 
-def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult) -> Outcome:
+def _broken(control: Control, result: RunResult) -> str:
+    """Why the control does not hold; empty when it does."""
+    try:
+        found = ours.estimate(result, control.ours)
+    except ours.Absent as error:
+        return f"the control is missing: {error}"
+    if found.low is not None and found.low >= control.at_least:
+        return ""
+    low = "no interval" if found.low is None else f"from {found.low:.4g} {control.unit}".rstrip()
+    return (
+        f"the control does not hold, so nothing is concluded: {control.claim} "
+        f"(at least {control.at_least:g} {control.unit}; ours {found.value:.4g}, {low})"
+    )
+
+
+def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult, broken: str) -> Outcome:
     figure = theirs.figure(shelf, mapping.theirs)
     estimate: Estimate | None = None
     steps: tuple[Estimate, ...] = ()
@@ -77,7 +96,7 @@ def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult) -> O
             estimate = ours.estimate(result, mapping.ours)
     except ours.Absent as error:
         absent = str(error)
-    mark, reason = _judged(mapping, figure, estimate, steps, absent)
+    mark, reason = _judged(mapping, figure, estimate, steps, absent or broken)
     sentence = f"{reason[0].upper()}{reason[1:]}. {mapping.why} {figure.lacks}".strip()
     return Outcome(
         part.name,

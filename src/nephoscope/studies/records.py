@@ -147,6 +147,24 @@ class Mapping(Record):
         return self
 
 
+class Control(Record):
+    """What must hold before a run of a part says anything: that the machine was ours alone.
+
+    The whole interval of `ours` has to lie at or above `at_least`, in its unit times `ours.times`.
+    """
+
+    claim: Text
+    ours: Ours
+    at_least: float
+    unit: str = ""
+
+    @model_validator(mode="after")
+    def _a_value(self) -> Control:
+        if self.ours.over is not None or self.ours.order:
+            raise ValueError("a control is one value: leave out `over`, `under` and `order`")
+        return self
+
+
 class Part(Record):
     """A part of a study: what exists here has a plan, what does not says what is lacking.
 
@@ -159,6 +177,7 @@ class Part(Record):
     plan: str = ""
     not_yet: str = ""
     scales: dict[Scale, dict[str, str]] = Field(default_factory=dict)
+    controls: tuple[Control, ...] = ()
     comparisons: tuple[Mapping, ...] = ()
 
     @model_validator(mode="after")
