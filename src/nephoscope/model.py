@@ -372,6 +372,9 @@ class RunResult:
             "findings": [finding.to_json() for finding in self.findings],
             "invalid": [trial.to_json() for trial in self.invalid],
             "refused": list(self.refused),
+            "execution": self.derived["execution"].to_json()
+            if "execution" in self.derived
+            else None,
             "experiment": self.derived["experiment"].to_json()
             if "experiment" in self.derived
             else None,

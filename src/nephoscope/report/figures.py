@@ -239,6 +239,44 @@ def dots(names: Sequence[str], curve: Curve, x: Axis) -> dict[str, Any]:
     return {"data": [trace], "layout": out}
 
 
+def stacked(
+    names: Sequence[str], parts: Sequence[tuple[str, Sequence[float]]], x: Axis
+) -> dict[str, Any]:
+    """A horizontal bar for each name, made of parts: (name of the part, its value in each bar)."""
+    places = list(range(len(names)))
+    data = []
+    for index, (part, values) in enumerate(parts):
+        colour, _, _ = palette.style(index)
+        hover = [
+            f"{name}, {part}: {units.format_value(value, x.unit)}"
+            for name, value in zip(names, values, strict=True)
+        ]
+        data.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": text(part),
+                "x": list(values),
+                "y": places,
+                "marker": {"color": colour},
+                "customdata": [text(line) for line in hover],
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    totals = [sum(values[place] for _, values in parts) for place in places]
+    y_axis = {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": [text(name) for name in names],
+        "range": [len(names) - 0.5, -0.5],
+        "automargin": True,
+    }
+    whole = axis_of(Axis(x.title, x.unit, from_zero=True), [0.0, *totals])
+    out = layout(whole, y_axis, height=110 + 34 * len(names))
+    out["barmode"] = "stack"
+    return {"data": data, "layout": out}
+
+
 def vertical(figure_layout: dict[str, Any], x: float, label: str, *, log: bool) -> None:
     """Adds a dotted upright line with a label above the plot."""
     place = math.log10(x) if log else x

@@ -9,6 +9,7 @@ from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.verdicts import Word
 from nephoscope.model import Better, Severity, TrialStatus
 from nephoscope.results.comparing import DESIGNS
+from nephoscope.results.execution import PHASES
 from nephoscope.store import STATES
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -230,6 +231,47 @@ def _experiment() -> dict[str, Any]:
     return {**_nullable(found), "description": "null: the plan has no design of an experiment."}
 
 
+def _execution() -> dict[str, Any]:
+    """How the run was executed (results/execution.py); null where nothing tells it."""
+    phase = {
+        "benchmark": _TEXT,
+        "phase": {"enum": list(PHASES)},
+        "n": _COUNT,
+        "total_ns": _COUNT,
+        "median_ns": {"type": "number"},
+        "longest_ns": _COUNT,
+        "failed": {**_COUNT, "description": "Trials that ended in this phase."},
+    }
+    skew = {
+        "n": _COUNT,
+        "median_ns": {"type": "number"},
+        "largest_ns": _COUNT,
+        "over": {**_COUNT, "description": "Common starts more than 1 ms apart."},
+        "values_ns": {"type": "array", "items": _COUNT},
+    }
+    load = {
+        "name": _TEXT,
+        "benchmark": _TEXT,
+        "target": _TEXT,
+        "n": _COUNT,
+        "died": {**_COUNT, "description": "Trials through which it did not last."},
+        "covered_least": {
+            **_NUMBER_OR_NULL,
+            "description": "The least part of a measured time during which it ran.",
+        },
+    }
+    lost = {"target": _TEXT, "given_up": {"type": "boolean"}, "trials": _COUNT, "sentence": _TEXT}
+    whole = {
+        "phases": {"type": "array", "items": _object(phase)},
+        "skew": {**_object(skew), "type": ["object", "null"]},
+        "loads": {"type": "array", "items": _object(load)},
+        "lost": {"type": "array", "items": _object(lost)},
+        "tried_again": _COUNT,
+        "warnings": _TEXTS,
+    }
+    return {**_object(whole), "type": ["object", "null"]}
+
+
 def result_schema() -> dict[str, Any]:
     """Schema of what `survey`, `run`, `bench` and `show` print with --json."""
     return {
@@ -245,6 +287,7 @@ def result_schema() -> dict[str, Any]:
                     **_TEXTS,
                     "description": "Statistics that were not given, and what it would take.",
                 },
+                "execution": _execution(),
                 "experiment": _experiment(),
             }
         ),

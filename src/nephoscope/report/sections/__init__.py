@@ -23,6 +23,7 @@ from nephoscope.report.sections import (
     machine,
     method,
     odd,
+    phases,
     scaling,
     scheduling,
     summary,
@@ -52,6 +53,7 @@ SECTIONS: tuple[Entry, ...] = (
     Entry("loopback", loopback.build, loopback.BENCHMARKS),
     Entry("also", lambda result: also.build(result, drawn_elsewhere())),
     Entry("odd", odd.build),
+    Entry("phases", phases.build),
     Entry("method", method.build),
     Entry("invalid", invalid.build),
 )

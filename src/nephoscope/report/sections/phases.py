@@ -1,0 +1,210 @@
+"""How it was run: where the time went, common starts, loads, lost targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nephoscope import units
+from nephoscope.model import MetricResult, RunResult
+from nephoscope.report import figures, wording
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Table,
+)
+from nephoscope.results.execution import PHASES, Execution, LoadUse, PhaseTime, Skew
+
+_MEANINGS = {
+    "prepare": "conditions set, hooks before",
+    "start": "probes, servers and loads started, until all are ready",
+    "measure": "from the common go to the results",
+    "stop": "loads and servers stopped, their counts read",
+    "clean": "hooks after",
+}
+
+
+def build(result: RunResult) -> Section | None:
+    """Time by phase, the skew of common starts, what the loads achieved, who was lost."""
+    found = result.derived.get("execution")
+    if not isinstance(found, Execution):
+        return None
+    blocks: list[Block] = []
+    items = [Item(wording.clean(text), tone="warning") for text in found.warnings]
+    items += [
+        Item(
+            wording.clean(
+                f"{lost.target} was {'given up' if lost.given_up else 'away for a while'}: "
+                f"{wording.plural(lost.trials, 'trial')} not measured. {lost.sentence}"
+            ),
+            tone="warning",
+        )
+        for lost in found.lost
+    ]
+    if found.tried_again:
+        text = f"{wording.plural(found.tried_again, 'trial')} counted at a later attempt; "
+        items.append(Item(text + "the journal has each attempt.", tone="notice"))
+    if items:
+        blocks.append(Items(tuple(items)))
+    if found.phases:
+        blocks.append(_time(found.phases))
+    if found.skew is not None:
+        blocks.append(_skew(found.skew))
+    if found.loads:
+        blocks += _loads(result, found.loads)
+    return Section("phases", "How it was run", tuple(blocks)) if blocks else None
+
+
+def _time(times: Sequence[PhaseTime]) -> Chart:
+    """Seconds of each phase, a bar for each benchmark."""
+    benchmarks = list(dict.fromkeys(time.benchmark for time in times))
+    by_key = {(time.benchmark, time.phase): time for time in times}
+    parts = []
+    for phase in PHASES:
+        own = [by_key.get((benchmark, phase)) for benchmark in benchmarks]
+        if any(own):
+            parts.append((phase, tuple(float(one.total_ns) if one else 0.0 for one in own)))
+    figure = figures.stacked(benchmarks, parts, figures.Axis("time, all trials", "ns"))
+    rows = tuple(
+        (
+            wording.clean(time.benchmark),
+            time.phase,
+            units.format_value(float(time.total_ns), "ns"),
+            units.format_value(time.median_ns, "ns"),
+            units.format_value(float(time.longest_ns), "ns"),
+            str(time.n),
+            str(time.failed) if time.failed else "–",
+        )
+        for time in sorted(times, key=lambda t: (benchmarks.index(t.benchmark), _rank(t.phase)))
+    )
+    head = (
+        Column("benchmark"),
+        Column("phase"),
+        Column("in all", True),
+        Column("median", True),
+        Column("longest", True),
+        Column("n", True),
+        Column("failed in it", True),
+    )
+    whole = sum(time.total_ns for time in times)
+    brief = tuple(
+        (
+            phase,
+            _MEANINGS[phase],
+            units.format_value(float(sum(values)), "ns"),
+            wording.percent(sum(values) / whole if whole else None, 0),
+        )
+        for phase, values in parts
+    )
+    brief_head = (Column("phase"), Column("what"), Column("in all", True), Column("share", True))
+    return Chart(
+        "phases-time",
+        "Where the time of its trials went",
+        figure,
+        Table(head, rows),
+        "; ".join(f"{phase}: {_MEANINGS[phase]}" for phase, _ in parts) + ".",
+        brief=Table(brief_head, brief),
+    )
+
+
+def _rank(phase: str) -> int:
+    return PHASES.index(phase)
+
+
+def _skew(skew: Skew) -> Chart:
+    """The cumulative distribution of start skews."""
+    n = skew.n
+    steps = tuple(number / n for number in range(1, n + 1))
+    values = tuple(float(value) for value in skew.values_ns)
+    hover = tuple(
+        f"{units.format_value(value, 'ns')} or less: {share:.0%} of {n}"
+        for value, share in zip(values, steps, strict=True)
+    )
+    log = values[0] > 0
+    figure = figures.lines(
+        [figures.Curve("start skew", values, steps, hover=hover, step=True)],
+        figures.Axis("between the first and the last side", "ns", log=log),
+        figures.Axis("Share of all common starts", "ratio", from_zero=True),
+        height=320,
+    )
+    row = (
+        str(n),
+        units.format_value(skew.median_ns, "ns"),
+        units.format_value(float(skew.largest_ns), "ns"),
+        str(skew.over),
+    )
+    head = (
+        Column("common starts", True),
+        Column("median", True),
+        Column("largest", True),
+        Column("over 1 ms", True),
+    )
+    return Chart(
+        "phases-skew",
+        "How far apart sides began that were to begin together",
+        figure,
+        Table(head, (row,)),
+        "By the clock of each side, at the moment when it was let go. Between machines the "
+        "difference of their clocks is in it.",
+        brief=Table(head, (row,)),
+    )
+
+
+def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
+    """What ran beside the trials, and what it achieved by its own counters."""
+    rows = tuple(
+        (
+            wording.clean(load.name),
+            wording.clean(load.benchmark),
+            wording.clean(load.target),
+            str(load.n),
+            str(load.died) if load.died else "–",
+            wording.percent(load.covered_least, 0) if load.covered_least is not None else "–",
+        )
+        for load in loads
+    )
+    head = (
+        Column("load"),
+        Column("benchmark"),
+        Column("on"),
+        Column("trials", True),
+        Column("died in", True),
+        Column("covered at least", True),
+    )
+    blocks: list[Block] = [Heading("Loads"), Table(head, rows)]
+    names = {load.name for load in loads}
+    achieved = [line for line in result.metrics if line.factors.get("load") in names]
+    if achieved:
+        text = "What the loads achieved, by their own counters, in the trials that count:"
+        blocks += [Sentence(text), _achieved(achieved)]
+    return blocks
+
+
+def _achieved(lines: Sequence[MetricResult]) -> Table:
+    head = (
+        Column("load"),
+        Column("on"),
+        Column("metric"),
+        Column("at"),
+        Column("value", True),
+        Column("interval", True),
+        Column("n", True),
+    )
+    rows = tuple(
+        (
+            wording.clean(line.factors["load"]),
+            wording.clean(line.target),
+            wording.metric_name(line.metric),
+            wording.factors_text(line.factors, ("load",)) or "–",
+            wording.value_text(line.estimate),
+            wording.interval_text(line.estimate),
+            str(line.estimate.n),
+        )
+        for line in lines
+    )
+    return Table(head, rows)

@@ -1,0 +1,200 @@
+"""How a run was executed: where its time went, how far apart sides started, what its loads did,
+which targets were lost. A pure function of the records.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nephoscope.model import TrialRecord, TrialStatus
+
+PHASES = ("prepare", "start", "measure", "stop", "clean")
+MOST_SKEW_NS = 1_000_000
+"""Sides on one machine that start further apart than this are warned of."""
+
+LOST, LOAD_ENDED = "target_lost", "load_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """One phase of all trials of a benchmark. n: trials; failed: trials that ended in it."""
+
+    benchmark: str
+    phase: str
+    n: int
+    total_ns: int
+    median_ns: float
+    longest_ns: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How far apart the sides of trials started that were to start at one moment.
+
+    values_ns: one for each such trial, ascending. n: how many. over: how many above 1 ms.
+    """
+
+    n: int
+    median_ns: float
+    largest_ns: int
+    over: int
+    values_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadUse:
+    """One background on one target. n: trials that it loaded; died: trials that it failed.
+
+    covered_least: the least part of a measured time during which it ran; None where unknown.
+    """
+
+    name: str
+    benchmark: str
+    target: str
+    n: int
+    died: int
+    covered_least: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LostTarget:
+    """A target that did not answer. given_up: it was not tried again; trials: that it cost."""
+
+    target: str
+    given_up: bool
+    trials: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """All of it; see the module. tried_again: trials that needed more than one attempt."""
+
+    phases: tuple[PhaseTime, ...]
+    skew: Skew | None
+    loads: tuple[LoadUse, ...]
+    lost: tuple[LostTarget, ...]
+    tried_again: int
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return asdict(self)
+
+
+def execution(manifest: Mapping[str, Any], records: Iterable[TrialRecord]) -> Execution | None:
+    """What the records tell; None where they have no time lines (imports, old runs)."""
+    timed = [record for record in records if record.timeline or record.failure_name == LOST]
+    if not timed:
+        return None
+    skew = _skew(timed)
+    warnings = []
+    if skew is not None and skew.over:
+        warnings.append(
+            f"{skew.over} of {skew.n} common starts were more than 1 ms apart, the worst "
+            f"{skew.largest_ns / 1e6:.2f} ms: their first moments were measured with fewer sides."
+        )
+    loads = _loads(timed)
+    warnings += [
+        f"The load '{load.name}' on {load.target} did not last through {load.died} of {load.n} "
+        "trials; they do not count."
+        for load in loads
+        if load.died
+    ]
+    return Execution(
+        phases=_phases(timed),
+        skew=skew,
+        loads=loads,
+        lost=_lost(manifest, timed),
+        tried_again=sum(record.attempt > 1 for record in timed),
+        warnings=tuple(warnings),
+    )
+
+
+def _phases(records: Sequence[TrialRecord]) -> tuple[PhaseTime, ...]:
+    found: dict[tuple[str, str], list[tuple[int, bool]]] = {}
+    for record in records:
+        reached = [phase for phase in PHASES if phase in record.timeline]
+        for phase in reached:
+            start_ns, end_ns = record.timeline[phase]
+            failed = record.status is TrialStatus.FAILED and phase == reached[-1]
+            found.setdefault((record.benchmark, phase), []).append((end_ns - start_ns, failed))
+    return tuple(
+        PhaseTime(
+            benchmark=benchmark,
+            phase=phase,
+            n=len(spans),
+            total_ns=sum(span for span, _ in spans),
+            median_ns=statistics.median(span for span, _ in spans),
+            longest_ns=max(span for span, _ in spans),
+            failed=sum(failed for _, failed in spans),
+        )
+        for (benchmark, phase), spans in found.items()
+    )
+
+
+def _skew(records: Sequence[TrialRecord]) -> Skew | None:
+    # Targets that started together share one skew: it counts once.
+    starts = {
+        (record.key.round, record.key.setting, record.started_at): record.skew_ns
+        for record in records
+        if record.skew_ns is not None
+    }
+    values = sorted(value for value in starts.values() if value is not None)
+    if not values:
+        return None
+    return Skew(
+        n=len(values),
+        median_ns=statistics.median(values),
+        largest_ns=values[-1],
+        over=sum(value > MOST_SKEW_NS for value in values),
+        values_ns=tuple(values),
+    )
+
+
+def _loads(records: Sequence[TrialRecord]) -> tuple[LoadUse, ...]:
+    found: dict[tuple[str, str, str], dict[tuple[int, int, float], tuple[bool, float | None]]] = {}
+    for record in records:
+        once = (record.key.round, record.key.setting, record.started_at)
+        for load in record.loads:
+            key = (str(load["name"]), str(load["benchmark"]), str(load["target"]))
+            who = f"the load '{key[0]}' ({key[1]} on {key[2]})"
+            died = any(reason.startswith(who) for reason in record.reasons)
+            found.setdefault(key, {})[once] = (died, load.get("covered_ratio"))
+    uses = []
+    for (name, benchmark, target), trials in found.items():
+        covered = [ratio for died, ratio in trials.values() if ratio is not None and not died]
+        uses.append(
+            LoadUse(
+                name,
+                benchmark,
+                target,
+                n=len(trials),
+                died=sum(died for died, _ in trials.values()),
+                covered_least=min(covered, default=None),
+            )
+        )
+    return tuple(uses)
+
+
+def _lost(manifest: Mapping[str, Any], records: Sequence[TrialRecord]) -> tuple[LostTarget, ...]:
+    given_up: Mapping[str, str] = manifest.get("lost") or {}
+    trials: dict[str, int] = {}
+    words: dict[str, str] = dict(given_up)
+    for record in records:
+        if record.failure_name != LOST or not record.reasons:
+            continue
+        # "in phase start: b is gone: …", "not tried: b is gone: …"
+        _, _, rest = record.reasons[0].partition(": ")
+        name, found, sentence = rest.partition(" is gone: ")
+        if found:
+            trials[name] = trials.get(name, 0) + 1
+            words.setdefault(name, sentence)
+    return tuple(
+        LostTarget(name, name in given_up, trials.get(name, 0), sentence)
+        for name, sentence in words.items()
+    )
