@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nephoscope.analysis.case import Trials
@@ -17,9 +17,12 @@ from nephoscope.model import (
     InvalidTrial,
     MetricResult,
     RunResult,
+    TrialKey,
+    TrialRecord,
     TrialStatus,
     factors_key,
 )
+from nephoscope.results.execution import Execution, execution
 from report.fingerprint import fingerprint
 
 TRIALS = 12
@@ -67,6 +70,45 @@ def metric(
         trial_values=values,
         rounds=tuple(range(1, n + 1)),
     )
+
+
+def executed() -> Execution:
+    """A run with common starts, a load that died once, and a target that was given up."""
+    record = TrialRecord(
+        key=TrialKey(1, 0, "local"),
+        benchmark="cpu.pi",
+        params={},
+        factors={},
+        status=TrialStatus.VALID,
+        reasons=(),
+        position=0,
+        started_at=0.0,
+        elapsed_ns=1,
+        beside={},
+        timeline={"prepare": (0, 10), "start": (10, 2_000_000), "measure": (2_000_000, 9_000_000)},
+        skew_ns=12_000,
+        loads=({"name": "noise", "benchmark": "load.cpu", "target": "b", "covered_ratio": 1.0},),
+    )
+    died = replace(
+        record,
+        key=TrialKey(2, 0, "local"),
+        status=TrialStatus.INVALID,
+        skew_ns=1_400_000,
+        reasons=("the load 'noise' (load.cpu on b) ended by itself before it was stopped: gone.",),
+    )
+    lost = replace(
+        record,
+        key=TrialKey(3, 0, "c"),
+        status=TrialStatus.FAILED,
+        timeline={},
+        loads=(),
+        skew_ns=None,
+        failure_name="target_lost",
+        reasons=("not tried: c is gone: c hung up. Look for it.",),
+    )
+    found = execution({"lost": {"c": "c hung up. Look for it."}}, [record, died, lost])
+    assert found is not None
+    return found
 
 
 def gaps() -> list[MetricResult]:
@@ -255,7 +297,7 @@ def result() -> RunResult:
         }
         for name, rate in (("cpu.pi", "pi_digits_per_s"), ("cpu.hash", "hash_bytes_per_s"))
     }
-    derived = {"knees": knees, "scaling": scaling}
+    derived = {"knees": knees, "scaling": scaling, "execution": executed()}
     fingerprints = {"local": fingerprint()}
     series = gap_series()
     trials = Trials(130, 3, 1, ({"steal_ratio": 0.03}, {"steal_ratio": 0.0}), {"io_error": 1})

@@ -421,7 +421,9 @@ def test_every_section_is_listed_and_says_what_it_shows(path: Path) -> None:
 
 def test_sections_have_unique_anchors(survey: RunResult) -> None:
     built: list[Section] = sections.build_all(survey)
-    assert len({section.id for section in built}) == len(built) == len(sections.SECTIONS)
+    assert len({section.id for section in built}) == len(built)
+    # A survey is no experiment; every other section has something to say of it.
+    assert len(built) == len(sections.SECTIONS) - 1
 
 
 def test_no_table_has_a_row_of_another_width(survey: RunResult) -> None:

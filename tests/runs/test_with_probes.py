@@ -51,7 +51,7 @@ def test_two_probes_on_one_machine_start_within_a_millisecond(tmp_path: Path, pr
         assert len(skews_ns) == 5
         assert all(skew is not None for skew in skews_ns)
         seen.append(skews_ns)
-        print(f"attempt {attempt}: start skews {skews_ns} ns")
+        print(f"attempt {attempt}: start skews {skews_ns} ns")  # noqa: T201
         if max(skew for skew in skews_ns if skew is not None) < 1_000_000:
             return
     pytest.fail(f"in {ATTEMPTS} attempts the largest skew of five starts was 1 ms or more: {seen}")

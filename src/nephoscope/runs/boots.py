@@ -84,16 +84,22 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
     names = {
         name for setting in settings if setting.benchmark == HOST_BOOT for name in setting.targets
     }
-    if plan.design.nest is not None:
+    if _renews(plan):
         names |= _used(settings)
     for wanted in plan.targets:
         if wanted.name in names and (wanted.kind != "lab" or wanted.lab or plan.lab is None):
-            where = "design.nest" if plan.design.nest is not None else HOST_BOOT
+            where = "design.nest" if _renews(plan) else HOST_BOOT
             raise PlanError(
                 f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "
                 "from here: only hosts of the plan's own lab can.",
                 "Give the plan `lab:` and targets of kind lab, or leave it out.",
             )
+
+
+def _renews(plan: Plan) -> bool:
+    """Whether the design makes anything anew: one instance booted once is what is there."""
+    nest = plan.design.nest
+    return nest is not None and nest.instance * nest.boot > 1
 
 
 def _used(settings: Iterable[Setting]) -> set[str]:
@@ -109,6 +115,7 @@ class Cells:
 
     def __init__(self, plan: Plan, settings: Sequence[Setting]) -> None:
         self._nest = plan.design.nest
+        self._renews = _renews(plan)
         used = _used(settings)
         self._targets = tuple(t.name for t in plan.targets if t.name in used)
         self._first_index = len(settings)
@@ -122,7 +129,7 @@ class Cells:
 
     def settings(self) -> list[Setting]:
         """The settings of the boots between cells: one for each level."""
-        if self._nest is None:
+        if not self._renews:
             return []
         return [
             Setting(
@@ -149,6 +156,8 @@ class Cells:
     def boots(self, cell: int) -> list[tuple[TrialKey, Group]]:
         """What is booted before a cell: the key of each boot, and what to execute."""
         assert self._nest is not None
+        if not self._renews:
+            return []
         setting = self.settings()[0 if cell % self._nest.boot == 0 else 1]
         first = cell * self._nest.rounds + 1
         return [

@@ -1,0 +1,102 @@
+"""What a result says of how a run was executed: counted by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+
+from nephoscope import results
+from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+from nephoscope.results.execution import execution
+
+from .made import NULL_PLAN, make_run
+
+LOAD = {"name": "noise", "benchmark": "load.cpu", "target": "b", "covered_ratio": 0.5}
+
+
+def record(round: int, target: str = "a", **more: object) -> TrialRecord:
+    base = TrialRecord(
+        key=TrialKey(round, 0, target),
+        benchmark="null",
+        params={},
+        factors={},
+        status=TrialStatus.VALID,
+        reasons=(),
+        position=round,
+        started_at=float(round),
+        elapsed_ns=1,
+        beside={},
+        timeline={"prepare": (0, 5), "start": (5, 25), "measure": (25, 125)},
+    )
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def test_time_is_added_up_by_benchmark_and_phase() -> None:
+    failed = record(3, status=TrialStatus.FAILED, timeline={"prepare": (0, 7), "start": (7, 9)})
+    found = execution({}, [record(1), record(2), failed])
+    assert found is not None
+    times = {time.phase: time for time in found.phases}
+    assert {phase: time.total_ns for phase, time in times.items()} == {
+        "prepare": 5 + 5 + 7,
+        "start": 20 + 20 + 2,
+        "measure": 200,
+    }
+    assert (times["start"].n, times["start"].failed, times["start"].longest_ns) == (3, 1, 20)
+    assert times["measure"].failed == 0
+    assert found.skew is None
+
+
+def test_targets_that_started_together_have_one_skew() -> None:
+    group = [record(1, "a", skew_ns=10), record(1, "b", skew_ns=10)]
+    other = [record(2, "a", skew_ns=1_000_001), record(2, "b", skew_ns=1_000_001)]
+    found = execution({}, [*group, *other])
+    assert found is not None
+    assert found.skew is not None
+    assert (found.skew.n, found.skew.largest_ns, found.skew.over) == (2, 1_000_001, 1)
+    assert found.skew.values_ns == (10, 1_000_001)
+    assert found.warnings[0].startswith("1 of 2 common starts were more than 1 ms apart")
+
+
+def test_loads_count_the_trials_that_they_failed() -> None:
+    died = record(
+        2,
+        loads=(LOAD,),
+        status=TrialStatus.INVALID,
+        reasons=("the load 'noise' (load.cpu on b) ended by itself before it was stopped: x",),
+    )
+    found = execution({}, [record(1, loads=({**LOAD, "covered_ratio": 1.0},)), died])
+    assert found is not None
+    (load,) = found.loads
+    assert (load.n, load.died, load.covered_least) == (2, 1, 1.0)
+    assert "did not last through 1 of 2 trials" in found.warnings[0]
+
+
+def test_lost_targets_are_told_with_what_they_cost() -> None:
+    gone = {"status": TrialStatus.FAILED, "failure_name": "target_lost", "timeline": {}}
+    first = record(1, "b", reasons=("in phase start: b is gone: b hung up.",), **gone)
+    later = record(2, "b", reasons=("not tried: b is gone: b cannot be reached.",), **gone)
+    found = execution({"lost": {"b": "b cannot be reached."}}, [record(1), first, later])
+    assert found is not None
+    (lost,) = found.lost
+    assert (lost.target, lost.given_up, lost.trials) == ("b", True, 2)
+
+
+def test_what_has_no_time_line_is_not_told(tmp_path: Path) -> None:
+    run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
+    result = results.build(run)
+    assert "execution" not in result.derived
+    told = result.to_json()
+    assert told["execution"] is None
+    jsonschema.validate(told, results.result_schema())
+
+
+def test_the_json_of_an_execution_is_within_the_schema(tmp_path: Path) -> None:
+    run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
+    result = results.build(run)
+    found = execution({"lost": {"b": "gone"}}, [record(1, skew_ns=10, loads=(LOAD,))])
+    told = replace(result, derived={"execution": found}).to_json()
+    jsonschema.validate(json.loads(json.dumps(told)), results.result_schema())
+    assert told["execution"]["skew"]["n"] == 1
