@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nephoscope.lab.topology import GUESTS, HostSpec, LinkSpec, Topology
+from nephoscope.labcheck import cpu, disk, memory
 from nephoscope.labcheck.frame import Check
 
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (*cpu.CHECKS, *memory.CHECKS, *disk.CHECKS)
 """Put together from the CHECKS of the files beside this one."""
 
 

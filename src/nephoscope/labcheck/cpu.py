@@ -1,0 +1,121 @@
+"""Checks of what a host gets of the CPUs: caps, a reservation, weights under contention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nephoscope.lab import cgroups
+from nephoscope.lab.cpu import PERIOD_US, machine_cpus
+from nephoscope.lab.handle import Lab
+from nephoscope.labcheck.frame import Check, Measured, NotHere
+from nephoscope.labcheck.measuring import mean, together, trials, value
+
+_TRIALS = 3
+_WINDOW_NS = 2_000_000_000
+
+
+def cap_check(cap_cpus: float) -> Check:
+    """A cap, in CPUs: what as many spinning loops as it takes get together."""
+    loops = math.ceil(cap_cpus)
+
+    async def measure(lab: Lab, check: Check) -> Measured:
+        cpus = machine_cpus()
+        if len(cpus) < loops:
+            raise NotHere(f"A cap of {cap_cpus:g} CPUs needs {loops} CPUs; here is {len(cpus)}.")
+        favour(lab)
+        seen = await trials(lab, "a", "cpu.gaps", [_params(cpus[:loops])] * _TRIALS)
+        return mean([value(trial, "obtained_cpus") for trial in seen])
+
+    period_ms = PERIOD_US / 1000
+    return Check(
+        id=f"cpu.cap-{cap_cpus * 100:g}",
+        mechanism="CFS bandwidth",
+        what=f"{loops} spinning loop(s) under a cap of {cap_cpus:.0%} of a CPU",
+        set=cap_cpus,
+        unit="cpus",
+        low=cap_cpus - 0.02,
+        high=cap_cpus + 0.02,
+        how=f"cpu.gaps, {_TRIALS} windows of 2 s. 2 points: a window cuts the first and the last "
+        f"period of {period_ms:g} ms, up to 1.3 points, and the kernel hands the quota to CPUs in "
+        "slices of 5 ms.",
+        topology={"hosts": {"a": {"cpu": {"cap": cap_cpus}}}},
+        measure=measure,
+        attempts=5,
+    )
+
+
+def reservation_check(slice_s: float, period_s: float) -> Check:
+    """A reservation: what a spinning loop gets, no less and no more."""
+    share = slice_s / period_s
+
+    async def measure(lab: Lab, check: Check) -> Measured:
+        seen = await trials(lab, "a", "cpu.gaps", [_params(machine_cpus()[:1])] * _TRIALS)
+        return mean([value(trial, "obtained_cpus") for trial in seen])
+
+    return Check(
+        id=f"cpu.reservation-{slice_s * 1e3:g}-{period_s * 1e3:g}",
+        mechanism="SCHED_DEADLINE",
+        what=f"a spinning loop with a slice of {slice_s * 1e3:g} ms in {period_s * 1e3:g} ms",
+        set=share,
+        unit="cpus",
+        low=share - 0.015,
+        high=share + 0.015,
+        how=f"cpu.gaps, {_TRIALS} windows of 2 s. 1.5 points: the window cuts two periods, at most "
+        "0.4 points; the rest is the timer that ends a slice.",
+        topology={"hosts": {"a": {"cpu": {"reservation": {"slice": slice_s, "period": period_s}}}}},
+        measure=measure,
+        attempts=5,
+    )
+
+
+def weight_check(weights: tuple[int, int]) -> Check:
+    """Weights: how two spinning loops divide one CPU."""
+    share = weights[0] / sum(weights)
+
+    async def measure(lab: Lab, check: Check) -> Measured:
+        favour(lab)
+        shares = []
+        used = 0.0
+        for _ in range(_TRIALS):
+            # The kernel shares a CPU in turns of some milliseconds: 500 of them in a window.
+            both = await together(lab, ("a", "b"), "cpu.gaps", _params(machine_cpus()[:1]))
+            a, b = (value(trial, "obtained_cpus") for trial in both)
+            shares.append(a / (a + b))
+            used += (a + b) / _TRIALS
+        return mean(shares, f"together {used:.2f} CPUs", together_cpus=used)
+
+    cpu: dict[str, Any] = {"cpus": machine_cpus()[:1]}
+    hosts = dict(zip("ab", weights, strict=True))
+    return Check(
+        id=f"cpu.weight-{weights[0]}-{weights[1]}",
+        mechanism="CPU weight",
+        what=f"the first of two spinning loops on one CPU, weights {weights[0]}:{weights[1]}",
+        set=share,
+        unit="ratio",
+        low=share - 0.02,
+        high=share + 0.02,
+        how=f"cpu.gaps in both at one moment, {_TRIALS} windows of 2 s; its part of what both got. "
+        "2 points: each switch comes with a tick of the kernel, 4 ms at 250 Hz.",
+        topology={
+            "hosts": {name: {"cpu": {**cpu, "weight": weight}} for name, weight in hosts.items()}
+        },
+        measure=measure,
+        attempts=5,
+    )
+
+
+def favour(lab: Lab) -> None:
+    """Puts a lab before the machine's other work: a cap can only be seen when it is reached."""
+    cgroups.favour(lab.name)
+
+
+def _params(cpus: list[int]) -> dict[str, Any]:
+    return {"cpus": cpus, "duration_ns": _WINDOW_NS}
+
+
+CHECKS: tuple[Check, ...] = (
+    *(cap_check(cap) for cap in (0.25, 0.5, 0.75, 1.5)),
+    reservation_check(0.030, 0.040),
+    weight_check((100, 300)),
+)

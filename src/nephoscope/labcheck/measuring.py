@@ -1,0 +1,65 @@
+"""What the checks measure with: this package's own probe inside a lab's hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nephoscope.analysis import means
+from nephoscope.errors import RunFailed
+from nephoscope.lab.handle import Lab
+from nephoscope.labcheck.frame import Measured
+from nephoscope.targets.base import TargetTrial
+from nephoscope.targets.lab import LabTarget
+
+TIMEOUT_S = 60.0
+_AHEAD_NS = 100_000_000
+"""How far ahead a common start is: a message to each host takes a few milliseconds."""
+
+
+async def trials(
+    lab: Lab, host: str, benchmark: str, params: Sequence[Mapping[str, Any]]
+) -> list[TargetTrial]:
+    """One trial after the other inside a host; failed ones are returned as such."""
+    target = LabTarget(host, lab.name, host)
+    try:
+        await target.open(TIMEOUT_S)
+        return [await target.run(benchmark, one, TIMEOUT_S) for one in params]
+    finally:
+        await target.close()
+
+
+async def together(
+    lab: Lab, hosts: Sequence[str], benchmark: str, params: Mapping[str, Any]
+) -> list[TargetTrial]:
+    """The same trial in every host at one moment."""
+    targets = [LabTarget(host, lab.name, host) for host in hosts]
+    try:
+        await asyncio.gather(*(target.open(TIMEOUT_S) for target in targets))
+        running = [await target.start(benchmark, params, TIMEOUT_S) for target in targets]
+        await asyncio.gather(*(one.ready(TIMEOUT_S) for one in running))
+        at_ns = time.time_ns() + _AHEAD_NS
+        await asyncio.gather(*(one.go(at_ns) for one in running))
+        return list(await asyncio.gather(*(one.result(TIMEOUT_S) for one in running)))
+    finally:
+        await asyncio.gather(*(target.close() for target in targets), return_exceptions=True)
+
+
+def value(trial: TargetTrial, metric: str) -> float:
+    """Sum of a metric's samples in a trial that went well; RunFailed with its reason otherwise."""
+    if trial.failure is not None:
+        raise RunFailed(f"The probe failed: {trial.failure.message}", trial.failure.hint)
+    found = [sample.value for sample in trial.samples if sample.metric == metric]
+    if not found:
+        raise RunFailed(f"The probe brought no {metric}.", "Build both together: `make survey`.")
+    return math.fsum(found)
+
+
+def mean(values: Sequence[float], note: str = "", **more: float) -> Measured:
+    """Mean of independent trials with its t interval (95 %)."""
+    seen = means.summary(values)
+    half = means.t_quantile(seen.n - 1, 0.95) * seen.s / math.sqrt(seen.n)
+    return Measured(seen.mean, seen.mean - half, seen.mean + half, seen.n, note, more)

@@ -1,0 +1,54 @@
+"""The check of a host's memory limit: programs that fit live, programs that do not are ended."""
+
+from __future__ import annotations
+
+from nephoscope.errors import RunFailed
+from nephoscope.lab import cgroups, memory
+from nephoscope.lab.handle import Lab
+from nephoscope.labcheck.frame import Check, Measured
+from nephoscope.labcheck.measuring import trials
+
+_PARTS = (0.5, 0.85, 1.15, 1.5)
+"""Sizes tried, in parts of the limit. The program itself takes some MiB beside its buffer, which
+is why the sizes next to the limit keep away from it."""
+
+
+def memory_check(limit_bytes: int) -> Check:
+    """A limit: the largest of some buffers that a program may fill."""
+
+    async def measure(lab: Lab, check: Check) -> Measured:
+        group = cgroups.host(lab.name, "a")
+        before = memory.killed(group)
+        sizes = [int(limit_bytes * part) >> 20 << 20 for part in _PARTS]
+        params = [{"buffer_bytes": s, "threads": 1, "duration_ns": 200_000_000} for s in sizes]
+        seen = await trials(lab, "a", "load.memory", params)
+        lived = [size for size, t in zip(sizes, seen, strict=True) if t.failure is None]
+        if lived != sizes[: len(lived)]:
+            raise RunFailed(
+                f"A buffer of {lived[-1]} B was filled and a smaller one was not.",
+                "Look at the kernel's log for what else was short.",
+            )
+        killed = memory.killed(group) - before
+        largest, smallest_ended = max(lived, default=0), min(set(sizes) - set(lived), default=None)
+        note = f"{killed} of {len(sizes)} ended by the kernel"
+        high = None if smallest_ended is None else float(smallest_ended)
+        return Measured(float(largest), float(largest), high, len(sizes), note, {"killed": killed})
+
+    return Check(
+        id=f"memory.limit-{limit_bytes >> 20}MiB",
+        mechanism="memory limit",
+        what=f"the largest buffer that is filled under a limit of {limit_bytes >> 20} MiB",
+        set=float(limit_bytes),
+        unit="bytes",
+        low=_PARTS[1] * limit_bytes - (1 << 20),
+        high=float(limit_bytes),
+        how="load.memory with buffers of "
+        f"{', '.join(f'{p:g}' for p in _PARTS)} of the limit: those "
+        "below it live, those above it are ended.",
+        topology={"hosts": {"a": {"memory": limit_bytes}}},
+        measure=measure,
+        attempts=1,
+    )
+
+
+CHECKS: tuple[Check, ...] = (memory_check(64 << 20),)
