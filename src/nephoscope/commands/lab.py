@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shlex
 import signal
@@ -51,24 +52,33 @@ def down(*, name: str | None, everything: bool, as_json: bool) -> int:
         raise UsageError("Name one lab, or all: `nephoscope lab down NAME` or `--all`.")
     needs.require(f"nephoscope lab down {name or '--all'}")
     wanted = [one.name for one in bringup.labs()] if name is None else [_lab_name(name)]
-    removed = [_carry_out(bringup.down(one)) for one in wanted]
+    removed: list[Removed] = []
+    kept: list[UsageError] = []
+    for one in wanted:
+        try:
+            removed.append(_carry_out(bringup.down(one)))
+        except UsageError as error:
+            # One that another process is changing does not keep the others here.
+            kept.append(error)
     if as_json:
         output.document({"removed": [one.as_dict() for one in removed]})
-    elif not removed:
+    elif not removed and not kept:
         output.say("No lab is here.")
-    for one in [] if as_json else removed:
-        output.say(_counted(one))
+    for gone in [] if as_json else removed:
+        output.say(_counted(gone))
+    if kept:
+        raise kept[0]
     return 0
 
 
 def list_(*, as_json: bool) -> int:
     """Prints the labs of this machine: state, hosts, what their links are made of; returns 0."""
-    from nephoscope.lab import bringup, needs, state
+    from nephoscope.lab import bringup, needs
 
     if not needs.can_see_labs():
         raise Lacking("Only root sees the labs of this machine.", "Run `sudo nephoscope lab list`.")
     found = bringup.labs()
-    open_labs = {one.name: bringup.find(one.name) for one in found if one.state == state.UP}
+    open_labs = {lab.name: lab for one in found if (lab := _open(one))}
     if as_json:
         output.document({"labs": [_listed(one, open_labs.get(one.name)) for one in found]})
     elif not found:
@@ -76,6 +86,17 @@ def list_(*, as_json: bool) -> int:
     else:
         output.say("\n\n".join(_told(one, open_labs.get(one.name)) for one in found))
     return 0
+
+
+def _open(one: Listed) -> Lab | None:
+    """The lab that was listed, when it is up and still there."""
+    from nephoscope.lab import bringup, state
+
+    if one.state != state.UP:
+        return None
+    with contextlib.suppress(UsageError):
+        return bringup.find(one.name)
+    return None
 
 
 def exec_(*, place: str, program: Sequence[str]) -> int:
