@@ -424,6 +424,7 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
     assert len({section.id for section in built}) == len(built)
     # A survey is no experiment; every other section has something to say of it.
     assert len(built) == len(sections.SECTIONS) - 1
+    assert "experiment" not in {section.id for section in built}
 
 
 def test_no_table_has_a_row_of_another_width(survey: RunResult) -> None:

@@ -207,7 +207,7 @@ def experiment(
         designs=tuple(designs.designs(plan, settings)),
         comparisons=tuple(_baselines(lines, rules, notes)),
         controls=_controls(lines, rules) if plan.design.a_a else None,
-        effects=tuple(_effects(plan, lines, rules, notes)),
+        effects=tuple(_corrected_effects(list(_effects(plan, lines, rules, notes)), rules)),
         components=tuple(_components(plan, lines, rules, notes)),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -395,6 +395,19 @@ def _effects_of(
                 dict(group[0].inner),
                 one,
             )
+
+
+def _corrected_effects(found: Sequence[FactorEffect], rules: _Rules) -> list[FactorEffect]:
+    """As `_corrected`, for main effects."""
+    out = list(found)
+    for headline in (True, False):
+        places = [i for i, one in enumerate(out) if one.headline is headline]
+        corrected = compare.over_report(
+            [out[i].effect.comparison for i in places], confidence=rules.confidence
+        )
+        for i, comparison in zip(places, corrected, strict=True):
+            out[i] = replace(out[i], effect=replace(out[i].effect, comparison=comparison))
+    return out
 
 
 def _components(

@@ -149,7 +149,8 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
     table = Table(head, tuple(rows))
     caption = (
         "Each level against the first or the baseline's, averaged over all other factors within "
-        "each round (ratio of geometric means); n counts rounds."
+        "each round (ratio of geometric means); n counts rounds. Verdicts hold among all of these "
+        "lines (Holm)."
     )
     if not dots:
         return [Heading("Factors"), Sentence(caption, roomy=True), table]
@@ -271,14 +272,14 @@ def _components(found: Sequence[Components]) -> list[Block]:
         )
     head = (
         Column("of"),
-        *(Column(f"between {level}s", True) for level in levels),
+        *(Column(f"{level}s", True) for level in levels),
         Column("mean", True),
         Column("interval", True),
         Column("n", True),
     )
     text = (
-        "Shares of the variance. The interval of the mean rests on the outermost level, because "
-        "rounds of one machine say little of the next; n counts its repetitions. * The estimate "
-        "was below zero."
+        "Shares of the variance that lie between instances, boots and rounds. The interval of the "
+        "mean rests on the outermost level, because rounds of one machine say little of the next; "
+        "n counts its repetitions. * The estimate was below zero."
     )
     return [Heading("Where variation comes from"), Sentence(text), Table(head, tuple(rows))]

@@ -1,0 +1,37 @@
+"""How long trials took, out of journals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nephoscope import catalog
+from nephoscope.plans.estimate import past_key
+from nephoscope.results.past import past
+from nephoscope.store import Store
+
+from .made import make_run
+
+PLAN = 'name: p\nbenchmarks: [{benchmark: "null", factors: {samples: [1, 2]}}]\n'
+
+
+def test_trials_that_ended_are_known_by_their_parameters(tmp_path: Path) -> None:
+    run = make_run(tmp_path, PLAN, lambda *_: [], rounds=1)
+    for trial, seconds in (
+        ("r0001-s000-local", 2.0),
+        ("r0002-s000-local", 4.0),
+        ("r0001-s001-x", 7),
+    ):
+        run.event({"event": "trial_ended", "trial": trial, "spent_s": seconds})
+    run.event({"event": "trial_ended", "trial": "r0001-s009-local", "spent_s": 1.0})
+    run.event({"event": "trial_ended", "trial": "odd"})
+    run.event({"event": "trial_started", "trial": "r0001-s000-local"})
+    spec = catalog.load().benchmark("null")
+    found = past(Store(tmp_path))
+    assert found[past_key(spec, {"samples": 1})] == [2.0, 4.0]
+    assert found[past_key(spec, {"samples": 2})] == [7.0]
+    assert len(found) == 2
+
+
+def test_an_empty_store_knows_nothing(tmp_path: Path) -> None:
+    assert past(Store(tmp_path / "none")) == {}
+    assert not (tmp_path / "none").exists()
