@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nephoscope.plans import begins, nest_of, round_order, rounds_before_first
+from nephoscope.plans import nest_of, round_order, rounds_before_first
 from nephoscope.plans.model import Nest
 
 pairs = st.lists(
@@ -75,11 +75,3 @@ def test_rounds_fill_boots_and_boots_fill_instances(instance: int, boot: int, ro
     counts = Counter((place["instance"], place["boot"]) for place in places)
     assert counts == {(i, b): rounds for i in range(instance) for b in range(boot)}
     assert places == sorted(places, key=lambda place: (place["instance"], place["boot"]))
-    renewed = [begins(nest, number) for number in range(nest.total + 1)]
-    assert renewed.count("instance") == instance - 1
-    assert renewed.count("boot") == instance * (boot - 1)
-    for number, level in enumerate(renewed):
-        if level:
-            before, now = nest_of(nest, number - 1), nest_of(nest, number)
-            assert (before["instance"] != now["instance"]) == (level == "instance")
-            assert before != now

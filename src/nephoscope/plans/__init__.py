@@ -7,7 +7,7 @@ from nephoscope.plans.expand import crossings, expand
 from nephoscope.plans.identity import plan_hash, plan_values
 from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
-from nephoscope.plans.schedule import begins, nest_of, round_order, rounds_before_first
+from nephoscope.plans.schedule import nest_of, round_order, rounds_before_first
 from nephoscope.plans.schema import plan_schema
 from nephoscope.plans.survey import LEVELS, single, survey, thread_levels
 from nephoscope.plans.touches import Touch, touches
@@ -22,7 +22,6 @@ __all__ = [
     "Repeat",
     "Target",
     "Touch",
-    "begins",
     "crossings",
     "estimate",
     "expand",

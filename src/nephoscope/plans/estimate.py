@@ -216,9 +216,13 @@ def _slots(setting: Setting) -> list[tuple[Setting, tuple[str, ...]]]:
 
 
 def _rounds(plan: Plan, setting: Setting) -> tuple[int, int]:
-    """Least and greatest number of trials of one alternative, with its warm-up."""
-    repeat = plan.repeat_of(setting.entry)
+    """Least and greatest number of trials of one alternative, with its warm-up.
+
+    Each boot of a nested design is warmed up by itself.
+    """
+    repeat, nest = plan.repeat_of(setting.entry), plan.design.nest
     warm = plan.warmup if repeat.max > 1 else 0
+    warm *= nest.instance * nest.boot if nest is not None else 1
     return repeat.min + warm, repeat.max + warm
 
 

@@ -43,10 +43,3 @@ def nest_of(nest: Nest, round: int) -> dict[str, int]:
     """
     boot = (max(round, 1) - 1) // nest.rounds
     return {"instance": boot // nest.boot, "boot": boot % nest.boot}
-
-
-def begins(nest: Nest, round: int) -> str:
-    """What is renewed before a round: 'instance', 'boot', or '' for nothing."""
-    if round <= 1 or (round - 1) % nest.rounds:
-        return ""
-    return "boot" if nest_of(nest, round)["boot"] else "instance"
