@@ -152,18 +152,29 @@ def _possible_conditions(parts: Cast, rows: Sequence[_Row], place: Place) -> Non
         return
     seen: set[str] = set()
     for row in rows:
-        key = json.dumps(row.conditions, sort_keys=True)
-        if key in seen or not row.conditions:
-            continue
-        seen.add(key)
-        try:
-            levers.applied(parts.topology, row.conditions)
-        except UsageError as error:
-            told = ", ".join(f"{name}={label}" for name, label in row.labels.items())
-            raise PlanError(
-                f"{place(('factors',))}the combination {told} cannot be built: {error.message}",
-                "Leave it out with design.exclude.",
-            ) from error
+        for conditions in _of_each_thing(row.conditions):
+            key = json.dumps(conditions, sort_keys=True)
+            if key in seen:
+                continue
+            seen.add(key)
+            try:
+                levers.applied(parts.topology, conditions)
+            except UsageError as error:
+                told = ", ".join(f"{name}={label}" for name, label in row.labels.items())
+                raise PlanError(
+                    f"{place(('factors',))}the combination {told} cannot be built: {error.message}",
+                    "Leave it out with design.exclude.",
+                ) from error
+
+
+def _of_each_thing(conditions: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Conditions of one link, one host or all sites; those of two do not hinder one another."""
+    found: dict[str, dict[str, Any]] = {}
+    for path, value in conditions.items():
+        kind, _, rest = path.partition(".")
+        thing = kind if kind == "geo" else f"{kind}.{rest.partition('.')[0]}"
+        found.setdefault(thing, {})[path] = value
+    return [one for one in found.values() if len(one) > 1]
 
 
 def _settings(parts: Cast, rows: Sequence[_Row], catalog: Catalog, place: Place) -> list[Setting]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nephoscope.model import Setting
+from nephoscope.model import Setting, factors_key
 
 Pair = tuple[int, str]
 """Index of a setting, name of a target."""
@@ -21,38 +21,51 @@ def partners(
     none does and only one alternative of the benchmark has the baseline's levels, it is that one
     (one quiet setting against loads of several strengths).
     """
-    return {setting.index: _of(setting, settings, labels, target) for setting in settings}
+    exact: dict[str, list[Setting]] = {}
+    for setting in settings:
+        exact.setdefault(_key(setting.benchmark, setting.factors), []).append(setting)
+    return {
+        setting.index: _of(setting, settings, exact, labels[setting.entry], target)
+        for setting in settings
+    }
 
 
 def _of(
     setting: Setting,
     settings: Sequence[Setting],
-    labels: Sequence[Mapping[str, Any]],
+    exact: Mapping[str, Sequence[Setting]],
+    labels: Mapping[str, Any],
     target: str,
 ) -> dict[str, Pair]:
-    levels = {n: v for n, v in labels[setting.entry].items() if n in setting.factors}
+    levels = {name: level for name, level in labels.items() if name in setting.factors}
     if not levels and not target:
         return {}
-    wanted = {**setting.factors, **levels}
-    of_benchmark = [one for one in settings if one.benchmark == setting.benchmark]
+    wanted = exact.get(_key(setting.benchmark, {**setting.factors, **levels}), ())
     found: dict[str, Pair] = {}
     for name in setting.targets:
         other = target or name
-        there = [one for one in of_benchmark if other in one.targets]
-        same = [one for one in there if _equal(one.factors, wanted)]
+        same = [one for one in wanted if other in one.targets]
         if not same:
-            same = [one for one in there if _has(one.factors, levels) and one.arm == setting.arm]
+            same = _only(setting, settings, levels, other)
         if len(same) == 1 and (same[0].index, other) != (setting.index, name):
             found[name] = (same[0].index, other)
     return found
 
 
-def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return one.keys() == other.keys() and _has(one, other)
+def _only(
+    setting: Setting, settings: Sequence[Setting], levels: Mapping[str, Any], target: str
+) -> list[Setting]:
+    """The settings of that benchmark and arm that have the baseline's levels, on that target."""
+    return [
+        one
+        for one in settings
+        if one.benchmark == setting.benchmark
+        and one.arm == setting.arm
+        and target in one.targets
+        and all(name in one.factors for name in levels)
+        and _key("", {name: one.factors[name] for name in levels}) == _key("", levels)
+    ]
 
 
-def _has(factors: Mapping[str, Any], levels: Mapping[str, Any]) -> bool:
-    return all(
-        name in factors and factors[name] == level and type(factors[name]) is type(level)
-        for name, level in levels.items()
-    )
+def _key(benchmark: str, factors: Mapping[str, Any]) -> str:
+    return f"{benchmark} {factors_key(factors)}"
