@@ -264,16 +264,16 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     rows, reasons = [], []
     for one in outcomes:
         check_, seen = one.check, one.measured
-        measured = "-"
+        divisor, label = units.scale_of(check_.unit, check_.set)
+        cells = ["-", "-"]
         if seen is not None:
             digits = max(4, units.interval_digits(seen.value, seen.low, seen.high))
-            measured = units.format_interval(seen.value, seen.low, seen.high, check_.unit, digits)
+            cells = [_within(seen.value, seen.low, seen.high, divisor, digits), str(seen.n)]
         rows.append(
             (
                 check_.id,
-                units.format_value(check_.set, check_.unit, 4),
-                measured,
-                str(seen.n) if seen else "-",
+                f"{units.format_number(check_.set / divisor, 4)} {label}",
+                *cells,
                 check_.bound,
                 one.verdict,
             )
@@ -281,3 +281,13 @@ def _table(outcomes: Sequence[Outcome]) -> str:
         if one.reason:
             reasons.append(f"{check_.id}: {one.verdict}: {one.reason}")
     return "\n".join([output.table(head, rows, right=(3,)), *([""] if reasons else []), *reasons])
+
+
+def _within(
+    value: float, low: float | None, high: float | None, divisor: float, digits: int
+) -> str:
+    """A value and its interval in the unit of what was set, which stands beside it."""
+    ends = (
+        "?" if end is None else units.format_number(end / divisor, digits) for end in (low, high)
+    )
+    return f"{units.format_number(value / divisor, digits)} [{', '.join(ends)}]"

@@ -76,10 +76,12 @@ class Check:
 
     @property
     def bound(self) -> str:
-        """The bound as a person reads it."""
+        """The bound as a person reads it, in the unit in which what is set is read."""
+        divisor, _ = units.scale_of(self.unit, self.set)
         if self.holds_set:
-            return f"interval holds {units.format_value(self.set, self.unit, 4)}"
-        return units.format_interval(self.set, self.low, self.high, self.unit, 4).split(" ", 1)[1]
+            return f"holds {units.format_number(self.set / divisor, 4)}"
+        low, high = (units.format_number(end / divisor, 4) for end in (self.low, self.high))
+        return f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +134,12 @@ async def run(check: Check, say: Callable[[str], None]) -> Outcome:
                 return Outcome(check, HOLDS, tuple(seen), "", time.monotonic() - began)
             if len(seen) < check.attempts:
                 value = units.format_value(seen[-1].value, check.unit, 4)
-                say(f"{check.id}: {value} is outside of {check.bound}; once more")
+                say(f"{check.id}: measured {value}, bound {check.bound}; once more")
     except (NotHere, Lacking) as error:
         return Outcome(check, NOT_HERE, tuple(seen), str(error), time.monotonic() - began)
     except NephoscopeError as error:
         return Outcome(check, FAILS, tuple(seen), str(error), time.monotonic() - began)
-    reason = f"outside of {check.bound} in {len(seen)} of {len(seen)} attempts"
+    reason = f"not {check.bound} in {len(seen)} of {len(seen)} attempts"
     return Outcome(check, FAILS, tuple(seen), reason, time.monotonic() - began)
 
 

@@ -28,4 +28,14 @@ def _of_link(link: LinkSpec) -> Iterator[Check]:
 
 
 def _of_host(host: HostSpec) -> Iterator[Check]:
-    yield from ()
+    if host.cpu.cap is not None:
+        yield cpu.cap_check(host.cpu.cap)
+    if host.cpu.reservation is not None:
+        wanted = host.cpu.reservation
+        yield cpu.reservation_check(wanted.slice_s, wanted.period_s)
+    if host.memory_bytes is not None:
+        yield memory.memory_check(host.memory_bytes)
+    if host.disk.read_bytes_per_s is not None:
+        yield disk.disk_check("read", host.disk.read_bytes_per_s)
+    if host.disk.write_bytes_per_s is not None:
+        yield disk.disk_check("write", host.disk.write_bytes_per_s)
