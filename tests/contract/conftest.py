@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests import sshd
 
+from nephoscope.errors import Lacking
 from nephoscope.plans import Target as Record
 from nephoscope.targets import TARGETS, Target
 
@@ -47,3 +50,47 @@ def through_a_jump(
     return lambda: TARGETS["ssh"](
         host.record(known_hosts=str(known), jump=(f"{jump.user}@127.0.0.1:{jump.port}",))
     )
+
+
+@pytest.fixture(scope="session")
+def bare() -> Iterator[Factory]:
+    yield from _host("bare")
+
+
+@pytest.fixture(scope="session")
+def container() -> Iterator[Factory]:
+    yield from _host("container")
+
+
+@pytest.fixture(scope="session")
+def uml() -> Iterator[Factory]:
+    yield from _host("uml")
+
+
+@pytest.fixture(scope="session")
+def qemu() -> Iterator[Factory]:
+    yield from _host("qemu")
+
+
+def _host(platform: str) -> Iterator[Factory]:
+    """The host of a lab of one host, for as long as the tests need it."""
+    from nephoscope.lab import bringup, files
+
+    if os.geteuid() != 0:
+        pytest.skip("a lab needs root")
+    # Several test runs may share a machine; a lab's name has at most 12 characters.
+    name = f"t{os.getpid()}{platform[:1]}"
+    values = {
+        "version": 1,
+        "name": name,
+        "network": "10.93.0.0/16",
+        "hosts": {"a": {"platform": platform}},
+    }
+    try:
+        asyncio.run(bringup.up(files.from_values(values), say=lambda line: None))
+    except Lacking as error:
+        pytest.skip(str(error))
+    try:
+        yield lambda: TARGETS["lab"](Record(name="inside", kind="lab", lab=name, host="a"))
+    finally:
+        asyncio.run(bringup.down(name))

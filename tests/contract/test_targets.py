@@ -24,11 +24,21 @@ T = TypeVar("T")
 FIXTURES: dict[str, tuple[str, ...]] = {
     "local": ("here",),
     "ssh": ("over_ssh", "through_a_jump"),
+    "lab": ("bare", "container", "uml", "qemu"),
 }
 """Kind -> the fixtures of conftest.py that make one."""
 
+SLOW = {"container", "uml", "qemu"}
+"""They need the guests' image, and guests boot for seconds."""
 
-@pytest.fixture(params=[name for names in FIXTURES.values() for name in names])
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for names in FIXTURES.values()
+        for name in names
+    ]
+)
 def factory(request: pytest.FixtureRequest) -> Callable[[], Target]:
     made: Callable[[], Target] = request.getfixturevalue(request.param)
     return made
