@@ -16,6 +16,7 @@ from nephoscope.lab.platforms.guest import Guest, Tap
 
 _TRANSLATED_MIB = 64
 """TCG's store of translated code; by default it is a large part of the machine's memory."""
+_DISK = "if=none,id=disk,format=qcow2,backing.file.locking=off"
 _OFFLOADS = ("gso", *(f"{side}_{what}" for side in ("host", "guest") for what in ("tso4", "tso6")))
 _OFFLOADS += ("host_ecn", "host_ufo", "guest_ecn", "guest_ufo")
 _NO_OFFLOADS = ",".join(f"{name}=off" for name in _OFFLOADS)
@@ -91,7 +92,8 @@ class Qemu(Guest):
             *("-kernel", str(image.kernel), "-initrd", str(image.initrd)),
             # earlyprintk: its first line when it is printed, not when the console driver is up.
             *("-append", "console=ttyS0 earlyprintk=ttyS0,115200 loglevel=6 panic=-1"),
-            *("-drive", f"if=none,id=disk,file={folder}/disk.qcow2,format=qcow2"),
+            # User-Mode Linux locks the image that both only read, and QEMU would not start.
+            *("-drive", f"{_DISK},file={folder}/disk.qcow2"),
             *("-device", "virtio-blk-pci,drive=disk"),
             *("-drive", f"if=none,id=given,file={folder}/given.tar,format=raw,readonly=on"),
             *("-device", "virtio-blk-pci,drive=given"),
