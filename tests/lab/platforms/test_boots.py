@@ -52,7 +52,7 @@ def lab(loop: asyncio.AbstractEventLoop) -> Iterator[Lab]:
         made = loop.run_until_complete(bringup.up(topology, say=print))
         for host in made.hosts.values():
             assert host.boot is not None
-            print(f"{host.name}: {host.boot.says()}; {dict(host.details)}")
+            sys.stdout.write(f"{host.name}: {host.boot.says()}; {dict(host.details)}\n")
         yield made
     finally:
         if bringup.remains(name):

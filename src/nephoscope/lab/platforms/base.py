@@ -128,11 +128,14 @@ async def launch(
     until = time.monotonic() + _ENTER_S
     while done.returncode == 0 and time.monotonic() < until:
         # Looked at before the file is read: it may be written in between.
-        decided = pid_file.exists() or not _entering(words)
+        inside = pid_file.exists()
+        gone = not inside and not _entering(words)
         if (process := Process.read(pid_file)) is not None:
             process.write(pid_file)
             return process
-        if decided:
+        if inside:
+            return Process(0, -1)  # it has ended already
+        if gone and not pid_file.exists():
             break
         await asyncio.sleep(0.002)
     raise RunFailed(
