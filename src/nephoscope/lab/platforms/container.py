@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import shutil
@@ -105,7 +106,7 @@ class Container:
             await process.ended(2.0)
         await end_group(plan)
         shutil.rmtree(plan.directory / "runc", ignore_errors=True)
-        _remove_extra_groups(plan)
+        await asyncio.to_thread(_forget_groups, plan)
 
 
 def _runc(plan: HostPlan) -> list[str]:
@@ -182,13 +183,11 @@ def _cgroups_path(plan: HostPlan) -> str:
     return f"/{cgroups.PREFIX}/{plan.lab}/{plan.name}"
 
 
-def _remove_extra_groups(plan: HostPlan) -> None:
-    """Removes the groups that runc makes in hierarchies which the lab does not use (devices)."""
-    for root in {folder.parents[3] for folder in plan.cgroups}:
-        for tree in root.iterdir() if root.is_dir() else ():
-            group = tree / cgroups.PREFIX / plan.lab / plan.name
-            if group in plan.cgroups:
-                continue
-            for folder in (group, group.parent, group.parent.parent):
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+def _forget_groups(plan: HostPlan) -> None:
+    """Removes the groups that runc made where the lab has none of its own (devices)."""
+    own = set(plan.cgroups)
+    for tree in cgroups.layout().hierarchies:
+        group = tree.root / cgroups.PREFIX / plan.lab / plan.name
+        if group not in own:
+            with contextlib.suppress(OSError):
+                group.rmdir()
