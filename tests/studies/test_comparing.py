@@ -106,6 +106,12 @@ def test_two_lines_that_fit_are_not_guessed_between() -> None:
     assert "2 lines" in found.sentence
 
 
+def test_a_loads_own_samples_are_no_answer() -> None:
+    rows = line("cpu.pi", "pi_time_ns", noisy(9.0, 0.01, 3), beside="cpu", load="cpu")
+    found = outcomes(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2), rows)["cpu-time"]
+    assert found.mark is Mark.IN_KIND
+
+
 def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
     zhuang = studies.load("zhuang-2012")
     made = result(

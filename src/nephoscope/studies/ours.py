@@ -10,6 +10,7 @@ from typing import Any
 from nephoscope.analysis import compare, variation
 from nephoscope.analysis.values import Refused
 from nephoscope.model import Better, Estimate, MetricResult, RunResult
+from nephoscope.results.names import BESIDE
 from nephoscope.studies.records import Ours, Pick
 
 
@@ -44,6 +45,8 @@ def line(result: RunResult, ours: Ours, pick: Pick) -> MetricResult:
         if (one.benchmark, one.metric) == (benchmark, metric)
         and target in ("", one.target)
         and _holds(one.factors, factors)
+        # Rows of loads and hooks stand beside a trial; they are its answer only where asked for.
+        and not (BESIDE & one.factors.keys()) - factors.keys()
     ]
     wanted = f"{benchmark} {metric}" + (f" on {target}" if target else "") + _levels(factors)
     if not found:
