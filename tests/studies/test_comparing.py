@@ -113,10 +113,12 @@ def test_a_loads_own_samples_are_no_answer() -> None:
 
 
 def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
+    """Of the reservation of 30 in 40 ms: one loop, and the first of two."""
     zhuang = studies.load("zhuang-2012")
+    share, both = "cpu_share_cycles_ratio", "sedf-30-40+sedf-30-40-b"
     made = result(
-        line("cpu.gaps", "obtained_cpus", noisy(one, 0.001, 5), "sedf-30-40", cpus="[0]"),
-        line("cpu.gaps", "obtained_cpus", noisy(two, 0.001, 6), "sedf-30-40", cpus="[0,1]"),
+        line("cpu.gaps", share, noisy(one, 0.001, 5), "sedf-30-40", together="alone"),
+        line("cpu.gaps", share, noisy(two, 0.001, 6), "sedf-30-40", together=both),
         line("cpu.gaps", "obtained_cpus", noisy(whole, 0.001, 7), "cap-200", cpus="[0,1]"),
     )
     found = compare(zhuang, zhuang.part("share"), made)
@@ -124,7 +126,7 @@ def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
 
 
 def test_nothing_is_concluded_where_the_control_does_not_hold() -> None:
-    found = shares(0.751, 1.498, whole=1.3)  # something else had a third of the machine
+    found = shares(0.751, 0.749, whole=1.3)  # something else had a third of the machine
     assert [one.mark for one in found] == [Mark.NOT_COMPARABLE, Mark.NOT_COMPARABLE]
     assert "control does not hold" in found[0].sentence
     assert "at least 97 % of a CPU each; ours 6" in found[0].sentence
@@ -132,17 +134,17 @@ def test_nothing_is_concluded_where_the_control_does_not_hold() -> None:
 
 
 def test_a_share_that_was_set_is_reproduced_in_number() -> None:
-    one, two = shares(0.751, 1.498)
+    one, two = shares(0.751, 0.749)
     assert (one.mark, two.mark) == (Mark.IN_NUMBER, Mark.IN_NUMBER)
     assert one.estimate is not None
     assert one.estimate.value == pytest.approx(75.1, rel=0.002)  # in their unit, percent
     assert two.estimate is not None
-    assert two.estimate.value == pytest.approx(74.9, rel=0.002)  # of each of the two
+    assert two.estimate.value == pytest.approx(74.9, rel=0.002)
 
 
 def test_another_share_is_not_that_number() -> None:
-    one, two = shares(0.60, 2.1)
-    assert one.mark is Mark.IN_KIND  # below a whole CPU as theirs is, by another size
+    one, two = shares(0.60, 1.05)
+    assert one.mark is Mark.IN_KIND  # less than a CPU, as theirs is
     assert two.mark is Mark.CONTRADICTED
 
 
