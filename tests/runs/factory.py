@@ -80,7 +80,7 @@ class FakeRunning:
         self._over_event.set()
 
     async def result(self, timeout_s: float) -> TargetTrial:
-        assert self._went_ns is not None, "nobody told it to go"
+        assert self._serve or self._went_ns is not None, "nobody told it to go"
         if self._load is not None or self._serve:
             return await self._counted()
         self._target.timeouts_s.append(timeout_s)
@@ -100,9 +100,9 @@ class FakeRunning:
             words = BenchmarkFailed("probe_died", f"{self._benchmark}: ended by SIGKILL.")
             return TargetTrial((), {}, None, words)
         await self._over_event.wait()
-        assert self._went_ns is not None
         assert self._stopped_ns is not None
-        done = Done(max(0, self._stopped_ns - self._went_ns), 0, {}, (), self._went_ns)
+        began_ns = self._went_ns or self._stopped_ns
+        done = Done(max(0, self._stopped_ns - began_ns), 0, {}, (), began_ns)
         samples = (Sample("load_ratio", 0.5),) if self._load is not None else ()
         return TargetTrial(samples, {}, replace(done, samples=len(samples)), None)
 

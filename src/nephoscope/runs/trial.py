@@ -119,9 +119,9 @@ class GroupTrial:
 
     async def _measure(self) -> None:
         spare_s = starting.LEAD_NS / 1e9 + _LATER_S
-        both = [*self._servers, *self._clients]
+        # A server serves from the moment when it is ready; there is nothing to tell it.
         async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
-            begun_ns = await self._blaming(both[0].target, starting.go(both))
+            begun_ns = await self._blaming(self._clients[0].target, starting.go(self._clients))
             results = await all_of(self._result(side, self._measure_s) for side in self._clients)
         by_side = {id(s): trial for s, trial in zip(self._clients, results, strict=True)}
         ended_ns = time.time_ns()
@@ -135,7 +135,8 @@ class GroupTrial:
         async with self._timeline.phase(Phase.STOP, self._limits.stop_s):
             for load in self._loads:
                 await self._blaming(load.target, load.stop(self._limits.stop_s, window))
-            served = [await self._served(side) for side in self._servers]
+            for side in self._servers:
+                await self._stop_serving(side)
         owner = self._group.targets[0]
         for load in self._loads:
             if load.problem:
@@ -143,15 +144,14 @@ class GroupTrial:
             documents = [trial.documents for _, _, trial in load.trials]
             out.keep(owner, load.beside(), documents[-1] if documents else {})
         out.loads = told(self._loads, window)
-        self._take_skew(served)
+        self._take_skew()
 
-    def _take_skew(self, served: Sequence[TargetTrial]) -> None:
-        both = [*self._servers, *self._clients]
-        clients = [self._out.trials[side.target] for side in self._clients]
-        by_side = {id(s): t for s, t in zip(both, [*served, *clients], strict=True)}
-        skew = starting.skew_ns(starting.starts_ns(both, by_side), len(both))
-        machines = self._stage.stations.machines(side.target for side in both)
-        own_clock = all(side.offset_ns == 0 for side in both)
+    def _take_skew(self) -> None:
+        sides = self._clients
+        by_side = {id(side): self._out.trials[side.target] for side in sides}
+        skew = starting.skew_ns(starting.starts_ns(sides, by_side), len(sides))
+        machines = self._stage.stations.machines(side.target for side in sides)
+        own_clock = all(side.offset_ns == 0 for side in sides)
         note = starting.skew_note(skew, one_machine=machines == {BOX} and own_clock)
         self._out.skew_ns = skew
         self._out.notes += [note] if note else []
@@ -181,8 +181,6 @@ class GroupTrial:
         peer = None
         if background.peer:
             server = await self._server(background.peer, name, load)
-            # It only serves the load: told to go at once, it is no side of the common start.
-            await self._blaming(background.peer, server.running.go())
             peer = self._peer_of(server, name)
         self._loads.append(load)
         work = load.start(stations[name], self._load_deadline_s(), self._limits.start_s, peer)
@@ -243,7 +241,7 @@ class GroupTrial:
     async def _result(self, side: Side, limit_s: float) -> TargetTrial:
         return await self._blaming(side.target, side.running.result(limit_s))
 
-    async def _served(self, side: Side) -> TargetTrial:
+    async def _stop_serving(self, side: Side) -> None:
         await self._blaming(side.target, side.running.stop())
         trial = await self._result(side, self._limits.stop_s)
         if trial.failure is not None:
@@ -251,7 +249,6 @@ class GroupTrial:
             self._out.broken.append((trial.failure.name, sentence))
         elif trial.done is not None:
             self._out.notes += trial.done.notes
-        return trial
 
     async def _blaming(self, name: str, work: Awaitable[Value]) -> Value:
         with self._stage.stations.blamed(name):
