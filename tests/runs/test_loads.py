@@ -1,0 +1,97 @@
+"""Coverage of the measured time: known intervals, and a benchmark that is run again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nephoscope import plans
+from nephoscope.errors import BenchmarkFailed
+from nephoscope.model import Background
+from nephoscope.runs.loads import Load, Window
+
+from . import factory
+from .conftest import LOAD
+from .factory import Fakes, failed, good
+
+SHORT = replace(LOAD, load=False)
+
+
+def load_of(spec: Any, **more: Any) -> Load:
+    return Load(Background("noise", spec.id, {}, ("b",), **more), "b", spec, same_clock=True)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "covered"), [(0, 100, 50), (60, 70, 10), (0, 50, 0), (90, 200, 10)]
+)
+def test_a_window_knows_how_much_of_it_is_covered(start: int, end: int, covered: int) -> None:
+    assert Window(50, 100).covered(start, end) == covered
+
+
+def test_a_load_runs_until_it_is_stopped_unless_the_plan_says_how_long() -> None:
+    assert load_of(LOAD).params == {"duration_ns": 0}
+    given = Background("noise", LOAD.id, {"duration_ns": 5}, ("b",))
+    assert Load(given, "b", LOAD, same_clock=True).params == {"duration_ns": 5}
+    assert load_of(SHORT).params == {}
+
+
+def run(load: Load, fakes: Fakes, measured_s: float) -> Window:
+    """Runs the load around a window of that length."""
+
+    async def beside() -> Window:
+        target = fakes.factories["local"](plans.Target(name="b"))
+        await load.start(target, 10.0, 1.0, None)
+        start_ns = time.time_ns()
+        await asyncio.sleep(measured_s)
+        window = Window(start_ns, time.time_ns())
+        try:
+            await load.stop(1.0, window)
+        finally:
+            await load.end()
+        return window
+
+    return asyncio.run(beside())
+
+
+def test_a_short_benchmark_is_run_again_and_again_and_its_coverage_is_kept() -> None:
+    load = load_of(SHORT)
+    fakes = Fakes(lambda *_: good(), takes_s=0.02, loads={"b": factory.Load(benchmarks=())})
+    window = run(load, fakes, 0.2)
+    assert load.problem == ""
+    told = load.told(window)
+    assert told["load"] is False
+    assert told["trials"] >= 4
+    # Between two runs there is a gap; it is short beside 20 ms, and it is no part of the cover.
+    assert 0.5 < told["covered_ratio"] <= 1.0
+    assert len(load.beside().samples) >= 3
+
+
+def test_a_short_benchmark_that_fails_says_so() -> None:
+    load = load_of(SHORT)
+    fakes = Fakes(lambda *_: failed("no_luck"), loads={"b": factory.Load(benchmarks=())})
+    run(load, fakes, 0.05)
+    assert load.problem == "the load 'noise' (test.load on b) failed: No luck. Try later."
+
+
+def test_a_load_that_is_stopped_covers_all() -> None:
+    load = load_of(LOAD)
+    window = run(load, Fakes(), 0.05)
+    assert (load.problem, load.told(window)["covered_ratio"]) == ("", 1.0)
+
+
+def test_a_load_that_died_says_with_what_words() -> None:
+    load = load_of(LOAD)
+    run(load, Fakes(loads={"b": factory.Load(lives_s=0.01)}), 0.05)
+    assert load.problem == (
+        "the load 'noise' (test.load on b) ended by itself before it was stopped: "
+        "test.load: ended by SIGKILL."
+    )
+
+
+def test_a_load_that_is_not_ready_fails_to_start() -> None:
+    with pytest.raises(BenchmarkFailed, match="There is no CPU"):
+        run(load_of(LOAD), Fakes(loads={"b": factory.Load(broken=True)}), 0.01)
