@@ -84,6 +84,23 @@ def test_an_operation_cut_off_at_an_end_of_the_window_is_no_fault() -> None:
     assert disk(16_010 * 0.55, latencies, queue_depth=32) == ["load_identity"]
 
 
+def late(*ratios: float) -> list[str]:
+    samples = [Sample("late_sends_ratio", ratio) for ratio in ratios]
+    spec = catalog.load().benchmark("net.rtt")
+    return [reason.code for reason in validity.reasons(spec, {}, samples, {}, 10**9)]
+
+
+def test_a_sender_behind_its_schedule() -> None:
+    assert late() == []
+    assert late(0.0, 0.01) == []
+    assert late(0.0, 0.0101) == ["late_sends"]
+
+
+def test_the_share_of_late_sends_is_a_metric() -> None:
+    for benchmark in ("net.rtt", "net.throughput"):
+        assert catalog.load().benchmark(benchmark).metric(validity.LATE_SENDS).unit == "ratio"
+
+
 def test_every_identity_names_metrics_and_parameters_that_exist() -> None:
     known = catalog.load()
     for benchmark, laws in validity.LOAD_IDENTITIES.items():

@@ -12,6 +12,12 @@ pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Nanoseconds of CPU time that this process has used.
+#[inline]
+pub fn process_cpu_ns() -> u64 {
+    read_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// Nanoseconds since the epoch; steps when somebody sets the clock.
 #[inline]
 pub fn realtime_ns() -> u64 {

@@ -14,7 +14,7 @@ Kind = Literal["local", "ssh", "lab"]
 
 KINDS: tuple[str, ...] = get_args(Kind)
 
-Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity"]
+Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity", "late_sends"]
 """Reasons for which a trial is not counted; a plan may accept each of them."""
 
 Names = Annotated[

@@ -22,6 +22,11 @@ LITTLE_TOLERANCE = 0.10
 """A closed loop keeps N = X R within 10 %."""
 
 
+LATE_SENDS = "late_sends_ratio"
+LATE_SENDS_RATIO = 0.01
+"""A generator that is behind its schedule more often than this measured itself."""
+
+
 class Reason(NamedTuple):
     """Why a trial is invalid: the code that a plan may accept, and a sentence for people."""
 
@@ -54,9 +59,11 @@ def reasons(
 ) -> list[Reason]:
     """All reasons why this trial does not count; empty when it does."""
     found = [rule(beside, elapsed_ns) for rule in _RULES]
+    seen = list(samples)
     return [
         *(reason for reason in found if reason is not None),
-        *_load_identity(spec, params, list(samples)),
+        *_load_identity(spec, params, seen),
+        *_late_sends(seen),
     ]
 
 
@@ -129,6 +136,19 @@ def _load_identity(
                 )
             )
     return found
+
+
+def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
+    late = [sample.value for sample in samples if sample.metric == LATE_SENDS]
+    if not late or max(late) <= LATE_SENDS_RATIO:
+        return []
+    return [
+        Reason(
+            "late_sends",
+            f"{units.format_value(max(late), 'ratio')} of what was to be sent left more than 1 ms "
+            "late (1 % is allowed): the sender, and not what it asked, was measured",
+        )
+    ]
 
 
 def _at_the_ends(latencies: Sequence[Sample], seen: int, rate_per_s: float) -> float:

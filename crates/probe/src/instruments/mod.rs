@@ -17,6 +17,7 @@ mod mem_latency;
 mod mem_stream;
 mod net_loopback;
 mod net_rtt;
+mod net_throughput;
 mod null;
 mod sys_fingerprint;
 
@@ -61,6 +62,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(disk_sync),
     instrument!(net_loopback),
     Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },
+    Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
     instrument!(load_cpu),
     instrument!(load_memory),
     Instrument { serve: Some(null::serve), ..instrument!(null) },

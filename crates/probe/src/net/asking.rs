@@ -63,7 +63,7 @@ pub struct Answer {
 
 /// Asks the far side; `trial`'s gate opens when all is prepared.
 pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer, ProbeError> {
-    let mut far = reach(peer)?;
+    let mut far = reach(peer)?.patient();
     let packets = question.packets();
     tell(
         &mut far,
@@ -128,7 +128,8 @@ fn check_counts(sent: u64, received: u64, returned: u64) -> Result<(), ProbeErro
     ))
 }
 
-fn any_of(address: IpAddr) -> SocketAddr {
+/// Any address of the family of another.
+pub fn any_of(address: IpAddr) -> SocketAddr {
     match address {
         IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -136,7 +137,7 @@ fn any_of(address: IpAddr) -> SocketAddr {
 }
 
 /// Sends a datagram until one comes back: there is a way, its addresses are resolved.
-fn hello(socket: &UdpSocket, to: SocketAddr, session: u64) -> Result<(), ProbeError> {
+pub fn hello(socket: &UdpSocket, to: SocketAddr, session: u64) -> Result<(), ProbeError> {
     let mut batch = Batch::new(64);
     for _ in 0..HELLOS {
         batch.address(to, 64);

@@ -11,6 +11,8 @@ use std::time::Duration;
 const LOOK_AROUND: Duration = Duration::from_millis(200);
 /// No sound connection stands still this long.
 const STALLED_NS: u64 = 5_000_000_000;
+/// Between two machines a far side may have to wait for its start.
+const PATIENT_NS: u64 = 86_400_000_000_000;
 /// Bytes of the secret that the connecting side presents.
 const NONCE_BYTES: usize = 16;
 
@@ -63,13 +65,15 @@ fn accept_own(
             Err(error) => return Err(no_loopback(&error)),
         }
     }
-    Err(stalled("Accepting our own connection", "127.0.0.1"))
+    Err(stalled("Accepting our own connection", "127.0.0.1", STALLED_NS))
 }
 
 /// One end of a connection: blocking calls that a cancellation ends, and that never wait for ever.
 #[derive(Debug)]
 pub struct End {
     stream: TcpStream,
+    /// A call that makes no progress for this long fails.
+    patience_ns: u64,
 }
 
 impl End {
@@ -82,7 +86,13 @@ impl End {
             stream.set_write_timeout(Some(LOOK_AROUND))
         };
         set().map_err(|error| ProbeError::os("Setting up a socket", &error))?;
-        Ok(Self { stream })
+        Ok(Self { stream, patience_ns: STALLED_NS })
+    }
+
+    /// A connection on which nothing may come for long: the far side waits for its start, or the
+    /// way is slow. A trial's deadline bounds it all the same.
+    pub fn patient(self) -> Self {
+        Self { patience_ns: PATIENT_NS, ..self }
     }
 
     fn presents(&mut self, nonce: &[u8; NONCE_BYTES]) -> Result<bool, ProbeError> {
@@ -221,8 +231,8 @@ impl End {
             if !is_wait(&error) {
                 return Err(self.broken(what, &error));
             }
-            if clock::monotonic_ns() - started_ns > STALLED_NS {
-                return Err(stalled(what, &self.far()));
+            if clock::monotonic_ns() - started_ns > self.patience_ns {
+                return Err(stalled(what, &self.far(), self.patience_ns));
             }
             match call(&mut self.stream) {
                 Ok(bytes) => return Ok(bytes),
@@ -230,6 +240,13 @@ impl End {
             }
         }
     }
+}
+
+/// Whether something has come on a descriptor, in `timeout_ms` at most.
+pub fn readable(descriptor: RawFd, timeout_ms: libc::c_int) -> bool {
+    let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid entry.
+    unsafe { libc::poll(&raw mut poll, 1, timeout_ms) > 0 && poll.revents != 0 }
 }
 
 /// Makes `accept` come back now and then.
@@ -267,11 +284,11 @@ pub(super) fn no_loopback(error: &Error) -> ProbeError {
     )
 }
 
-fn stalled(what: &str, far: &str) -> ProbeError {
+fn stalled(what: &str, far: &str, patience_ns: u64) -> ProbeError {
     ProbeError::new(
         Kind::Failed,
         "stalled",
-        format!("{what}, toward {far}, made no progress for {} s.", STALLED_NS / 1_000_000_000),
+        format!("{what}, toward {far}, made no progress for {} s.", patience_ns / 1_000_000_000),
         "See whether a firewall drops packets on the way, then run it again.",
     )
 }

@@ -1,8 +1,9 @@
 //! Bytes through TCP connections, counted at the receiver.
 use super::ends::{check_nothing_lost, join, spawn, Pins};
+use super::meter::Meter;
 use super::pair::{End, Pair};
 use crate::buffer::{Buffer, Pages};
-use crate::error::{Kind, ProbeError};
+use crate::error::ProbeError;
 use crate::{cancel, clock, timed};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +26,7 @@ pub fn throughput(
             .zip(&stops)
             .map(|(pair, stop)| {
                 let Pair { near, far } = pair;
-                let meter = Meter::open(now_ns, duration_ns);
+                let meter = Meter::open(now_ns + duration_ns / 10, duration_ns);
                 (
                     spawn(scope, pins.receiver, move || receive(far, send_bytes, meter, stop)),
                     spawn(scope, pins.sender, move || send(near, send_bytes, stop)),
@@ -86,84 +87,9 @@ fn receive(
     Ok(meter)
 }
 
-/// Counts the bytes of one stream: all of them, and those between the read that ends the warm-up
-/// and the first read after the time is over.
-#[derive(Debug)]
-struct Meter {
-    warm_until_ns: u64,
-    duration_ns: u64,
-    first_ns: u64,
-    last_ns: u64,
-    counted_bytes: u64,
-    total_bytes: u64,
-}
-
-impl Meter {
-    fn open(now_ns: u64, duration_ns: u64) -> Self {
-        let warm_until_ns = now_ns + duration_ns / 10;
-        Self {
-            warm_until_ns,
-            duration_ns,
-            first_ns: 0,
-            last_ns: 0,
-            counted_bytes: 0,
-            total_bytes: 0,
-        }
-    }
-
-    /// False when the time is over.
-    #[inline]
-    fn received(&mut self, now_ns: u64, bytes: u64) -> bool {
-        self.total_bytes += bytes;
-        if self.first_ns == 0 {
-            if now_ns >= self.warm_until_ns {
-                self.first_ns = now_ns;
-            }
-            return true;
-        }
-        if self.last_ns < self.first_ns + self.duration_ns {
-            self.counted_bytes += bytes;
-            self.last_ns = now_ns;
-        }
-        now_ns - self.first_ns < self.duration_ns
-    }
-
-    fn bytes_per_s(&self) -> Result<f64, ProbeError> {
-        let elapsed_ns = self.last_ns.saturating_sub(self.first_ns);
-        if self.first_ns == 0 || self.counted_bytes == 0 || elapsed_ns == 0 {
-            return Err(ProbeError::new(
-                Kind::Failed,
-                "too_short",
-                "A stream carried nothing while it was counted.",
-                "Set a longer `duration_ns`, or fewer `streams`.",
-            ));
-        }
-        Ok(self.counted_bytes as f64 * 1e9 / elapsed_ns as f64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_meter_counts_what_lies_between_its_ends() {
-        let mut meter = Meter::open(0, 1000);
-        // Reads of 10 bytes every 50 ns from time 50 on; warm until 100, counted until 1100.
-        let mut now_ns = 50;
-        while meter.received(now_ns, 10) {
-            now_ns += 50;
-        }
-        assert!(!meter.received(now_ns + 50, 10));
-        assert_eq!((meter.first_ns, meter.last_ns), (100, 1100));
-        assert_eq!((meter.counted_bytes, meter.total_bytes), (200, 230));
-        assert!((meter.bytes_per_s().unwrap() - 0.2e9).abs() < 1e-3);
-    }
-
-    #[test]
-    fn nothing_received_is_an_error_and_not_a_zero() {
-        assert_eq!(Meter::open(0, 1).bytes_per_s().unwrap_err().name, "too_short");
-    }
 
     #[test]
     fn streams_carry_plausible_rates() {

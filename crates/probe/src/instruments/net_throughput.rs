@@ -1,0 +1,351 @@
+//! # What it measures
+//! How much the way between two machines carries: goodput of TCP connections, one or many, up, down
+//! or both at once; or what of a set rate of UDP datagrams arrives.
+//!
+//! # How
+//! Goodput is what the receiving program got, by its own clock: payload bytes from the first read
+//! after `warmup_ns` to the first read at least `duration_ns` later, per stream, and the streams'
+//! rates add up. Slow start and the first filling of buffers lie in the warm-up. Every sender writes
+//! `send_bytes` at a time of bytes that do not compress. What the kernel sent again is asked of it
+//! (`TCP_INFO`) when the last byte is acknowledged. UDP datagrams leave at an even rate on a schedule
+//! that was fixed before the first; the receiver counts what arrives, and when. A load with `duration_ns`
+//! 0 runs until it is told to stop. `up` is from the running to the serving side.
+//!
+//! # Known truth
+//! TCP loses nothing: the bytes of both sides agree, or the trial fails. A rate limit on a pair of
+//! virtual ports is reported, less the headers that such a limit counts. A packet filter that drops
+//! datagrams at random is found with its set share in the Wilson interval, and its own count agrees.
+//!
+//! # Cross-check
+//! iperf3, interleaved; the kernel's counters of the ports.
+//!
+//! # Overhead
+//! A thread for each stream on either side, and the link, to the full or to `rate_bits_per_s`.
+//!
+//! # Caveats
+//! Many providers let a burst pass before they limit: a short trial shows the burst. One stream over a
+//! long way is bound by the sockets' buffers, which are the system's own here. Machines with few CPUs
+//! may be the limit: `used_cpus` of both sides tells.
+use crate::error::ProbeError;
+use crate::net::goodput::datagrams::Carried;
+use crate::net::goodput::flows::Flowed;
+use crate::net::goodput::near::{self, Both};
+use crate::net::goodput::{far, Task};
+use crate::net::udp::packet::HEADER_BYTES;
+use crate::trial::{Door, Factors, Trial};
+use crate::{control, factors, load};
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use serde_json::Value;
+
+const fn metric(
+    id: &'static str,
+    unit: Unit,
+    better: Better,
+    shape: Shape,
+    doc: &'static str,
+) -> Metric {
+    Metric { id, unit, better, shape, headline: false, doc }
+}
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "net.throughput",
+    summary: "TCP goodput, or what arrives of a set rate of UDP, between two machines",
+    params: &[
+        Param {
+            id: "protocol",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "tcp", choices: &["tcp", "udp"] },
+            doc: "TCP as fast as it goes, or UDP at a set rate.",
+        },
+        Param {
+            id: "direction",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "up", choices: &["up", "down", "both"] },
+            doc: "From the running to the serving side, the other way, or both at once.",
+        },
+        Param {
+            id: "streams",
+            unit: Unit::Count,
+            kind: Kind::Int { default: 1, min: 1, max: 128 },
+            doc: "TCP connections each way.",
+        },
+        Param {
+            id: "send_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 128 << 10, min: 1, max: 16 << 20 },
+            doc: "Bytes of one write, and at most of one read, of TCP.",
+        },
+        Param {
+            id: "warmup_ns",
+            unit: Unit::Ns,
+            kind: Kind::Int { default: 300_000_000, min: 0, max: 600_000_000_000 },
+            doc: "How long after its first byte a TCP stream is not counted.",
+        },
+        load::DURATION,
+        load::INTERVAL,
+        Param {
+            id: "rate_bits_per_s",
+            unit: Unit::BitsPerS,
+            kind: Kind::Float { default: 10e6, min: 1000.0, max: 400e9 },
+            doc: "Payload of UDP offered a second, each way.",
+        },
+        Param {
+            id: "packet_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 1400, min: HEADER_BYTES as i64, max: 65_507 },
+            doc: "Bytes of a UDP datagram, without the headers of UDP and IP.",
+        },
+        Param {
+            id: "wait_ns",
+            unit: Unit::Ns,
+            kind: Kind::Int { default: 1_000_000_000, min: 0, max: 60_000_000_000 },
+            doc: "How long the last UDP datagrams are awaited; then they are lost.",
+        },
+    ],
+    metrics: &[
+        Metric {
+            id: "goodput_bytes_per_s",
+            unit: Unit::BytesPerS,
+            better: Better::Higher,
+            shape: Shape::Scalar,
+            headline: true,
+            doc: "Payload bytes that the receiver got a second, over all streams, by direction.",
+        },
+        metric(
+            "stream_goodput_bytes_per_s",
+            Unit::BytesPerS,
+            Better::Higher,
+            Shape::Scalar,
+            "The same of each TCP stream.",
+        ),
+        metric(
+            "interval_goodput_bytes_per_s",
+            Unit::BytesPerS,
+            Better::Higher,
+            Shape::Series,
+            "The same in each interval, warm-up included, at its end since the receiver began.",
+        ),
+        metric(
+            "sent_bytes",
+            Unit::Bytes,
+            Better::None,
+            Shape::Scalar,
+            "Payload bytes that were sent over TCP, warm-up included; as many arrived.",
+        ),
+        metric(
+            "retransmits_count",
+            Unit::Count,
+            Better::Lower,
+            Shape::Scalar,
+            "TCP segments that were sent again.",
+        ),
+        metric(
+            "retransmitted_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            "Bytes that TCP sent again out of all that it sent; RFC 6349's efficiency is 1 minus it.",
+        ),
+        metric(
+            "tcp_rtt_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            "Smoothed round trip of TCP at the end; of several streams the longest.",
+        ),
+        metric(
+            "buffer_delay_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            "How much longer that was than the least round trip, over the least (RFC 6349).",
+        ),
+        metric(
+            "used_cpus",
+            Unit::Cpus,
+            Better::Lower,
+            Shape::Scalar,
+            "CPU time of the program over its time, by side.",
+        ),
+        metric("sent_count", Unit::Count, Better::None, Shape::Scalar, "Datagrams sent."),
+        metric(
+            "received_count",
+            Unit::Count,
+            Better::None,
+            Shape::Scalar,
+            "Different datagrams that arrived.",
+        ),
+        metric("loss_ratio", Unit::Ratio, Better::Lower, Shape::Scalar, "Lost out of sent."),
+        metric("sent_per_s", Unit::PerS, Better::None, Shape::Scalar, "Datagrams sent a second."),
+        metric(
+            "jitter_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            "Smoothed jitter of RFC 3550 after the last datagram.",
+        ),
+        metric(
+            "duplicates_count",
+            Unit::Count,
+            Better::Lower,
+            Shape::Scalar,
+            "Datagrams that arrived again.",
+        ),
+        metric(
+            "reordered_count",
+            Unit::Count,
+            Better::Lower,
+            Shape::Scalar,
+            "Datagrams that arrived after a later one (RFC 4737).",
+        ),
+        metric(
+            "late_sends_ratio",
+            Unit::Ratio,
+            Better::Lower,
+            Shape::Scalar,
+            "Share of datagrams that left more than 1 ms after they were due.",
+        ),
+        metric(
+            "strangers_count",
+            Unit::Count,
+            Better::None,
+            Shape::Scalar,
+            "Datagrams of others that were ignored.",
+        ),
+        metric(
+            "receiver_drops_count",
+            Unit::Count,
+            Better::Lower,
+            Shape::Scalar,
+            "Datagrams that arrived and found the receiver's buffer full.",
+        ),
+    ],
+    overhead: "a thread for each stream on either side; the link, full or at rate_bits_per_s",
+    source: "iperf3; RFC 6349 (TCP), RFC 3550 (jitter), RFC 4737 (reordering)",
+    two_sided: true,
+    load: true,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let params = &trial.params;
+    let ns = |id| params.int(id).cast_unsigned();
+    let direction = params.text("direction");
+    let packet_bytes = params.size("packet_bytes");
+    let task = Task {
+        tcp: params.text("protocol") == "tcp",
+        up: direction != "down",
+        down: direction != "up",
+        streams: params.size("streams"),
+        send_bytes: params.size("send_bytes"),
+        warmup_ns: ns("warmup_ns"),
+        duration_ns: load::duration_ns(trial)?,
+        interval_ns: ns("interval_ns"),
+        packet_bytes,
+        per_s: params.float("rate_bits_per_s") / 8.0 / packet_bytes as f64,
+        wait_ns: ns("wait_ns"),
+    };
+    let peer = control::peer(SPEC.id)?;
+    if task.tcp {
+        let both = near::streams(trial, &task, &peer)?;
+        say_streams(trial, &task, &both)
+    } else {
+        let both = near::datagrams(trial, &task, &peer)?;
+        say_datagrams(trial, &task, &both)
+    }
+}
+
+/// The far side.
+pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
+    far::serve(trial, door)
+}
+
+fn way(direction: &str) -> Factors {
+    factors! {"direction": direction}
+}
+
+/// (name, sender, receiver) of each direction that was asked for.
+fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, &'a T)> {
+    let all =
+        [(task.up, ("up", &both.near, &both.far)), (task.down, ("down", &both.far, &both.near))];
+    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
+}
+
+fn say_streams(trial: &mut Trial, task: &Task, both: &Both<Flowed>) -> Result<(), ProbeError> {
+    for (direction, sender, receiver) in ways(task, both) {
+        trial.emit("goodput_bytes_per_s", receiver.rates.iter().sum(), way(direction))?;
+        for (stream, rate) in receiver.rates.iter().enumerate() {
+            let factors = factors! {"direction": direction, "stream": stream};
+            trial.emit("stream_goodput_bytes_per_s", *rate, factors)?;
+        }
+        say_intervals(trial, &receiver.intervals, direction)?;
+        trial.emit("sent_bytes", sender.sent_bytes as f64, way(direction))?;
+        let Some(info) = sender.info else { continue };
+        let values = [
+            ("retransmits_count", Some(info.retransmits as f64)),
+            ("retransmitted_ratio", info.retransmitted_ratio()),
+            ("tcp_rtt_ns", Some(info.rtt_ns as f64)),
+            ("buffer_delay_ratio", info.buffer_delay_ratio()),
+        ];
+        say_known(trial, &values, direction)?;
+    }
+    let near = (both.near.cpu_ns, both.near.elapsed_ns);
+    say_cpus(trial, near, (both.far.cpu_ns, both.far.elapsed_ns))
+}
+
+fn say_datagrams(trial: &mut Trial, task: &Task, both: &Both<Carried>) -> Result<(), ProbeError> {
+    for (direction, sender, receiver) in ways(task, both) {
+        let lost = sender.sent - receiver.received;
+        let values = [
+            ("goodput_bytes_per_s", receiver.bytes_per_s),
+            ("sent_count", Some(sender.sent as f64)),
+            ("received_count", Some(receiver.received as f64)),
+            ("loss_ratio", (sender.sent > 0).then(|| lost as f64 / sender.sent as f64)),
+            ("sent_per_s", sender.sent_per_s),
+            ("jitter_ns", receiver.jitter_ns),
+            ("duplicates_count", Some(receiver.duplicates as f64)),
+            ("reordered_count", Some(receiver.reordered as f64)),
+            ("late_sends_ratio", Some(sender.late_ratio)),
+            ("strangers_count", Some(receiver.strangers as f64)),
+            ("receiver_drops_count", receiver.drops.map(|drops| drops as f64)),
+        ];
+        say_known(trial, &values, direction)?;
+        say_intervals(trial, &receiver.intervals, direction)?;
+    }
+    let near = (both.near.cpu_ns, both.near.elapsed_ns);
+    say_cpus(trial, near, (both.far.cpu_ns, both.far.elapsed_ns))
+}
+
+/// What is not known yields no sample: missing is not zero.
+fn say_known(
+    trial: &mut Trial,
+    values: &[(&str, Option<f64>)],
+    direction: &str,
+) -> Result<(), ProbeError> {
+    for (metric, value) in values {
+        if let Some(value) = value {
+            trial.emit(metric, *value, way(direction))?;
+        }
+    }
+    Ok(())
+}
+
+fn say_intervals(
+    trial: &mut Trial,
+    intervals: &[(u64, f64)],
+    direction: &str,
+) -> Result<(), ProbeError> {
+    for (at_ns, rate) in intervals {
+        trial.emit_at("interval_goodput_bytes_per_s", *rate, 1, *at_ns, way(direction))?;
+    }
+    Ok(())
+}
+
+fn say_cpus(trial: &mut Trial, near: (u64, u64), far: (u64, u64)) -> Result<(), ProbeError> {
+    for (side, (cpu_ns, elapsed_ns)) in [("near", near), ("far", far)] {
+        let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
+        trial.emit("used_cpus", cpus, factors! {"side": side})?;
+    }
+    Ok(())
+}

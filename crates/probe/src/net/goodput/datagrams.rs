@@ -1,0 +1,209 @@
+//! Datagrams at a set rate; the same code on both sides.
+use super::{Intervals, Task};
+use crate::error::ProbeError;
+use crate::net::udp::batch::{self, Batch};
+use crate::net::udp::pace::Pace;
+use crate::net::udp::packet::{Header, HELLO};
+use crate::net::udp::sender::{self, Sent, Stream};
+use crate::net::udp::tracker::Tracker;
+use crate::net::variation::Jitter;
+use crate::{cancel, clock};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What one side sent and received.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Carried {
+    /// Datagrams that it sent.
+    pub sent: u64,
+    /// Of them the share that left late.
+    pub late_ratio: f64,
+    /// Datagrams that it sent a second.
+    pub sent_per_s: Option<f64>,
+    /// Different datagrams that it received.
+    pub received: u64,
+    /// Bytes of them a second, over its own time; `None` below two.
+    pub bytes_per_s: Option<f64>,
+    /// Datagrams that arrived again.
+    pub duplicates: u64,
+    /// Datagrams that arrived after a later one.
+    pub reordered: u64,
+    /// Datagrams of others.
+    pub strangers: u64,
+    /// Datagrams that found the buffer full.
+    pub drops: Option<u64>,
+    /// RFC 3550.
+    pub jitter_ns: Option<f64>,
+    /// What it received, interval by interval.
+    pub intervals: Vec<(u64, f64)>,
+    /// CPU time of the process.
+    pub cpu_ns: u64,
+    /// Over this time.
+    pub elapsed_ns: u64,
+}
+
+/// The way of one side's datagrams.
+pub struct Way<'a> {
+    /// Its socket.
+    pub socket: &'a UdpSocket,
+    /// Whose datagrams.
+    pub session: u64,
+    /// Where to, and where from.
+    pub far: SocketAddr,
+    /// Whether this side sends.
+    pub sends: bool,
+}
+
+/// What the receiver goes by.
+pub struct Receiving {
+    /// It ends when it has so many.
+    pub wanted: AtomicU64,
+    /// It ends at this time.
+    pub until_ns: AtomicU64,
+    /// The sender ends.
+    pub stop: AtomicBool,
+    /// The sender has ended.
+    pub all_sent: AtomicBool,
+}
+
+/// Sends and receives. `conduct` is called on the calling thread meanwhile: it waits until the time
+/// is over, sets `stop`, exchanges with the far side how many were sent and sets `wanted` and
+/// `until_ns`; it is given the number sent when it asks for it.
+pub fn run(
+    task: &Task,
+    way: &Way<'_>,
+    conduct: impl FnOnce(
+        &Receiving,
+        &mut dyn FnMut() -> Result<u64, ProbeError>,
+    ) -> Result<(), ProbeError>,
+) -> Result<Carried, ProbeError> {
+    let receiving = Receiving {
+        wanted: AtomicU64::new(u64::MAX),
+        until_ns: AtomicU64::new(u64::MAX),
+        stop: AtomicBool::new(false),
+        all_sent: AtomicBool::new(!way.sends),
+    };
+    let shared = &receiving;
+    let first_cpu_ns = clock::process_cpu_ns();
+    std::thread::scope(|scope| {
+        let thread = |error| ProbeError::os("Starting a thread", &error);
+        let builder = || std::thread::Builder::new().stack_size(256 << 10);
+        let mut receiver =
+            Some(builder().spawn_scoped(scope, || receive(task, way, shared)).map_err(thread)?);
+        let mut sender = None;
+        if way.sends {
+            sender =
+                Some(builder().spawn_scoped(scope, || send(task, way, shared)).map_err(thread)?);
+        }
+        let mut sent = Sent::default();
+        let mut sender_ended = || {
+            shared.stop.store(true, Ordering::Relaxed);
+            if let Some(sender) = sender.take() {
+                sent = sender.join().expect("the sender does not panic")?;
+            }
+            Ok(sent.packets)
+        };
+        let conducted = conduct(shared, &mut sender_ended);
+        if conducted.is_err() {
+            shared.until_ns.store(0, Ordering::Relaxed);
+        }
+        sender_ended()?;
+        let receiver = receiver.take().expect("joined once");
+        let mut carried = receiver.join().expect("the receiver does not panic")?;
+        conducted?;
+        carried.sent = sent.packets;
+        carried.late_ratio = sent.late_ratio();
+        carried.sent_per_s = sent.per_s();
+        carried.drops = batch::drops(way.socket);
+        carried.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
+        Ok(carried)
+    })
+}
+
+fn send(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<Sent, ProbeError> {
+    let pace = Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, task.per_s);
+    let stream = Stream {
+        session: way.session,
+        to: way.far,
+        packet_bytes: task.packet_bytes,
+        pace,
+        packets: task.packets(),
+        spin_ns: 50_000,
+    };
+    let over = || cancel::check().map(|()| shared.stop.load(Ordering::Relaxed));
+    let sent = sender::send(way.socket, &stream, over);
+    shared.all_sent.store(true, Ordering::Relaxed);
+    sent
+}
+
+fn receive(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<Carried, ProbeError> {
+    let (mut tracker, mut jitter) = (Tracker::new(), Jitter::default());
+    let mut carried = Carried::default();
+    let mut batch = Batch::new(task.packet_bytes.max(64));
+    let mut intervals = Intervals::new(task.interval_ns);
+    let (mut first_ns, mut last_ns, mut bytes) = (0, 0, 0u64);
+    let mut first_bytes = 0;
+    loop {
+        let got = batch.receive(way.socket)?;
+        let (now_ns, now_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
+        for slot in 0..got {
+            let datagram = batch.received(slot);
+            let known = batch.source(slot).is_some_and(|source| source.ip() == way.far.ip());
+            let header = Header::read(datagram).filter(|_| known);
+            let Some(header) = header.filter(|header| header.session == way.session) else {
+                carried.strangers += 1;
+                continue;
+            };
+            if header.sequence == HELLO || !tracker.see(header.sequence) {
+                continue;
+            }
+            bytes += datagram.len() as u64;
+            jitter.add(now_wall_ns.wrapping_sub(header.sent_wall_ns).cast_signed());
+        }
+        if got > 0 && tracker.unique > 0 {
+            if first_ns == 0 {
+                // The arrivals that begin the time are not part of what was carried in it.
+                (first_ns, first_bytes) = (now_ns, bytes);
+            }
+            last_ns = now_ns;
+        }
+        intervals.note(now_ns, bytes);
+        let all = tracker.unique >= shared.wanted.load(Ordering::Relaxed);
+        if all || now_ns >= shared.until_ns.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    carried.received = tracker.unique;
+    carried.duplicates = tracker.duplicates;
+    carried.reordered = tracker.reordered;
+    carried.jitter_ns = jitter.value_ns();
+    carried.elapsed_ns = intervals.elapsed_ns();
+    carried.intervals = intervals.rates;
+    carried.bytes_per_s = (last_ns > first_ns)
+        .then(|| (bytes - first_bytes) as f64 * 1e9 / (last_ns - first_ns) as f64);
+    Ok(carried)
+}
+
+/// Sends every hello back until `over`; where the first came from.
+pub fn answer_hellos(
+    socket: &UdpSocket,
+    session: u64,
+    from: IpAddr,
+    mut over: impl FnMut() -> Result<bool, ProbeError>,
+) -> Result<Option<SocketAddr>, ProbeError> {
+    let mut batch = Batch::new(64);
+    let mut source = None;
+    while !over()? {
+        for slot in 0..batch.receive(socket)? {
+            let ours = Header::read(batch.received(slot)).is_some_and(|h| h.session == session);
+            let known = batch.source(slot).filter(|address| address.ip() == from && ours);
+            if let Some(address) = known {
+                source = Some(address);
+                batch.answer(slot, 0);
+                batch.send(socket, 1)?;
+            }
+        }
+    }
+    Ok(source)
+}

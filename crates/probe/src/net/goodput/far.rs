@@ -1,0 +1,125 @@
+//! The far side of `net.throughput`.
+use super::datagrams::{self, Way};
+use super::{flows, Task};
+use crate::error::{Kind, ProbeError};
+use crate::net::pair::{readable, End};
+use crate::net::server::{listen_both, next_peer, say_ready};
+use crate::net::talk::{count, gone, hear, tell};
+use crate::net::udp::packet::session;
+use crate::trial::{Door, Trial};
+use crate::{cancel, clock, control};
+use serde_json::{json, Value};
+use std::net::{TcpListener, UdpSocket};
+use std::sync::atomic::Ordering;
+
+/// Serves one peer.
+pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
+    let (listener, socket, address) = listen_both(door)?;
+    say_ready(trial, address)?;
+    let Some(peer) = next_peer(&listener, &door.token)? else { return Ok(nothing()) };
+    let mut peer = peer.patient();
+    let task: Task = serde_json::from_value(hear(&mut peer)?).map_err(|error| {
+        let message = format!("The peer asked for what is not understood: {error}.");
+        let hint = "Use the same version of the probe on both sides.";
+        ProbeError::new(Kind::Failed, "far_side_nonsense", message, hint)
+    })?;
+    tell(&mut peer, &json!({"udp_port": address.port()}))?;
+    if task.tcp {
+        streams(&task, &listener, door, &mut peer)
+    } else {
+        carry(&task, &socket, door, &mut peer)
+    }
+}
+
+fn nothing() -> Value {
+    json!({"sent_bytes": 0, "received_bytes": 0})
+}
+
+fn streams(
+    task: &Task,
+    listener: &TcpListener,
+    door: &Door,
+    peer: &mut End,
+) -> Result<Value, ProbeError> {
+    let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+    let wanted = task.streams * (usize::from(task.up) + usize::from(task.down));
+    while senders.len() + receivers.len() < wanted {
+        let Some(mut end) = next_peer(listener, &door.token)? else { return Ok(nothing()) };
+        let role = hear(&mut end)?;
+        tell(&mut end, &json!({"taken": true}))?;
+        let ends = if role["role"] == "up" { &mut receivers } else { &mut senders };
+        ends.push(end.patient());
+    }
+    if !word(peer)? {
+        return Ok(nothing());
+    }
+    let flowed = flows::run(task, senders, receivers, |_, _| told(peer), || Ok(()))?;
+    let counts = json!({"sent_bytes": flowed.sent_bytes, "received_bytes": flowed.received_bytes});
+    tell(peer, &json!(flowed))?;
+    Ok(counts)
+}
+
+fn carry(
+    task: &Task,
+    socket: &UdpSocket,
+    door: &Door,
+    peer: &mut End,
+) -> Result<Value, ProbeError> {
+    let session = session(&door.token);
+    let over = || cancel::check().map(|()| control::stopped() || readable(peer.descriptor(), 0));
+    let source = datagrams::answer_hellos(socket, session, peer.far_address(), over)?;
+    if !word(peer)? {
+        return Ok(nothing());
+    }
+    tell(peer, &json!({"counting": true}))?;
+    if !word(peer)? {
+        return Ok(nothing());
+    }
+    let far = source.ok_or_else(gone)?;
+    let way = Way { socket, session, far, sends: task.down };
+    let carried = datagrams::run(task, &way, |receiving, sender_ended| {
+        if !word_or_end(peer)? {
+            receiving.until_ns.store(0, Ordering::Relaxed);
+            return Ok(());
+        }
+        let coming = count(&hear(peer)?, "sent")?;
+        let sent = sender_ended()?;
+        tell(peer, &json!({ "sent": sent }))?;
+        receiving.until_ns.store(clock::monotonic_ns() + task.wait_ns, Ordering::Relaxed);
+        receiving.wanted.store(coming, Ordering::Relaxed);
+        Ok(())
+    })?;
+    let counts = json!({"sent": carried.sent, "received": carried.received});
+    if !control::stopped() {
+        hear(peer)?;
+        tell(peer, &json!(carried))?;
+    }
+    Ok(counts)
+}
+
+/// Waits for the peer's next line and takes it; false when told to stop first.
+fn word(peer: &mut End) -> Result<bool, ProbeError> {
+    Ok(word_or_end(peer)? && hear(peer).map(|_| true)?)
+}
+
+/// Waits for the peer's next line; false when told to stop first.
+fn word_or_end(peer: &End) -> Result<bool, ProbeError> {
+    loop {
+        cancel::check()?;
+        if control::stopped() {
+            return Ok(false);
+        }
+        if readable(peer.descriptor(), 50) {
+            return Ok(true);
+        }
+    }
+}
+
+/// Whether the peer has said that it is over.
+fn told(peer: &mut End) -> Result<bool, ProbeError> {
+    cancel::check()?;
+    if control::stopped() {
+        return Ok(true);
+    }
+    Ok(readable(peer.descriptor(), 0) && hear(peer).map(|_| true)?)
+}

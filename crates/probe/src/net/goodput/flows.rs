@@ -1,0 +1,161 @@
+//! TCP streams, each with a thread at either end; the same code on both sides.
+use super::{Intervals, Task};
+use crate::buffer::{Buffer, Pages};
+use crate::error::ProbeError;
+use crate::net::ends::{join, spawn};
+use crate::net::meter::Meter;
+use crate::net::pair::End;
+use crate::net::tcp_info::TcpInfo;
+use crate::{cancel, clock};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// What one side sent and received.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Flowed {
+    /// Bytes that its programs sent.
+    pub sent_bytes: u64,
+    /// Bytes that its programs received.
+    pub received_bytes: u64,
+    /// Bytes a second of each stream that it received.
+    pub rates: Vec<f64>,
+    /// What it received, interval by interval: (end since its start, bytes a second).
+    pub intervals: Vec<(u64, f64)>,
+    /// What the kernel knows of the streams that it sent.
+    pub info: Option<TcpInfo>,
+    /// CPU time of the process.
+    pub cpu_ns: u64,
+    /// Over this time.
+    pub elapsed_ns: u64,
+}
+
+/// How far the threads have come.
+pub struct Progress {
+    received_bytes: AtomicU64,
+    /// Receivers whose time is over.
+    pub complete: AtomicUsize,
+    stop: AtomicBool,
+    failed: AtomicBool,
+}
+
+/// Sends on some connections and receives on others until `over` says so, then until the far side
+/// ends too. `finish` is called once in between.
+pub fn run(
+    task: &Task,
+    senders: Vec<End>,
+    receivers: Vec<End>,
+    mut over: impl FnMut(&Progress, u64) -> Result<bool, ProbeError>,
+    finish: impl FnOnce() -> Result<(), ProbeError>,
+) -> Result<Flowed, ProbeError> {
+    let progress = Progress {
+        received_bytes: AtomicU64::new(0),
+        complete: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+        failed: AtomicBool::new(false),
+    };
+    let progress = &progress;
+    let first_cpu_ns = clock::process_cpu_ns();
+    let mut intervals = Intervals::new(task.interval_ns);
+    std::thread::scope(|scope| {
+        let send_bytes = task.send_bytes;
+        let sending: Vec<_> = senders
+            .into_iter()
+            .map(|end| spawn(scope, None, move || noted(progress, send(end, send_bytes, progress))))
+            .collect();
+        let receiving: Vec<_> = receivers
+            .into_iter()
+            .map(|end| spawn(scope, None, move || noted(progress, receive(end, task, progress))))
+            .collect();
+        let ended = loop {
+            if progress.failed.load(Ordering::Relaxed) {
+                break Ok(());
+            }
+            let received = progress.received_bytes.load(Ordering::Relaxed);
+            intervals.note(clock::monotonic_ns(), received);
+            match over(progress, intervals.elapsed_ns()) {
+                Ok(false) => std::thread::sleep(Duration::from_millis(5)),
+                Ok(true) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        progress.stop.store(true, Ordering::Relaxed);
+        let finished = ended.and_then(|()| finish());
+        let mut flowed = Flowed::default();
+        let mut infos = Vec::new();
+        for thread in sending {
+            let (bytes, end) = join(thread)?;
+            flowed.sent_bytes += bytes;
+            infos.extend(TcpInfo::settled(&end)?);
+        }
+        for thread in receiving {
+            let meter = join(thread)?;
+            flowed.received_bytes += meter.total_bytes;
+            flowed.rates.push(meter.bytes_per_s()?);
+        }
+        finished?;
+        flowed.info = TcpInfo::together(&infos);
+        flowed.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
+        flowed.elapsed_ns = intervals.elapsed_ns();
+        flowed.intervals = intervals.rates;
+        Ok(flowed)
+    })
+}
+
+/// A thread that failed ends the others.
+fn noted<T>(progress: &Progress, result: Result<T, ProbeError>) -> Result<T, ProbeError> {
+    if result.is_err() {
+        progress.failed.store(true, Ordering::Relaxed);
+        progress.stop.store(true, Ordering::Relaxed);
+    }
+    result
+}
+
+fn buffer(bytes: usize) -> Result<Buffer, ProbeError> {
+    let buffer = Buffer::map(bytes, Pages::Default)?;
+    // Not zero: something on the way may compress.
+    // SAFETY: the mapping is this long and new.
+    let all = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) };
+    crate::disk::pattern::Random::new(0x5EED).fill(all);
+    Ok(buffer)
+}
+
+/// Sends until it is told to stop; the bytes sent.
+fn send(mut end: End, send_bytes: usize, progress: &Progress) -> Result<(u64, End), ProbeError> {
+    let buffer = buffer(send_bytes)?;
+    // SAFETY: the mapping is at least `send_bytes` long and nobody writes to it.
+    let data = unsafe { std::slice::from_raw_parts(buffer.as_ptr(), send_bytes) };
+    let mut sent_bytes = 0;
+    while !progress.stop.load(Ordering::Relaxed) {
+        cancel::check()?;
+        sent_bytes += end.write(data)? as u64;
+    }
+    end.end()?;
+    Ok((sent_bytes, end))
+}
+
+/// Receives until the far side ends.
+fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<Meter, ProbeError> {
+    let buffer = buffer(task.send_bytes)?;
+    // SAFETY: the mapping is at least `send_bytes` long and belongs to this thread alone.
+    let space = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), task.send_bytes) };
+    let mut meter = Meter::open(u64::MAX, task.duration_ns);
+    let (mut begun, mut complete) = (false, false);
+    loop {
+        cancel::check()?;
+        let bytes = end.read(space)?;
+        if bytes == 0 {
+            return Ok(meter);
+        }
+        let now_ns = clock::monotonic_ns();
+        if !begun {
+            meter.warm_until(now_ns + task.warmup_ns);
+            begun = true;
+        }
+        progress.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        if !meter.received(now_ns, bytes as u64) && !complete {
+            complete = true;
+            progress.complete.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The running side of `net.throughput`.
+use super::datagrams::{self, Carried, Way};
+use super::flows::{self, Flowed};
+use super::Task;
+use crate::error::{Kind, ProbeError};
+use crate::net::asking::{any_of, hello};
+use crate::net::client::reach;
+use crate::net::pair::End;
+use crate::net::talk::{count, hear, tell};
+use crate::net::udp::batch;
+use crate::net::udp::packet::session;
+use crate::trial::Trial;
+use crate::{cancel, clock, control};
+use nephoscope_wire::lines::Peer;
+use serde::de::DeserializeOwned;
+use serde_json::{json, Value};
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A receiver whose first byte took that long is waited for no longer.
+const LATEST_NS: u64 = 10_000_000_000;
+
+/// What both sides counted.
+pub struct Both<T> {
+    /// Here.
+    pub near: T,
+    /// There.
+    pub far: T,
+}
+
+/// TCP streams; `trial`'s gate opens when all are connected.
+pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Flowed>, ProbeError> {
+    let mut far = begin(task, peer)?;
+    hear(&mut far)?;
+    let connect = |wanted: bool, role: &str| {
+        let one = |_| {
+            let mut end = reach(peer)?;
+            tell(&mut end, &json!({ "role": role }))?;
+            // The far side has taken it before the next one comes.
+            hear(&mut end).map(|_| end.patient())
+        };
+        (0..if wanted { task.streams } else { 0 }).map(one).collect::<Result<Vec<_>, _>>()
+    };
+    let (senders, receivers) = (connect(task.up, "up")?, connect(task.down, "down")?);
+    trial.prepared()?;
+    tell(&mut far, &json!({"go": true}))?;
+    let wanted = receivers.len();
+    let over = |progress: &flows::Progress, elapsed_ns: u64| {
+        cancel::check()?;
+        if control::stopped() {
+            return Ok(true);
+        }
+        let least_ns = task.warmup_ns + task.duration_ns;
+        let complete = progress.complete.load(Ordering::Relaxed) == wanted;
+        let over = elapsed_ns >= least_ns && (complete || elapsed_ns >= least_ns + LATEST_NS);
+        Ok(task.duration_ns > 0 && over)
+    };
+    let near =
+        flows::run(task, senders, receivers, over, || tell(&mut far, &json!({"finish": true})))?;
+    let told: Flowed = read(hear(&mut far)?)?;
+    nothing_lost("bytes", near.sent_bytes, told.received_bytes)?;
+    nothing_lost("bytes", told.sent_bytes, near.received_bytes)?;
+    Ok(Both { near, far: told })
+}
+
+/// Datagrams; `trial`'s gate opens when one has gone there and back.
+pub fn datagrams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Carried>, ProbeError> {
+    let mut far = begin(task, peer)?;
+    let port = u16::try_from(count(&hear(&mut far)?, "udp_port")?).unwrap_or(0);
+    let to = SocketAddr::new(peer.address, port);
+    let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
+    let session = session(&peer.token);
+    hello(&socket, to, session)?;
+    // From now on it counts datagrams instead of sending them back.
+    tell(&mut far, &json!({"heard": true}))?;
+    hear(&mut far)?;
+    trial.prepared()?;
+    tell(&mut far, &json!({"go": true}))?;
+    let way = Way { socket: &socket, session, far: to, sends: task.up };
+    let near = datagrams::run(task, &way, |receiving, sender_ended| {
+        let end_ns = clock::monotonic_ns() + task.duration_ns;
+        loop {
+            cancel::check()?;
+            let time_over = task.duration_ns > 0 && clock::monotonic_ns() >= end_ns;
+            let all_sent = receiving.all_sent.load(Ordering::Relaxed);
+            // What is late at the end of the time is still sent: its number was promised.
+            if control::stopped() || time_over && all_sent {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let sent = sender_ended()?;
+        tell(&mut far, &json!({ "sent": sent }))?;
+        let coming = count(&hear(&mut far)?, "sent")?;
+        receiving.until_ns.store(clock::monotonic_ns() + task.wait_ns, Ordering::Relaxed);
+        receiving.wanted.store(coming, Ordering::Relaxed);
+        Ok(())
+    })?;
+    tell(&mut far, &json!({"report": true}))?;
+    let told: Carried = read(hear(&mut far)?)?;
+    not_more("datagrams", near.sent, told.received)?;
+    not_more("datagrams", told.sent, near.received)?;
+    Ok(Both { near, far: told })
+}
+
+fn begin(task: &Task, peer: &Peer) -> Result<End, ProbeError> {
+    let mut far = reach(peer)?.patient();
+    tell(&mut far, &json!(task))?;
+    Ok(far)
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, ProbeError> {
+    serde_json::from_value(value).map_err(|error| disagree(format!("It said: {error}.")))
+}
+
+fn nothing_lost(what: &str, sent: u64, received: u64) -> Result<(), ProbeError> {
+    if sent == received {
+        return Ok(());
+    }
+    Err(disagree(format!("{sent} {what} were sent and {received} arrived.")))
+}
+
+fn not_more(what: &str, sent: u64, received: u64) -> Result<(), ProbeError> {
+    if received <= sent {
+        return Ok(());
+    }
+    Err(disagree(format!("{sent} {what} were sent and {received} arrived.")))
+}
+
+fn disagree(what: String) -> ProbeError {
+    ProbeError::new(
+        Kind::Failed,
+        "counts_disagree",
+        format!("Both sides do not tell the same. {what}"),
+        "Run it again; if it happens again, report it.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_loses_nothing_and_datagrams_may() {
+        assert!(nothing_lost("bytes", 5, 5).is_ok());
+        assert_eq!(nothing_lost("bytes", 5, 4).unwrap_err().name, "counts_disagree");
+        assert!(not_more("datagrams", 5, 4).is_ok());
+        assert_eq!(not_more("datagrams", 5, 6).unwrap_err().name, "counts_disagree");
+    }
+}
