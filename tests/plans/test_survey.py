@@ -116,3 +116,8 @@ def test_an_unknown_benchmark_of_bench_is_told() -> None:
 def test_an_unknown_target_of_bench_is_told() -> None:
     with pytest.raises(PlanError, match="local"):
         plans.single("null", {}, "mars")
+
+
+def test_a_two_sided_benchmark_is_served_by_its_own_target() -> None:
+    assert plans.single("net.rtt").benchmarks[0].peer == "local"
+    assert plans.single("null").benchmarks[0].peer == ""

@@ -35,6 +35,8 @@ def run(
     if seconds is None and repetitions is None:
         seconds = DEFAULT_BUDGET_S
     plan = plans.single(benchmark, values, budget_s=seconds, seed=seed, rounds=repetitions)
-    plan = plan.model_copy(update={"targets": (record,)})
+    (entry,) = plan.benchmarks
+    entry = entry.model_copy(update={"peer": record.name if entry.peer else ""})
+    plan = plan.model_copy(update={"targets": (record,), "benchmarks": (entry,)})
     # Always a new run: `now` means that nothing measured earlier is taken for it.
     return measuring.measure(plan, store=store, as_json=as_json, fresh=True, brief=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from nephoscope import catalog
 from nephoscope.errors import UnknownName
+from nephoscope.plans.casting import ALONE
 from nephoscope.plans.load import from_values
 from nephoscope.plans.model import Plan
 from nephoscope.reading import yamltext
@@ -73,7 +74,8 @@ def single(
 
     sets: parameter -> value as on the command line. A list for a parameter that takes one value
     makes a factor of it: `--set threads=[1,2]`. rounds: exactly so many, instead of the stopping
-    rule. target: the target's kind, which is its name as well.
+    rule. target: the target's kind, which is its name as well; of a two-sided benchmark it serves
+    the far side too, so that a host is measured against itself.
     Raises PlanError for a parameter that does not exist or is out of bounds.
     """
     known = known or catalog.load()
@@ -94,6 +96,8 @@ def single(
         "factors": factors,
         "timeout": timeout_s,
     }
+    if spec.two_sided and spec.id not in ALONE:
+        entry["peer"] = target
     values: dict[str, Any] = {
         "name": f"bench-{benchmark.replace('.', '-')}",
         "targets": [{"name": target, "kind": target}],
