@@ -103,7 +103,7 @@ def test_a_killed_probe_fails_its_trials_and_no_others(
 def test_a_clock_step_makes_a_trial_invalid(nephoscope: Run, fake_probe: Fake, plan: Path) -> None:
     step = 's/"clock_step_ns":[-0-9.]*/"clock_step_ns":5000000000/'
     fake = fake_probe(
-        f'case "$*" in *"run null"*) $REAL "$@" | sed \'{step}\';; *) exec $REAL "$@";; esac'
+        f'case "$*" in *"run null"*) $REAL "$@" | sed -u \'{step}\';; *) exec $REAL "$@";; esac'
     )
     done = nephoscope("run", plan, NEPHOSCOPE_PROBE=fake)
     assert done.code == 3
