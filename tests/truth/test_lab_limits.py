@@ -1,0 +1,140 @@
+"""What hosts are given: every check of CPU, memory and disk holds; reservations from below."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cpu_truth import needs_chrt
+from trials import attempt, needs_root
+
+from nephoscope.errors import Lacking
+from nephoscope.lab import cgroups, cpu
+from nephoscope.lab.cgroups import Group
+from nephoscope.lab.launcher import entering
+from nephoscope.labcheck import cpu as cpu_checks
+from nephoscope.labcheck import disk as disk_checks
+from nephoscope.labcheck import frame
+from nephoscope.labcheck import memory as memory_checks
+from nephoscope.labcheck.frame import Check
+
+pytestmark = needs_root
+CHECKS = (*cpu_checks.CHECKS, *memory_checks.CHECKS, *disk_checks.CHECKS)
+SLICE_NS, PERIOD_NS = 30_000_000, 40_000_000
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_what_is_set_is_what_a_program_gets(check: Check) -> None:
+    outcome = asyncio.run(frame.run(check, print))
+    for seen in outcome.attempts:
+        print(check.id, seen)  # noqa: T201
+    if outcome.verdict == frame.NOT_HERE:
+        pytest.skip(outcome.reason)
+    assert outcome.verdict == frame.HOLDS, outcome.reason
+
+
+@pytest.fixture
+def group() -> Iterator[Group]:
+    lab = f"mt{os.getpid() % 100_000}r"
+    made = cgroups.host(lab, "a")
+    made.make()
+    yield made
+    cgroups.remove(lab)
+
+
+class Keeper:
+    """`nephoscope-lab reserve` over a group; its lines one by one."""
+
+    def __init__(self, group: Group, slice_ns: int = SLICE_NS) -> None:
+        words = cpu.keeper(group.folders[-1], slice_ns, PERIOD_NS)
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.ready = self.line()["ready"]
+
+    def line(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        readable, _, _ = select.select([self.process.stdout], [], [], 10)
+        assert readable, "the keeper says nothing"
+        return dict(json.loads(self.process.stdout.readline()))
+
+    def __enter__(self) -> Keeper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self.process:
+            self.process.terminate()
+
+
+def policy(pid: int) -> int:
+    return os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK
+
+
+@needs_chrt
+def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: Group) -> None:
+    script = "chrt -p $$; sh -c 'sleep 0.05; chrt -p $$; true'"
+    with Keeper(group) as keeper:
+        assert keeper.ready["marked"]
+        words = [*entering(cgroups=group.folders), "sh", "-c", script]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
+    # The shell itself, and a child that was found within 50 ms.
+    assert done.stdout.count("SCHED_DEADLINE") == 2
+    assert "30000000/40000000/40000000" in done.stdout
+
+
+def test_the_end_of_the_keeper_gives_the_threads_back(group: Group) -> None:
+    with Keeper(group) as keeper:
+        program = subprocess.Popen([*entering(cgroups=group.folders), "sleep", "60"])
+        until = time.monotonic() + 5
+        while policy(program.pid) != 6 and time.monotonic() < until:
+            time.sleep(0.005)
+        assert policy(program.pid) == 6
+        keeper.process.terminate()
+        assert keeper.line()["kept"]["refused"] == 0
+        keeper.process.wait(10)
+    assert policy(program.pid) == os.SCHED_OTHER
+    group.kill()
+    program.wait(10)
+
+
+def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: Group) -> None:
+    cpus = len(cpu.machine_cpus())
+
+    def measure() -> tuple[str, bool]:
+        with Keeper(group) as keeper:
+            plain = [*entering(), "sh", "-c"]
+            join = f"echo $$ > {group.folders[-1]}/cgroup.procs; exec sleep 60"
+            started = [subprocess.Popen([*plain, join]) for _ in range(2 * cpus)]
+            refused = keeper.line()["refused"]
+            kept = [policy(one.pid) for one in started].count(6)
+            group.kill()
+            for one in started:
+                one.wait(10)
+        message = refused["message"]
+        right = "no reservation of 0.750 CPUs more: reservations of" in message
+        # Another lab's reservations may be held too; this test adds what is left.
+        return f"{kept} of {len(started)} kept; {message}", right and 1 <= kept < len(started)
+
+    attempt("more threads than CPUs", measure)
+
+
+def test_a_reservation_beside_a_part_of_the_cpus_is_refused(group: Group) -> None:
+    have = cpu.machine_cpus()
+    if len(have) < 2:
+        pytest.skip("needs two CPUs")
+    if group.version("cpuset") == 2:
+        pytest.skip("a cpuset partition may be admitted on version 2")
+    with pytest.raises(Lacking, match="takes no reservation in a cpuset"):
+        cpu.check_reservation(group, have[:1])
+    # So does the kernel, as long as the thread was in the cpuset before it asked.
+    cpu.set_cpus(group, have[:1])
+    words = ["chrt", "-d", "-T", str(SLICE_NS), "-D", str(PERIOD_NS), "-P", str(PERIOD_NS), "0"]
+    inside = [*entering(cgroups=group.folders), *words, "true"]
+    done = subprocess.run(inside, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode != 0
+    assert "not permitted" in done.stderr
