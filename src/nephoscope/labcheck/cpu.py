@@ -14,6 +14,7 @@ from nephoscope.targets.base import TargetTrial
 
 _TRIALS = 3
 _WINDOW_NS = 2_000_000_000
+_STARTING, _PERIODS = 2, 20
 
 
 def cap_check(cap_cpus: float) -> Check:
@@ -25,8 +26,14 @@ def cap_check(cap_cpus: float) -> Check:
         if len(cpus) < loops:
             raise NotHere(f"A cap of {cap_cpus:g} CPUs needs {loops} CPUs; here is {len(cpus)}.")
         favour(lab)
-        seen = await trials(lab, "a", "cpu.gaps", [_params(cpus[:loops])] * _TRIALS)
-        return mean([obtained(trial) for trial in seen])
+        params = {
+            "cpus": cpus[:loops],
+            "threads": loops,
+            "interval_ns": PERIOD_US * 1000,
+            "duration_ns": (_STARTING + _PERIODS) * PERIOD_US * 1000 + 50_000_000,
+        }
+        seen = await trials(lab, "a", "load.cpu", [params] * _TRIALS)
+        return mean([steady(trial, loops) for trial in seen])
 
     period_ms = PERIOD_US / 1000
     return Check(
@@ -37,8 +44,10 @@ def cap_check(cap_cpus: float) -> Check:
         unit="cpus",
         low=cap_cpus - 0.02,
         high=cap_cpus + 0.02,
-        how=f"cpu.gaps, whole cycles in {_TRIALS} windows of 2 s. 2 points: the kernel sees that a "
-        f"quota is used up at a tick, 4 ms at 250 Hz, and takes it from the next {period_ms:g} ms.",
+        how=f"load.cpu, {_PERIODS} periods of {period_ms:g} ms after the first {_STARTING}, "
+        f"{_TRIALS} times: a group starts with the whole quota of the period that it comes into. "
+        "2 points: the kernel sees that a quota is used up at a tick, 4 ms at 250 Hz, and takes it "
+        "from a later period.",
         topology={"hosts": {"a": {"cpu": {"cap": cap_cpus}}}},
         measure=measure,
         attempts=5,
@@ -51,7 +60,7 @@ def reservation_check(slice_s: float, period_s: float) -> Check:
 
     async def measure(lab: Lab, check: Check) -> Measured:
         seen = await trials(lab, "a", "cpu.gaps", [_params(machine_cpus()[:1])] * _TRIALS)
-        return mean([obtained(trial) for trial in seen])
+        return mean([value(trial, "obtained_cpus") for trial in seen])
 
     return Check(
         id=f"cpu.reservation-{slice_s * 1e3:g}-{period_s * 1e3:g}",
@@ -61,8 +70,8 @@ def reservation_check(slice_s: float, period_s: float) -> Check:
         unit="cpus",
         low=share - 0.015,
         high=share + 0.015,
-        how=f"cpu.gaps, whole cycles in {_TRIALS} windows of 2 s. 1.5 points: the timer that ends "
-        "a slice is late by up to 0.5 ms when the machine is busy.",
+        how=f"cpu.gaps, {_TRIALS} windows of 2 s. 1.5 points: the window cuts two periods, at most "
+        "0.4 points; the timer that ends a slice is late when the machine is busy.",
         topology={"hosts": {"a": {"cpu": {"reservation": {"slice": slice_s, "period": period_s}}}}},
         measure=measure,
         attempts=5,
@@ -105,13 +114,12 @@ def weight_check(weights: tuple[int, int]) -> Check:
     )
 
 
-def obtained(trial: TargetTrial) -> float:
-    """CPUs that the loops of a trial got, over whole cycles where there are some: the cycles that a
-    window cuts are no part of the truth."""
-    loops = value(trial, "obtained_cpus")
-    cycles = [one.value for one in trial.samples if one.metric == "cpu_share_cycles_ratio"]
-    shares = [one.value for one in trial.samples if one.metric == "cpu_share_ratio"]
-    return math.fsum(cycles) if len(cycles) == len(shares) else loops
+def steady(trial: TargetTrial, loops: int) -> float:
+    """CPUs that the loops of a load got over whole periods, without those in which it started."""
+    value(trial, "load_cpus")
+    shares = [one.value for one in trial.samples if one.metric == "interval_intensity_ratio"]
+    kept = shares[_STARTING : _STARTING + _PERIODS]
+    return loops * math.fsum(kept) / len(kept)
 
 
 def favour(lab: Lab) -> None:
