@@ -234,6 +234,22 @@ def test_a_name_that_is_taken_is_refused_and_the_lab_stays() -> None:
     wire.in_lab(PAIR, work)
 
 
+def test_of_two_ups_of_one_name_one_is_refused() -> None:
+    topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
+
+    async def whole() -> None:
+        ups = (bringup.up(topology, say=lambda line: None) for _ in range(2))
+        found = await asyncio.gather(*ups, return_exceptions=True)
+        try:
+            assert sorted(type(one).__name__ for one in found) == ["Busy", "Lab"]
+            lab = bringup.find(topology.name)
+            assert len(await asyncio.to_thread(wire.round_trips_s, lab, "a", "b", 2)) == 2
+        finally:
+            await bringup.down(topology.name)
+
+    asyncio.run(whole())
+
+
 def test_a_lab_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from nephoscope.lab import links
 
