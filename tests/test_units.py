@@ -96,3 +96,29 @@ def test_durations_survive_a_round_trip_to_the_second(seconds: int) -> None:
 def _pairs(text: str) -> list[tuple[str, str]]:
     words = text.split()
     return list(zip(words[::2], words[1::2], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "bits_per_s"),
+    [("47Mbit/s", 47e6), ("1.5 Gbit/s", 1.5e9), ("64kbit/s", 64e3), ("9600", 9600), (1e6, 1e6)],
+)
+def test_line_rates_are_thousands_of_bits(text: str | float, bits_per_s: float) -> None:
+    assert units.parse_bits_per_s(text) == bits_per_s
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_per_s"), [("20MiB/s", 20 << 20), ("10MB/s", 10e6), ("4096", 4096)]
+)
+def test_disk_rates_are_sizes_a_second(text: str, bytes_per_s: float) -> None:
+    assert units.parse_bytes_per_s(text) == bytes_per_s
+
+
+@pytest.mark.parametrize("text", ["47Mb", "47MB/s", "fast", "-1Mbit/s", ""])
+def test_what_is_no_line_rate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no line rate"):
+        units.parse_bits_per_s(text)
+
+
+def test_what_is_no_disk_rate_is_refused() -> None:
+    with pytest.raises(UsageError, match="no disk rate"):
+        units.parse_bytes_per_s("20Mbit/s")

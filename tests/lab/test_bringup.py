@@ -115,6 +115,27 @@ def test_what_arrives_is_shaped_too() -> None:
     wire.in_lab(with_link(ingress="50Mbit/s"), work)
 
 
+@pytest.mark.parametrize("path", ["auto", "line"])
+def test_large_packets_pass_whole(path: str) -> None:
+    values = {
+        **PAIR,
+        "links": {
+            "one": {"between": ["a", "lan"], "mtu": 9000, "mechanism": path},
+            "two": {"between": ["b", "lan"], "mtu": 9000},
+        },
+    }
+
+    def work(lab: Lab) -> None:
+        with wire.udp(lab.hosts["a"]) as client, wire.udp(lab.hosts["b"]) as server:
+            server.bind((lab.hosts["b"].address, 0))
+            # IP_MTU_DISCOVER = IP_PMTUDISC_DO: a packet that does not fit is an error, not two.
+            client.setsockopt(socket.IPPROTO_IP, 10, 2)
+            client.sendto(bytes(9000 - 28), server.getsockname())
+            assert len(server.recv(10_000)) == 8972
+
+    wire.in_lab(values, work)
+
+
 def test_loss_without_delay_is_the_filter_s_and_asymmetric() -> None:
     sent = 4000
 

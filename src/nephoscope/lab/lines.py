@@ -29,18 +29,25 @@ async def start_all(laid: Layout, chosen: list[Link]) -> None:
     lab = laid.topology.name
     work = [start(lab, link) for link in chosen if link.path == LINE]
     if laid.hub:
-        work.append(_start(lab, HUB, laid.hub, hub_paths(laid)))
+        work.append(_start(lab, HUB, laid.hub, hub_paths(laid), _hub_mtu(laid)))
     await together(*work)
 
 
 async def start(lab: str, link: Link) -> None:
     """Starts the line of one link."""
-    await _start(lab, link.cable.name, link.ends, line_paths(link))
+    await _start(lab, link.cable.name, link.ends, line_paths(link), link.cable.spec.mtu_bytes)
 
 
-async def _start(lab: str, name: str, ends: tuple[End, ...], paths: list[Any]) -> None:
+async def _start(
+    lab: str, name: str, ends: tuple[End, ...], paths: list[Any], mtu_bytes: int
+) -> None:
     ports = [
-        {"name": end.device, "netns": str(names.netns(lab, end.node)), "mac": end.mac}
+        {
+            "name": end.device,
+            "netns": str(names.netns(lab, end.node)),
+            "mac": end.mac,
+            "mtu": mtu_bytes,
+        }
         for end in ends
     ]
     socket = files(lab, name).with_suffix(".socket")
@@ -100,6 +107,11 @@ def hub_paths(laid: Layout) -> list[Any]:
         )
         paths.append(line_path(i, j, side))
     return paths
+
+
+def _hub_mtu(laid: Layout) -> int:
+    """The largest packet of any link: what reaches a site may go to another."""
+    return max(cable.spec.mtu_bytes for cable in laid.cables)
 
 
 def hub_up(end: End) -> list[str]:
