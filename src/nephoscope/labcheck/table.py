@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nephoscope.lab.topology import GUESTS, HostSpec, LinkSpec, Topology
-from nephoscope.labcheck import cpu, disk, memory
+from nephoscope.labcheck import cpu, disk, memory, network
 from nephoscope.labcheck.frame import Check
 
-CHECKS: tuple[Check, ...] = (*cpu.CHECKS, *memory.CHECKS, *disk.CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *network.CHECKS,
+    *cpu.CHECKS,
+    *memory.CHECKS,
+    *disk.CHECKS,
+)
 """Put together from the CHECKS of the files beside this one."""
 
 
@@ -24,7 +29,7 @@ def of_topology(topology: Topology) -> tuple[Check, ...]:
 
 
 def _of_link(link: LinkSpec) -> Iterator[Check]:
-    yield from ()
+    yield from network.of_link(link)
 
 
 def _of_host(host: HostSpec) -> Iterator[Check]:
