@@ -507,25 +507,21 @@ def test_a_full_far_disk_is_told_and_holds_no_half_file(tmp_path: Path, root_onl
 
 
 def test_a_home_where_nothing_may_run_is_passed_over(tmp_path: Path, root_only: None) -> None:
-    home, other = tmp_path / "sshd" / "home", tmp_path / "other"
-    other.mkdir()
-    mount = (
-        f'mount -t tmpfs -o size=64m,noexec tmpfs "{home}" && mount --bind "{other}" /tmp && '
-        'exec "$@"'
-    )
-    folder = tmp_path / "sshd"
-    if folder.is_relative_to("/tmp"):
-        # The server's own files would be hidden by its new /tmp.
-        mount = f'mount -t tmpfs -o size=64m,noexec tmpfs "{home}" && exec "$@"'
+    folder, instead = tmp_path / "sshd", Path(f"/tmp/nephoscope-{os.geteuid()}")
+    mount = f'mount -t tmpfs -o size=64m,noexec tmpfs "{folder / "home"}" && exec "$@"'
     before = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh"]
-    with serving(folder, before=before) as server:
+    was_there = instead.exists()
+    try:
+        with serving(folder, before=before) as server:
 
-        async def where(target: SshTarget) -> str:
-            assert (await one_trial(target)).failure is None
-            return await target._channel.probe()
+            async def where(target: SshTarget) -> str:
+                assert (await one_trial(target)).failure is None
+                return await target._channel.probe()
 
-        found = Path(using(server.record(), where))
-        assert found.parent == Path(f"/tmp/nephoscope-{os.geteuid()}")
+            assert Path(using(server.record(), where)).parent == instead
+    finally:
+        if not was_there:
+            shutil.rmtree(instead, ignore_errors=True)
 
 
 def test_the_probe_that_was_changed_there_is_not_run(server: Server) -> None:
