@@ -1,0 +1,82 @@
+"""Lab hosts as targets: what is told when there is none, and who reaches whom.
+
+What a host does once it is open is in tests/contract, over every platform.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from nephoscope.errors import TargetError, UsageError
+from nephoscope.lab import bringup, files
+from nephoscope.lab.handle import GuestAccess, Host, Lab, Nic
+from nephoscope.plans import Target as Record
+from nephoscope.targets import TARGETS, LocalTarget, Target
+from nephoscope.targets.lab_channel import way_into
+
+TOPOLOGY = files.from_values({"version": 1, "name": "office", "hosts": {"a": {}, "b": {}}})
+
+
+def host(name: str, *addresses: str) -> Host:
+    nics = tuple(
+        Nic("eth0", "lan", address, 24, "02:00:00:00:00:01", 1500) for address in addresses
+    )
+    here = Path("/nonexistent")
+    spec = TOPOLOGY.hosts["a"]
+    return Host(name, "bare", spec, here, (), addresses[0], "", here, nics, ("enter", "--"))
+
+
+@pytest.fixture
+def _office(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = {
+        "a": host("a", "10.0.1.1", "10.0.2.1"),
+        "b": host("b", "10.0.2.2"),
+    }
+    lab = Lab("office", TOPOLOGY, Path("/nonexistent"), hosts)
+    monkeypatch.setattr(bringup, "find", lambda name: lab)
+
+
+def inside(name: str, lab: str = "office") -> Target:
+    return TARGETS["lab"](Record(name=name, kind="lab", lab=lab))
+
+
+def test_a_lab_that_is_down_is_told() -> None:
+    with pytest.raises(UsageError, match="No lab named no-such-lab is up") as caught:
+        asyncio.run(inside("a", "no-such-lab").open())
+    assert "nephoscope lab up" in caught.value.hint
+
+
+@pytest.mark.usefixtures("_office")
+def test_a_host_that_the_lab_has_not_is_told_with_those_it_has() -> None:
+    with pytest.raises(UsageError, match="lab office has no host 'c'") as caught:
+        asyncio.run(inside("c").open())
+    assert "a, b" in caught.value.hint
+
+
+def test_a_target_without_a_lab_is_told() -> None:
+    with pytest.raises(UsageError, match="names no lab"):
+        TARGETS["lab"](Record(name="a", kind="lab"))
+
+
+@pytest.mark.usefixtures("_office")
+def test_hosts_of_one_lab_reach_each_other_on_the_network_they_share() -> None:
+    assert inside("a").address(inside("b")) == "10.0.2.1"
+    assert inside("b").address(inside("a")) == "10.0.2.2"
+    for stranger in (LocalTarget(), inside("a", "other")):
+        with pytest.raises(TargetError, match="has no way to it that is known"):
+            inside("a").address(stranger)
+    with pytest.raises(TargetError, match="has no way to it"):
+        LocalTarget().address(inside("a"))
+
+
+def test_a_guest_is_reached_with_the_keys_of_the_lab_alone() -> None:
+    guest = GuestAccess("169.254.77.2", 22, "root", Path("/n"), Path("/key"), Path("/known"))
+    way = way_into(guest)
+    assert (way.to.host, way.to.port, way.to.user) == ("169.254.77.2", 22, "root")
+    assert (way.identity, way.known_hosts, way.config) == ("/key", "/known", False)
+    assert way.connect is not None
+    with pytest.raises(OSError, match="/n"):
+        asyncio.run(way.connect())
