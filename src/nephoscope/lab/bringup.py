@@ -331,4 +331,5 @@ def remains(name: str) -> list[Path]:
     """What of a lab is here: for tests and for `list`."""
     found = names.namespaces_of(name)
     found += cgroups.lab_cgroups(name)
-    return found + ([names.directory(name)] if names.directory(name).exists() else [])
+    folders = (names.directory(name), names.disks(name))
+    return found + [folder for folder in folders if folder.exists()]

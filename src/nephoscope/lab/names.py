@@ -11,6 +11,9 @@ from pathlib import Path
 PREFIX = "neph-"
 RUN = Path("/run/nephoscope")
 """Folders of the labs, 0700."""
+DISKS = Path("/var/lib/nephoscope")
+"""What hosts write, 0700: on a disk also where /run is memory, or a disk benchmark inside a guest
+would measure that."""
 NETNS = Path("/run/netns")
 KEEP = "_keep"
 """Control group of a lab's own helpers; no host can have this name."""
@@ -35,6 +38,19 @@ def lab_of(namespace_name: str) -> str | None:
 def directory(lab: str) -> Path:
     """Folder of a lab's files."""
     return RUN / lab
+
+
+def disks(lab: str) -> Path:
+    """Folder of a lab's disks; it has one folder for each host that needs one."""
+    return DISKS / lab
+
+
+def disk_labs() -> set[str]:
+    """Labs that have disks."""
+    try:
+        return {path.name for path in DISKS.iterdir() if path.is_dir()}
+    except OSError:
+        return set()
 
 
 def namespaces_of(lab: str) -> list[Path]:

@@ -28,7 +28,7 @@ def exists(lab: str) -> bool:
 
 def found() -> set[str]:
     """Labs of which anything is here."""
-    return state.folder_labs() | names.namespace_labs() | set(_group_labs())
+    return state.folder_labs() | names.disk_labs() | names.namespace_labs() | set(_group_labs())
 
 
 def _group_labs() -> list[str]:
@@ -46,14 +46,15 @@ def sweep(lab: str) -> Removed:
     removed = Removed(lab)
     # Namespaces last of what processes hold: while one is there, a process in it can be found.
     removed.processes += _kill_all(lab)
-    removed.mounts = _unmount(names.directory(lab))
+    folders = (names.disks(lab), names.directory(lab))
+    removed.mounts = sum(_unmount(folder) for folder in folders)
     removed.namespaces = sum(namespaces.remove(path) for path in names.namespaces_of(lab))
     with contextlib.suppress(Lacking):
         # Whoever was just being started joined its group before anything else: a group that can
         # be removed is empty, and nobody joins it any more.
         removed.processes += len(cgroups.processes(lab))
         removed.cgroups = cgroups.remove(lab)
-    removed.files = _remove_files(names.directory(lab))
+    removed.files = sum(_remove_files(folder) for folder in folders)
     removed.elapsed_s = time.monotonic() - began
     return removed
 

@@ -15,11 +15,17 @@ import pytest
 from tests.lab.platforms.plans import plan
 
 from nephoscope.errors import UsageError
-from nephoscope.lab import images
+from nephoscope.lab import images, names
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms import PLATFORMS, accelerator, container, control, guest
 from nephoscope.lab.platforms.base import Process, last_words
 from nephoscope.lab.topology import GUESTS, PLATFORM_NAMES
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Disks of hosts are made below the test's folder."""
+    monkeypatch.setattr(names, "DISKS", tmp_path / "disks")
 
 
 def test_the_table_has_what_a_topology_may_say() -> None:
@@ -158,7 +164,7 @@ def test_user_mode_linux_gets_its_disks_and_interfaces(tmp_path: Path) -> None:
     uml = PLATFORMS["uml"]
     assert isinstance(uml, guest.Guest)
     words = uml.command(mine, _image(tmp_path), guest.taps_of(mine), 256 << 20, {})
-    assert f"ubd0={tmp_path}/disk.cow,{tmp_path}/image.ext4" in words
+    assert f"ubd0={tmp_path}/disks/paper/a/disk.cow,{tmp_path}/image.ext4" in words
     assert "mem=256M" in words
     assert any(word.startswith("vec1:transport=tap,ifname=tap-eth1,mac=02:66:77") for word in words)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import cgroups, commands
+from nephoscope.lab import cgroups, commands, names
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.handle import GuestAccess, HostPlan
 from nephoscope.lab.launcher import entering
@@ -71,6 +71,15 @@ class Platform(Protocol):
     async def stop(self, plan: HostPlan) -> None:
         """Ends it in order, within a bound, then kills it. May be called twice, also for a host
         that never started."""
+
+
+def disks(plan: HostPlan) -> Path:
+    """The host's folder for what it writes, on a disk; made when it is not there."""
+    folder = names.disks(plan.lab) / plan.name
+    for level in (names.DISKS, folder.parent, folder):
+        with contextlib.suppress(FileExistsError):
+            level.mkdir(mode=0o700)
+    return folder
 
 
 def sbin(program: str) -> str | None:

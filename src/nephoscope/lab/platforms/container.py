@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import boot, cgroups, images
+from nephoscope.lab import boot, cgroups, images, names
 from nephoscope.lab.boot import BootTimes, Console
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.platforms.base import (
     Process,
     Say,
     Started,
+    disks,
     end_group,
     first_program,
     launch,
@@ -63,13 +64,13 @@ class Container:
         """See `Platform.start`."""
         image = await images.ensure(say)
         began = time.monotonic_ns()
-        folder = plan.directory
+        folder, disk = plan.directory, disks(plan)
         if not keep:
             for name in ("changes", *_WRITABLE):
-                shutil.rmtree(folder / name, ignore_errors=True)
+                shutil.rmtree(disk / name, ignore_errors=True)
         shutil.rmtree(folder / "runc", ignore_errors=True)
-        for name in ("changes", "scratch", "rootfs", "runc", *_WRITABLE):
-            (folder / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+        for name in ("changes", "scratch", "rootfs", *_WRITABLE):
+            (disk / name).mkdir(mode=0o755, parents=True, exist_ok=True)
         (folder / "config.json").write_text(json.dumps(bundle(plan), indent=1), encoding="utf-8")
         log = folder / "console.log"
         console = Console(log)
@@ -120,7 +121,7 @@ def _name(plan: HostPlan) -> str:
 def _private(plan: HostPlan, image: Path) -> list[str]:
     # The image's folder is named relative to where we are: a comma or colon in the path of the
     # cache would be read as an option.
-    inside = ["sh", "-c", _IN_PRIVATE, "mount", str(image), "rootfs", str(plan.directory)]
+    inside = ["sh", "-c", _IN_PRIVATE, "mount", str(image), "rootfs", str(disks(plan))]
     return ["unshare", "--mount", "--propagation", "private", *inside]
 
 
@@ -132,7 +133,7 @@ def bundle(plan: HostPlan) -> dict[str, Any]:
     return {
         "ociVersion": "1.0.2",
         "hostname": plan.name,
-        "root": {"path": "rootfs", "readonly": True},
+        "root": {"path": str(names.disks(plan.lab) / plan.name / "rootfs"), "readonly": True},
         "process": {
             "user": {"uid": 0, "gid": 0},
             "args": ["/usr/lib/nephoscope/container-init"],
@@ -176,7 +177,14 @@ def _mounts(plan: HostPlan) -> Iterator[Mapping[str, Any]]:
     yield mount("/run", "tmpfs", "nodev", "mode=755")
     # On a disk, so that a disk benchmark in here measures one.
     for name in _WRITABLE:
-        yield mount(f"/{name}", "bind", "rbind", "rw", "nodev", source=str(plan.directory / name))
+        yield mount(
+            f"/{name}",
+            "bind",
+            "rbind",
+            "rw",
+            "nodev",
+            source=str(names.disks(plan.lab) / plan.name / name),
+        )
 
 
 def _cgroups_path(plan: HostPlan) -> str:

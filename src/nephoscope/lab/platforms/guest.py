@@ -24,6 +24,7 @@ from nephoscope.lab.platforms.base import (
     Process,
     Say,
     Started,
+    disks,
     end_group,
     launch,
     missing,
@@ -54,6 +55,7 @@ class Guest(ABC):
     name: str
     programs: ClassVar[Mapping[str, str]]
     """What it starts -> the Debian package."""
+    disk_name: str
     overhead_bytes: int
     """Memory that the program needs besides the guest's own."""
 
@@ -82,8 +84,10 @@ class Guest(ABC):
         given = plan.directory / "given.tar"
         write_given(given, told(plan, taps, keys))
         _link(plan.directory / "image.ext4", image.disk)
-        if not keep:
-            await self.new_disk(plan)
+        disk = disks(plan) / self.disk_name
+        if not keep or not disk.exists():
+            disk.unlink(missing_ok=True)
+            await self.new_disk(disk, plan.directory / "image.ext4")
         log = plan.directory / "console.log"
         console = Console(log)
         console.skip()
@@ -142,8 +146,8 @@ class Guest(ABC):
         return {}
 
     @abstractmethod
-    async def new_disk(self, plan: HostPlan) -> None:
-        """Puts an empty overlay of `image.ext4` into the host's folder."""
+    async def new_disk(self, disk: Path, image: Path) -> None:
+        """Makes `disk`, which is not there, an empty overlay of `image`."""
 
     @abstractmethod
     def command(

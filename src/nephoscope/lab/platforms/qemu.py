@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from nephoscope.lab import commands
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms import accelerator
-from nephoscope.lab.platforms.base import Say, sbin
+from nephoscope.lab.platforms.base import Say, disks, sbin
 from nephoscope.lab.platforms.guest import Guest, Tap
 
 _TRANSLATED_MIB = 64
@@ -27,6 +28,7 @@ class Qemu(Guest):
     """One process for each guest."""
 
     name = "qemu"
+    disk_name = "disk.qcow2"
     programs: ClassVar[Mapping[str, str]] = {
         "qemu-system-x86_64": "qemu-system-x86",
         "qemu-img": "qemu-utils",
@@ -45,12 +47,10 @@ class Qemu(Guest):
 
         await self.settle(await images.ensure(say), say)
 
-    async def new_disk(self, plan: HostPlan) -> None:
+    async def new_disk(self, disk: Path, image: Path) -> None:
         """See `Guest.new_disk`."""
-        disk, base = plan.directory / "disk.qcow2", plan.directory / "image.ext4"
-        disk.unlink(missing_ok=True)
         words = [str(sbin("qemu-img")), "create", "-q", "-f", "qcow2"]
-        await commands.Runner(None).run([*words, "-b", str(base), "-F", "raw", str(disk)])
+        await commands.Runner(None).run([*words, "-b", str(image), "-F", "raw", str(disk)])
 
     def command(
         self,
@@ -93,7 +93,7 @@ class Qemu(Guest):
             # earlyprintk: its first line when it is printed, not when the console driver is up.
             *("-append", "console=ttyS0 earlyprintk=ttyS0,115200 loglevel=6 panic=-1"),
             # User-Mode Linux locks the image that both only read, and QEMU would not start.
-            *("-drive", f"{_DISK},file={folder}/disk.qcow2"),
+            *("-drive", f"{_DISK},file={disks(plan) / self.disk_name}"),
             *("-device", "virtio-blk-pci,drive=disk"),
             *("-drive", f"if=none,id=given,file={folder}/given.tar,format=raw,readonly=on"),
             *("-device", "virtio-blk-pci,drive=given"),

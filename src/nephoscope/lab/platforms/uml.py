@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.images import Image
-from nephoscope.lab.platforms.base import sbin
+from nephoscope.lab.platforms.base import disks, sbin
 from nephoscope.lab.platforms.guest import Guest, Tap
 
 _MCONSOLE_MAGIC, _MCONSOLE_VERSION, _MCONSOLE_BYTES = 0xCAFEBABE, 2, 512
@@ -29,12 +29,12 @@ class Uml(Guest):
     """One process, and those it traces, for each guest; one CPU, whatever the topology says."""
 
     name = "uml"
+    disk_name = "disk.cow"
     programs: ClassVar[Mapping[str, str]] = {"linux.uml": "user-mode-linux", "ip": "iproute2"}
     overhead_bytes = 32 << 20
 
-    async def new_disk(self, plan: HostPlan) -> None:
+    async def new_disk(self, disk: Path, image: Path) -> None:
         """See `Guest.new_disk`: the guest kernel makes its copy-on-write file itself."""
-        (plan.directory / "disk.cow").unlink(missing_ok=True)
 
     def command(
         self,
@@ -56,7 +56,7 @@ class Uml(Guest):
             "umid=guest",
             f"uml_dir={folder}/uml",
             f"mem={memory_bytes >> 20}M",
-            f"ubd0={folder}/disk.cow,{folder}/image.ext4",
+            f"ubd0={disks(plan) / self.disk_name},{folder}/image.ext4",
             f"ubd1r={folder}/given.tar",
             *("root=/dev/ubda", "rootfstype=ext4", "rw", "init=/usr/lib/nephoscope/init"),
             # The first console to standard output, which is the log; the others to nowhere.
