@@ -21,6 +21,7 @@ READY_MARK = "nephoscope: ready"
 STEP_S = 0.005
 """How often the console is looked at: the resolution of the marks."""
 _LINE_MAX = 300
+_WORTH_SAYING_NS = 50_000_000
 
 SEGMENTS = ("kernel", "userland", "reachable")
 
@@ -31,13 +32,15 @@ class BootTimes:
 
     kernel: the first line of its kernel; userland: the first line of its init; reachable: the first
     answer from inside (the greeting of its ssh server; of a bare host or container, the end of a
-    first program). reasons: segment -> why it is None.
+    first program). reasons: segment -> why it is None. resolution_ns: by how much a mark may have
+    been seen late: the longest time for which nobody looked before one was found.
     """
 
     kernel_ns: int | None
     userland_ns: int | None
     reachable_ns: int
     reasons: Mapping[str, str] = field(default_factory=dict)
+    resolution_ns: int = 0
 
     def marks(self) -> Mapping[str, int | None]:
         """Segment -> ns since the request, in order."""
@@ -58,9 +61,10 @@ class BootTimes:
 
     def says(self) -> str:
         """`kernel 0.31 s, userland 2.90 s, reachable 3.12 s`: since the request, for people."""
-        return ", ".join(
-            f"{n} {at / 1e9:.2f} s" for n, at in self.marks().items() if at is not None
-        )
+        said = [f"{n} {at / 1e9:.2f} s" for n, at in self.marks().items() if at is not None]
+        if self.resolution_ns > _WORTH_SAYING_NS:
+            said.append(f"seen up to {self.resolution_ns / 1e9:.2f} s late")
+        return ", ".join(said)
 
     def as_dict(self) -> dict[str, object]:
         """For --json and state files; `from_dict` reads it."""
@@ -69,6 +73,7 @@ class BootTimes:
             "userland_ns": self.userland_ns,
             "reachable_ns": self.reachable_ns,
             "reasons": dict(self.reasons),
+            "resolution_ns": self.resolution_ns,
         }
 
     @classmethod
@@ -81,7 +86,13 @@ class BootTimes:
             value = values.get(name)
             return int(value) if isinstance(value, int) else None
 
-        return cls(ns("kernel_ns"), ns("userland_ns"), ns("reachable_ns") or 0, reasons)
+        return cls(
+            ns("kernel_ns"),
+            ns("userland_ns"),
+            ns("reachable_ns") or 0,
+            reasons,
+            ns("resolution_ns") or 0,
+        )
 
 
 class Console:
@@ -94,6 +105,9 @@ class Console:
         self.last_line = ""
         self.seen: dict[str, int] = {}
         """Mark -> time.monotonic_ns() at which it was first seen."""
+        self.resolution_ns = 0
+        """The longest time between the look that found a mark and the one before it."""
+        self._looked_ns = time.monotonic_ns()
 
     def skip(self) -> None:
         """Leaves out what is there already: the console of an earlier boot."""
@@ -104,6 +118,7 @@ class Console:
 
     def poll(self) -> None:
         """Takes in what was written since."""
+        before, self._looked_ns = self._looked_ns, time.monotonic_ns()
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -116,8 +131,9 @@ class Console:
         self._offset += len(new)
         text = self._rest + new.decode("utf-8", errors="replace")
         for mark in (KERNEL_MARK, USERLAND_MARK, READY_MARK):
-            if mark in text:
-                self.seen.setdefault(mark, now)
+            if mark in text and mark not in self.seen:
+                self.seen[mark] = now
+                self.resolution_ns = max(self.resolution_ns, now - before)
         *lines, self._rest = text.replace("\r", "\n").split("\n")
         for line in (*lines, self._rest):
             if words := _printable(line):
@@ -153,7 +169,7 @@ async def watch(
         now = time.monotonic_ns()
         if up:
             console.poll()
-            return _times(console.seen, began_ns, now)
+            return _times(console, began_ns, now)
         if not alive():
             console.poll()
             raise _never(what, console, "ended")
@@ -162,7 +178,8 @@ async def watch(
         await asyncio.sleep(STEP_S)
 
 
-def _times(seen: Mapping[str, int], began_ns: int, reachable_ns: int) -> BootTimes:
+def _times(console: Console, began_ns: int, reachable_ns: int) -> BootTimes:
+    seen = console.seen
     kernel, userland = seen.get(KERNEL_MARK), seen.get(USERLAND_MARK)
     reasons = {} if kernel else {"kernel": "its kernel's first line was not seen on the console"}
     return BootTimes(
@@ -170,6 +187,7 @@ def _times(seen: Mapping[str, int], began_ns: int, reachable_ns: int) -> BootTim
         userland - began_ns if userland else None,
         reachable_ns - began_ns,
         reasons,
+        console.resolution_ns,
     )
 
 

@@ -126,6 +126,19 @@ def test_times_are_written_down_and_read_again() -> None:
     assert times.says() == "userland 0.00 s, reachable 0.00 s"
 
 
+def test_a_look_that_came_late_is_told(tmp_path: Path) -> None:
+    log = tmp_path / "console"
+    console = Console(log)
+    console.poll()
+    log.write_text(KERNEL)
+    time.sleep(0.2)
+    console.poll()
+    assert 200e6 <= console.resolution_ns < 2e9
+    late = BootTimes(1, 2, 3, {}, 200_000_000)
+    assert late.says().endswith(", seen up to 0.20 s late")
+    assert BootTimes.from_dict(late.as_dict()) == late
+
+
 def test_a_small_share_gets_more_time() -> None:
     assert boot.timeout_s(1.5) == 60
     assert boot.timeout_s(0.1) == pytest.approx(600)

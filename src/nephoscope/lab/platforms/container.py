@@ -95,7 +95,9 @@ class Container:
         )
         if (process := Process.read(init)) is not None:
             process.write(init)
-        booted = BootTimes(None, times.userland_ns, times.reachable_ns, _REASONS)
+        booted = BootTimes(
+            None, times.userland_ns, times.reachable_ns, _REASONS, times.resolution_ns
+        )
         details = {"image": image.key, "capabilities": list(CAPABILITIES)}
         return Started(booted, entry, None, details)
 
