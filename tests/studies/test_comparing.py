@@ -125,12 +125,27 @@ def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
     return [item for item in found if item.id in ("sedf-30-40-one", "sedf-30-40-two")]
 
 
-def test_nothing_is_concluded_where_the_control_does_not_hold() -> None:
-    found = shares(0.751, 0.749, whole=1.3)  # something else had a third of the machine
-    assert [one.mark for one in found] == [Mark.NOT_COMPARABLE, Mark.NOT_COMPARABLE]
-    assert "control does not hold" in found[0].sentence
-    assert "at least 97 % of a CPU each; ours 6" in found[0].sentence
-    assert found[0].estimate is not None  # shown all the same
+def test_nothing_but_a_guarantee_is_concluded_where_the_control_does_not_hold() -> None:
+    zhuang = studies.load("zhuang-2012")
+    made = result(
+        line(
+            "cpu.gaps",
+            "cpu_share_cycles_ratio",
+            noisy(0.75, 0.001, 5),
+            "sedf-30-40",
+            together="alone",
+        ),
+        line("cpu.gaps", "obtained_cpus", noisy(1.5, 0.001, 6), "cap-150", cpus="[0,1]"),
+        # Something else had a third of the machine.
+        line("cpu.gaps", "obtained_cpus", noisy(1.3, 0.001, 7), "cap-200", cpus="[0,1]"),
+    )
+    found = {one.id: one for one in compare(zhuang, zhuang.part("share"), made)}
+    capped, reserved = found["cap-150-two"], found["sedf-30-40-one"]
+    assert capped.mark is Mark.NOT_COMPARABLE
+    assert "control does not hold" in capped.sentence
+    assert "at least 97 % of a CPU each; ours 6" in capped.sentence
+    assert capped.estimate is not None  # shown all the same
+    assert reserved.mark is Mark.IN_NUMBER  # a reservation holds whatever else runs
 
 
 def test_a_share_that_was_set_is_reproduced_in_number() -> None:

@@ -63,7 +63,8 @@ class Outcome:
 def compare(shelf: Shelf, part: Part, result: RunResult) -> list[Outcome]:
     """Every comparison of the part with a run of its plan, in the order of study.yaml.
 
-    Where a control of the part does not hold, nothing is concluded, and each sentence says why.
+    Where a control of the part does not hold, nothing is concluded but what is guaranteed, and
+    each sentence says why.
     """
     broken = next((told for one in part.controls if (told := _broken(one, result))), "")
     return [_outcome(shelf, part, mapping, result, broken) for mapping in part.comparisons]
@@ -96,7 +97,8 @@ def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult, brok
             estimate = ours.estimate(result, mapping.ours)
     except ours.Absent as error:
         absent = str(error)
-    mark, reason = _judged(mapping, figure, estimate, steps, absent or broken)
+    stopped = absent or ("" if mapping.guaranteed else broken)
+    mark, reason = _judged(mapping, figure, estimate, steps, stopped)
     sentence = f"{reason[0].upper()}{reason[1:]}. {mapping.why} {figure.lacks}".strip()
     return Outcome(
         part.name,
@@ -117,12 +119,12 @@ def _judged(
     figure: Figure,
     estimate: Estimate | None,
     steps: tuple[Estimate, ...],
-    absent: str,
+    stopped: str,
 ) -> rules.Judgement:
     if mapping.ground == "not comparable":
         return Mark.NOT_COMPARABLE, "another quantity, or another mechanism"
-    if absent:
-        return Mark.NOT_COMPARABLE, absent
+    if stopped:
+        return Mark.NOT_COMPARABLE, stopped
     if steps:
         ranges = [_range(step) for step in steps]
         if any(one is None for one in ranges):

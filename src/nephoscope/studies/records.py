@@ -116,6 +116,7 @@ class Mapping(Record):
 
     margin: ratio within which two figures count as the same in number; margin_why: what sets it.
     neutral: the value that means 'no effect'. negligible: distance from it that does not matter.
+    guaranteed: it holds whatever else runs on the machine, so the part's controls do not matter.
     why: on what ground they can be compared, or why not.
     """
 
@@ -129,6 +130,7 @@ class Mapping(Record):
     margin_why: str = ""
     neutral: float | None = None
     negligible: Annotated[float, Field(gt=0)] | None = None
+    guaranteed: bool = False
     why: Text
 
     @model_validator(mode="after")
