@@ -135,3 +135,17 @@ def test_what_needs_the_lost_target_is_not_tried(tmp_path: Path) -> None:
     reasons = [r.reasons[0] for r in run.records() if r.failure_name == "target_lost"]
     assert reasons[0].startswith("in phase start: b is gone")
     assert all(reason.startswith("not tried: b is gone") for reason in reasons[1:])
+
+
+def test_a_setting_that_takes_its_target_away_each_time_is_not_tried_for_ever(
+    tmp_path: Path,
+) -> None:
+    def answer(target: str, params: Any, _: int) -> Any:
+        if target == "b" and params["value"] == 2.0:
+            raise TargetError("b hung up.", "Look for it.")
+        return good()
+
+    run = execute(tmp_path, Fakes(answer))
+    words = {(o["target"], o["factors"]["value"]): o["word"] for o in run.manifest["outcomes"]}
+    assert words["b", 2.0] == "target_lost"
+    assert valid(run, "a") == 2 * ROUNDS

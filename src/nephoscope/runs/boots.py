@@ -11,10 +11,10 @@ from nephoscope.catalog import HOST_BOOT
 from nephoscope.errors import BenchmarkFailed, NephoscopeError, PlanError
 from nephoscope.model import Sample, Setting, TrialKey
 from nephoscope.plans import Plan
+from nephoscope.runs.alternatives import LOST
 from nephoscope.runs.groups import Group
 from nephoscope.runs.measured import Measured
 from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
-from nephoscope.runs.progress import LOST
 from nephoscope.runs.stations import TargetLost
 from nephoscope.runs.trial import BOOT_S, Stage
 from nephoscope.targets import Done, TargetTrial

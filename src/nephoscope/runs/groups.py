@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nephoscope import plans
 from nephoscope.model import Setting, TrialKey
-from nephoscope.runs.progress import Pair
+from nephoscope.runs.alternatives import Pair
 
 
 @dataclass(frozen=True, slots=True)

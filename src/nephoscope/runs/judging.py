@@ -9,10 +9,10 @@ from typing import Any
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
 from nephoscope.runs import validity
+from nephoscope.runs.alternatives import LOST
 from nephoscope.runs.groups import Group
 from nephoscope.runs.measured import Measured
 from nephoscope.runs.phases import Phase, PhaseFailed
-from nephoscope.runs.progress import LOST
 from nephoscope.runs.stations import TargetLost
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import TargetTrial

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nephoscope.runs.alternatives import LOST
 from nephoscope.runs.phases import PhaseFailed
-from nephoscope.runs.progress import LOST
 from nephoscope.runs.stations import TargetLost
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import TargetTrial

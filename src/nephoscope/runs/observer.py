@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.model import Setting, TrialKey, TrialRecord
-from nephoscope.runs.progress import Outcome, TimeLeft
+from nephoscope.runs.alternatives import Outcome
+from nephoscope.runs.progress import TimeLeft
 from nephoscope.store import StoredRun
 
 

@@ -6,103 +6,18 @@ same order and stands where it was.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
-from nephoscope.analysis import stopping
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Setting, Shape, TrialRecord, TrialStatus
-from nephoscope.plans import Plan, Repeat, rounds_before_first
+from nephoscope.model import Setting, TrialRecord
+from nephoscope.plans import Plan, rounds_before_first
+from nephoscope.runs.alternatives import LOST, Alternative, Outcome, Pair, look
 from nephoscope.runs.budget import budget_s, budget_text
 from nephoscope.runs.headline import SeriesKey, headline_metrics
 
-Pair = tuple[int, str]
-"""Index of a setting, name of a target: one alternative of every round."""
-
 HARD_LIMIT = 1.3
 """A round that the least number of repetitions needs may overrun the budget by this factor."""
-
-REFUSED_AFTER = 3
-"""A setting that fails so often in a row with the same named error is not tried again."""
-
-LOST = "target_lost"
-"""Failure name of a trial whose target did not answer, and outcome of what was given up for it."""
-
-DONE_WORDS = ("converged", "measured")
-"""Outcomes with which a run may call itself converged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How an alternative ended.
-
-    word: converged, measured (nothing to converge on, or as often as a nested design says),
-    noise_known, max_reached, budget, refused, no_valid, target_lost. n: valid trials. needed: the
-    least number asked for. reason: one sentence.
-    """
-
-    setting: int
-    target: str
-    benchmark: str
-    factors: Mapping[str, Any]
-    word: str
-    n: int
-    needed: int
-    reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The object in the manifest's `outcomes`."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(slots=True)
-class _Alternative:
-    setting: Setting
-    target: str
-    repeat: Repeat
-    metrics: Mapping[str, Shape]
-    values: dict[SeriesKey, list[float]] = field(default_factory=dict)
-    valid: int = 0
-    rounds: int = 0
-    costs_s: list[float] = field(default_factory=list)
-    last_failures: list[str] = field(default_factory=list)
-    last_reason: str = ""
-    looked_at: int = 0
-    outcome: Outcome | None = None
-
-    @property
-    def pair(self) -> Pair:
-        return (self.setting.index, self.target)
-
-    @property
-    def rounds_left(self) -> int:
-        """The rounds until it may end: at least so many."""
-        if self.valid < self.repeat.min:
-            return self.repeat.min - self.valid
-        return min(self.repeat.look_every, max(0, self.repeat.max - self.rounds))
-
-    @property
-    def has_enough(self) -> bool:
-        return self.valid >= self.repeat.min
-
-    @property
-    def cost_s(self) -> float:
-        """What one more trial is expected to take; 0 before the first."""
-        return statistics.median(self.costs_s) if self.costs_s else 0.0
-
-    def stop(self, word: str, reason: str) -> None:
-        self.outcome = Outcome(
-            self.setting.index,
-            self.target,
-            self.setting.benchmark,
-            self.setting.factors,
-            word,
-            self.valid,
-            self.repeat.min,
-            reason,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +35,12 @@ class Progress:
         self, plan: Plan, settings: Sequence[Setting], specs: Mapping[str, BenchmarkSpec]
     ) -> None:
         self._plan = plan
-        self._all: dict[Pair, _Alternative] = {}
+        self._all: dict[Pair, Alternative] = {}
         for setting in settings:
             for target in setting.targets:
                 metrics = headline_metrics(specs[setting.benchmark], setting.headline)
                 repeat = plan.repeat_of(setting.entry)
-                one = _Alternative(setting, target, repeat, metrics)
+                one = Alternative(setting, target, repeat, metrics)
                 self._all[one.pair] = one
         self._budget_s = budget_s(plan)
         self._budget_text = budget_text(plan)
@@ -165,7 +80,7 @@ class Progress:
             return [one.pair for one in going if one.repeat.max > 1]
         return [one.pair for one in self._affordable(going)]
 
-    def _affordable(self, going: list[_Alternative]) -> list[_Alternative]:
+    def _affordable(self, going: list[Alternative]) -> list[Alternative]:
         most_s = self._budget_s
         if most_s is None or self.spent_s + _cost_s(going) <= most_s:
             return going
@@ -228,32 +143,15 @@ class Progress:
         """Takes in one finished trial; values: its headline values."""
         self.spent_s += record.spent_s
         one = self._all.get((record.key.setting, record.key.target))
-        if one is None or record.failure_name == LOST:
-            # A target that was away says nothing about the setting, and its rounds come later.
-            return
-        one.last_failures.append(record.failure_name)
-        one.last_reason = record.reasons[0] if record.reasons else ""
-        if record.key.round == 1:
-            # The first rounds may be slower than those that follow; warm-up costs are forgotten.
-            one.costs_s.clear()
-        one.costs_s.append(record.spent_s)
-        if record.key.round < 1:
-            return
-        one.rounds += 1
-        if record.status is TrialStatus.VALID:
-            one.valid += 1
-            for key, value in values.items():
-                one.values.setdefault(key, []).append(value)
-            if one.outcome is not None:
-                # Its target goes on beside others that have not enough yet.
-                one.outcome = replace(one.outcome, n=one.valid)
+        if one is not None:
+            one.add(record, values)
 
     def end_round(self) -> list[Outcome]:
         """Looks at every alternative that goes on; returns what ended since the last call."""
         ended = []
         for one in self._all.values():
             if one.outcome is None:
-                _look(one, self._plan.confidence, nested=self._plan.design.nest is not None)
+                look(one, self._plan.confidence, nested=self._plan.design.nest is not None)
             if one.outcome is not None and one.pair not in self._told:
                 self._told.add(one.pair)
                 ended.append(one.outcome)
@@ -275,7 +173,7 @@ class Progress:
                 word = "measured" if one.valid else "no_valid"
                 one.stop(word, f"{one.valid} of {one.repeat.max} trials count")
 
-    def _end_by_budget(self, one: _Alternative) -> None:
+    def _end_by_budget(self, one: Alternative) -> None:
         budget = self._budget_text
         if not one.metrics and one.has_enough:
             one.stop("measured", f"n = {one.valid}")
@@ -287,52 +185,5 @@ class Progress:
             )
 
 
-def _cost_s(alternatives: Sequence[_Alternative]) -> float:
+def _cost_s(alternatives: Sequence[Alternative]) -> float:
     return sum(one.cost_s for one in alternatives)
-
-
-def _look(one: _Alternative, confidence: float, *, nested: bool = False) -> None:
-    """Ends the alternative if there is a reason to; see `Outcome.word`."""
-    tail = one.last_failures[-REFUSED_AFTER:]
-    if len(tail) == REFUSED_AFTER and tail[0] and len(set(tail)) == 1:
-        one.stop("refused", f"it failed {REFUSED_AFTER} times in a row: {one.last_reason}")
-    elif nested:
-        return  # as often as the design says, no less
-    elif one.valid == 0:
-        if one.rounds >= one.repeat.min:
-            one.stop("no_valid", f"none of {one.rounds} trials counts: {one.last_reason}")
-    elif not one.values:
-        if one.has_enough:
-            one.stop("measured", f"n = {one.valid}")
-    elif one.valid != one.looked_at and stopping.due(
-        one.valid,
-        n_min=one.repeat.min,
-        n_max=one.repeat.max,
-        look_every=one.repeat.look_every,
-    ):
-        one.looked_at = one.valid
-        _look_at_intervals(one, confidence)
-    if one.outcome is None and one.rounds >= one.repeat.max:
-        one.stop("max_reached", f"{one.rounds} rounds, of which {one.valid} count")
-
-
-def _look_at_intervals(one: _Alternative, confidence: float) -> None:
-    """Ends the alternative when every headline series may stop."""
-    looks = {
-        key: stopping.look(
-            values,
-            n_min=one.repeat.min,
-            n_max=one.repeat.max,
-            relative_half_width=one.repeat.relative_half_width,
-            confidence=confidence,
-            look_every=one.repeat.look_every,
-        )
-        for key, values in one.values.items()
-    }
-    if any(not look.stops for look in looks.values()):
-        return
-    for word in ("max_reached", "noise_known", "converged"):
-        for (metric, _), look in looks.items():
-            if look.word == word:
-                one.stop(word, f"{metric}: {look.reason}")
-                return

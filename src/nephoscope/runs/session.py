@@ -18,6 +18,7 @@ from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
 from nephoscope.plans import Plan
 from nephoscope.runs import ending, preflight, rounds, signals
+from nephoscope.runs.alternatives import DONE_WORDS
 from nephoscope.runs.boots import Cells
 from nephoscope.runs.budget import budget_s
 from nephoscope.runs.environment import Environment
@@ -31,7 +32,7 @@ from nephoscope.runs.headline import (
 )
 from nephoscope.runs.judging import Stored
 from nephoscope.runs.observer import Observer, Status
-from nephoscope.runs.progress import DONE_WORDS, Progress
+from nephoscope.runs.progress import Progress
 from nephoscope.runs.stations import BOX, Factories, Stations, machine_id
 from nephoscope.runs.trial import Stage
 from nephoscope.runs.waiting import to_the_end

@@ -12,12 +12,12 @@ from nephoscope.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.model import Background, Hook
 from nephoscope.plans import Plan
 from nephoscope.runs import sides as starting
+from nephoscope.runs.alternatives import LOST
 from nephoscope.runs.environment import PLATFORM, Environment
 from nephoscope.runs.groups import Group
 from nephoscope.runs.loads import Load, Window, told
 from nephoscope.runs.measured import Measured
 from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
-from nephoscope.runs.progress import LOST
 from nephoscope.runs.sides import Side
 from nephoscope.runs.stations import BOX, Stations, TargetLost
 from nephoscope.runs.waiting import Value, all_of, to_the_end
