@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
-from nephoscope.commands.progress import Progress
+import pytest
+
+from nephoscope.commands.progress import Progress, left
 from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.runs import Outcome, Status
+from nephoscope.runs.progress import TimeLeft
 
 SETTING = Setting(0, "disk.io", {"queue_depth": 32}, {"queue_depth": 32}, 10.0)
 
@@ -79,3 +83,27 @@ def test_a_terminal_gets_one_live_line_and_what_is_said_above_it(monkeypatch) ->
     assert "! Other work runs [here]." in told
     assert "30 s left" in told
     assert "disk.io (queue_depth=32)" in told
+
+
+def test_several_targets_at_once_are_told_side_by_side(capsys) -> None:  # type: ignore[no-untyped-def]
+    times = iter([0.0, 11.0, 11.0, 22.0, 22.0, 33.0, 33.0])
+    with Progress(io.StringIO(), now=lambda: next(times)) as progress:
+        progress.trial_started(TrialKey(1, 0, "a"), SETTING, status(0.0, None))
+        progress.trial_started(TrialKey(1, 0, "b"), SETTING, status(0.0, None))
+    assert capsys.readouterr().err.splitlines() == [
+        "round 1, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done",
+        "round 1, a: disk.io (queue_depth=32); b: disk.io (queue_depth=32): "
+        "7 trials, 1 of 5 settings done",
+    ]
+
+
+@pytest.mark.parametrize(("exact", "words"), [(True, "about"), (False, "at least")])
+def test_the_time_left_says_whether_it_may_become_more(exact: bool, words: str) -> None:
+    known = replace(status(0.0, None), time_left=TimeLeft(200.0, exact))
+    assert left(known) == f"{words} 3 min 20 s left"
+
+
+def test_what_is_made_ready_is_said(capsys) -> None:  # type: ignore[no-untyped-def]
+    with Progress(io.StringIO()) as progress:
+        progress.said("Lab l is made (2 hosts).")
+    assert capsys.readouterr().err == "Lab l is made (2 hosts).\n"
