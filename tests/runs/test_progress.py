@@ -236,3 +236,19 @@ def test_stored_trials_lead_to_the_same_state(seed: int) -> None:
     assert rounds_again == rounds
     assert again.spent_s == whole.spent_s
     assert [*kept, *measured] == list(stored)
+
+
+def test_the_time_left_is_that_of_the_rounds_that_are_needed() -> None:
+    plan = plan_of(2, repeat={"min": 10, "max": 10})
+    progress = Progress(plan, plans.expand(plan, CATALOG), SPECS)
+    assert progress.time_left() is None
+    numbers = progress.rounds()
+    for _ in range(4):  # the warm-up and three rounds
+        number = next(numbers)
+        for pair in progress.begin_round(number):
+            progress.add(record(TrialKey(number, *pair), 2.0), {})
+        progress.end_round()
+    left = progress.time_left()
+    assert left is not None
+    # Estimated when the third round began: 8 rounds of 2 trials of 2 s; one of them is over.
+    assert (left.expected_s, left.exact) == (8 * 4.0 - 4.0, True)

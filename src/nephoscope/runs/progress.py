@@ -45,6 +45,7 @@ class Progress:
         self._budget_s = budget_s(plan)
         self._budget_text = budget_text(plan)
         self.spent_s = 0.0
+        self._left: tuple[TimeLeft, float] | None = None
         self._told: set[Pair] = set()
 
     def rounds(self) -> Iterator[int]:
@@ -74,6 +75,8 @@ class Progress:
 
     def begin_round(self, round: int) -> list[Pair]:
         """The alternatives of this round; those for which no time is left have ended."""
+        estimate = self._estimate()
+        self._left = None if estimate is None else (estimate, self.spent_s)
         going = [one for one in self._all.values() if one.outcome is None]
         if round < 1:
             # A warm-up readies one setting; what needs a single trial needs no warm-up.
@@ -116,7 +119,16 @@ class Progress:
         return left_s is not None and _cost_s([self._all[pair] for pair in pairs]) > left_s
 
     def time_left(self) -> TimeLeft | None:
-        """What the alternatives that go on will still take; None before anything is known."""
+        """What the alternatives that go on will still take; None before anything is known.
+
+        Estimated at the beginning of each round; from there on what is spent is taken off.
+        """
+        if self._left is None:
+            return None
+        left, at_s = self._left
+        return TimeLeft(max(0.0, left.expected_s - (self.spent_s - at_s)), left.exact)
+
+    def _estimate(self) -> TimeLeft | None:
         going = [one for one in self._all.values() if one.outcome is None]
         if any(not one.costs_s for one in going):
             return None

@@ -236,7 +236,11 @@ class GroupTrial:
         stations = self._stage.stations
         with stations.blamed(server.target):
             address = stations[server.target].address(stations[client])
-        return Peer(address, int(server.ready["port"]), server.token)
+        port = server.ready.get("port")
+        if not isinstance(port, int):
+            words = f"the serving side on {server.target} does not tell its port."
+            raise BenchmarkFailed("bad_output", words, "Check the probe's version.")
+        return Peer(address, port, server.token)
 
     async def _result(self, side: Side, limit_s: float) -> TargetTrial:
         return await self._blaming(side.target, side.running.result(limit_s))
