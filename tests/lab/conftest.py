@@ -13,7 +13,7 @@ import pytest
 
 from nephoscope.errors import Lacking
 from nephoscope.lab import cgroups
-from nephoscope.lab.cgroups import Layout
+from nephoscope.lab.hierarchies import Layout, layout
 
 _FILES = {
     "cgroup.procs": "",
@@ -39,7 +39,7 @@ class FakeTree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.mkdir(root)
-        self.layout = cgroups.layout(f"cgroup2 {root} cgroup2 rw 0 0\n")
+        self.layout = layout(f"cgroup2 {root} cgroup2 rw 0 0\n")
 
     def mkdir(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -79,7 +79,7 @@ def where(
         if os.geteuid() != 0:
             pytest.skip("needs root: it makes control groups")
         try:
-            return cgroups.layout()
+            return layout()
         except Lacking as error:
             pytest.skip(f"needs control groups: {error}")
     fake = FakeTree(tmp_path / "tree")

@@ -7,7 +7,8 @@ import pytest
 
 from nephoscope.errors import Lacking, RunFailed
 from nephoscope.lab import cgroups
-from nephoscope.lab.cgroups import Group, Layout
+from nephoscope.lab.cgroups import Group
+from nephoscope.lab.hierarchies import Layout, layout
 
 Member = Callable[[Group], int]
 
@@ -128,15 +129,15 @@ cgroup /sys/fs/cgroup/systemd cgroup rw,name=systemd 0 0
 def test_layouts_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpu io hugetlb\n")
     v2 = f"cgroup2 {tmp_path} cgroup2 rw,nsdelegate 0 0\n"
-    assert cgroups.layout(V1).version == "v1"
-    assert cgroups.layout(v2).version == "v2"
-    both = cgroups.layout(V1 + v2)
+    assert layout(V1).version == "v1"
+    assert layout(v2).version == "v2"
+    both = layout(V1 + v2)
     assert both.version == "hybrid"
-    assert cgroups.layout(V1).of("cpuacct").root == Path("/sys/fs/cgroup/cpu,cpuacct")
-    assert cgroups.layout(V1).of("io").root.name == "blkio"
-    assert [tree.root.name for tree in cgroups.layout(V1).hierarchies][-1] == "systemd"
-    assert cgroups.layout(v2).of("cpu").version == 2
+    assert layout(V1).of("cpuacct").root == Path("/sys/fs/cgroup/cpu,cpuacct")
+    assert layout(V1).of("io").root.name == "blkio"
+    assert [tree.root.name for tree in layout(V1).hierarchies][-1] == "systemd"
+    assert layout(v2).of("cpu").version == 2
     with pytest.raises(Lacking, match="no control group hierarchy with the memory controller"):
         both.of("memory")
     with pytest.raises(Lacking, match="No control group hierarchy is mounted"):
-        cgroups.layout("tmpfs /tmp tmpfs rw 0 0\n")
+        layout("tmpfs /tmp tmpfs rw 0 0\n")

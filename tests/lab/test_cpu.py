@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab import cgroups, cpu
-from nephoscope.lab.cgroups import Group, Layout
+from nephoscope.lab.cgroups import Group
+from nephoscope.lab.hierarchies import Layout
 
 
 @pytest.fixture

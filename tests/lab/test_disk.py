@@ -6,7 +6,7 @@ import pytest
 
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab import cgroups, disk
-from nephoscope.lab.cgroups import Layout
+from nephoscope.lab.hierarchies import Layout
 
 HERE = Path(__file__)
 

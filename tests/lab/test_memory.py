@@ -4,7 +4,7 @@ import pytest
 
 from nephoscope.errors import UsageError
 from nephoscope.lab import cgroups, memory
-from nephoscope.lab.cgroups import Layout
+from nephoscope.lab.hierarchies import Layout
 
 MIB = 1 << 20
 

@@ -2,7 +2,7 @@
 //! program ever runs outside its limits; then namespaces; then the program takes this process over.
 //! Only a pid namespace needs a child: it is joined by children alone.
 use crate::error::{LabError, FAILED, LACKING};
-use crate::{cgroup, namespaces, reserve, signals};
+use crate::{cgroup, deadline, namespaces, signals};
 use namespaces::Namespace;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -66,7 +66,7 @@ fn inside(wanted: &Wanted, joined: &[Namespace]) -> Result<(), LabError> {
     for folder in &wanted.cgroups {
         cgroup::join(folder)?;
     }
-    if wanted.cgroups.iter().any(|folder| reserve::is_marked(folder)) {
+    if wanted.cgroups.iter().any(|folder| deadline::is_marked(folder)) {
         await_reservation()?;
     }
     if let Some(nice) = wanted.nice {
@@ -99,7 +99,7 @@ fn opened(wanted: &Wanted) -> Result<Vec<Namespace>, LabError> {
 /// Waits until the keeper of the group has seen this process: nothing of the program runs before.
 fn await_reservation() -> Result<(), LabError> {
     for _ in 0..2000 {
-        if reserve::is_reserved() {
+        if deadline::is_reserved() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -5,6 +5,7 @@
 //! program that it runs; 127 when there is no such program, 126 when it cannot be executed.
 mod args;
 mod cgroup;
+mod deadline;
 mod enter;
 mod error;
 mod line;

@@ -6,18 +6,15 @@
 //! two threads that spin get two slices. What the kernel's admission control refuses is told.
 //! Source: sched_setattr(2), sched(7), `scheduler/sched-deadline.rst`.
 use crate::cgroup;
+use crate::deadline::{self, Attributes};
 use crate::error::{LabError, LACKING, USAGE};
 use crate::{priority, signals};
 use serde_json::{json, Value};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-const SCHED_DEADLINE: u32 = 6;
-const RESET_ON_FORK: u64 = 1;
 const LOOK_EVERY_NS: i64 = 2_000_000;
 /// Looks between two searches for groups below, and between two checks of what is kept.
 const LOOKS_PER_WALK: u64 = 25;
@@ -33,96 +30,6 @@ pub struct Wanted {
     pub period_ns: u64,
 }
 
-/// `struct sched_attr` of the kernel, version 0.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-}
-
-impl Attributes {
-    fn reserved(wanted: &Wanted) -> Self {
-        Self {
-            size: size_of::<Self>() as u32,
-            policy: SCHED_DEADLINE,
-            flags: RESET_ON_FORK,
-            runtime_ns: wanted.slice_ns,
-            deadline_ns: wanted.period_ns,
-            period_ns: wanted.period_ns,
-            ..Self::default()
-        }
-    }
-
-    fn ordinary() -> Self {
-        Self { size: size_of::<Self>() as u32, ..Self::default() }
-    }
-
-    fn set(&self, thread: i32) -> io::Result<()> {
-        // SAFETY: hands the kernel a struct of the size that it names.
-        let rc =
-            unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(self), 0) };
-        if rc == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
-    }
-
-    fn of(thread: i32) -> Option<Self> {
-        let mut found = Self::default();
-        // SAFETY: the kernel writes at most the size that is named.
-        let rc = unsafe {
-            let size = size_of::<Self>();
-            libc::syscall(libc::SYS_sched_getattr, thread, std::ptr::from_mut(&mut found), size, 0)
-        };
-        (rc == 0).then_some(found)
-    }
-
-    /// CPUs that it takes: 0.75 is three quarters of one.
-    fn cpus(&self) -> f64 {
-        if self.policy != SCHED_DEADLINE || self.period_ns == 0 {
-            return 0.0;
-        }
-        self.runtime_ns as f64 / self.period_ns as f64
-    }
-}
-
-/// Whether this thread is under a reservation now.
-pub fn is_reserved() -> bool {
-    Attributes::of(0).is_some_and(|found| found.policy == SCHED_DEADLINE)
-}
-
-/// Mark of a group that is kept: what enters it waits for its reservation. The mark of a keeper that
-/// was killed stays, so that nothing runs there without the reservation that was asked for.
-const MARK: &CStr = c"trusted.nephoscope.reserved";
-
-/// Whether a group has, or had until it was killed, a keeper.
-pub fn is_marked(folder: &Path) -> bool {
-    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
-    // SAFETY: C strings that live through the call; no value is asked for.
-    unsafe { libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) >= 0 }
-}
-
-/// Marks a group or takes its mark away; false where the kernel keeps no marks.
-fn mark(folder: &Path, kept: bool) -> bool {
-    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
-    // SAFETY: C strings that live through the calls; the value is one byte.
-    unsafe {
-        if kept {
-            libc::setxattr(path.as_ptr(), MARK.as_ptr(), c"1".as_ptr().cast(), 1, 0) == 0
-        } else {
-            libc::removexattr(path.as_ptr(), MARK.as_ptr()) == 0
-        }
-    }
-}
-
 /// Keeps the group until SIGTERM.
 pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
     check(wanted)?;
@@ -132,7 +39,7 @@ pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
     let priority = priority::raise(true);
     let mut keeper = Keeper::new(wanted)?;
     keeper.look();
-    let marked = mark(&wanted.cgroup, true);
+    let marked = deadline::mark(&wanted.cgroup, true);
     say(&json!({ "ready": {
         "pid": std::process::id(), "threads": keeper.kept.len(), "priority": priority,
         "marked": marked,
@@ -143,7 +50,7 @@ pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
             break;
         }
     }
-    mark(&wanted.cgroup, false);
+    deadline::mark(&wanted.cgroup, false);
     keeper.release();
     say(&json!({ "kept": {
         "threads": keeper.seen, "refused": keeper.refused, "unpinned": keeper.unpinned,
@@ -168,14 +75,14 @@ fn check(wanted: &Wanted) -> Result<(), LabError> {
 
 /// Asks the kernel for one such reservation, and gives it back.
 fn admit(wanted: &Wanted) -> Result<(), LabError> {
-    let asked = Attributes::reserved(wanted).set(0);
+    let asked = Attributes::reserved(wanted.slice_ns, wanted.period_ns).set(0);
     let _ = Attributes::ordinary().set(0);
     asked.map_err(|error| refusal(wanted, &error))
 }
 
 /// Why the kernel refused, in one sentence.
 fn refusal(wanted: &Wanted, error: &io::Error) -> LabError {
-    let asked = Attributes::reserved(wanted).cpus();
+    let asked = Attributes::reserved(wanted.slice_ns, wanted.period_ns).cpus();
     match error.raw_os_error() {
         Some(libc::EBUSY) => {
             let (sum, most) = (reserved_cpus(), admitted_cpus());
@@ -250,7 +157,7 @@ struct Keeper {
 
 impl Keeper {
     fn new(wanted: &Wanted) -> Result<Self, LabError> {
-        let attributes = Attributes::reserved(wanted);
+        let attributes = Attributes::reserved(wanted.slice_ns, wanted.period_ns);
         let files = cgroup::thread_files(&wanted.cgroup);
         if files.is_empty() {
             return Err(LabError::usage(format!("{} lists no threads.", wanted.cgroup.display())));
@@ -282,9 +189,7 @@ impl Keeper {
     }
 
     fn is_kept(&self, thread: i32) -> bool {
-        Attributes::of(thread).is_some_and(|found| {
-            found.policy == SCHED_DEADLINE && found.runtime_ns == self.attributes.runtime_ns
-        })
+        Attributes::of(thread).is_some_and(|found| found.is_slice_of(&self.attributes))
     }
 
     fn reserve(&mut self, thread: i32, before: Option<State>) {
@@ -361,15 +266,6 @@ fn say(value: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_struct_is_the_kernels() {
-        assert_eq!(size_of::<Attributes>(), 48);
-        let own = Attributes::of(0).expect("every thread has attributes");
-        assert_eq!(own.cpus(), 0.0);
-        let wanted = Wanted { slice_ns: 30, period_ns: 40, cgroup: PathBuf::new() };
-        assert_eq!(Attributes::reserved(&wanted).cpus(), 0.75);
-    }
 
     #[test]
     fn wrong_times_and_folders_are_told() {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import boot, cgroups, images, names
+from nephoscope.lab import boot, cgroups, hierarchies, images, names
 from nephoscope.lab.boot import BootTimes, Console
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.platforms.base import (
@@ -196,7 +196,7 @@ def _cgroups_path(plan: HostPlan) -> str:
 def _forget_groups(plan: HostPlan) -> None:
     """Removes the groups that runc made where the lab has none of its own (devices)."""
     own = set(plan.cgroups)
-    for tree in cgroups.layout().hierarchies:
+    for tree in hierarchies.layout().hierarchies:
         group = tree.root / cgroups.PREFIX / plan.lab / plan.name
         if group not in own:
             with contextlib.suppress(OSError):
