@@ -46,6 +46,9 @@ def _topology(name: str, **hosts: dict[str, Any]) -> Any:
 @pytest.fixture(scope="module")
 def lab(loop: asyncio.AbstractEventLoop) -> Iterator[Lab]:
     """A lab with a host of each platform."""
+    for platform in PLATFORMS.values():
+        if (lacking := platform.lacking()) is not None:
+            pytest.skip(str(lacking))
     name = f"t{secrets.token_hex(4)}"
     topology = _topology(name, **{host: {"platform": host} for host in HOSTS})
     try:
