@@ -102,7 +102,9 @@ def _measured(shelf: Shelf, part: Part, plan: Plan, store: Store, *, fresh: bool
     result = measuring.finished(results.build(stored))
     report.write(result, stored.report_path)
     outcomes = studies.compare(shelf, part, result)
-    page = studies.write(shelf, stored.id, outcomes, stored.report_path)
+    page = studies.write(
+        shelf, stored.id, outcomes, stored.report_path, study_text.warnings(stored)
+    )
     runs.mark_reported(stored)
     output.log(f"Report: {stored.report_path / 'report.html'}\nComparison: {page}")
     return stored, outcomes
@@ -187,5 +189,6 @@ def _run_document(shelf: Shelf, scale: str, found: Sequence[_Compared]) -> dict[
 def _found(found: Sequence[_Compared]) -> dict[str, Any]:
     return {
         "runs": [stored.id for stored, _ in found],
+        "warnings": {stored.id: study_text.warnings(stored) for stored, _ in found},
         "comparisons": [one.to_json() for _, outcomes in found for one in outcomes],
     }

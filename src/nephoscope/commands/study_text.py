@@ -33,6 +33,12 @@ def entry(row: Mapping[str, Any]) -> str:
     )
 
 
+def warnings(stored: StoredRun) -> list[str]:
+    """What the run said of the machine as it found it: other work there may make or hide effects."""
+    said = [str(e["sentence"]) for e in stored.events() if e.get("event") == "warning"]
+    return list(dict.fromkeys(said))
+
+
 def page(shelf: Shelf) -> str:
     """Everything that the study published, table by table, then the running text."""
     blocks = [_head(shelf), *(_grid(shelf, table) for table in shelf.tables), _prose(shelf)]
@@ -171,6 +177,7 @@ def comparisons(shelf: Shelf, found: Sequence[tuple[StoredRun, list[Outcome]]]) 
     lines = ["OURS BESIDE THEIRS"]
     for stored, outcomes in found:
         lines.append(f"{_INDENT}run {stored.id}")
+        lines += [_wrap(f"! {warning}") for warning in warnings(stored)]
         for one in outcomes:
             lines += [
                 "",

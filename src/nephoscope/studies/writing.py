@@ -37,13 +37,16 @@ def told_ours(outcome: Outcome) -> str:
     return _told_estimate(outcome.estimate, outcome.unit) if outcome.estimate else "none"
 
 
-def markdown(shelf: Shelf, run_id: str, outcomes: Sequence[Outcome]) -> str:
-    """The comparison as a page."""
+def markdown(
+    shelf: Shelf, run_id: str, outcomes: Sequence[Outcome], warnings: Sequence[str] = ()
+) -> str:
+    """The comparison as a page; warnings: what the run said of the machine it found."""
     study = shelf.study
     lines = [
         f"# Ours beside {shelf.name}",
         "",
         f"{', '.join(study.authors)}: {study.title} ({study.year}). Run {run_id}.",
+        *(f"\n> {warning}" for warning in warnings),
     ]
     for outcome in outcomes:
         lines += [
@@ -61,16 +64,23 @@ def markdown(shelf: Shelf, run_id: str, outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(shelf: Shelf, run_id: str, outcomes: Sequence[Outcome], directory: Path) -> Path:
+def write(
+    shelf: Shelf,
+    run_id: str,
+    outcomes: Sequence[Outcome],
+    directory: Path,
+    warnings: Sequence[str] = (),
+) -> Path:
     """Writes study.md and study.json into a run's report folder; returns the path of study.md."""
     document = {
         "study": shelf.name,
         "run": run_id,
+        "warnings": list(warnings),
         "comparisons": [outcome.to_json() for outcome in outcomes],
     }
     page = directory / "study.md"
     texts = {
-        page: markdown(shelf, run_id, outcomes),
+        page: markdown(shelf, run_id, outcomes, warnings),
         directory / "study.json": json.dumps(finite(document), indent=2, ensure_ascii=False) + "\n",
     }
     try:
