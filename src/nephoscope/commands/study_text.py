@@ -34,7 +34,7 @@ def entry(row: Mapping[str, Any]) -> str:
 
 
 def warnings(stored: StoredRun) -> list[str]:
-    """What the run said of the machine as it found it: other work there may make or hide effects."""
+    """What the run said of the machine that it found: other work makes effects, and hides them."""
     said = [str(e["sentence"]) for e in stored.events() if e.get("event") == "warning"]
     return list(dict.fromkeys(said))
 
@@ -176,7 +176,7 @@ def comparisons(shelf: Shelf, found: Sequence[tuple[StoredRun, list[Outcome]]]) 
         return f"OURS\n{_INDENT}No run yet: `nephoscope study run {shelf.name}`."
     lines = ["OURS BESIDE THEIRS"]
     for stored, outcomes in found:
-        lines.append(f"{_INDENT}run {stored.id}")
+        lines += ["", f"{_INDENT}run {stored.id}"]
         lines += [_wrap(f"! {warning}") for warning in warnings(stored)]
         for one in outcomes:
             lines += [
