@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from nephoscope.errors import RunFailed
 from nephoscope.lab import cgroups, memory
 from nephoscope.lab.handle import Lab
 from nephoscope.labcheck.frame import Check, Measured
-from nephoscope.labcheck.measuring import trials
+from nephoscope.labcheck.measuring import TIMEOUT_S
 
 _PARTS = (0.5, 0.85, 1.15, 1.5)
 """Sizes tried, in parts of the limit. The program itself takes some MiB beside its buffer, which
@@ -20,15 +22,14 @@ def memory_check(limit_bytes: int) -> Check:
         group = cgroups.host(lab.name, "a")
         before = memory.killed(group)
         sizes = [int(limit_bytes * part) >> 20 << 20 for part in _PARTS]
-        params = [{"buffer_bytes": s, "threads": 1, "duration_ns": 200_000_000} for s in sizes]
-        seen = await trials(lab, "a", "load.memory", params)
-        lived = [size for size, t in zip(sizes, seen, strict=True) if t.failure is None]
-        if lived != sizes[: len(lived)]:
+        lived = [size for size in sizes if await _fills(lab, size)]
+        killed = memory.killed(group) - before
+        if lived != sizes[: len(lived)] or killed != len(sizes) - len(lived):
             raise RunFailed(
-                f"A buffer of {lived[-1]} B was filled and a smaller one was not.",
+                f"Of buffers of {sizes} B those of {lived} B were filled, and the kernel ended "
+                f"{killed} programs for want of memory.",
                 "Look at the kernel's log for what else was short.",
             )
-        killed = memory.killed(group) - before
         largest, smallest_ended = max(lived, default=0), min(set(sizes) - set(lived), default=None)
         note = f"{killed} of {len(sizes)} ended by the kernel"
         high = None if smallest_ended is None else float(smallest_ended)
@@ -42,13 +43,23 @@ def memory_check(limit_bytes: int) -> Check:
         unit="bytes",
         low=_PARTS[1] * limit_bytes - (1 << 20),
         high=float(limit_bytes),
-        how="load.memory with buffers of "
-        f"{', '.join(f'{p:g}' for p in _PARTS)} of the limit: those "
-        "below it live, those above it are ended.",
+        how="dd with one block of "
+        f"{', '.join(f'{p:g}' for p in _PARTS)} of the limit: those below it live, those above it "
+        "are ended by the kernel (a benchmark would look at the limit first and refuse).",
         topology={"hosts": {"a": {"memory": limit_bytes}}},
         measure=measure,
         attempts=1,
     )
+
+
+async def _fills(lab: Lab, size_bytes: int) -> bool:
+    """Whether a program inside lives that writes to so many bytes of its memory."""
+    words = ["dd", "if=/dev/zero", "of=/dev/null", f"bs={size_bytes}", "count=1"]
+    none = asyncio.subprocess.DEVNULL
+    child = await asyncio.create_subprocess_exec(
+        *lab.hosts["a"].enter(), *words, stdin=none, stdout=none, stderr=none
+    )
+    return await asyncio.wait_for(child.wait(), TIMEOUT_S) == 0
 
 
 CHECKS: tuple[Check, ...] = (memory_check(64 << 20),)
