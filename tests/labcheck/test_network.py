@@ -111,3 +111,14 @@ def test_a_wrong_setting_fails(check: Check, link: dict[str, str]) -> None:
     outcome = asyncio.run(frame.run(wrong, lambda line: None))
     assert outcome.verdict == frame.FAILS, outcome
     assert outcome.measured is not None
+
+
+def test_a_median_has_the_interval_of_its_order_statistics() -> None:
+    samples = [Sample("delay_ns", float(at), 1, 0, {"direction": "up"}) for at in range(1, 101)]
+    seen = network._median(trial(samples), "delay_ns", "up")
+    # n = 100: ranks 40 and 61 hold the median with at least 95 % (binomial, exactly 96.5 %).
+    assert (seen.value, seen.low, seen.high, seen.n) == (50, 40, 61, 100)
+    spread = network._half_width(trial(samples), "up")
+    assert spread.low is not None
+    assert spread.high is not None
+    assert spread.low < spread.value < spread.high

@@ -81,7 +81,7 @@ class Check:
         if self.holds_set:
             return f"holds {units.format_number(self.set / divisor, 4)}"
         low, high = (units.format_number(end / divisor, 4) for end in (self.low, self.high))
-        return f"{low} to {high}"
+        return f"{low}–{high}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from nephoscope.analysis.estimates import rank_bounds
 from nephoscope.analysis.proportions import wilson
 from nephoscope.errors import RunFailed
 from nephoscope.lab import cgroups
 from nephoscope.lab.handle import Lab
 from nephoscope.lab.topology import LinkSpec
 from nephoscope.labcheck.frame import Check, Measured
-from nephoscope.labcheck.measuring import TIMEOUT_S
+from nephoscope.labcheck.measuring import TIMEOUT_S, mean
 from nephoscope.model import Estimate
 from nephoscope.targets.base import Peer, TargetTrial
 from nephoscope.targets.lab import LabTarget
@@ -62,7 +63,7 @@ def ingress_check(bits_per_s: float, mtu_bytes: int = 1500) -> Check:
     """A limit on what a host takes in: TCP goodput toward it with its headers added."""
 
     async def measure(lab: Lab, check: Check) -> Measured:
-        return Measured(await _goodput(lab, "down", mtu_bytes), None, None, 1)
+        return await _goodput(lab, "down", mtu_bytes)
 
     return Check(
         id=f"link.ingress-{bits_per_s / 1e6:g}",
@@ -86,8 +87,7 @@ def delay_check(delay_s: float) -> Check:
 
     async def measure(lab: Lab, check: Check) -> Measured:
         trial = await _datagrams(lab, per_s=200.0, packets=400)
-        seen = {way: quantile(trial, "delay_ns", 0.5, way) for way in WAYS}
-        return replace(_worst(check, seen), n=400)
+        return _worst(check, {way: _median(trial, "delay_ns", way) for way in WAYS})
 
     return Check(
         id=f"link.delay-{delay_s * 1e3:g}",
@@ -112,8 +112,7 @@ def jitter_check(delay_s: float, jitter_s: float) -> Check:
 
     async def measure(lab: Lab, check: Check) -> Measured:
         trial = await _datagrams(lab, per_s=per_s, packets=packets)
-        seen = {way: half_width(trial, way) for way in WAYS}
-        return replace(_worst(check, seen), n=packets)
+        return _worst(check, {way: _half_width(trial, way) for way in WAYS})
 
     return Check(
         id=f"link.jitter-{jitter_s * 1e3:g}",
@@ -274,18 +273,60 @@ async def _datagrams(lab: Lab, *, per_s: float, packets: int) -> TargetTrial:
     return await between(lab, "net.rtt", params)
 
 
-async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> float:
-    """Goodput of one direction with its headers, bits a second."""
+async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> Measured:
+    """Goodput of one direction with its headers, bits a second; the interval is as wide as that of
+    the mean of its parts (net.throughput's own intervals), warm-up left out."""
     cgroups.favour(lab.name)
-    params = {"direction": way, "duration_ns": 2_000_000_000, "warmup_ns": 1_000_000_000}
+    warm_up_ns = 1_000_000_000
+    params = {"direction": way, "duration_ns": 2_000_000_000, "warmup_ns": warm_up_ns}
     trial = await between(lab, "net.throughput", params)
-    return one(trial, "goodput_bytes_per_s", way) * 8 / tcp_share(mtu_bytes)
+    scale = 8 / tcp_share(mtu_bytes)
+    parts = [
+        sample.value * scale
+        for sample in trial.samples
+        if sample.metric == "interval_goodput_bytes_per_s"
+        and sample.factors.get("direction") == way
+        and sample.at_ns > warm_up_ns
+    ]
+    spread = mean(parts)
+    assert spread.low is not None
+    assert spread.high is not None
+    # Over the receiver's own time, which is what goodput means; the parts tell how sure it is.
+    value, half = one(trial, "goodput_bytes_per_s", way) * scale, (spread.high - spread.low) / 2
+    return Measured(value, value - half, value + half, spread.n)
 
 
-def _worst(check: Check, seen: Mapping[str, float]) -> Measured:
+def _median(trial: TargetTrial, metric: str, way: str) -> Measured:
+    """The median of a histogram with its interval by order statistics (95 %)."""
+    low, high, n = _bounds(trial, metric, 0.5, way)
+    return Measured(quantile(trial, metric, 0.5, way), low, high, n)
+
+
+def _half_width(trial: TargetTrial, way: str) -> Measured:
+    """`half_width`; its interval is as wide as those of both quantiles allow."""
+    low05, high05, n = _bounds(trial, "delay_ns", 0.05, way)
+    low95, high95, _ = _bounds(trial, "delay_ns", 0.95, way)
+    ends = ((low95 - high05) / 0.9 / 2, (high95 - low05) / 0.9 / 2)
+    return Measured(half_width(trial, way), *ends, n)
+
+
+def _bounds(trial: TargetTrial, metric: str, q: float, way: str) -> tuple[float, float, int]:
+    """Low and high end of a quantile's interval (95 %), and how many values there are."""
+    n = sum(
+        sample.count
+        for sample in trial.samples
+        if sample.metric == metric and sample.factors.get("direction") == way
+    )
+    low, high, _ = rank_bounds(n, q, 0.95)
+    first, last = (quantile(trial, metric, rank / n, way) for rank in (max(low, 1), min(high, n)))
+    return first, last, n
+
+
+def _worst(check: Check, seen: Mapping[str, Measured]) -> Measured:
     """The direction that is further from what was set."""
-    way = max(seen, key=lambda way: abs(seen[way] - check.set))
-    return Measured(seen[way], None, None, 1, f"the way {way}", dict(seen))
+    way = max(seen, key=lambda way: abs(seen[way].value - check.set))
+    values = {name: one.value for name, one in seen.items()}
+    return replace(seen[way], note=f"the way {way}", more=values)
 
 
 def _share(share: Estimate, note: str, **more: float) -> Measured:
