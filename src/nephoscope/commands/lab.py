@@ -267,12 +267,11 @@ def _table(outcomes: Sequence[Outcome]) -> str:
         divisor, label = units.scale_of(check_.unit, check_.set)
         cells = ["-", "-"]
         if seen is not None:
-            digits = max(4, units.interval_digits(seen.value, seen.low, seen.high))
-            cells = [_within(seen.value, seen.low, seen.high, divisor, digits), str(seen.n)]
+            cells = [_within(seen.value, seen.low, seen.high, divisor, 4), str(seen.n)]
         rows.append(
             (
                 check_.id,
-                f"{units.format_number(check_.set / divisor, 4)} {label}",
+                f"{check_.set / divisor:.4g} {label}",
                 *cells,
                 check_.bound,
                 one.verdict,

@@ -79,9 +79,8 @@ class Check:
         """The bound as a person reads it, in the unit in which what is set is read."""
         divisor, _ = units.scale_of(self.unit, self.set)
         if self.holds_set:
-            return f"holds {units.format_number(self.set / divisor, 4)}"
-        low, high = (units.format_number(end / divisor, 4) for end in (self.low, self.high))
-        return f"{low}–{high}"
+            return f"holds {self.set / divisor:.4g}"
+        return f"{self.low / divisor:.4g}–{self.high / divisor:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
