@@ -80,5 +80,14 @@ class Timeline:
 def _late(phase: Phase, limit_s: float) -> BenchmarkFailed:
     key = "timeout" if phase is Phase.MEASURE else f"phases.{phase}"
     return BenchmarkFailed(
-        DEADLINE, f"it was not done after {limit_s:g} s.", f"Give it more time (`{key}`)."
+        DEADLINE, f"{_LATE[phase]} after {limit_s:g} s.", f"Give it more time (`{key}`)."
     )
+
+
+_LATE = {
+    Phase.PREPARE: "conditions and hooks were not done",
+    Phase.START: "not all sides were ready",
+    Phase.MEASURE: "the measurement was not done",
+    Phase.STOP: "not all loads and far sides had ended",
+    Phase.CLEAN: "the hooks were not done",
+}
