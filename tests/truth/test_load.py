@@ -6,10 +6,11 @@ import json
 import os
 import subprocess
 import time
+from statistics import median
 from typing import Any
 
 import pytest
-from channel import Controlled, controlled
+from channel import controlled
 from cpu_truth import Group, group, last_cpu
 from trials import Trial, attempt, command, needs_root, run
 
@@ -84,10 +85,11 @@ def test_a_load_that_loses_the_cpu_says_when() -> None:
                     inside.append(sample["value"])
                 elif end_ns < began or end_ns - interval_ns > ended:
                     outside.append(sample["value"])
-        # The group's weight is 256 times that of the load: hardly anything is left to it.
+        # The group's weight is 256 times that of the load: hardly anything is left to it. Whatever
+        # else this machine does takes from both times alike.
         told = f"inside {[round(v, 2) for v in inside]}, outside {[round(v, 2) for v in outside]}"
-        lost = bool(inside) and max(inside) < 0.25
-        return told, lost and len(outside) >= 8 and sorted(outside)[len(outside) // 2] > 0.75
+        enough = len(inside) >= 3 and len(outside) >= 6
+        return told, enough and median(inside) < 0.3 * median(outside)
 
     with group() as favoured:
         attempt("a stolen CPU", measure)
@@ -125,23 +127,29 @@ def test_the_counters_of_the_parts_make_the_whole() -> None:
         ("interval_intensity_ratio", "load_intensity_ratio"),
         ("interval_work_per_s", "load_work_per_s"),
     ):
-        values = series(trial, part)
-        assert len(values) == 20
-        # The intervals cover the whole time; they are equally long within their wake-ups.
-        assert sum(values) / len(values) == pytest.approx(trial.one(whole), rel=0.05)
+        parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
+        ends = [0, *(at_ns for at_ns, _ in parts)]
+        total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
+        # The intervals cover the time but for a last piece that is too short for a rate.
+        assert ends[-1] >= 0.97e9
+        assert total / ends[-1] == pytest.approx(trial.one(whole), rel=0.05)
 
 
 @needs_root
 def test_half_the_time_moves_half_the_bytes() -> None:
-    def rate(intensity: float) -> float:
+    def rate(intensity: float) -> tuple[float, float]:
         words = command("load.memory", params("load.memory", intensity_ratio=intensity))
         done = subprocess.run(favoured.inside(words), capture_output=True, text=True, check=True)
-        return Trial(done.stdout).one("load_bytes_per_s")
+        trial = Trial(done.stdout)
+        return trial.one("load_bytes_per_s"), trial.one("load_cpus")
 
     def measure() -> tuple[str, bool]:
-        ratio = rate(0.5) / rate(1.0)
-        # The clock of a shared CPU moves by more than the share does.
-        return f"ratio {ratio:.3f}", 0.4 <= ratio <= 0.6
+        half, full = rate(0.5), rate(1.0)
+        bytes_ratio, time_ratio = half[0] / full[0], half[1] / full[1]
+        # Bytes follow the time that was got, whatever else takes of the full share; the clock of a
+        # shared CPU and its caches move by more than that.
+        told = f"bytes {bytes_ratio:.3f}, time {time_ratio:.3f}"
+        return told, time_ratio < 0.9 and abs(bytes_ratio / time_ratio - 1) <= 0.2
 
     with group() as favoured:
         attempt("half the time", measure)
@@ -176,7 +184,6 @@ def test_more_threads_than_cpus_are_noted() -> None:
     with controlled(
         "run", "load.cpu", {"threads": 2, "cpus": [last_cpu()], "duration_ns": 50_000_000}
     ) as load:
-        assert isinstance(load, Controlled)
         load.ready()
         load.say("go")
         assert "share 1 CPUs" in load.trial().notes

@@ -129,7 +129,7 @@ impl End {
     }
 
     fn broken(&self, what: &str, error: &Error) -> ProbeError {
-        let message = format!("{what} from or to {} failed: {error}.", self.far());
+        let message = format!("{what}, toward {}, failed: {error}.", self.far());
         ProbeError::new(
             Kind::Failed,
             "connection_broken",
@@ -214,7 +214,7 @@ impl End {
     /// Tells the other side that nothing more comes.
     pub fn end(&self) -> Result<(), ProbeError> {
         let ended = self.stream.shutdown(Shutdown::Write);
-        ended.map_err(|error| ProbeError::os("Ending a connection", &error))
+        ended.map_err(|error| self.broken("Ending a connection", &error))
     }
 
     /// The slow road of a call that did not get through at once.
