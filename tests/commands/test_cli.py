@@ -30,6 +30,8 @@ VERBS = [
     "list",
     "doctor",
     "version",
+    "study",
+    "lab",
 ]
 
 
