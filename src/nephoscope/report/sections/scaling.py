@@ -20,6 +20,10 @@ def build(result: RunResult) -> Section | None:
         blocks += _benchmark(result, benchmark)
     if not blocks:
         return None
+    if not any(_swept(_rates(selection.of_benchmark(result, name))) for name in BENCHMARKS):
+        return Section(
+            "scaling", "How fast it works", (Sentence("The same work each time."), *blocks)
+        )
     intro = (
         "The same work on 1 to N threads. The grey line is N times one thread's rate: what the "
         "machine would do if its CPUs shared nothing."
@@ -27,12 +31,19 @@ def build(result: RunResult) -> Section | None:
     return Section("scaling", "How its work scales", (Sentence(intro), *blocks))
 
 
+def _rates(metrics: Sequence[MetricResult]) -> Sequence[MetricResult]:
+    """The rates of all threads; those of single threads where the benchmark has no others."""
+    rates = [metric for metric in metrics if metric.better is Better.HIGHER]
+    return [metric for metric in rates if metric.headline] or rates
+
+
+def _swept(rates: Sequence[MetricResult]) -> Sequence[Sweep]:
+    return selection.sweeps(rates, "threads")[: selection.MAX_CURVES]
+
+
 def _benchmark(result: RunResult, benchmark: str) -> list[Chart]:
     metrics = selection.of_benchmark(result, benchmark)
-    rates = [metric for metric in metrics if metric.better is Better.HIGHER]
-    # Without the rates of single threads, where the benchmark has a rate of all.
-    rates = [metric for metric in rates if metric.headline] or rates
-    swept = selection.sweeps(rates, "threads")[: selection.MAX_CURVES]
+    swept = _swept(_rates(metrics))
     if not swept:
         headline = [metric for metric in metrics if metric.headline] or metrics
         return charts.by_unit(headline, benchmark)
