@@ -57,7 +57,7 @@ def start(tmp_path: Path) -> subprocess.Popen[str]:
 
 
 def trials_of(path: Path) -> set[str]:
-    return {trial.name for trial in path.glob("store/runs/*/trials/*.parquet")}
+    return {trial.name for trial in path.glob("store/runs/[!.]*/trials/*.parquet")}
 
 
 def wait_for(tmp_path: Path, process: subprocess.Popen[str], more_than: int) -> None:
