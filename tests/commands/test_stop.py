@@ -29,7 +29,7 @@ def running(tmp_path: Path, probe: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "nephoscope", "run", str(tmp_path / "plan.yaml")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
-    while len(list(tmp_path.glob("store/runs/*/trials/*.parquet"))) < 3:
+    while len(list(tmp_path.glob("store/runs/[!.]*/trials/*.parquet"))) < 3:
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.01)

@@ -105,11 +105,11 @@ LONG = {"repeat": {"min": 40, "max": 40}}
 
 def begun(tmp_path: Path, plan: Plan) -> subprocess.Popen[bytes]:
     """A process that measures; returns when it has stored a few trials."""
-    have = len(list(tmp_path.glob("runs/*/trials/*.parquet")))
+    have = len(list(tmp_path.glob("runs/[!.]*/trials/*.parquet")))
     command = [sys.executable, "-c", COMMAND, plan.model_dump_json(by_alias=True), str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=dict(os.environ))
     end = time.monotonic() + 120
-    while len(list(tmp_path.glob("runs/*/trials/*.parquet"))) < have + 4:
+    while len(list(tmp_path.glob("runs/[!.]*/trials/*.parquet"))) < have + 4:
         assert time.monotonic() < end, "it stores no trial"
         assert process.poll() is None, "it ended"
         time.sleep(0.01)

@@ -155,7 +155,7 @@ def begun(tmp_path: Path, plan: Plan) -> tuple[subprocess.Popen[bytes], StoredRu
     command = [sys.executable, "-c", COMMAND, plan.model_dump_json(by_alias=True), str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
-    while not list(tmp_path.glob("runs/*/trials/*.parquet")):
+    while not list(tmp_path.glob("runs/[!.]*/trials/*.parquet")):
         assert time.monotonic() < end, "it stores no trial"
         assert process.poll() is None, "it ended"
         time.sleep(0.01)
