@@ -347,7 +347,7 @@ class RunResult:
     factors) for the timelines. refused: sentences on statistics that were asked for and not given.
     derived: what follows from several metrics together: knees of the memory ladders, scaling,
     broken laws (see results/derived.py), and `experiment` where the plan has a design (see
-    results/experiment.py).
+    results/effects.py).
     """
 
     run: Mapping[str, Any]

@@ -16,7 +16,8 @@ from nephoscope.model import Better, Consistency, MetricResult, RunResult
 from nephoscope.plans.load import from_text
 from nephoscope.report import sections, wording
 from nephoscope.report.blocks import Chart
-from nephoscope.results.experiment import Experiment, experiment
+from nephoscope.results.effects import Experiment
+from nephoscope.results.experiment import experiment
 from report import made
 
 PLAN = """

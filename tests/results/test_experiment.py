@@ -14,7 +14,8 @@ from nephoscope import catalog, plans, results
 from nephoscope.analysis import estimates
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, Sample, Setting
 from nephoscope.plans.load import from_text
-from nephoscope.results.experiment import Experiment, experiment, interference
+from nephoscope.results.effects import Experiment
+from nephoscope.results.experiment import experiment, interference
 
 from .made import Sampler, make_run
 

@@ -19,7 +19,7 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
-from nephoscope.results.experiment import Against, Components, Controls, Experiment, FactorEffect
+from nephoscope.results.effects import Against, Components, Controls, Experiment, FactorEffect
 
 MAX_ROWS = 60
 """Lines of one table; the others are in result.json."""
