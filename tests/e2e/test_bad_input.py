@@ -185,9 +185,10 @@ def wait_for_trials(store: Path, wanted: int) -> None:
     """Until so many trials are stored, and a run exists."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        if list(store.glob("runs/[0-9]*")) and len(
-            list(store.glob("runs/[!.]*/trials/*.parquet"))
-        ) >= (wanted):
+        if (
+            list(store.glob("runs/[0-9]*"))
+            and len(list(store.glob("runs/[!.]*/trials/*.parquet"))) >= wanted
+        ):
             return
         time.sleep(0.02)
     raise AssertionError("no trial was stored in time")
