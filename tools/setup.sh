@@ -72,6 +72,7 @@ test_packages() {
     fi
   fi
   command -v ssh >/dev/null || missing+=(openssh-client)
+  command -v busybox >/dev/null || missing+=(busybox-static)
   # The platforms of lab hosts.
   command -v runc >/dev/null || missing+=(runc)
   command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)

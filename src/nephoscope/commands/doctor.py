@@ -54,5 +54,6 @@ def _conclusion(found: list[Finding], lacking: list[Finding]) -> str:
     limited = sum(finding.state == LIMITED for finding in found)
     text = "A survey can run here."
     if limited:
-        text += f" {limited} things are limited (--); what they cost is said beside each."
-    return text
+        things = "1 thing is" if limited == 1 else f"{limited} things are"
+        text += f" {things} limited (--); what that costs is said beside it."
+    return textwrap.fill(text, output.width())

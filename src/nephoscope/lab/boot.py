@@ -198,7 +198,7 @@ def _never(what: str, console: Console, how: str) -> RunFailed:
     elif KERNEL_MARK in seen:
         phase = "its kernel had begun, its userland had not"
     else:
-        phase = "its kernel printed nothing"
+        phase = "nothing of it had begun"
     last = f"; its last line was '{console.last_line}'" if console.last_line else ""
     return RunFailed(
         f"{what} {how}: {phase}{last}.",

@@ -105,7 +105,14 @@ def device_of(path: Path, mounts: str | None = None) -> Device:
     kind, source, options = _mount_of(path, mounts)
     upper = re.search(r"(?:^|,)upperdir=([^,]+)", options)
     if kind == "overlay" and upper:
-        return device_of(Path(_unescaped(upper[1])), mounts)
+        layer = Path(_unescaped(upper[1]))
+        if not layer.exists():
+            # Inside a container the path is one of the machine around it.
+            raise Lacking(
+                f"{path} is on an overlay whose upper layer {layer} cannot be seen from here.",
+                _NO_DISK,
+            )
+        return device_of(layer, mounts)
     if source.startswith("/dev/") and Path(source).is_block_device():
         # Filesystems over several devices (btrfs) number their files apart from the disk.
         disk = os.stat(source).st_rdev

@@ -80,7 +80,7 @@ def test_nothing_answers_before_userland(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "phase"),
     [
-        ([], "its kernel printed nothing"),
+        ([], "nothing of it had begun"),
         ([(0.0, KERNEL)], "its kernel had begun, its userland had not"),
         ([(0.0, KERNEL + "nephoscope: userland\n")], "its userland had begun"),
     ],

@@ -37,10 +37,12 @@ _WRITABLE = ("tmp", "var/tmp", "root")
 """Folders that can be written to inside: the home, where a probe is put, and those for work."""
 
 # In a mount namespace of its own: the overlay is in no mount table of the machine, and goes with
-# the container's last process. Changes (mount points that runc makes) lie in `changes`.
+# the container's last process. Changes are the mount points that runc makes, nothing else; they lie
+# in memory, since a disk that is an overlay itself cannot hold the upper layer of another.
 _IN_PRIVATE = (
-    'cd "$1" && mount -t overlay -o "lowerdir=$2,upperdir=$3/changes,workdir=$3/scratch" '
-    'overlay "$3/rootfs" && shift 3 && exec "$@"'
+    'mount -t tmpfs -o size=1m tmpfs "$3/changes" && mkdir "$3/changes/upper" "$3/changes/work" && '
+    'cd "$1" && mount -t overlay -o "lowerdir=$2,upperdir=$3/changes/upper,'
+    'workdir=$3/changes/work" overlay "$3/rootfs" && shift 3 && exec "$@"'
 )
 
 
@@ -66,10 +68,10 @@ class Container:
         began = time.monotonic_ns()
         folder, disk = plan.directory, disks(plan)
         if not keep:
-            for name in ("changes", *_WRITABLE):
+            for name in _WRITABLE:
                 shutil.rmtree(disk / name, ignore_errors=True)
         shutil.rmtree(folder / "runc", ignore_errors=True)
-        for name in ("changes", "scratch", "rootfs", *_WRITABLE):
+        for name in ("changes", "rootfs", *_WRITABLE):
             (disk / name).mkdir(mode=0o755, parents=True, exist_ok=True)
         (folder / "config.json").write_text(json.dumps(bundle(plan), indent=1), encoding="utf-8")
         log = folder / "console.log"
