@@ -109,6 +109,9 @@ def not_root(what: str) -> Lacking | None:
 # program must not hold that.
 _BECOME = 'echo $$ >"$1.new" && mv "$1.new" "$1" && shift && exec "$@" </dev/null'
 _ENTER_S = 10.0
+_GONE_LOOKS = 25
+"""Looks, 2 ms and more apart, after which a process is believed to be gone: in the middle of an
+exec it has no command line to be found by."""
 
 
 async def launch(
@@ -134,17 +137,17 @@ async def launch(
             env=environment,
             check=False,
         )
-    until = time.monotonic() + _ENTER_S
+    until, unseen = time.monotonic() + _ENTER_S, 0
     while done.returncode == 0 and time.monotonic() < until:
         # Looked at before the file is read: it may be written in between.
         inside = pid_file.exists()
-        gone = not inside and not _entering(words)
+        unseen = 0 if inside or _entering(words) else unseen + 1
         if (process := Process.read(pid_file)) is not None:
             process.write(pid_file)
             return process
         if inside:
             return Process(0, -1)  # it has ended already
-        if gone and not pid_file.exists():
+        if unseen >= _GONE_LOOKS:
             break
         await asyncio.sleep(0.002)
     raise RunFailed(
