@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 ORDER = [
     "errors",
     "units",
+    "tasks",
     "programs",
     "reading",
     "model",

@@ -37,8 +37,8 @@ from nephoscope.lab.layout import Layout
 from nephoscope.lab.links import Link
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.saved import host_from, host_values
-from nephoscope.lab.tasks import in_thread, together
 from nephoscope.lab.topology import GUESTS, Topology
+from nephoscope.tasks import in_thread, together
 
 Say = Callable[[str], None]
 

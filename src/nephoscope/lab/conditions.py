@@ -28,8 +28,8 @@ from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.layout import Layout
 from nephoscope.lab.links import LINE, Link
 from nephoscope.lab.platforms import PLATFORMS
-from nephoscope.lab.tasks import in_thread, uncancelled
 from nephoscope.lab.topology import GUESTS, HostSpec, Topology
+from nephoscope.tasks import in_thread, uncancelled
 
 Level = Literal["boot", "instance"]
 

@@ -17,8 +17,8 @@ from nephoscope.lab.handle import Made
 from nephoscope.lab.launcher import find_launcher
 from nephoscope.lab.layout import BRIDGE, End, Layout
 from nephoscope.lab.links import LINE, Link, line_path, line_paths
-from nephoscope.lab.tasks import together
 from nephoscope.lab.topology import Direction
+from nephoscope.tasks import together
 
 HUB = "geo"
 _ANSWER_S = 5.0

@@ -29,7 +29,7 @@ MEASURED = "earlier trials"
 GUESSED = "a guess from the parameters"
 
 OVERHEAD_S: Mapping[str, float] = {"local": 0.05, "ssh": 0.15, "lab": 0.15}
-"""Starting and ending a probe on a target of each kind (measured on two cores, rounded up)."""
+"""Starting and ending a probe on a target of each kind (rough; history replaces it)."""
 UNKNOWN_S = 1.0
 """A benchmark whose parameters say nothing of its time."""
 POINTS = 100

@@ -9,7 +9,8 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nephoscope.targets.streams import Ahead, read_tail, uncancelled
+from nephoscope.targets.streams import Ahead, read_tail
+from nephoscope.tasks import uncancelled
 
 GRACE_S = 2.0
 """Time between the polite signal and the one that cannot be refused."""

@@ -12,7 +12,8 @@ import asyncssh
 from nephoscope.errors import TargetError
 from nephoscope.targets.far_side import command_line
 from nephoscope.targets.process import GRACE_S, Ended
-from nephoscope.targets.streams import Ahead, read_tail, uncancelled
+from nephoscope.targets.streams import Ahead, read_tail
+from nephoscope.tasks import uncancelled
 
 MAX_NOISE_LINES = 10_000
 _KILLED = -9

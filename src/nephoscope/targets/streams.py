@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 STDERR_TAIL_BYTES = 4096
@@ -57,17 +56,3 @@ async def read_tail(read: Callable[[int], Awaitable[bytes]]) -> bytes:
     while chunk := await read(_CHUNK):
         kept = (kept + chunk)[-STDERR_TAIL_BYTES:]
     return kept
-
-
-async def uncancelled(work: Awaitable[None]) -> None:
-    """Waits for `work` to its end; a cancellation that comes meanwhile is raised afterwards."""
-    task: asyncio.Future[None] = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled = True
-    task.result()
-    if cancelled:
-        raise asyncio.CancelledError
