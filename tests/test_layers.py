@@ -18,6 +18,7 @@ ORDER = [
     "reading",
     "model",
     "catalog",
+    "adapters",
     "analysis",
     "lab",
     "plans",
