@@ -139,11 +139,11 @@ def compare(
 
 def print_table(rows: Sequence[Row], theirs: str) -> None:
     """Prints the rows to standard output, under 80 columns."""
-    print(f"{'what':<24}{'ours':>10}{theirs:>12}{'ratio':>8}{'interval':>16}  verdict")
+    print(f"{'what':<24}{'ours':>10} {theirs:>13}{'ratio':>8}{'interval':>16}  verdict")
     for row in rows:
         interval = f"{row.ratio.low:.3f}..{row.ratio.high:.3f}"
         ours, other = statistics.median(row.ours), statistics.median(row.theirs)
-        line = f"{row.name:<24}{ours:>10.4g}{other:>12.4g}{row.ratio.value:>8.3f}"
+        line = f"{row.name:<24}{ours:>10.4g} {other:>13.4g}{row.ratio.value:>8.3f}"
         print(f"{line}{interval:>16}  {row.verdict}")
     for row in rows[:1]:
         print(f"n = {row.ratio.n} rounds, {row.ratio.confidence:.1%} confidence; medians shown")

@@ -73,6 +73,7 @@ test_packages() {
   fi
   command -v ssh >/dev/null || missing+=(openssh-client)
   command -v busybox >/dev/null || missing+=(busybox-static)
+  command -v postmark >/dev/null || missing+=(postmark)
   # The platforms of lab hosts.
   command -v runc >/dev/null || missing+=(runc)
   command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)

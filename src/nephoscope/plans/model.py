@@ -207,6 +207,10 @@ class Nest(Record):
         """Rounds of the whole run."""
         return self.instance * self.boot * self.rounds
 
+    def place_of(self, cell: int) -> dict[str, int]:
+        """The instance, and the boot of that instance, of the cell of that number, all from 0."""
+        return {"instance": cell // self.boot, "boot": cell % self.boot}
+
 
 class Design(Record):
     """How the levels are combined, and what every alternative is held against."""

@@ -41,5 +41,4 @@ def nest_of(nest: Nest, round: int) -> dict[str, int]:
 
     Warm-up rounds belong to the first.
     """
-    boot = (max(round, 1) - 1) // nest.rounds
-    return {"instance": boot // nest.boot, "boot": boot % nest.boot}
+    return nest.place_of((max(round, 1) - 1) // nest.rounds)

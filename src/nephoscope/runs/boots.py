@@ -151,7 +151,7 @@ class Cells:
     def nest_of(self, cell: int) -> dict[str, int]:
         """Instance and boot of a cell, as a record keeps them."""
         assert self._nest is not None
-        return {"instance": cell // self._nest.boot, "boot": cell % self._nest.boot}
+        return self._nest.place_of(cell)
 
     def boots(self, cell: int) -> list[tuple[TrialKey, Group]]:
         """What is booted before a cell: the key of each boot, and what to execute."""
