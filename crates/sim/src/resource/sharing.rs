@@ -1,0 +1,233 @@
+//! Servers that all jobs share equally: processor sharing, exactly.
+//!
+//! With n jobs on c servers each job is served at the rate min(1, c/n). All jobs get the same service
+//! at the same time, so one number, the service that a job would have got since the beginning, places
+//! every job's end: a job that comes when it is V and needs S ends when it is V + S. That number is
+//! kept in whole 2^-32 nanoseconds, and ends are handled at their true moments between the whole
+//! nanoseconds of the agenda, so that a job's response time does not depend on how fine the agenda is.
+use crate::Nanos;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Parts of a nanosecond.
+const PARTS: f64 = 4_294_967_296.0;
+const PART_BITS: u32 = 32;
+
+#[derive(Clone, Debug)]
+struct Share<J> {
+    /// Service at which the job ends; then its number, so that equals end in the order they came.
+    ends: Reverse<(u128, u64)>,
+    came: u128,
+    job: J,
+}
+
+impl<J> PartialEq for Share<J> {
+    fn eq(&self, other: &Self) -> bool {
+        self.ends == other.ends
+    }
+}
+
+impl<J> Eq for Share<J> {}
+
+impl<J> PartialOrd for Share<J> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<J> Ord for Share<J> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.ends.cmp(&other.ends)
+    }
+}
+
+/// A job that has had its service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished<J> {
+    /// The job.
+    pub job: J,
+    /// From its arrival to its true end, in nanoseconds and parts of them.
+    pub response_ns: f64,
+}
+
+/// Servers shared equally by all jobs; a job can use one server at most.
+#[derive(Clone, Debug)]
+pub struct Sharing<J> {
+    servers: u128,
+    /// Moment up to which service is counted, in parts of a nanosecond.
+    counted: u128,
+    /// What a job would have been served since the beginning, in parts of a nanosecond.
+    served: u128,
+    came: u64,
+    jobs: BinaryHeap<Share<J>>,
+}
+
+impl<J> Sharing<J> {
+    /// So many servers of speed 1, and no job.
+    pub fn new(servers: u32) -> Self {
+        Self {
+            servers: u128::from(servers),
+            counted: 0,
+            served: 0,
+            came: 0,
+            jobs: BinaryHeap::new(),
+        }
+    }
+
+    /// Jobs in service.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether there is no job.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// A job comes now and needs `service_ns` of a server (below 0 counts as 0). Everything that ends
+    /// up to now has to be taken with [`Sharing::finished`] before.
+    pub fn comes(&mut self, now: Nanos, service_ns: f64, job: J) {
+        debug_assert!(self.next_end().is_none_or(|end| end > now), "an end was not taken");
+        self.count_to(u128::from(now) << PART_BITS);
+        self.came += 1;
+        let needs = (service_ns * PARTS).round().max(0.0) as u128;
+        self.jobs.push(Share {
+            ends: Reverse((self.served + needs, self.came)),
+            came: self.counted,
+            job,
+        });
+    }
+
+    /// The next job that ends at or before `now`.
+    pub fn finished(&mut self, now: Nanos) -> Option<Finished<J>> {
+        let end = self.true_end()?;
+        if end > u128::from(now) << PART_BITS {
+            return None;
+        }
+        let share = self.jobs.peek()?;
+        let (came, served) = (share.came, share.ends.0 .0);
+        // By definition the service at that moment, free of the division's remainder.
+        self.counted = end;
+        self.served = served;
+        let job = self.jobs.pop()?.job;
+        Some(Finished { job, response_ns: (end - came) as f64 / PARTS })
+    }
+
+    /// The whole nanosecond at which the next job has ended, if nothing comes before.
+    pub fn next_end(&self) -> Option<Nanos> {
+        let end = self.true_end()?;
+        Some(Nanos::try_from(end.div_ceil(1 << PART_BITS)).unwrap_or(Nanos::MAX))
+    }
+
+    fn true_end(&self) -> Option<u128> {
+        let needs = self.jobs.peek()?.ends.0 .0.saturating_sub(self.served);
+        let jobs = self.jobs.len() as u128;
+        let lasts = if jobs > self.servers { (needs * jobs).div_ceil(self.servers) } else { needs };
+        Some(self.counted + lasts)
+    }
+
+    fn count_to(&mut self, to: u128) {
+        let jobs = self.jobs.len() as u128;
+        let passed = to.saturating_sub(self.counted);
+        self.served += if jobs > self.servers { passed * self.servers / jobs } else { passed };
+        self.counted = self.counted.max(to);
+        if jobs == 0 {
+            // Nobody to be served: begin again, so that the numbers stay small.
+            self.served = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Response times by walking from change to change in floating point, all jobs in a list.
+    fn replay(servers: f64, jobs: &[(u64, f64)]) -> Vec<f64> {
+        let mut left: Vec<(usize, f64)> = Vec::new();
+        let mut out = vec![0.0; jobs.len()];
+        let (mut now, mut next) = (0.0, 0);
+        while next < jobs.len() || !left.is_empty() {
+            let rate = (servers / left.len().max(1) as f64).min(1.0);
+            let end = left.iter().map(|(_, needs)| needs / rate).fold(f64::INFINITY, f64::min);
+            let comes = jobs.get(next).map_or(f64::INFINITY, |job| job.0 as f64 - now);
+            let step = end.min(comes);
+            left.iter_mut().for_each(|(_, needs)| *needs -= step * rate);
+            now += step;
+            if comes < end {
+                left.push((next, jobs[next].1));
+                next += 1;
+            } else {
+                let least = left.iter().map(|(_, needs)| *needs).fold(f64::INFINITY, f64::min);
+                left.retain(|(job, needs)| {
+                    let ends = *needs <= least;
+                    if ends {
+                        out[*job] = now - jobs[*job].0 as f64;
+                    }
+                    !ends
+                });
+            }
+        }
+        out
+    }
+
+    fn simulated(servers: u32, jobs: &[(u64, f64)]) -> Vec<f64> {
+        let mut sharing = Sharing::new(servers);
+        let mut out = vec![f64::NAN; jobs.len()];
+        for (number, (at, needs)) in jobs.iter().enumerate() {
+            while let Some(end) = sharing.finished(*at) {
+                out[end.job] = end.response_ns;
+            }
+            sharing.comes(*at, *needs, number);
+        }
+        while let Some(end) = sharing.finished(Nanos::MAX) {
+            out[end.job] = end.response_ns;
+        }
+        out
+    }
+
+    #[test]
+    fn two_jobs_share_one_server() {
+        // 10 alone for 4; 6 left and 3 more: the second ends after 6, the first 3 later.
+        assert_eq!(simulated(1, &[(0, 10.0), (4, 3.0)]), [13.0, 6.0]);
+    }
+
+    #[test]
+    fn one_job_cannot_use_two_servers() {
+        assert_eq!(simulated(2, &[(0, 10.0), (0, 10.0), (0, 10.0)]), [15.0, 15.0, 15.0]);
+        assert_eq!(simulated(2, &[(0, 10.0)]), [10.0]);
+    }
+
+    #[test]
+    fn a_job_that_needs_nothing_ends_at_once() {
+        assert_eq!(simulated(1, &[(5, 0.0), (5, 1.0)]), [0.0, 1.0]);
+    }
+
+    proptest! {
+        /// To a billionth of the longest response. The replay loses digits itself: its clock is a
+        /// sum, so times are kept near 10^6 ns, where a double resolves 10^-10 ns.
+        #[test]
+        fn it_agrees_with_a_replay(
+            servers in 1u32..5,
+            jobs in prop::collection::vec((0u64..2000, 0.0f64..5000.0), 1..120),
+        ) {
+            let mut at = 0;
+            let jobs: Vec<_> = jobs.iter().map(|(gap, needs)| { at += gap; (at, *needs) }).collect();
+            let (ours, theirs) = (simulated(servers, &jobs), replay(f64::from(servers), &jobs));
+            let scale = theirs.iter().copied().fold(1.0, f64::max);
+            for (a, b) in ours.iter().zip(&theirs) {
+                prop_assert!((a - b).abs() <= 1e-9 * scale, "{a} against {b}");
+            }
+        }
+
+        /// Work is neither lost nor made: one server that is never idle ends when all work is done.
+        #[test]
+        fn work_is_conserved(needs in prop::collection::vec(0.0f64..1e6, 1..100)) {
+            let jobs: Vec<_> = needs.iter().map(|needs| (0, *needs)).collect();
+            let last = simulated(1, &jobs).iter().copied().fold(0.0, f64::max);
+            let all: f64 = needs.iter().sum();
+            prop_assert!((last - all).abs() <= 1e-9 * all.max(1.0), "{last} against {all}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What happened, counted as it happens: sums and histograms, never a list.
+use crate::Nanos;
+use hdrhistogram::Histogram;
+
+/// Values: count, mean, variance, extremes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    count: u64,
+    mean: f64,
+    squares: f64,
+    least: f64,
+    largest: f64,
+}
+
+impl Moments {
+    /// One more value (Welford's update).
+    #[inline]
+    pub fn add(&mut self, value: f64) {
+        if self.count == 0 {
+            (self.least, self.largest) = (value, value);
+        }
+        self.count += 1;
+        let off = value - self.mean;
+        self.mean += off / self.count as f64;
+        self.squares += off * (value - self.mean);
+        self.least = self.least.min(value);
+        self.largest = self.largest.max(value);
+    }
+
+    /// How many values.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean; None of no value.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.mean)
+    }
+
+    /// Their variance with n - 1; None of fewer than two.
+    pub fn variance(&self) -> Option<f64> {
+        (self.count > 1).then(|| self.squares / (self.count - 1) as f64)
+    }
+
+    /// Least and largest; None of no value.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        (self.count > 0).then_some((self.least, self.largest))
+    }
+}
+
+/// Lengths of time: moments, and an HDR histogram of 3 significant digits for percentiles.
+#[derive(Clone, Debug)]
+pub struct Times {
+    moments: Moments,
+    histogram: Histogram<u64>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        let histogram = Histogram::new(3).expect("3 digits are allowed");
+        Self { moments: Moments::default(), histogram }
+    }
+}
+
+impl Times {
+    /// One more length in nanoseconds.
+    #[inline]
+    pub fn add(&mut self, length_ns: f64) {
+        self.moments.add(length_ns);
+        self.histogram.saturating_record(length_ns.round() as u64);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.moments.count()
+    }
+
+    /// Mean and extremes, exact.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    /// The histogram, for percentiles to 3 digits.
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+}
+
+/// A number that changes in time, such as the jobs in a system: its mean over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OverTime {
+    began: Nanos,
+    since: Nanos,
+    value: u64,
+    area: u128,
+    largest: u64,
+}
+
+impl OverTime {
+    /// From `now` on it is `value`.
+    #[inline]
+    pub fn set(&mut self, now: Nanos, value: u64) {
+        self.area += u128::from(now - self.since) * u128::from(self.value);
+        self.since = now;
+        self.value = value;
+        self.largest = self.largest.max(value);
+    }
+
+    /// One more from `now` on.
+    #[inline]
+    pub fn up(&mut self, now: Nanos) {
+        self.set(now, self.value + 1);
+    }
+
+    /// One less from `now` on.
+    #[inline]
+    pub fn down(&mut self, now: Nanos) {
+        self.set(now, self.value - 1);
+    }
+
+    /// Forgets what was; counting begins at `now` with the present value.
+    pub fn restart(&mut self, now: Nanos) {
+        *self = Self { began: now, since: now, value: self.value, area: 0, largest: self.value };
+    }
+
+    /// Its mean from the beginning to `now`; None of no time.
+    pub fn mean(&self, now: Nanos) -> Option<f64> {
+        let area = self.area + u128::from(now - self.since) * u128::from(self.value);
+        (now > self.began).then(|| area as f64 / (now - self.began) as f64)
+    }
+
+    /// When it was set last.
+    pub fn changed(&self) -> Nanos {
+        self.since
+    }
+
+    /// Its largest value.
+    pub fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// Its present value.
+    pub fn value(&self) -> u64 {
+        self.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn of_nothing_there_is_nothing() {
+        let none = Moments::default();
+        assert_eq!((none.mean(), none.variance(), none.range()), (None, None, None));
+        assert_eq!(OverTime::default().mean(0), None);
+    }
+
+    #[test]
+    fn a_mean_over_time() {
+        let mut jobs = OverTime::default();
+        jobs.up(10);
+        jobs.up(20);
+        jobs.down(40);
+        assert_eq!(jobs.mean(50), Some((10.0 + 40.0 + 10.0) / 50.0));
+        jobs.restart(50);
+        assert_eq!((jobs.mean(60), jobs.largest()), (Some(1.0), 1));
+    }
+
+    proptest! {
+        #[test]
+        fn moments_are_those_of_the_list(values in prop::collection::vec(-1e6f64..1e6, 2..200)) {
+            let mut moments = Moments::default();
+            values.iter().for_each(|value| moments.add(*value));
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            prop_assert!((moments.mean().unwrap() - mean).abs() <= 1e-6);
+            prop_assert!((moments.variance().unwrap() - variance).abs() <= 1e-9 * variance.max(1.0));
+        }
+    }
+}
