@@ -1,0 +1,14 @@
+"""Which scheduler takes the CPU away: from looks at the clock to a verdict in words."""
+
+from nephoscope.analysis.scheduler.verdict import (
+    Fit,
+    Gap,
+    Look,
+    Loop,
+    Obtained,
+    Scheduler,
+    Word,
+    of_kind,
+)
+
+__all__ = ["Fit", "Gap", "Look", "Loop", "Obtained", "Scheduler", "Word", "of_kind"]

@@ -1,0 +1,224 @@
+"""The records of scheduler inference: what a trial saw, what was fitted, what it is called.
+
+A look is one trial of `cpu.gaps`: how many loops were busy where, what each had, and its gaps. A
+verdict names the mechanism that takes the CPU away, with the evidence in sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from nephoscope.model import Estimate
+
+Pairs = tuple[tuple[float, int], ...]
+"""(value, count) of a distribution, ascending; values in nanoseconds."""
+
+
+class Word(StrEnum):
+    """What schedules a machine's CPUs, as far as its inside can tell."""
+
+    DEDICATED = "dedicated"
+    RESERVATION_PER_CPU = "reservation per CPU"
+    CAP_PER_MACHINE = "cap per machine"
+    WEIGHT_ONLY = "weight only"
+    SMT_SIBLING_SHARED = "SMT sibling shared"
+    OWN_QUOTA = "own quota"
+    RESERVATION_OR_CAP = "reservation or cap"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One moment without the CPU; start since the trial began, cause as the probe found it."""
+
+    start_ns: int
+    length_ns: float
+    cause: str = "unexplained"
+
+    @property
+    def end_ns(self) -> float:
+        """When the loop had the CPU again."""
+        return self.start_ns + self.length_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What one loop of a look had.
+
+    cpu: None for a loop that could not be pinned. process: its number among those of its CPU.
+    share: 1 minus its gaps over the window. cycles_share: over whole cycles, None below three long
+    gaps. thread_cpu_ratio: the same as the kernel accounts it. gaps: the gaps kept one by one, in
+    order; the distributions hold all.
+    """
+
+    cpu: int | None
+    process: int
+    share: float
+    cycles_share: float | None = None
+    thread_cpu_ratio: float | None = None
+    look_cost_ns: float | None = None
+    runs: Pairs = ()
+    gap_lengths: Pairs = ()
+    periods: Pairs = ()
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """'CPU 1', 'CPU 1, process 0', 'loop 1'."""
+        return f"loop {self.process}" if self.cpu is None else f"CPU {self.cpu}"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One trial of `cpu.gaps` as the inference reads it.
+
+    trial: its name in the run. processes: loops on each CPU. window_ns: how long each looked.
+    sleep_ns, every_ns: each loop slept so long every so often; 0 for a loop that was always busy.
+    threshold_ns: shorter gaps were not seen. machine_cpus: CPUs that the machine has, None where
+    unknown. steal_ratio, psi_ratio: None where the machine hides them. throttled_ratio: None where
+    no control group with counters is visible; throttled_count likewise.
+    """
+
+    target: str
+    trial: str
+    processes: int
+    window_ns: int
+    loops: tuple[Loop, ...]
+    sleep_ns: int = 0
+    every_ns: int = 0
+    threshold_ns: int = 100_000
+    machine_cpus: int | None = None
+    steal_ratio: float | None = None
+    psi_ratio: float | None = None
+    throttled_ratio: float | None = None
+    throttled_count: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cpus(self) -> int:
+        """How many CPUs were busy at once, as far as loops were spread over them."""
+        return max(1, len(self.loops) // max(1, self.processes))
+
+    @property
+    def obtained_cpus(self) -> float:
+        """CPUs that all loops together had."""
+        return sum(loop.share for loop in self.loops)
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether its loops slept now and then."""
+        return self.sleep_ns > 0
+
+    @property
+    def kind(self) -> str:
+        """'one', 'all', 'several', 'sleeping': which of the four looks it is."""
+        if self.sleeps:
+            return "sleeping"
+        if self.processes > 1:
+            return "several"
+        return "one" if len(self.loops) == 1 else "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The mechanism's parameters; None where it has none, or nothing tells.
+
+    share: of a CPU (unit 'ratio') for a reservation and a weight; CPUs of the whole machine (unit
+    'cpus') for a cap and a quota. slice_ns: CPU time in each period. period_ns: from refill to
+    refill; without refills (weight) the mean time from gap to gap.
+    """
+
+    share: Estimate | None = None
+    slice_ns: Estimate | None = None
+    period_ns: Estimate | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "share": _estimate(self.share),
+            "slice_ns": _estimate(self.slice_ns),
+            "period_ns": _estimate(self.period_ns),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Obtained:
+    """What one CPU gave in one kind of look.
+
+    look: one, all, several, sleeping. cpu: None where loops were not pinned. processes: loops on
+    it; share: of each of them, in the order of their numbers. total: of all of them together.
+    """
+
+    look: str
+    cpu: int | None
+    processes: int
+    share: tuple[float, ...]
+    total: Estimate
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "look": self.look,
+            "cpu": self.cpu,
+            "processes": self.processes,
+            "share": list(self.share),
+            "total": _estimate(self.total),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """What schedules one target, in a word and a sentence, with what carries it.
+
+    per_cpu: what each CPU gave in each look. contradictions: what speaks against the word, steal
+    first. missing: what was not looked at and would say more. looks: the trials that it was read
+    from, for pictures.
+    """
+
+    target: str
+    word: Word
+    sentence: str
+    per_cpu: tuple[Obtained, ...] = ()
+    fit: Fit = field(default_factory=Fit)
+    evidence: tuple[str, ...] = ()
+    contradictions: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    next_step: str = ""
+    looks: tuple[Look, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output (contracts/result.schema.json); without the looks."""
+        return {
+            "target": self.target,
+            "word": self.word.value,
+            "sentence": self.sentence,
+            "per_cpu": [one.to_json() for one in self.per_cpu],
+            "fit": self.fit.to_json(),
+            "evidence": list(self.evidence),
+            "contradictions": list(self.contradictions),
+            "missing": list(self.missing),
+            "next_step": self.next_step,
+        }
+
+
+def of_kind(looks: Iterable[Look], *kinds: str) -> list[Look]:
+    """The looks of these kinds, in their order."""
+    return [look for look in looks if look.kind in kinds]
+
+
+def _estimate(found: Estimate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "confidence": found.confidence,
+        "n": found.n,
+        "unit": found.unit,
+        "method": found.method,
+        "note": found.note,
+    }
