@@ -1,12 +1,10 @@
 //! The synchronous engine: `pread` and `pwrite`, one thread for each operation in flight.
 use super::job::Job;
-use super::pattern::{self, Order, Random};
-use crate::buffer::{Buffer, Pages};
+use super::mover::Mover;
 use crate::error::{Kind, ProbeError};
 use crate::window::{Outcome, Window};
 use crate::{cancel, clock, timed};
 use std::io::Error;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A worker calls few functions and keeps its data in mappings and on the heap.
@@ -57,73 +55,30 @@ fn no_threads(depth: usize, error: &Error) -> ProbeError {
 
 /// One operation in flight: everything it touches is made before the time runs.
 struct Worker<'a> {
-    job: &'a Job<'a>,
     stop: &'a AtomicBool,
-    order: Order<'a>,
-    buffer: Buffer,
+    mover: Mover<'a>,
     window: Window,
 }
 
 impl<'a> Worker<'a> {
     fn new(job: &'a Job<'a>, stop: &'a AtomicBool, number: u64) -> Result<Self, ProbeError> {
-        let buffer = Buffer::map(job.record_bytes, Pages::Default)?;
-        // SAFETY: the mapping belongs to this worker alone.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
-        Random::new(job.seed ^ number).fill(bytes);
         let window = Window::open(clock::monotonic_ns(), job.duration_ns);
-        Ok(Self { job, stop, order: job.order(number), buffer, window })
+        Ok(Self { stop, mover: Mover::new(job, number)?, window })
     }
 
     fn run(mut self) -> Result<Window, ProbeError> {
         let section = timed::start();
         let mut started_ns = clock::monotonic_ns();
-        let mut turn = 0;
         while !self.stop.load(Ordering::Relaxed) {
             cancel::check()?;
-            self.transfer(turn)?;
+            self.mover.move_next()?;
             let now_ns = clock::monotonic_ns();
             if !self.window.completed(now_ns, now_ns - started_ns) {
                 break;
             }
             started_ns = now_ns;
-            turn += 1;
         }
         section.stop_with_kernel_io();
         Ok(self.window)
-    }
-
-    /// Moves the next record, through interruptions.
-    fn transfer(&mut self, turn: u64) -> Result<(), ProbeError> {
-        let (job, length) = (self.job, self.job.record_bytes);
-        let fd = job.scratch.file.as_raw_fd();
-        let record = self.order.next(job.records);
-        let at = (record * length as u64).cast_signed();
-        if job.write {
-            // SAFETY: the mapping is at least `length` bytes long and belongs to this worker alone.
-            let data = unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr(), length) };
-            pattern::stamp(data, job.seed ^ (turn << 20) ^ record);
-        }
-        loop {
-            // SAFETY: the buffer is at least `length` bytes long, the descriptor is open.
-            let done = unsafe {
-                let data = self.buffer.as_ptr().cast::<libc::c_void>();
-                if job.write {
-                    libc::pwrite(fd, data, length, at)
-                } else {
-                    libc::pread(fd, data, length, at)
-                }
-            };
-            match usize::try_from(done) {
-                Ok(done) if done == length => return Ok(()),
-                Ok(done) => return Err(job.short(done)),
-                Err(_) => {
-                    let errno = Error::last_os_error().raw_os_error().unwrap_or(0);
-                    if errno != libc::EINTR {
-                        return Err(job.failed(errno));
-                    }
-                    cancel::check()?;
-                }
-            }
-        }
     }
 }

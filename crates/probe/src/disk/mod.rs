@@ -4,6 +4,7 @@ pub mod engine_sync;
 pub mod errors;
 pub mod job;
 pub mod memory;
+pub mod mover;
 pub mod pattern;
 pub mod place;
 pub mod scratch;

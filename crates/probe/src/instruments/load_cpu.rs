@@ -29,7 +29,7 @@
 //! `cpu.pi` measure that. With a period as long as the scheduler's slices or shorter the load looks
 //! smooth to a neighbour; with a long one it comes in bursts.
 use crate::error::ProbeError;
-use crate::load::crew::{self, Names, Shift, Work};
+use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
@@ -92,10 +92,10 @@ const STEPS: u64 = 4096;
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let shift = Shift::of(trial)?;
+    let shift = Shift::of(trial, Keeps::CpuTime)?;
     let cpus = load::seats(trial)?;
-    let names = Names { rate: "load_work_per_s", interval_rate: "interval_work_per_s" };
-    crew::run(trial, &shift, &cpus, names, |thread| Ok(Chain(thread as u64 + 1)))
+    let rate = Rate { total: "load_work_per_s", interval: "interval_work_per_s", each: 1.0 };
+    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |thread| Ok(Chain(thread as u64 + 1)))
 }
 
 /// A chain of dependent steps in a register (xorshift64*).
@@ -103,7 +103,7 @@ struct Chain(u64);
 
 impl Work for Chain {
     #[inline]
-    fn bit(&mut self) -> u64 {
+    fn bit(&mut self) -> Result<u64, ProbeError> {
         let mut state = self.0;
         for _ in 0..STEPS {
             state ^= state >> 12;
@@ -113,7 +113,7 @@ impl Work for Chain {
         }
         // Nobody reads the state; the compiler may not know.
         self.0 = std::hint::black_box(state);
-        STEPS
+        Ok(STEPS)
     }
 }
 
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn a_bit_of_work_is_counted_and_moves_on() {
         let mut chain = Chain(1);
-        assert_eq!(chain.bit(), STEPS);
+        assert_eq!(chain.bit().unwrap(), STEPS);
         let first = chain.0;
-        chain.bit();
+        chain.bit().unwrap();
         assert_ne!(chain.0, first);
     }
 }

@@ -29,7 +29,7 @@
 //! a socket's bandwidth.
 use crate::buffer::{Buffer, Pages};
 use crate::error::{Kind as ErrorKind, ProbeError};
-use crate::load::crew::{self, Names, Shift, Work};
+use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::simd::{self, Level};
 use crate::stream::{self, Element, How, Kernel};
@@ -115,12 +115,12 @@ const BIT_BYTES: usize = 64 << 10;
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let shift = Shift::of(trial)?;
+    let shift = Shift::of(trial, Keeps::CpuTime)?;
     let cpus = load::seats(trial)?;
     let bytes = bytes_of_a_thread(trial, &cpus)?;
     let does = Does::named(trial.params.text("operation"));
-    let names = Names { rate: "load_bytes_per_s", interval_rate: "interval_bytes_per_s" };
-    crew::run(trial, &shift, &cpus, names, |_| Walk::prepare(does, bytes))
+    let rate = Rate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 };
+    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| Walk::prepare(does, bytes))
 }
 
 fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
@@ -189,7 +189,7 @@ impl Walk {
 }
 
 impl Work for Walk {
-    fn bit(&mut self) -> u64 {
+    fn bit(&mut self) -> Result<u64, ProbeError> {
         let (at, level) = (self.buffer.as_ptr().wrapping_add(self.at), self.level);
         debug_assert!(self.at + BIT_BYTES <= self.round_bytes);
         // SAFETY: the bit lies inside the buffer (a copy's source inside the other half), which
@@ -216,7 +216,7 @@ impl Work for Walk {
             }
         };
         self.at = (self.at + BIT_BYTES) % self.round_bytes;
-        moved as u64
+        Ok(moved as u64)
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
             all.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at % 249) as u8);
             walk.sum = 7;
             let bits = walk.round_bytes / BIT_BYTES;
-            let moved: u64 = (0..bits).map(|_| walk.bit()).sum();
+            let moved: u64 = (0..bits).map(|_| walk.bit().unwrap()).sum();
             assert_eq!(moved as usize, counted * BIT_BYTES, "{does:?}");
             assert_eq!(walk.at, 0);
             match does {

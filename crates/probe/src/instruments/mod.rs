@@ -11,6 +11,7 @@ mod cpu_pi;
 mod disk_io;
 mod disk_sync;
 mod load_cpu;
+mod load_disk;
 mod load_memory;
 mod mem_cache;
 mod mem_latency;
@@ -65,6 +66,7 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
     instrument!(load_cpu),
     instrument!(load_memory),
+    instrument!(load_disk),
     Instrument { serve: Some(null::serve), ..instrument!(null) },
 ];
 

@@ -1,5 +1,6 @@
 //! The threads of a load and their counters: each does small bits of work as its duty says and adds
 //! them up; the calling thread reads the sums once an interval and prints them.
+use super::beat::Beat;
 use super::duty::{Duty, Step};
 use crate::error::{Kind, ProbeError};
 use crate::together::Latch;
@@ -11,16 +12,34 @@ use std::time::Duration;
 /// Longest sleep between two looks whether the load is to end.
 const LOOK_AROUND_NS: u64 = 10_000_000;
 
-/// Something to do, in bits of some microseconds.
+/// Something to do, in bits of some microseconds, or operation by operation.
 pub trait Work {
     /// Does a bit; how much of what is counted it was.
-    fn bit(&mut self) -> u64;
+    fn bit(&mut self) -> Result<u64, ProbeError>;
+
+    /// CPU time that other threads have used for it.
+    fn others_cpu_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// What a load keeps, of which `intensity_ratio` is a share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keeps {
+    /// The CPU time of a thread in each period: for work that computes.
+    CpuTime,
+    /// The time of a thread's bits in each period: for work that waits for something else.
+    Time,
+    /// Bits of all threads a second.
+    Rate(f64),
 }
 
 /// How a load works.
 #[derive(Clone, Copy, Debug)]
 pub struct Shift {
-    /// Share of each period that each thread works.
+    /// What it keeps.
+    pub keeps: Keeps,
+    /// Share of it.
     pub intensity_ratio: f64,
     /// Length of a period.
     pub period_ns: u64,
@@ -32,9 +51,10 @@ pub struct Shift {
 
 impl Shift {
     /// From the parameters that all loads have.
-    pub fn of(trial: &Trial) -> Result<Self, ProbeError> {
+    pub fn of(trial: &Trial, keeps: Keeps) -> Result<Self, ProbeError> {
         let ns = |id| trial.params.int(id).cast_unsigned();
         Ok(Self {
+            keeps,
             intensity_ratio: trial.params.float("intensity_ratio"),
             period_ns: ns("period_ns"),
             interval_ns: ns("interval_ns"),
@@ -43,13 +63,15 @@ impl Shift {
     }
 }
 
-/// The metrics that a load's counters become; of what it counts, by the second.
+/// A metric that a load's counter becomes.
 #[derive(Clone, Copy, Debug)]
-pub struct Names {
-    /// Scalar: what was counted over the whole time.
-    pub rate: &'static str,
+pub struct Rate {
+    /// Scalar: over the whole time.
+    pub total: &'static str,
     /// Series: the same in each interval.
-    pub interval_rate: &'static str,
+    pub interval: &'static str,
+    /// What one of the counted is worth.
+    pub each: f64,
 }
 
 /// Counters of one thread; written by it alone. A line of its own, so that threads do not slow
@@ -58,7 +80,22 @@ pub struct Names {
 #[repr(align(128))]
 struct Tally {
     work: AtomicU64,
+    bits: AtomicU64,
     cpu_ns: AtomicU64,
+    busy_ns: AtomicU64,
+    /// When the bit that is under way began; 0 between bits.
+    began_ns: AtomicU64,
+}
+
+impl Tally {
+    /// Time of its bits up to now, with the one that is under way.
+    fn busy_ns(&self, now_ns: u64) -> u64 {
+        let under_way_ns = match self.began_ns.load(Ordering::Relaxed) {
+            0 => 0,
+            began_ns => now_ns.saturating_sub(began_ns),
+        };
+        self.busy_ns.load(Ordering::Relaxed) + under_way_ns
+    }
 }
 
 /// All counters at one time.
@@ -66,57 +103,82 @@ struct Tally {
 struct Sum {
     at_ns: u64,
     work: u64,
+    bits: u64,
     cpu_ns: u64,
+    busy_ns: u64,
 }
 
 impl Sum {
     fn of(tallies: &[Tally]) -> Self {
+        let at_ns = clock::monotonic_ns();
         let sum = |of: fn(&Tally) -> &AtomicU64| {
             tallies.iter().map(|tally| of(tally).load(Ordering::Relaxed)).sum()
         };
-        Self { at_ns: clock::monotonic_ns(), work: sum(|t| &t.work), cpu_ns: sum(|t| &t.cpu_ns) }
+        Self {
+            at_ns,
+            work: sum(|t| &t.work),
+            bits: sum(|t| &t.bits),
+            cpu_ns: sum(|t| &t.cpu_ns),
+            busy_ns: tallies.iter().map(|tally| tally.busy_ns(at_ns)).sum(),
+        }
+    }
+
+    /// What the load got of what it is to keep at full intensity, since `from`.
+    fn intensity(&self, from: &Self, keeps: Keeps, threads: usize) -> f64 {
+        let ns = self.at_ns.saturating_sub(from.at_ns).max(1) as f64;
+        let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(from)) as f64;
+        match keeps {
+            Keeps::CpuTime => since(|sum| sum.cpu_ns) / ns / threads as f64,
+            Keeps::Time => since(|sum| sum.busy_ns) / ns / threads as f64,
+            Keeps::Rate(per_s) => since(|sum| sum.bits) * 1e9 / ns / per_s,
+        }
     }
 }
 
-/// Runs a load on `cpus`, one thread each, until its time is over or it is told to stop.
+/// Runs a load, one thread on each of `seats` (`None` leaves it to the scheduler), until its time is
+/// over or it is told to stop.
 ///
 /// # Errors
-/// A thread cannot be had or prepared; the trial is cancelled.
+/// A thread cannot be had or prepared; its work fails; the trial is cancelled.
 pub fn run<W: Work>(
     trial: &mut Trial,
     shift: &Shift,
-    cpus: &[usize],
-    names: Names,
+    seats: &[Option<usize>],
+    rates: &[Rate],
     prepare: impl Fn(usize) -> Result<W, ProbeError> + Sync,
 ) -> Result<(), ProbeError> {
-    let tallies: Vec<_> = cpus.iter().map(|_| Tally::default()).collect();
-    let (latch, over) = (Latch::new(cpus.len()), AtomicBool::new(false));
+    let tallies: Vec<_> = seats.iter().map(|_| Tally::default()).collect();
+    let (latch, over) = (Latch::new(seats.len()), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let thread = |(number, cpu): (usize, &usize)| {
-            let (cpu, tally, latch, over, prepare) =
-                (*cpu, &tallies[number], &latch, &over, &prepare);
+        let thread = |(number, seat): (usize, &Option<usize>)| {
+            let (seat, tally, latch, over, prepare) =
+                (*seat, &tallies[number], &latch, &over, &prepare);
             let work = move || -> Result<(), ProbeError> {
-                let prepared = affinity::pin(cpu).and_then(|()| prepare(number));
+                let prepared = seat.map_or(Ok(()), affinity::pin).and_then(|()| prepare(number));
                 if prepared.is_err() {
                     latch.give_up();
                 }
                 let mut work = prepared?;
-                if latch.wait() {
-                    toil(&mut work, shift, tally, over);
+                if !latch.wait() {
+                    return Ok(());
                 }
-                Ok(())
+                let done = toil(&mut work, shift, seats.len(), tally, over);
+                if done.is_err() {
+                    over.store(true, Ordering::Relaxed);
+                }
+                done
             };
             let builder = std::thread::Builder::new().stack_size(256 << 10);
             builder.spawn_scoped(scope, work).map_err(|error| {
                 latch.give_up();
-                no_threads(cpus.len(), &error)
+                no_threads(seats.len(), &error)
             })
         };
-        let threads: Vec<_> = cpus.iter().enumerate().map(thread).collect();
+        let threads: Vec<_> = seats.iter().enumerate().map(thread).collect();
         let watched = match latch.all_arrived() {
             true => trial.prepared().and_then(|()| {
                 latch.open();
-                watch(trial, shift, &tallies, names)
+                watch(trial, shift, &tallies, rates, &over)
             }),
             false => cancel::check(),
         };
@@ -129,26 +191,60 @@ pub fn run<W: Work>(
     })
 }
 
-/// Works as its duty says until the load is over.
-fn toil<W: Work>(work: &mut W, shift: &Shift, tally: &Tally, over: &AtomicBool) {
+/// What tells a thread when to work.
+enum Clockwork {
+    Duty(Duty),
+    Beat(Beat),
+}
+
+/// Works as its clockwork says until the load is over.
+fn toil<W: Work>(
+    work: &mut W,
+    shift: &Shift,
+    threads: usize,
+    tally: &Tally,
+    over: &AtomicBool,
+) -> Result<(), ProbeError> {
     // Sleeps end up to 50 µs late by default: much of a short period.
     // SAFETY: sets a property of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let first_cpu_ns = clock::thread_cpu_ns();
-    let now_ns = clock::monotonic_ns();
-    let mut duty = Duty::begin(shift.intensity_ratio, shift.period_ns, now_ns, first_cpu_ns);
-    let mut done = 0;
+    let cpu_ns = |work: &W| clock::thread_cpu_ns() + work.others_cpu_ns();
+    let (first_ns, first_cpu_ns) = (clock::monotonic_ns(), cpu_ns(work));
+    let mut clockwork = match shift.keeps {
+        Keeps::CpuTime | Keeps::Time => {
+            Clockwork::Duty(Duty::begin(shift.intensity_ratio, shift.period_ns, first_ns, 0))
+        }
+        Keeps::Rate(per_s) => {
+            let per_s = per_s * shift.intensity_ratio / threads as f64;
+            Clockwork::Beat(Beat::begin(per_s, shift.interval_ns, first_ns))
+        }
+    };
+    let (mut done, mut bits, mut busy_ns) = (0, 0, 0);
     while !over.load(Ordering::Relaxed) {
-        let (now_ns, cpu_ns) = (clock::monotonic_ns(), clock::thread_cpu_ns());
-        tally.cpu_ns.store(cpu_ns - first_cpu_ns, Ordering::Relaxed);
-        match duty.next(now_ns, cpu_ns) {
+        let now_ns = clock::monotonic_ns();
+        let used_ns = cpu_ns(work).saturating_sub(first_cpu_ns);
+        tally.cpu_ns.store(used_ns, Ordering::Relaxed);
+        let step = match &mut clockwork {
+            Clockwork::Duty(duty) if shift.keeps == Keeps::Time => duty.next(now_ns, busy_ns),
+            Clockwork::Duty(duty) => duty.next(now_ns, used_ns),
+            Clockwork::Beat(beat) => beat.next(now_ns),
+        };
+        match step {
             Step::Work => {
-                done += work.bit();
+                tally.began_ns.store(now_ns, Ordering::Relaxed);
+                done += work.bit()?;
+                bits += 1;
+                busy_ns += clock::monotonic_ns() - now_ns;
+                tally.began_ns.store(0, Ordering::Relaxed);
+                tally.busy_ns.store(busy_ns, Ordering::Relaxed);
                 tally.work.store(done, Ordering::Relaxed);
+                tally.bits.store(bits, Ordering::Relaxed);
             }
-            Step::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns)),
+            // In pieces: the load may be over before a long period is.
+            Step::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS)),
         }
     }
+    Ok(())
 }
 
 /// Prints what the threads do, interval by interval, then the whole.
@@ -156,7 +252,8 @@ fn watch(
     trial: &mut Trial,
     shift: &Shift,
     tallies: &[Tally],
-    names: Names,
+    rates: &[Rate],
+    ended: &AtomicBool,
 ) -> Result<(), ProbeError> {
     let first = Sum::of(tallies);
     let mut last = first;
@@ -168,11 +265,11 @@ fn watch(
     loop {
         cancel::check()?;
         let now_ns = clock::monotonic_ns();
-        let over = control::stopped() || now_ns >= end_ns;
+        let over = control::stopped() || now_ns >= end_ns || ended.load(Ordering::Relaxed);
         // A last piece that is too short for a rate stays out of the series.
         if now_ns >= due_ns || over && now_ns - last.at_ns >= shift.interval_ns / 2 {
             let sum = Sum::of(tallies);
-            interval(trial, &last, &sum, tallies.len(), names)?;
+            interval(trial, shift, &last, &sum, tallies.len(), rates)?;
             last = sum;
             while due_ns <= now_ns {
                 due_ns += shift.interval_ns;
@@ -185,24 +282,29 @@ fn watch(
     }
     let sum = Sum::of(tallies);
     let seconds = (sum.at_ns - first.at_ns).max(1) as f64 / 1e9;
-    let cpus = sum.cpu_ns as f64 / 1e9 / seconds;
-    trial.emit(names.rate, sum.work as f64 / seconds, factors! {})?;
-    trial.emit("load_cpus", cpus, factors! {})?;
-    trial.emit("load_intensity_ratio", cpus / tallies.len() as f64, factors! {})
+    for rate in rates {
+        trial.emit(rate.total, sum.work as f64 * rate.each / seconds, factors! {})?;
+    }
+    trial.emit("load_cpus", sum.cpu_ns as f64 / 1e9 / seconds, factors! {})?;
+    let intensity = sum.intensity(&first, shift.keeps, tallies.len());
+    trial.emit("load_intensity_ratio", intensity, factors! {})
 }
 
 fn interval(
     trial: &mut Trial,
+    shift: &Shift,
     from: &Sum,
     to: &Sum,
     threads: usize,
-    names: Names,
+    rates: &[Rate],
 ) -> Result<(), ProbeError> {
     let ns = (to.at_ns - from.at_ns).max(1) as f64;
     let at_ns = to.at_ns.saturating_sub(trial.started_ns());
-    let rate = (to.work - from.work) as f64 * 1e9 / ns;
-    trial.emit_at(names.interval_rate, rate, 1, at_ns, factors! {})?;
-    let intensity = (to.cpu_ns - from.cpu_ns) as f64 / ns / threads as f64;
+    for rate in rates {
+        let value = (to.work - from.work) as f64 * rate.each * 1e9 / ns;
+        trial.emit_at(rate.interval, value, 1, at_ns, factors! {})?;
+    }
+    let intensity = to.intensity(from, shift.keeps, threads);
     trial.emit_at("interval_intensity_ratio", intensity, 1, at_ns, factors! {})
 }
 

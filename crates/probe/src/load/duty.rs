@@ -1,5 +1,5 @@
-//! When a thread works and when it sleeps, so that it uses a set share of a CPU. Pure: both clocks
-//! are arguments.
+//! When a thread works and when it sleeps, so that it uses a set share of a CPU, or of its own time.
+//! Pure: both clocks are arguments.
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,10 +11,11 @@ pub enum Step {
 }
 
 /// Periods of a fixed length, in each of which a budget of CPU time is used up as early as possible.
+/// A thread that waits for something else takes the time of its operations for the CPU's.
 ///
 /// What a period could not get is not made up for later: a load that lost the CPU shows less in
 /// that interval instead of more in the next. What it used too much (the last bit of work, going
-/// to sleep) is taken from the next period's budget.
+/// to sleep, an operation longer than a period) is taken from the next periods' budgets.
 #[derive(Clone, Copy, Debug)]
 pub struct Duty {
     period_ns: u64,
@@ -40,8 +41,8 @@ impl Duty {
         let passed = now_ns.saturating_sub(self.starts_ns) / self.period_ns;
         if passed > 0 {
             self.starts_ns += passed * self.period_ns;
-            let too_much_ns = cpu_ns.saturating_sub(self.until_cpu_ns).min(budget_ns);
-            self.until_cpu_ns = cpu_ns + budget_ns - too_much_ns;
+            let earned_ns = self.until_cpu_ns.saturating_add(passed.saturating_mul(budget_ns));
+            self.until_cpu_ns = earned_ns.min(cpu_ns + budget_ns);
         }
         if cpu_ns < self.until_cpu_ns {
             Step::Work
@@ -82,6 +83,14 @@ mod tests {
         for intensity in [0.01, 0.1, 0.25, 0.5, 0.73, 0.95, 1.0] {
             let share = used(intensity, 1.0, 5_000, 100_000, 20_000);
             assert!((share - intensity).abs() < 0.001, "{intensity}: {share}");
+        }
+    }
+
+    #[test]
+    fn work_in_pieces_longer_than_a_period_keeps_its_share() {
+        for intensity in [0.1, 0.25, 0.75] {
+            let share = used(intensity, 1.0, 23_000_000, 100_000, 0);
+            assert!((share - intensity).abs() < 0.02, "{intensity}: {share}");
         }
     }
 

@@ -1,12 +1,13 @@
 //! What the loads share: how much of each period to work, the threads that do it, and the counters
 //! that prove afterwards that they did.
+pub mod beat;
 pub mod crew;
 pub mod duty;
 
 use crate::error::ProbeError;
 use crate::trial::Trial;
 use crate::{affinity, control, team};
-use nephoscope_wire::spec::{Kind, Param, Unit};
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Unit};
 
 /// Parameter: how many threads.
 pub const THREADS: Param = Param {
@@ -56,6 +57,45 @@ pub const DURATION: Param = Param {
     doc: "How long it runs; 0 runs until it is told to stop.",
 };
 
+/// Metric: CPU time.
+pub const LOAD_CPUS: Metric = Metric {
+    id: "load_cpus",
+    unit: Unit::Cpus,
+    better: Better::None,
+    shape: Shape::Scalar,
+    headline: false,
+    doc: "CPU time of all threads over the time they ran: how many CPUs the load took.",
+};
+
+/// Metric: what it got of what `intensity_ratio` is a share of.
+pub const fn intensity(doc: &'static str) -> Metric {
+    Metric {
+        id: "load_intensity_ratio",
+        unit: Unit::Ratio,
+        better: Better::None,
+        shape: Shape::Scalar,
+        headline: false,
+        doc,
+    }
+}
+
+/// Metric: the same by intervals.
+pub const fn interval_intensity(doc: &'static str) -> Metric {
+    let shape = Shape::Series;
+    Metric { id: "interval_intensity_ratio", shape, ..intensity(doc) }
+}
+
+/// Metric: a rate of a load.
+pub const fn rate(id: &'static str, unit: Unit, headline: bool, doc: &'static str) -> Metric {
+    Metric { id, unit, better: Better::None, shape: Shape::Scalar, headline, doc }
+}
+
+/// Metric: the same by intervals.
+pub const fn interval_rate(id: &'static str, unit: Unit, doc: &'static str) -> Metric {
+    let shape = Shape::Series;
+    Metric { shape, ..rate(id, unit, false, doc) }
+}
+
 /// Duration of a load; 0 only where somebody can tell it to stop.
 pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
     let duration_ns = trial.params.int("duration_ns").cast_unsigned();
@@ -71,6 +111,35 @@ pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
 
 /// The CPU of each thread.
 pub fn seats(trial: &mut Trial) -> Result<Vec<usize>, ProbeError> {
+    let cpus = match wanted_cpus(trial)? {
+        wanted if wanted.is_empty() => affinity::allowed(),
+        wanted => wanted,
+    };
+    let threads = match trial.params.size("threads") {
+        0 => cpus.len(),
+        threads => threads,
+    };
+    if threads > cpus.len() {
+        let cpus = cpus.len();
+        trial
+            .note(format!("{threads} threads share {cpus} CPUs: they cannot all be busy at once."));
+    }
+    Ok((0..threads).map(|thread| cpus[thread % cpus.len()]).collect())
+}
+
+/// The same for [`crew::run`].
+pub fn pinned(cpus: &[usize]) -> Vec<Option<usize>> {
+    cpus.iter().copied().map(Some).collect()
+}
+
+/// The CPU of each of `threads` threads that mostly wait: none, unless the caller names CPUs.
+pub fn places(trial: &Trial, threads: usize) -> Result<Vec<Option<usize>>, ProbeError> {
+    let cpus = wanted_cpus(trial)?;
+    Ok((0..threads).map(|thread| cpus.get(thread % cpus.len().max(1)).copied()).collect())
+}
+
+/// The CPUs that were named; that the load can have threads there is checked.
+fn wanted_cpus(trial: &Trial) -> Result<Vec<usize>, ProbeError> {
     let id = trial.spec().id;
     if team::under_deadline() {
         return Err(ProbeError::new(
@@ -90,15 +159,5 @@ pub fn seats(trial: &mut Trial) -> Result<Vec<usize>, ProbeError> {
             format!("It may use {allowed:?}; cpus takes a list out of these."),
         ));
     }
-    let cpus = if wanted.is_empty() { allowed } else { wanted };
-    let threads = match trial.params.size("threads") {
-        0 => cpus.len(),
-        threads => threads,
-    };
-    if threads > cpus.len() {
-        let cpus = cpus.len();
-        trial
-            .note(format!("{threads} threads share {cpus} CPUs: they cannot all be busy at once."));
-    }
-    Ok((0..threads).map(|thread| cpus[thread % cpus.len()]).collect())
+    Ok(wanted)
 }

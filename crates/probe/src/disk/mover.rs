@@ -1,0 +1,63 @@
+//! One thread's records, moved one at a time by `pread` and `pwrite`.
+use super::job::Job;
+use super::pattern::{self, Order, Random};
+use crate::buffer::{Buffer, Pages};
+use crate::cancel;
+use crate::error::ProbeError;
+use std::io::Error;
+use std::os::fd::AsRawFd;
+
+/// One operation in flight: everything it touches is made before the time runs.
+pub struct Mover<'a> {
+    job: &'a Job<'a>,
+    order: Order<'a>,
+    buffer: Buffer,
+    turn: u64,
+}
+
+impl<'a> Mover<'a> {
+    /// The `number`th worker of a job.
+    pub fn new(job: &'a Job<'a>, number: u64) -> Result<Self, ProbeError> {
+        let buffer = Buffer::map(job.record_bytes, Pages::Default)?;
+        // SAFETY: the mapping belongs to this worker alone.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
+        Random::new(job.seed ^ number).fill(bytes);
+        Ok(Self { job, order: job.order(number), buffer, turn: 0 })
+    }
+
+    /// Moves the next record, through interruptions; where in the file it lies.
+    pub fn move_next(&mut self) -> Result<u64, ProbeError> {
+        let (job, length) = (self.job, self.job.record_bytes);
+        let fd = job.scratch.file.as_raw_fd();
+        let record = self.order.next(job.records);
+        let at = record * length as u64;
+        if job.write {
+            // SAFETY: the mapping is at least `length` bytes long and belongs to this worker alone.
+            let data = unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr(), length) };
+            pattern::stamp(data, job.seed ^ (self.turn << 20) ^ record);
+            self.turn += 1;
+        }
+        loop {
+            // SAFETY: the buffer is at least `length` bytes long, the descriptor is open.
+            let done = unsafe {
+                let data = self.buffer.as_ptr().cast::<libc::c_void>();
+                if job.write {
+                    libc::pwrite(fd, data, length, at.cast_signed())
+                } else {
+                    libc::pread(fd, data, length, at.cast_signed())
+                }
+            };
+            match usize::try_from(done) {
+                Ok(done) if done == length => return Ok(at),
+                Ok(done) => return Err(job.short(done)),
+                Err(_) => {
+                    let errno = Error::last_os_error().raw_os_error().unwrap_or(0);
+                    if errno != libc::EINTR {
+                        return Err(job.failed(errno));
+                    }
+                    cancel::check()?;
+                }
+            }
+        }
+    }
+}

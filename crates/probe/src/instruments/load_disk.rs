@@ -1,0 +1,406 @@
+//! # What it measures
+//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It reads,
+//! writes or syncs a file, as fast as it can, during a set share of the time or at a set rate, and
+//! counts what it did, so that it can be proved afterwards that the load was there all the time.
+//!
+//! # How
+//! A scratch file without a name is filled with incompressible data and synced before the load
+//! begins. Then each thread has one operation under way at a time: `read` and `write` move a record,
+//! in order or at random places, past the page cache (`direct`); `fsync` writes a record through the
+//! page cache and waits until it is safe on the disk. Each sector that is written carries a new mark.
+//! Where direct I/O is not to be had, or is switched off, each record is read and then dropped from
+//! the page cache, or written and then pushed to the disk (`sync_file_range`), so that the disk is
+//! loaded all the same; a note says so.
+//!
+//! With `operations_per_s` 0 a thread begins the next operation when the last one is done; of each
+//! period it works `intensity_ratio`, by the clock on the wall, and what an operation took beyond
+//! that is taken from the next periods. Otherwise the threads together begin `intensity_ratio` times
+//! `operations_per_s` operations a second on an even beat; what is late by more than `interval_ns`
+//! is lost and not made up for. It ends after `duration_ns`, or when it is told to stop, and in both
+//! cases with all its samples.
+//!
+//! # Known truth
+//! The bytes that the kernel accounts to the process are those counted. A set rate is kept within
+//! 2 %, where the disk can do it. The share of time with an operation under way is `intensity_ratio`
+//! within 2 points, and at half of it about half of the operations are done. Each sync reaches the
+//! device.
+//!
+//! # Cross-check
+//! `benchmarks/loads_vs_peers.py` runs fio at the same rate and as fast as it can beside it.
+//!
+//! # Overhead
+//! Writes `file_bytes` once before it begins; then what it is told to be. Nothing stays on the disk,
+//! even after SIGKILL (where `O_TMPFILE` is missing: but for a kill in the microsecond before the
+//! unlink).
+//!
+//! # Caveats
+//! The share is of time and not of the disk's bandwidth: a disk that serves many at once may do more
+//! than half in half of the time. A cache of the host below, if it holds the whole file, is what is
+//! loaded; make the file larger than it. In memory (tmpfs) there is no disk to load: `fsync` is
+//! refused there, and a note tells of the others.
+use crate::clock;
+use crate::disk::job::Job;
+use crate::disk::mover::Mover;
+use crate::disk::scratch::Scratch;
+use crate::disk::{errors, place};
+use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::load::crew::{self, Keeps, Rate, Shift, Work};
+use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
+use crate::trial::Trial;
+use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "load.disk",
+    summary: "A load that reads, writes or syncs a file, and proves it",
+    params: &[
+        Param {
+            id: "directory",
+            unit: Unit::None,
+            kind: Kind::Text { default: "" },
+            doc: "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
+        },
+        Param {
+            id: "operation",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "write", choices: &["read", "write", "fsync"] },
+            doc: "Reading records, writing them, or writing each and waiting until it is safe.",
+        },
+        Param {
+            id: "order",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "random", choices: &["random", "sequential"] },
+            doc: "At random places, or one record after the other.",
+        },
+        Param {
+            id: "file_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 64 << 20, min: 4096, max: 1 << 44 },
+            doc: "Size of the scratch file, cut to whole records.",
+        },
+        Param {
+            id: "record_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 64 << 10, min: 512, max: 64 << 20 },
+            doc: "Bytes of one operation; direct I/O needs whole sectors.",
+        },
+        Param {
+            id: "threads",
+            unit: Unit::Count,
+            kind: Kind::Int { default: 4, min: 1, max: 256 },
+            doc: "Threads, each with one operation under way.",
+        },
+        Param {
+            doc: "CPUs that the threads are pinned to, round robin; an empty list pins none.",
+            ..CPUS
+        },
+        Param {
+            id: "direct",
+            unit: Unit::None,
+            kind: Kind::Bool { default: true },
+            doc: "Bypass the page cache of this machine where that can be had.",
+        },
+        Param {
+            id: "operations_per_s",
+            unit: Unit::PerS,
+            kind: Kind::Float { default: 0.0, min: 0.0, max: 1e7 },
+            doc: "Operations of all threads a second; 0 is as fast as they go.",
+        },
+        Param {
+            doc: "Share of each period with operations under way, or of operations_per_s. 0 is a \
+                  load that waits.",
+            ..INTENSITY
+        },
+        PERIOD,
+        INTERVAL,
+        DURATION,
+        Param {
+            id: "seed",
+            unit: Unit::None,
+            kind: Kind::Int { default: 0, min: 0, max: i64::MAX },
+            doc: "Seed of the places and the data; 0 takes the clock.",
+        },
+    ],
+    metrics: &[
+        load::rate(
+            "load_operations_per_s",
+            Unit::PerS,
+            true,
+            "Operations that all threads completed a second.",
+        ),
+        load::rate(
+            "load_bytes_per_s",
+            Unit::BytesPerS,
+            false,
+            "Bytes that all threads moved a second.",
+        ),
+        LOAD_CPUS,
+        load::intensity(
+            "Time of a thread with an operation under way over its time, mean of the threads; with \
+             a set rate, operations done over that rate.",
+        ),
+        load::interval_rate(
+            "interval_operations_per_s",
+            Unit::PerS,
+            "Operations completed a second in each interval, at its end.",
+        ),
+        load::interval_rate(
+            "interval_bytes_per_s",
+            Unit::BytesPerS,
+            "Bytes moved a second in each interval, at its end.",
+        ),
+        load::interval_intensity("The intensity in each interval, at its end."),
+    ],
+    overhead: "writes file_bytes once; then the chosen share of the disk",
+    source: "duty-cycled and paced I/O (fio's thinktime and rate_iops)",
+    two_sided: false,
+    load: true,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let per_s = trial.params.float("operations_per_s");
+    let keeps = if per_s > 0.0 { Keeps::Rate(per_s) } else { Keeps::Time };
+    let shift = Shift::of(trial, keeps)?;
+    let (threads, record_bytes) = (trial.params.size("threads"), trial.params.size("record_bytes"));
+    let places = load::places(trial, threads)?;
+    let seed = match trial.params.int("seed").cast_unsigned() {
+        0 => clock::realtime_ns(),
+        seed => seed,
+    };
+    let records = records(trial)?;
+    let (scratch, direct) = prepare(trial, records * record_bytes as u64, seed)?;
+    let job = Job {
+        scratch: &scratch,
+        write: trial.params.text("operation") != "read",
+        random: trial.params.text("order") == "random",
+        record_bytes,
+        records,
+        depth: threads,
+        seed,
+        duration_ns: shift.duration_ns,
+        next_record: AtomicU64::new(0),
+    };
+    let after = match trial.params.text("operation") {
+        "fsync" => After::Sync,
+        _ if direct => After::Nothing,
+        "read" => After::Drop,
+        _ => After::Push,
+    };
+    let rates = [
+        Rate { total: "load_operations_per_s", interval: "interval_operations_per_s", each: 1.0 },
+        Rate {
+            total: "load_bytes_per_s",
+            interval: "interval_bytes_per_s",
+            each: record_bytes as f64,
+        },
+    ];
+    crew::run(trial, &shift, &places, &rates, |thread| {
+        Ok(Operator { mover: Mover::new(&job, thread as u64)?, job: &job, after })
+    })
+}
+
+/// Whole records of the file.
+fn records(trial: &Trial) -> Result<u64, ProbeError> {
+    let params = &trial.params;
+    let (record_bytes, threads) = (params.size("record_bytes"), params.size("threads"));
+    let file_bytes = params.int("file_bytes").cast_unsigned();
+    let id = trial.spec().id;
+    let past_cache = params.bool("direct") && params.text("operation") != "fsync";
+    if past_cache && !record_bytes.is_multiple_of(512) {
+        return Err(ProbeError::usage(
+            format!("{id}: record_bytes {record_bytes} is no multiple of 512, a sector."),
+            "Set `record_bytes` to whole sectors, or `direct` to false.",
+        ));
+    }
+    let records = file_bytes / record_bytes as u64;
+    if records < threads as u64 {
+        return Err(ProbeError::usage(
+            format!(
+                "{id}: file_bytes {file_bytes} holds {records} records of {record_bytes} bytes, \
+                 fewer than the {threads} threads."
+            ),
+            "Set a larger `file_bytes`.",
+        ));
+    }
+    Ok(records)
+}
+
+/// Makes the scratch file and fills it; whether it bypasses the page cache.
+fn prepare(trial: &mut Trial, bytes: u64, seed: u64) -> Result<(Scratch, bool), ProbeError> {
+    let directory = place::directory(trial.params.text("directory"));
+    let sync = trial.params.text("operation") == "fsync";
+    let in_memory = place::in_memory(&directory)?;
+    if in_memory && sync {
+        return Err(ProbeError::new(
+            ErrorKind::Lacks,
+            "no_disk",
+            format!(
+                "{}: files live in memory (tmpfs), a sync writes nothing.",
+                directory.display()
+            ),
+            "Set `directory` to a disk's file system.",
+        ));
+    }
+    place::check_space(&directory, bytes)?;
+    if trial.params.bool("direct") && !sync {
+        match direct_file(&directory, bytes, seed) {
+            Err(error) if error.name == "no_direct_io" => trial.note(format!(
+                "{} The load goes through the page cache instead, record by record.",
+                error.message
+            )),
+            result => return result.map(|scratch| (scratch, true)),
+        }
+    }
+    if in_memory {
+        trial.note("The directory is a tmpfs: this loads memory, and no disk.");
+    }
+    buffered_file(&directory, bytes, seed).map(|scratch| (scratch, false))
+}
+
+/// A filled file of which the page cache holds nothing yet.
+fn buffered_file(directory: &Path, bytes: u64, seed: u64) -> Result<Scratch, ProbeError> {
+    let scratch = Scratch::open(directory, 0)?;
+    scratch.fill(bytes, seed)?;
+    // Nothing is read ahead: a record comes from the disk alone, and can be forgotten alone.
+    // SAFETY: advice on our own descriptor.
+    unsafe { libc::posix_fadvise(scratch.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+    scratch.drop_cache();
+    Ok(scratch)
+}
+
+/// A filled file past the page cache. A file system may take the flag and cache all the same.
+fn direct_file(directory: &Path, bytes: u64, seed: u64) -> Result<Scratch, ProbeError> {
+    let scratch = Scratch::open(directory, 0)?;
+    scratch.make_direct()?;
+    scratch.fill(bytes, seed)?;
+    if scratch.cached_ratio().is_some_and(|ratio| ratio > 0.5) {
+        let reason = "its file system accepted the request and cached the file all the same";
+        return Err(errors::no_direct_io(directory, reason));
+    }
+    Ok(scratch)
+}
+
+/// What is done with a record after it was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Nothing,
+    /// It is made safe on the disk.
+    Sync,
+    /// The page cache forgets it, so that the next time it comes from the disk.
+    Drop,
+    /// It is sent to the disk now, and then forgotten.
+    Push,
+}
+
+/// One thread's operations.
+struct Operator<'a> {
+    job: &'a Job<'a>,
+    mover: Mover<'a>,
+    after: After,
+}
+
+impl Work for Operator<'_> {
+    fn bit(&mut self) -> Result<u64, ProbeError> {
+        let at = self.mover.move_next()?;
+        match self.after {
+            After::Nothing => {}
+            After::Sync => self.job.scratch.sync()?,
+            After::Drop => self.forget(at),
+            After::Push => {
+                self.push(at)?;
+                self.forget(at);
+            }
+        }
+        Ok(1)
+    }
+}
+
+impl Operator<'_> {
+    /// The record's whole pages: (start, length).
+    fn pages(&self, at: u64) -> (i64, i64) {
+        let (start, end) = (at / 4096 * 4096, at + self.job.record_bytes as u64);
+        (start.cast_signed(), (end.next_multiple_of(4096) - start).cast_signed())
+    }
+
+    fn forget(&self, at: u64) {
+        let (start, length) = self.pages(at);
+        let fd = self.job.scratch.file.as_raw_fd();
+        // SAFETY: advice on our own descriptor.
+        unsafe { libc::posix_fadvise(fd, start, length, libc::POSIX_FADV_DONTNEED) };
+    }
+
+    fn push(&self, at: u64) -> Result<(), ProbeError> {
+        let (start, length) = self.pages(at);
+        let fd = self.job.scratch.file.as_raw_fd();
+        let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        // SAFETY: our own descriptor.
+        if unsafe { libc::sync_file_range(fd, start, length, all) } == 0 {
+            return Ok(());
+        }
+        let error = std::io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => Ok(()),
+            // A file system or a sandbox without the call.
+            Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE) => self.job.scratch.sync(),
+            _ => Err(self.job.scratch.named("Writing a record", &error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    fn operated(operation: After, write: bool) -> (Scratch, u64) {
+        let scratch = buffered_file(&place::directory(""), 1 << 20, 5).unwrap();
+        let job = Job {
+            scratch: &scratch,
+            write,
+            random: false,
+            record_bytes: 16 << 10,
+            records: 64,
+            depth: 1,
+            seed: 3,
+            duration_ns: 0,
+            next_record: AtomicU64::new(0),
+        };
+        let mut operator =
+            Operator { job: &job, mover: Mover::new(&job, 0).unwrap(), after: operation };
+        let done = (0..64).map(|_| operator.bit().unwrap()).sum();
+        drop(operator);
+        (scratch, done)
+    }
+
+    #[test]
+    fn what_was_read_through_the_cache_is_not_found_there_again() {
+        let (scratch, done) = operated(After::Drop, false);
+        assert_eq!(done, 64);
+        assert!(scratch.cached_ratio().unwrap() < 0.1);
+    }
+
+    #[test]
+    fn what_is_written_changes_every_record_and_leaves_the_cache() {
+        let before = buffered_file(&place::directory(""), 1 << 20, 5).unwrap();
+        let (scratch, done) = operated(After::Push, true);
+        assert_eq!(done, 64);
+        assert!(scratch.cached_ratio().unwrap() < 0.1);
+        for record in 0..64 {
+            let (mut old, mut new) = ([0u8; 512], [0u8; 512]);
+            before.file.read_exact_at(&mut old, record << 14).unwrap();
+            scratch.file.read_exact_at(&mut new, record << 14).unwrap();
+            assert_ne!(old, new, "record {record}");
+        }
+    }
+
+    #[test]
+    fn a_synced_record_is_counted_once() {
+        assert_eq!(operated(After::Sync, true).1, 64);
+    }
+}
