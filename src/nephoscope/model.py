@@ -7,6 +7,7 @@ round, run, estimate, verdict, finding.
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -121,18 +122,22 @@ class Setting:
 class TrialKey:
     """Which trial of a run: deterministic, so that a resumed run knows what it has.
 
-    round: 1, 2, …; warm-up rounds are 0, -1, … (kept, never analysed).
+    round: 1, 2, …; warm-up rounds are 0, -1, … (kept, never analysed). turn: 0, or 1, 2, … for
+    further trials of the same alternative in that round (the quiet ones of a design that goes
+    around its baseline).
     """
 
     round: int
     setting: int
     target: str
+    turn: int = 0
 
     @property
     def name(self) -> str:
         """File-system name, unique in the run, sorted like the schedule of rounds."""
         mark = f"r{self.round:04d}" if self.round > 0 else f"w{-self.round:04d}"
-        return f"{mark}-s{self.setting:03d}-{self.target}"
+        turn = f"t{self.turn:03d}" if self.turn else ""
+        return f"{mark}-s{self.setting:03d}{turn}-{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,9 @@ class TrialRecord:
     for each background and target: name, benchmark, target, load (whether it runs until it is
     stopped), covered_ratio (part of the measured time during which it ran), trials (how often it
     ran to its end). arm: 'a' or 'b' of an A/A control. nest: instance and boot, 0-based, in a
-    nested design. attempt: 1, or more where the plan declares retries.
+    nested design. attempt: 1, or more where the plan declares retries. around: of a noisy trial in
+    a design that goes around its baseline, `before` and `after`: the names of the quiet trials
+    (TrialKey.name) on both sides of it.
     """
 
     key: TrialKey
@@ -175,6 +182,7 @@ class TrialRecord:
     arm: str = ""
     nest: Mapping[str, int] = field(default_factory=dict)
     attempt: int = 1
+    around: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +250,14 @@ class MetricResult:
     warnings: tuple[str, ...] = ()
     trial_values: tuple[float, ...] = ()
     rounds: tuple[int, ...] = ()
+
+    @property
+    def by_round(self) -> dict[int, float]:
+        """Round -> its value; the median where a round has several (a baseline gone around)."""
+        found: dict[int, list[float]] = {}
+        for round, value in zip(self.rounds, self.trial_values, strict=False):
+            found.setdefault(round, []).append(value)
+        return {round: statistics.median(values) for round, values in found.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output (contracts/result.schema.json)."""

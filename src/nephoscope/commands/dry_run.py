@@ -123,7 +123,7 @@ def _rounds(
         ]
         if not active:
             continue
-        order = groups.in_order(plan.seed or 0, number, groups.groups_of(active, settings))
+        order = groups.scheduled(plan, plan.seed or 0, number, active, settings)
         out.append((number, [(group.setting.index, group.targets) for group in order]))
     return out
 

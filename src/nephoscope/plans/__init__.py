@@ -1,5 +1,6 @@
 """What is to be measured: YAML -> Plan -> settings -> the order of trials of each round."""
 
+from nephoscope.plans.around import Step, around_order, quiet_of
 from nephoscope.plans.combine import Crossing
 from nephoscope.plans.estimate import Estimate as PlanEstimate
 from nephoscope.plans.estimate import estimate, long_time, money_spent, refuse_too_long
@@ -20,8 +21,10 @@ __all__ = [
     "Plan",
     "PlanEstimate",
     "Repeat",
+    "Step",
     "Target",
     "Touch",
+    "around_order",
     "crossings",
     "estimate",
     "expand",
@@ -32,6 +35,7 @@ __all__ = [
     "plan_hash",
     "plan_schema",
     "plan_values",
+    "quiet_of",
     "read",
     "refuse_too_long",
     "round_order",

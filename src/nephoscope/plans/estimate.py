@@ -16,7 +16,9 @@ from nephoscope import units
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Setting, factors_key
+from nephoscope.plans.around import quiet_of
 from nephoscope.plans.model import Plan, Target
+from nephoscope.plans.pairing import Pair
 from nephoscope.reading.sentences import Place
 
 Past = Mapping[tuple[str, str], Sequence[float]]
@@ -124,23 +126,24 @@ def estimate(
     targets = {target.name: target for target in plan.targets}
     times = {one.index: _setting_time(one, targets, catalog, past or {}) for one in settings}
     slots = [slot for setting in settings for slot in _slots(setting)]
-    rounds = [_rounds(plan, setting) for setting in settings]
-    least = {s.index: low for s, (low, _) in zip(settings, rounds, strict=True)}
-    most = {s.index: high for s, (_, high) in zip(settings, rounds, strict=True)}
+    rounds = {setting.index: _rounds(plan, setting) for setting in settings}
+    warm = {setting.index: _warm_up(plan, setting) for setting in settings}
+    least = _trials(plan, settings, {index: low for index, (low, _) in rounds.items()}, warm)
+    most = _trials(plan, settings, {index: high for index, (_, high) in rounds.items()}, warm)
     boots_s = _boots_s(plan, settings)
     least_s = _side_by_side(plan, targets, slots, times, least) + boots_s
     most_s = _side_by_side(plan, targets, slots, times, most) + boots_s
     if plan.budget_s is not None:
         least_s, most_s = min(least_s, plan.budget_s), min(most_s, plan.budget_s)
     priced = any(target.per_hour is not None for target in plan.targets)
-    once = dict.fromkeys(least, 1)
+    once = _trials(plan, settings, dict.fromkeys(rounds, 1), {})
     return Estimate(
         settings=times,
         alternatives=sum(len(setting.targets) for setting in settings),
-        trials_least=sum(least[setting.index] * len(setting.targets) for setting in settings),
-        trials_most=sum(most[setting.index] * len(setting.targets) for setting in settings),
-        rounds_least=max(least.values()),
-        rounds_most=max(most.values()),
+        trials_least=sum(least.values()),
+        trials_most=sum(most.values()),
+        rounds_least=max(low + warm[index] for index, (low, _) in rounds.items()),
+        rounds_most=max(high + warm[index] for index, (_, high) in rounds.items()),
         round_s=_side_by_side(plan, targets, slots, times, once),
         least_s=least_s,
         most_s=most_s,
@@ -216,14 +219,34 @@ def _slots(setting: Setting) -> list[tuple[Setting, tuple[str, ...]]]:
 
 
 def _rounds(plan: Plan, setting: Setting) -> tuple[int, int]:
-    """Least and greatest number of trials of one alternative, with its warm-up.
+    """Least and greatest number of rounds that count."""
+    repeat = plan.repeat_of(setting.entry)
+    return repeat.min, repeat.max
 
-    Each boot of a nested design is warmed up by itself.
-    """
+
+def _warm_up(plan: Plan, setting: Setting) -> int:
+    """Rounds of warm-up; each boot of a nested design is warmed up by itself."""
     repeat, nest = plan.repeat_of(setting.entry), plan.design.nest
     warm = plan.warmup if repeat.max > 1 else 0
-    warm *= nest.instance * nest.boot if nest is not None else 1
-    return repeat.min + warm, repeat.max + warm
+    return warm * (nest.instance * nest.boot if nest is not None else 1)
+
+
+def _trials(
+    plan: Plan,
+    settings: Sequence[Setting],
+    rounds: Mapping[int, int],
+    warm: Mapping[int, int],
+) -> dict[Pair, int]:
+    """Trials of each alternative in so many rounds of its setting, after so many of warm-up.
+
+    A quiet one goes on as long as one around which it stands, with a trial more for each of them.
+    """
+    once = {(one.index, name): rounds[one.index] for one in settings for name in one.targets}
+    found = dict(once)
+    for noisy, calm in quiet_of(plan, settings).items():
+        found[calm] += once[noisy] + max(0, once[noisy] - once[calm])
+        once[calm] = max(once[calm], once[noisy])
+    return {pair: number + warm.get(pair[0], 0) for pair, number in found.items()}
 
 
 def _side_by_side(
@@ -231,12 +254,12 @@ def _side_by_side(
     targets: Mapping[str, Target],
     slots: Sequence[tuple[Setting, tuple[str, ...]]],
     times: Mapping[int, TrialTime],
-    rounds: Mapping[int, int],
+    trials: Mapping[Pair, int],
 ) -> float:
     """Seconds of all trials, one after the other; on distinct machines at once if concurrent."""
     busy: dict[str, float] = {}
     for setting, names in slots:
-        seconds = times[setting.index].seconds * rounds[setting.index]
+        seconds = times[setting.index].seconds * trials[setting.index, names[0]]
         machine = machine_of(targets[names[0]]) if plan.concurrent else ""
         busy[machine] = busy.get(machine, 0.0) + seconds
     return max(busy.values(), default=0.0)
@@ -265,7 +288,7 @@ def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
     total = 0.0
     for path in {path for s in settings for path in s.conditions if path.endswith(".platform")}:
         levels = {str(s.conditions[path]) for s in settings if path in s.conditions}
-        rounds = max(_rounds(plan, setting)[0] for setting in settings)
+        rounds = max(_rounds(plan, one)[0] + _warm_up(plan, one) for one in settings)
         if len(levels) > 1:
             total += rounds * sum(BOOT_S.get(level, 0.0) for level in levels)
     return total

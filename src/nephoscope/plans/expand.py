@@ -11,7 +11,7 @@ from typing import Any
 from nephoscope.catalog import Catalog
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.model import Background, Setting
-from nephoscope.plans import combine, levers, pairing
+from nephoscope.plans import around, combine, levers, pairing
 from nephoscope.plans.casting import Cast, cast
 from nephoscope.plans.check import checked, nowhere
 from nephoscope.plans.combine import Crossing
@@ -85,6 +85,7 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
             f"{place(('design', 'exclude'))}every combination is excluded.", "Exclude fewer."
         )
     _possible_conditions(parts, rows, place)
+    around.check(plan, place)
     settings = _settings(parts, rows, catalog, place)
     return _with_baselines(plan, settings, own, place), found
 

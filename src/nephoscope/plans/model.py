@@ -236,6 +236,11 @@ class Design(Record):
         description="Every alternative twice in each round, as arms a and b: what differs between "
         "the arms is the experiment's own noise.",
     )
+    around: bool = Field(
+        default=False,
+        description="Quiet, noisy, quiet: within a round every trial that has a baseline gets a "
+        "trial of that baseline right before and right after it; needs `baseline`.",
+    )
     nest: Nest | None = Field(default=None, description="Repetition in levels.")
 
 

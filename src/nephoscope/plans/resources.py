@@ -48,7 +48,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that is shared. words: its name in sentences. victim: None of what nobody misses."""
+    """One thing that is shared. words: its name in sentences. victim: None if nobody misses it."""
 
     name: str
     words: str

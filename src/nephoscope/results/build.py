@@ -132,7 +132,7 @@ class _WantedOf:
         return self._specs[benchmark]
 
     def _setting(self, trial: str) -> Mapping[str, Any]:
-        number = trial.split("-")[1].removeprefix("s")
+        number = trial.split("-")[1].removeprefix("s").partition("t")[0]
         index = int(number) if number.isdigit() else -1
         return self._settings[index] if 0 <= index < len(self._settings) else {}
 

@@ -225,8 +225,8 @@ def _only_in_one(
 
 def _by_round(a: MetricResult, b: MetricResult) -> tuple[list[float], list[float]]:
     """Values of the rounds that both have, in the order of rounds."""
-    left = dict(zip(a.rounds, a.trial_values, strict=True))
-    right = dict(zip(b.rounds, b.trial_values, strict=True))
+    left = a.by_round
+    right = b.by_round
     rounds = sorted(left.keys() & right.keys())
     return [left[r] for r in rounds], [right[r] for r in rounds]
 

@@ -90,9 +90,9 @@ def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, di
         one = next((line for threads, line in points if threads == 1), None)
         if one is None or one.better is not Better.HIGHER or len(points) < 2:
             continue
-        single = dict(zip(one.rounds, one.trial_values, strict=False))
+        single = one.by_round
         for threads, line in points:
-            many = dict(zip(line.rounds, line.trial_values, strict=False))
+            many = line.by_round
             shares = [
                 many[r] / (threads * single[r])
                 for r in sorted(single.keys() & many.keys())

@@ -70,8 +70,8 @@ def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[A
 def _held(
     base: MetricResult, line: MetricResult, rules: _Rules, notes: list[str]
 ) -> Against | None:
-    left = dict(zip(base.rounds, base.trial_values, strict=True))
-    right = dict(zip(line.rounds, line.trial_values, strict=True))
+    left = base.by_round
+    right = line.by_round
     rounds = sorted(left.keys() & right.keys())
     try:
         comparison = compare.paired(
@@ -195,7 +195,7 @@ def _effects_of(
     cells = [
         Cell(
             line.setting.factors,
-            dict(zip(line.result.rounds, line.result.trial_values, strict=True)),
+            line.result.by_round,
         )
         for line in group
     ]

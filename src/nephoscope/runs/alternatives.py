@@ -94,6 +94,10 @@ class Alternative:
 
     def add(self, record: TrialRecord, values: Mapping[SeriesKey, float]) -> None:
         """Takes in one finished trial of it; values: its headline values."""
+        if record.key.turn:
+            # A further turn costs time; how often the setting is repeated, its first turns say.
+            self.costs_s.append(record.spent_s)
+            return
         if record.failure_name == LOST:
             # A target that was away says nothing about the setting, and its rounds come later;
             # one that is lost again and again in this very trial does.

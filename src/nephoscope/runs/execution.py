@@ -55,7 +55,7 @@ class Execution:
         self, round: int, group: Group, nest: Mapping[str, int], notes: Sequence[str] = ()
     ) -> bool:
         """Measures and stores a group; False when the budget ended before it did."""
-        if self._progress.out_of_time(self._members(group)):
+        if self._progress.out_of_time(self._members(group), group.turn):
             return False
         spec = self._stage.catalog.benchmark(group.setting.benchmark)
         keys = group.keys(round)
@@ -123,7 +123,7 @@ class Execution:
     def _timeout(self, group: Group) -> tuple[float, bool]:
         """Time to measure, and whether the budget made it shorter than the plan says."""
         timeout_s = group.setting.timeout_s
-        left_s = self._progress.time_for(self._members(group))
+        left_s = self._progress.time_for(self._members(group), group.turn)
         if left_s is None:
             return timeout_s, False
         left_s = max(_LEAST_TIMEOUT_S, left_s - (time.monotonic() - self._mark_s))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nephoscope import plans
 from nephoscope.model import Setting, TrialKey
+from nephoscope.plans import Plan
 from nephoscope.runs.alternatives import Pair
 
 
@@ -15,10 +16,16 @@ class Group:
     """The trials of one setting that are executed as one.
 
     targets: those that measure, one trial each. Loads, hooks and a serving peer may need others.
+    turn: how often the setting was measured before in the same round. quiet: index of the setting
+    that stands before and after it, as turns `before` and `after`; None where none does.
     """
 
     setting: Setting
     targets: tuple[str, ...]
+    turn: int = 0
+    quiet: int | None = None
+    before: int = 0
+    after: int = 0
 
     @property
     def members(self) -> tuple[Pair, ...]:
@@ -37,7 +44,41 @@ class Group:
 
     def keys(self, round: int) -> tuple[TrialKey, ...]:
         """The keys of its trials in a round."""
-        return tuple(TrialKey(round, self.setting.index, target) for target in self.targets)
+        return tuple(
+            TrialKey(round, self.setting.index, target, self.turn) for target in self.targets
+        )
+
+    def around(self, round: int, target: str) -> dict[str, TrialKey]:
+        """The quiet trials `before` and `after` that of a target; empty where there are none."""
+        if self.quiet is None:
+            return {}
+        turns = {"before": self.before, "after": self.after}
+        return {when: TrialKey(round, self.quiet, target, turn) for when, turn in turns.items()}
+
+
+def scheduled(
+    plan: Plan, seed: int, round: int, active: Sequence[Pair], settings: Sequence[Setting]
+) -> list[Group]:
+    """The groups of a round in the order of their execution, as the plan's design wants it.
+
+    Rounds of warm-up ready each setting once; nothing in them is held against anything.
+    """
+    groups = groups_of(active, settings)
+    quiet = plans.quiet_of(plan, settings)
+    if not quiet or round < 1:
+        return in_order(seed, round, groups)
+    by_first = {group.members[0]: group for group in groups}
+    blocks = {pair: group.setting.block for pair, group in by_first.items()}
+    return [
+        replace(
+            by_first[step.pair],
+            turn=step.turn,
+            quiet=step.quiet[0] if step.quiet else None,
+            before=step.before,
+            after=step.after,
+        )
+        for step in plans.around_order(seed, round, list(by_first), quiet, blocks)
+    ]
 
 
 def groups_of(active: Iterable[Pair], settings: Sequence[Setting]) -> list[Group]:

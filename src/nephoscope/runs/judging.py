@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Sample, TrialRecord, TrialStatus
 from nephoscope.runs import validity
 from nephoscope.runs.alternatives import LOST
 from nephoscope.runs.groups import Group
@@ -64,7 +64,7 @@ def judged(
         own = failed.get(name)
         done = trial.done if trial is not None else None
         record = TrialRecord(
-            key=TrialKey(about.round, group.setting.index, name),
+            key=group.keys(about.round)[number],
             benchmark=group.setting.benchmark,
             params=group.setting.params,
             factors=group.setting.factors,
@@ -87,6 +87,7 @@ def judged(
             arm=group.setting.arm,
             nest=about.nest,
             attempt=about.attempt,
+            around={when: key.name for when, key in group.around(about.round, name).items()},
         )
         samples = trial.samples if trial is not None else ()
         stored.append(Stored(record, samples, spec, measured.beside.get(name, ())))

@@ -6,15 +6,19 @@ same order and stands where it was.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Setting, TrialRecord
-from nephoscope.plans import Plan, rounds_before_first
+from nephoscope.plans import Plan, quiet_of, rounds_before_first
 from nephoscope.runs.alternatives import LOST, Alternative, Outcome, Pair, look
 from nephoscope.runs.budget import budget_s, budget_text
 from nephoscope.runs.headline import SeriesKey, headline_metrics
+
+UNMEASURABLE = ("refused", "no_valid", LOST)
+"""Outcomes of alternatives that are not tried again, not even around others."""
 
 HARD_LIMIT = 1.3
 """A round that the least number of repetitions needs may overrun the budget by this factor."""
@@ -42,6 +46,7 @@ class Progress:
                 repeat = plan.repeat_of(setting.entry)
                 one = Alternative(setting, target, repeat, metrics)
                 self._all[one.pair] = one
+        self._quiet = quiet_of(plan, settings)
         self._budget_s = budget_s(plan)
         self._budget_text = budget_text(plan)
         self.spent_s = 0.0
@@ -74,18 +79,45 @@ class Progress:
         return any(one.outcome is None for one in self._all.values())
 
     def begin_round(self, round: int) -> list[Pair]:
-        """The alternatives of this round; those for which no time is left have ended."""
+        """The alternatives of this round; those for which no time is left have ended.
+
+        A quiet alternative goes on as long as one goes on around which it stands.
+        """
         estimate = self._estimate()
         self._left = None if estimate is None else (estimate, self.spent_s)
         going = [one for one in self._all.values() if one.outcome is None]
         if round < 1:
             # A warm-up readies one setting; what needs a single trial needs no warm-up.
             return [one.pair for one in going if one.repeat.max > 1]
-        return [one.pair for one in self._affordable(going)]
+        going = self._affordable(going)
+        return [one.pair for one in (*going, *self._needed(going))]
+
+    def _needed(self, going: Sequence[Alternative]) -> list[Alternative]:
+        """Quiet alternatives that have ended themselves, and stand around others that go on."""
+        there = {one.pair for one in going}
+        wanted = {self._quiet[pair]: None for pair in there if pair in self._quiet}
+        return [
+            self._all[pair]
+            for pair in self._all
+            if pair in wanted and pair not in there and self._can_be_measured(self._all[pair])
+        ]
+
+    def _can_be_measured(self, one: Alternative) -> bool:
+        return one.outcome is None or one.outcome.word not in UNMEASURABLE
+
+    def _round_s(self, going: Sequence[Alternative]) -> float:
+        """What a round of these takes, with every turn of the quiet ones around them."""
+        turns = Counter(self._quiet[one.pair] for one in going if one.pair in self._quiet)
+        further = sum(
+            self._all[pair].cost_s * number
+            for pair, number in turns.items()
+            if self._can_be_measured(self._all[pair])
+        )
+        return further + _cost_s([*going, *self._needed(going)])
 
     def _affordable(self, going: list[Alternative]) -> list[Alternative]:
         most_s = self._budget_s
-        if most_s is None or self.spent_s + _cost_s(going) <= most_s:
+        if most_s is None or self.spent_s + self._round_s(going) <= most_s:
             return going
         # The round does not fit any more: only what lacks repetitions goes on, into the overtime.
         for one in going:
@@ -93,7 +125,7 @@ class Progress:
                 self._end_by_budget(one)
         lacking = [one for one in going if one.outcome is None]
         begun = any(one.rounds for one in lacking)
-        if begun and self.spent_s + _cost_s(lacking) > HARD_LIMIT * most_s:
+        if begun and self.spent_s + self._round_s(lacking) > HARD_LIMIT * most_s:
             for one in lacking:
                 self._end_by_budget(one)
             return []
@@ -103,19 +135,20 @@ class Progress:
         """Whether this is an alternative of the plan; the boots between cells are none."""
         return pair in self._all
 
-    def time_for(self, pairs: Sequence[Pair]) -> float | None:
+    def time_for(self, pairs: Sequence[Pair], turn: int = 0) -> float | None:
         """Seconds that the hard limit of the budget leaves to the next trial of these, together.
 
         None without a budget, and for the first trial that counts: however small the budget is,
-        every alternative is measured once.
+        every alternative is measured once, with the quiet trials around it.
         """
-        if self._budget_s is None or any(self._all[pair].rounds == 0 for pair in pairs):
+        first = 1 if turn else 0
+        if self._budget_s is None or any(self._all[pair].rounds <= first for pair in pairs):
             return None
         return HARD_LIMIT * self._budget_s - self.spent_s
 
-    def out_of_time(self, pairs: Sequence[Pair]) -> bool:
+    def out_of_time(self, pairs: Sequence[Pair], turn: int = 0) -> bool:
         """Whether the next trial of these alternatives would overrun the hard limit."""
-        left_s = self.time_for(pairs)
+        left_s = self.time_for(pairs, turn)
         return left_s is not None and _cost_s([self._all[pair] for pair in pairs]) > left_s
 
     def time_left(self) -> TimeLeft | None:
@@ -133,6 +166,11 @@ class Progress:
         if any(not one.costs_s for one in going):
             return None
         expected_s = sum(one.cost_s * one.rounds_left for one in going)
+        expected_s += sum(
+            self._all[self._quiet[one.pair]].cost_s * one.rounds_left
+            for one in going
+            if one.pair in self._quiet and self._can_be_measured(self._all[self._quiet[one.pair]])
+        )
         exact = all(one.repeat.max <= max(one.repeat.min, one.valid) for one in going)
         if self._budget_s is not None and expected_s > self._budget_s - self.spent_s:
             return TimeLeft(max(0.0, self._budget_s - self.spent_s), exact=True)

@@ -23,7 +23,7 @@ from nephoscope.runs.boots import Cells
 from nephoscope.runs.budget import budget_s
 from nephoscope.runs.environment import Environment
 from nephoscope.runs.execution import Execution
-from nephoscope.runs.groups import Group, groups_of, in_order
+from nephoscope.runs.groups import Group, scheduled
 from nephoscope.runs.headline import (
     headline_metrics,
     headline_values,
@@ -42,6 +42,7 @@ EnvironmentOf = Callable[[Plan, StoredRun, Callable[[str], None]], Environment]
 """Makes what a plan's targets stand on; see environment.environment_of."""
 
 _AGAIN = "The run was interrupted in this cell: its host was made anew since the cell began."
+_APART = "The run was interrupted between this trial and the quiet one before it."
 _LATER = "Measured after later rounds: it was missing when the run went on."
 
 
@@ -127,7 +128,7 @@ class Session:
         self._give_up(await self._stations.begin_round(number))
         nest = await self._cell(number)
         active = self._progress.begin_round(number)
-        groups = in_order(self._seed, number, groups_of(active, self._settings))
+        groups = scheduled(self._plan, self._seed, number, active, self._settings)
         self._observer.round_started(self._status(), len(active))
         missing = [group for group in groups if not self._taken_in(group.keys(number))]
         execute = partial(self._execute, number, nest)
@@ -145,6 +146,9 @@ class Session:
         notes = [_LATER] if 0 < number < self._last_stored else []
         if self._cells.nested and self._cells.interrupted == self._cell_of(number):
             notes.append(_AGAIN)
+        before = group.around(number, group.targets[0]).get("before")
+        if before is not None and before in self._have:
+            notes.append(_APART)
         return await self._execution.execute(number, group, nest, notes)
 
     def _taken_in(self, keys: Sequence[TrialKey]) -> bool:

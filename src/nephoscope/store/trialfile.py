@@ -39,7 +39,7 @@ RECORD_KEY = b"nephoscope.trial"
 DAMAGED = "file_damaged"
 """Failure name of a trial whose file cannot be read; a resumed run measures it again."""
 
-_NAME = re.compile(r"([rw])(\d{4,})-s(\d{3,})-(.+)")
+_NAME = re.compile(r"([rw])(\d{4,})-s(\d{3,})(?:t(\d{3,}))?-(.+)")
 
 
 def key_of(name: str) -> TrialKey | None:
@@ -48,7 +48,8 @@ def key_of(name: str) -> TrialKey | None:
     if match is None:
         return None
     number = int(match[2])
-    return TrialKey(number if match[1] == "r" else -number, int(match[3]), match[4])
+    round_number = number if match[1] == "r" else -number
+    return TrialKey(round_number, int(match[3]), match[5], int(match[4] or 0))
 
 
 @dataclass(frozen=True, slots=True)

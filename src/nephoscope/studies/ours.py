@@ -72,8 +72,8 @@ def _levels(factors: Map[str, Any]) -> str:
 
 def _ratio(above: MetricResult, below: MetricResult, confidence: float) -> Estimate:
     """How many times `below` is `above`: by rounds where they share some, else as two samples."""
-    one = dict(zip(below.rounds, below.trial_values, strict=False))
-    other = dict(zip(above.rounds, above.trial_values, strict=False))
+    one = below.by_round
+    other = above.by_round
     shared = sorted(one.keys() & other.keys())
     try:
         if len(shared) >= compare.LEAST_PAIRED:
