@@ -1,4 +1,4 @@
-"""A run that goes quiet, noisy, quiet: what is measured when, what records say, what kills leave."""
+"""A run that goes quiet, noisy, quiet: what is measured when, and what a kill leaves behind."""
 
 from __future__ import annotations
 

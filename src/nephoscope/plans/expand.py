@@ -41,6 +41,8 @@ class _Row:
     block: str = ""
     varied: frozenset[str] = frozenset()
     """Parameters that a factor of the entry sets."""
+    how: dict[str, tuple[Lever, Any]] = field(default_factory=dict)
+    """Factor -> how every load that runs is to run; empty where none does."""
     arm: str = ""
 
 
@@ -75,7 +77,10 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
     for number, entry_levers in enumerate(own):
         crossing, combinations = combine.combinations(plan, number, entry_levers, place)
         found.append(crossing)
-        rows += [_row(plan, parts, number, entry_levers, levels, place) for levels in combinations]
+        every = [
+            _row(plan, parts, number, entry_levers, levels, catalog) for levels in combinations
+        ]
+        rows += _once(every) if any(lever.of_loads for lever in entry_levers) else every
     if plan.design.a_a:
         rows = [replace(row, arm=arm) for row in rows for arm in ARMS]
     if len(rows) > MAX_SETTINGS:
@@ -116,7 +121,7 @@ def _row(
     number: int,
     entry_levers: Sequence[Lever],
     levels: Sequence[Level],
-    place: Place,
+    catalog: Catalog,
 ) -> _Row:
     entry = plan.benchmarks[number]
     row = _Row(number, entry, parts.on[number], parts.peers[number], dict(entry.params))
@@ -134,17 +139,42 @@ def _row(
             row.conditions[lever.key] = level.value
         elif lever.sets == "load param":
             extra[lever.of][lever.key] = level.value
+        elif lever.of_loads:
+            row.how[lever.name] = (lever, level.value)
         elif lever.sets == "load active":
             active = [name for name in active if level.value or name != lever.of]
         else:
             active = [name for name in active if name in level.value]
     row.backgrounds = tuple(
-        replace(load, params={**load.params, **extra[load.name]})
+        _told_how(replace(load, params={**load.params, **extra[load.name]}), row, catalog)
         for load in parts.backgrounds
         if load.name in active
     )
+    if not row.backgrounds:
+        row.labels |= {name: lever.without for name, (lever, _) in row.how.items()}
+        row.how = {}
     row.varied, row.block = frozenset(varied), ",".join(blocks)
     return row
+
+
+def _told_how(load: Background, row: _Row, catalog: Catalog) -> Background:
+    """The load as the row wants every load to run; what the load says itself stays."""
+    known = {param.id for param in catalog.benchmark(load.benchmark).params}
+    params, targets = dict(load.params), load.targets
+    for lever, value in row.how.values():
+        if lever.sets == "count":
+            targets = targets[:value]
+        elif lever.key in known:
+            params.setdefault(lever.key, value)
+    return replace(load, params=params, targets=targets)
+
+
+def _once(rows: Sequence[_Row]) -> list[_Row]:
+    """Without a load it does not matter how loads run: of such rows one stays."""
+    found: dict[str, _Row] = {}
+    for row in rows:
+        found.setdefault(json.dumps([row.number, row.labels], sort_keys=True), row)
+    return list(found.values())
 
 
 def _possible_conditions(parts: Cast, rows: Sequence[_Row], place: Place) -> None:
@@ -185,7 +215,12 @@ def _settings(parts: Cast, rows: Sequence[_Row], catalog: Catalog, place: Place)
     for index, row in enumerate(rows):
         everything = _everything(row, catalog)
         for target in row.on:
-            key = json.dumps([row.entry.benchmark, target, everything, row.arm], sort_keys=True)
+            # How a load is asked to run tells settings apart, even where the load ignores it:
+            # one that does nothing is an A/A control of every level.
+            how = {name: value for name, (_, value) in row.how.items()}
+            key = json.dumps(
+                [row.entry.benchmark, target, everything, row.arm, how], sort_keys=True
+            )
             if key in seen:
                 raise _twice(row, seen[key], place)
             seen[key] = row
@@ -300,7 +335,8 @@ def _with_baselines(
         place,
     )
     labels = [_labels(wanted, found) for found in own]
-    found = pairing.partners(settings, labels, str(wanted.get("target", "")))
+    of_loads = {lever.name for lever in every if lever.of_loads}
+    found = pairing.partners(settings, labels, str(wanted.get("target", "")), of_loads)
     if not any(found.values()):
         raise PlanError(
             f"{place(('design', 'baseline'))}no alternative has a baseline to be held against.",

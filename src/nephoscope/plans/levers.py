@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError, UsageError
+from nephoscope.plans import roles
 from nephoscope.plans.check import spec_of
 from nephoscope.plans.model import Entry, Factor, Plan
 from nephoscope.plans.parameters import checked_param, checked_value
@@ -20,6 +21,9 @@ from nephoscope.reading.yamltext import Loc
 
 if TYPE_CHECKING:
     from nephoscope.lab.topology import Topology
+
+EACH = "*"
+"""In a path, instead of a background's name: every load that runs."""
 
 NONE = "none"
 """Level of `backgrounds` at which no load runs."""
@@ -48,7 +52,8 @@ class Lever:
     """A factor and what it sets.
 
     sets: 'param' of the benchmark, 'lab' condition, 'load param' of a background, 'load active',
-    or 'loads' (which of them run). key: the parameter, or the path into the topology. of: the
+    'loads' (which of them run), 'each param' (of every load that runs) or 'count' (on how many of
+    its targets each of them runs). key: the parameter, or the path into the topology. of: the
     background's name. entry: the only entry that it varies, None for all. spec: of the benchmark
     whose parameter it is.
     """
@@ -61,6 +66,20 @@ class Lever:
     entry: int | None = None
     blocked: bool = False
     spec: BenchmarkSpec | None = None
+
+    @property
+    def of_loads(self) -> bool:
+        """Whether it says how loads run, whichever they are: without a load it says nothing."""
+        return self.sets in ("each param", "count")
+
+    @property
+    def without(self) -> Any:
+        """Its level where no load runs: a number is 0 then, and a word is none."""
+        numbers = all(
+            isinstance(one.label, int | float) and not isinstance(one.label, bool)
+            for one in self.levels
+        )
+        return 0 if numbers else NONE
 
     def level(self, raw: Any) -> Level | None:
         """The level that `raw` names, in whatever unit; None if there is none."""
@@ -150,12 +169,14 @@ def _lever(
         return _of_lab(plan, name, factor, topology, loc, place)
     if factor.path == "backgrounds":
         return Lever(name, "loads", _which(plan, factor.levels, loc, place))
+    if steps[:2] == ["backgrounds", EACH]:
+        return _of_each(plan, name, factor, steps, catalog, loc, place)
     if steps[0] == "backgrounds" and len(steps) in (3, 4):
         return _of_background(plan, name, factor, steps, catalog, loc, place)
     if steps[0] == "benchmarks" and len(steps) == 4 and steps[2] == "params":
         return _of_benchmark(plan, name, factor, steps, catalog, loc, place)
-    hint = "It may be lab.…, backgrounds, backgrounds.NAME.active, backgrounds.NAME.params.PARAM "
-    hint += "or benchmarks.N.params.PARAM."
+    hint = "It may be lab.…, backgrounds, backgrounds.NAME.active, backgrounds.NAME.params.PARAM, "
+    hint += "backgrounds.*.params.PARAM, backgrounds.*.count or benchmarks.N.params.PARAM."
     if steps[0] == "targets":
         hint = "Each target is an alternative of its own already; vary its host: lab.hosts.NAME.…"
     raise PlanError(f"{place((*loc, 'path'))}'{factor.path}' is nothing a factor can set.", hint)
@@ -335,6 +356,60 @@ def _of_background(
         blocked=bool(factor.blocked),
         spec=spec,
     )
+
+
+def _of_each(
+    plan: Plan,
+    name: str,
+    factor: Factor,
+    steps: Sequence[str],
+    catalog: Catalog,
+    loc: Loc,
+    place: Place,
+) -> Lever:
+    """How every load runs that runs: on how many targets, or with which parameter."""
+    if not plan.backgrounds:
+        raise PlanError(
+            f"{place((*loc, 'path'))}the plan has no backgrounds.", "Give it some, or vary another."
+        )
+    blocked = bool(factor.blocked)
+    if steps[2:] == ["count"]:
+        return Lever(name, "count", _counts(plan, factor, loc, place), blocked=blocked)
+    if len(steps) != 4 or steps[2] != "params":
+        raise PlanError(
+            f"{place((*loc, 'path'))}'{factor.path}' is nothing a factor can set.",
+            "Of every background that is backgrounds.*.count or backgrounds.*.params.PARAM.",
+        )
+    specs = [
+        spec_of(catalog, load.benchmark, ("backgrounds", number), place)
+        for number, load in enumerate(plan.backgrounds)
+        if steps[3] not in load.params
+    ]
+    having = [spec for spec in specs if any(param.id == steps[3] for param in spec.params)]
+    if not having:
+        raise PlanError(
+            f"{place((*loc, 'path'))}no background has a parameter '{steps[3]}' that it does not "
+            "give itself.",
+            "Name a parameter of theirs; `nephoscope list ID` shows them.",
+        )
+    found = [_levels(spec, steps[3], factor, loc, place) for spec in having]
+    return Lever(name, "each param", found[0], key=steps[3], blocked=blocked, spec=having[0])
+
+
+def _counts(plan: Plan, factor: Factor, loc: Loc, place: Place) -> tuple[Level, ...]:
+    """Levels of backgrounds.*.count: as many targets as every load has."""
+    most = min(
+        len(roles.targets_of(plan, load.on or (roles.AGGRESSOR,), ("backgrounds", at, "on"), place))
+        for at, load in enumerate(plan.backgrounds)
+    )
+    for position, raw in enumerate(factor.levels):
+        if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:
+            raise PlanError(
+                f"{place((*loc, 'levels', position))}loads cannot run on {raw!r} targets: every "
+                f"background has {most}.",
+                f"Write numbers from 1 to {most}.",
+            )
+    return tuple(Level(raw, raw) for raw in factor.levels)
 
 
 def _which(plan: Plan, raw_levels: Sequence[Any], loc: Loc, place: Place) -> tuple[Level, ...]:

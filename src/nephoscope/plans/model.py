@@ -172,6 +172,8 @@ class Factor(Record):
         description="What it sets: lab.links.NAME.delay, lab.hosts.NAME.cpu.cap, "
         "lab.hosts.NAME.platform, backgrounds.NAME.params.PARAM, backgrounds.NAME.active (false, "
         "true), backgrounds (which of them run: a name, a list of names, none), "
+        "backgrounds.*.params.PARAM (of every load that runs and does not say it itself), "
+        "backgrounds.*.count (on how many of its targets each runs), "
         "benchmarks.N.params.PARAM."
     )
     levels: Annotated[list[Any], Field(min_length=1, max_length=_MAX_LEVELS)] = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from nephoscope.model import Setting, factors_key
@@ -12,20 +12,28 @@ Pair = tuple[int, str]
 
 
 def partners(
-    settings: Sequence[Setting], labels: Sequence[Mapping[str, Any]], target: str
+    settings: Sequence[Setting],
+    labels: Sequence[Mapping[str, Any]],
+    target: str,
+    of_loads: Collection[str] = (),
 ) -> dict[int, dict[str, Pair]]:
     """Of each setting: target -> the alternative that is its baseline; absent where there is none.
 
     labels: the baseline's levels, for each entry of the plan. target: the baseline's target, ''
-    for the same one. The partner has the baseline's levels and agrees in all other factors; where
+    for the same one. of_loads: factors that say how loads run; without a load they say nothing, so
+    that a partner need not agree in them.
+    The partner has the baseline's levels and agrees in all other factors; where
     none does and only one alternative of the benchmark has the baseline's levels, it is that one
     (one quiet setting against loads of several strengths).
     """
     exact: dict[str, list[Setting]] = {}
     for setting in settings:
         exact.setdefault(_key(setting.benchmark, setting.factors), []).append(setting)
+        if of_loads and not setting.backgrounds:
+            loose = {name: one for name, one in setting.factors.items() if name not in of_loads}
+            exact.setdefault(_key(setting.benchmark, loose), []).append(setting)
     return {
-        setting.index: _of(setting, settings, exact, labels[setting.entry], target)
+        setting.index: _of(setting, settings, exact, labels[setting.entry], target, of_loads)
         for setting in settings
     }
 
@@ -36,11 +44,16 @@ def _of(
     exact: Mapping[str, Sequence[Setting]],
     labels: Mapping[str, Any],
     target: str,
+    of_loads: Collection[str],
 ) -> dict[str, Pair]:
     levels = {name: level for name, level in labels.items() if name in setting.factors}
     if not levels and not target:
         return {}
-    wanted = exact.get(_key(setting.benchmark, {**setting.factors, **levels}), ())
+    factors = {**setting.factors, **levels}
+    wanted = exact.get(_key(setting.benchmark, factors), ())
+    if not wanted:
+        loose = {name: one for name, one in factors.items() if name not in of_loads}
+        wanted = exact.get(_key(setting.benchmark, loose), ())
     found: dict[str, Pair] = {}
     for name in setting.targets:
         other = target or name
