@@ -12,10 +12,11 @@ import pytest
 
 from nephoscope import catalog, plans, results
 from nephoscope.analysis import estimates
+from nephoscope.analysis.interference import turned
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, Sample, Setting
 from nephoscope.plans.load import from_text
 from nephoscope.results.effects import Experiment
-from nephoscope.results.experiment import experiment, interference
+from nephoscope.results.experiment import experiment
 
 from .made import Sampler, make_run
 
@@ -293,14 +294,14 @@ def test_rounds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
 
 def test_an_interference_factor_above_one_is_worse_for_times_and_for_rates() -> None:
     ratio = Estimate(0.8, 0.7, 0.9, 0.95, 10, "ratio", "")
-    time = interference(ratio, Better.LOWER)
-    rate = interference(ratio, Better.HIGHER)
+    time = turned(ratio, Better.LOWER)
+    rate = turned(ratio, Better.HIGHER)
     assert time is not None
     assert (time.value, time.low, time.high) == (0.8, 0.7, 0.9)
     assert rate is not None
     assert (rate.value, rate.low, rate.high) == pytest.approx((1.25, 1 / 0.9, 1 / 0.7))
-    assert interference(ratio, Better.NONE) is None
-    one_sided = interference(Estimate(0.8, None, 0.9, 0.95, 4, "ratio", ""), Better.HIGHER)
+    assert turned(ratio, Better.NONE) is None
+    one_sided = turned(Estimate(0.8, None, 0.9, 0.95, 4, "ratio", ""), Better.HIGHER)
     assert one_sided is not None
     assert (one_sided.low, one_sided.high) == (pytest.approx(1 / 0.9), None)
 

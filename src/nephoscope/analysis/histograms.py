@@ -108,6 +108,21 @@ def _resampled(
     trials: Sequence[Trial], values: Array, q: float, seed: int, resamples: int
 ) -> Array:
     """The quantile in `resamples` draws of as many trials, with replacement; shape (resamples,)."""
+    return quantiles_of_draws(trials, values, q, draws(len(trials), seed, resamples))
+
+
+def draws(trials: int, seed: int, resamples: int) -> Counts:
+    """How often each trial is in each resample; shape (resamples, trials)."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(trials, np.full(trials, 1 / trials), size=resamples)
+
+
+def quantiles_of_draws(trials: Sequence[Trial], values: Array, q: float, drawn: Counts) -> Array:
+    """The quantile of the merged histogram of each draw; shape (draws,).
+
+    values: distinct values of all trials, ascending (`merge`). drawn: how often each trial is in
+    each draw, shape (draws, trials). Raises Refused for a trial that observed nothing.
+    """
     cumulative = np.zeros((len(trials), values.size), dtype=np.int64)
     for row, trial in enumerate(trials):
         own, counts = merge([trial])
@@ -115,13 +130,12 @@ def _resampled(
             raise Refused(f"Trial {row + 1} observed nothing; leave it out and say why.")
         cumulative[row, np.searchsorted(values, own)] = counts
     np.cumsum(cumulative, axis=1, out=cumulative)
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(len(trials), np.full(len(trials), 1 / len(trials)), size=resamples)
     totals = drawn @ cumulative[:, -1]
     ranks = np.array([_rank(int(total), q) for total in totals])
     # Bisection over the buckets, all resamples at once: the full table would be
     # resamples x buckets (9999 x 27 000 for three digits).
-    first, last = np.zeros(resamples, np.int64), np.full(resamples, values.size - 1, np.int64)
+    first = np.zeros(len(drawn), np.int64)
+    last = np.full(len(drawn), values.size - 1, np.int64)
     while np.any(first < last):
         middle = (first + last) // 2
         enough = np.einsum("rt,tr->r", drawn, cumulative[:, middle]) >= ranks

@@ -172,22 +172,27 @@ def tost(a: Summary, b: Summary, margin: float) -> float:
     return float(max(upper, lower))
 
 
-def fieller(a: Summary, b: Summary, confidence: float = 0.95) -> tuple[float, float] | None:
+def fieller(
+    a: Summary, b: Summary, confidence: float = 0.95, *, covariance: float | None = None
+) -> tuple[float, float] | None:
     """Interval of the ratio of means b / a; None when it is unbounded (g >= 1).
 
-    g >= 1: the mean of a is not distinguishable from zero at this confidence. The degrees of
-    freedom are Satterthwaite's. Source: Fieller 1954.
+    g >= 1: the mean of a is not distinguishable from zero at this confidence. covariance: of one
+    value of a with one of b, for values taken in pairs (equal n); the degrees of freedom are then
+    n - 1, else Satterthwaite's. Source: Fieller 1954.
     """
     if a.mean == 0:
         return None
     va, vb = a.s**2 / a.n, b.s**2 / b.n
-    ratio = b.mean / a.mean
+    ratio, shared = b.mean / a.mean, (covariance or 0.0) / a.n
     if va + vb == 0:
         return ratio, ratio
-    t = t_quantile(welch(a, b).df, confidence)
+    t = t_quantile(welch(a, b).df if covariance is None else a.n - 1, confidence)
     g = t**2 * va / a.mean**2
     if g >= 1:
         return None
-    centre = ratio / (1 - g)
-    half = abs(t / a.mean) * math.sqrt(max(0.0, vb + ratio**2 * va - g * vb)) / (1 - g)
+    pull = shared / va if va else 0.0
+    centre = (ratio - g * pull) / (1 - g)
+    inside = vb - 2 * ratio * shared + ratio**2 * va - g * (vb - shared * pull)
+    half = abs(t / a.mean) * math.sqrt(max(0.0, inside)) / (1 - g)
     return centre - half, centre + half

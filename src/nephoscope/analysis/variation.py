@@ -122,12 +122,13 @@ def coefficient_of_variation(
     if looks_normal(array):
         low, high = vangel(point, n, confidence)
         return Estimate(point, low, high, confidence, n, "ratio", "s / mean; Vangel")
-    low, high = bca(array, _cv_rows, confidence=confidence, seed=seed, resamples=resamples)
+    low, high = bca(array, cv_rows, confidence=confidence, seed=seed, resamples=resamples)
     method = f"s / mean; BCa bootstrap, {resamples} resamples, seed {seed}"
     return Estimate(point, low, high, confidence, n, "ratio", method)
 
 
-def _cv_rows(rows: Array) -> Array:
+def cv_rows(rows: Array) -> Array:
+    """Coefficient of variation, s / |mean|, along the last axis; shape (…, n) gives (…)."""
     return np.asarray(np.std(rows, axis=-1, ddof=1) / np.abs(np.mean(rows, axis=-1)))
 
 

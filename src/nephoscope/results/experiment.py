@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nephoscope.analysis import compare, effects, nested
+from nephoscope.analysis import compare, effects, interference, nested
 from nephoscope.analysis.effects import Cell
 from nephoscope.analysis.values import Refused
-from nephoscope.model import Better, Estimate, MetricResult
+from nephoscope.model import Estimate, MetricResult
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results import designs, names
 from nephoscope.results.designs import Design, Line
@@ -95,28 +95,7 @@ def _held(
         baseline_target=base.target,
         baseline_factors=base.factors,
         comparison=comparison,
-        interference=interference(comparison.ratio, line.better),
-    )
-
-
-def interference(ratio: Estimate | None, better: Better) -> Estimate | None:
-    """A ratio to the baseline turned so that above 1 is worse: of rates, its inverse."""
-    if ratio is None or better is Better.NONE:
-        return None
-    if better is Better.LOWER:
-        return replace(ratio, method=f"interference factor; {ratio.method}")
-    if not ratio.value:
-        return None
-
-    def turned(side: float | None) -> float | None:
-        return 1 / side if side else None
-
-    return replace(
-        ratio,
-        value=1 / ratio.value,
-        low=turned(ratio.high),
-        high=turned(ratio.low),
-        method=f"interference factor, the inverse of: {ratio.method}",
+        interference=interference.turned(comparison.ratio, line.better),
     )
 
 
