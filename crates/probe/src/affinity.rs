@@ -1,5 +1,9 @@
 //! Which CPUs this process may use, and pinning a thread to one.
 use crate::error::ProbeError;
+use std::sync::Mutex;
+
+/// The CPUs that threads of this process were pinned to.
+static PINNED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// CPUs that the calling thread may run on, in ascending order.
 pub fn allowed() -> Vec<usize> {
@@ -17,8 +21,23 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
-/// Pins the calling thread to one CPU.
+/// Pins the calling thread, which measures, to one CPU.
 pub fn pin(cpu: usize) -> Result<(), ProbeError> {
+    bind(cpu)?;
+    let mut pinned = PINNED.lock().expect("no thread panics while it holds it");
+    if !pinned.contains(&cpu) {
+        pinned.push(cpu);
+    }
+    Ok(())
+}
+
+/// The CPUs that measuring threads were pinned to so far.
+pub fn pinned() -> Vec<usize> {
+    PINNED.lock().expect("no thread panics while it holds it").clone()
+}
+
+/// As [`pin`], for a thread that measures nothing.
+pub fn bind(cpu: usize) -> Result<(), ProbeError> {
     // SAFETY: hands a plain bit set to the kernel.
     let rc = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

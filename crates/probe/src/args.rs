@@ -11,6 +11,7 @@ nephoscope-probe: measures the machine it runs on
 
   nephoscope-probe describe
   nephoscope-probe run ID [--params JSON] [--deadline SECONDS] [--with-parent] [--control]
+                          [--gap-meter]
   nephoscope-probe serve ID (--control | --token-file FILE) [--bind ADDRESS] [--params JSON]
                             [--deadline SECONDS] [--with-parent]
   nephoscope-probe version
@@ -21,6 +22,7 @@ nephoscope-probe: measures the machine it runs on
   --token-file FILE  serve only peers that present this token (- reads standard input's first line)
   --bind ADDRESS     listen on this address of the machine (default: loopback only)
   --control          obey the lines on standard input; its end cancels
+  --gap-meter        with `run`: keep the scheduling gaps of a CPU that the benchmark leaves free
 
 Lines of --control:
   peer {\"address\": IP, \"port\": N, \"token\": TEXT}
@@ -39,6 +41,8 @@ pub struct Limits {
     pub with_parent: bool,
     /// Standard input says when to start and to end.
     pub control: bool,
+    /// A gap meter runs on a CPU that the benchmark leaves free.
+    pub gap_meter: bool,
 }
 
 /// What was asked for.
@@ -77,8 +81,12 @@ pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, ProbeErr
 fn parse_trial(verb: &str, mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
     let id = args.next().ok_or_else(|| usage(format!("{verb} needs the id of a benchmark.")))?;
     let mut params = Map::new();
-    let mut limits =
-        Limits { deadline: Duration::from_secs(600), with_parent: false, control: false };
+    let mut limits = Limits {
+        deadline: Duration::from_secs(600),
+        with_parent: false,
+        control: false,
+        gap_meter: false,
+    };
     let mut token = None;
     let mut bind = IpAddr::V4(Ipv4Addr::LOCALHOST);
     while let Some(option) = args.next() {
@@ -89,6 +97,10 @@ fn parse_trial(verb: &str, mut args: impl Iterator<Item = String>) -> Result<Com
             }
             "--control" => {
                 limits.control = true;
+                continue;
+            }
+            "--gap-meter" if verb == "run" => {
+                limits.gap_meter = true;
                 continue;
             }
             _ => {}

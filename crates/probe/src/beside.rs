@@ -3,17 +3,18 @@
 //!
 //! Machine-wide: steal, busy, pressure, swap pages, load. Of the own control group and its visible
 //! ancestors: throttling. Of this process and the children it waited for: faults, context
-//! switches, swapped bytes. Formulas: time counted over time elapsed; pressure comes from the cumulative counter,
+//! switches, swapped bytes. Of the other programs in sight: CPU time and disk traffic. Formulas: time counted over time elapsed; pressure comes from the cumulative counter,
 //! not from the kernel's averages.
 use crate::cgroup::{Cgroups, Throttled};
 use crate::clock;
 use crate::files::Files;
+use crate::others::Others;
 use crate::proc::{self, CpuTimes};
 use serde_json::{json, Value};
 
 /// Keys of the `beside` object, in its order.
 #[cfg(test)]
-pub const KEYS: [&str; 19] = [
+pub const KEYS: [&str; 21] = [
     "elapsed_ns",
     "steal_ratio",
     "busy_ratio",
@@ -33,7 +34,12 @@ pub const KEYS: [&str; 19] = [
     "swapped_bytes",
     "clock_step_ns",
     "load_1m",
+    "others_busy_cpus",
+    "others_io_bytes_per_s",
 ];
+
+/// Ticks of `/proc/stat` in a second: fixed in the kernel's interface (USER_HZ).
+const TICKS_PER_S: f64 = 100.0;
 
 /// Cumulative stall times in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +58,7 @@ struct Usage {
     minor_faults: i64,
     voluntary_switches: i64,
     involuntary_switches: i64,
+    cpu_us: i64,
 }
 
 /// One reading of all counters.
@@ -70,27 +77,33 @@ pub struct Counters {
     swap_out_pages: Option<u64>,
     swapped_bytes: Option<u64>,
     load_1m: Option<f64>,
+    others: Others,
 }
 
 impl Counters {
     /// Reads every counter that this machine shows.
     pub fn read() -> Self {
-        let mut counters = Self::read_files(&Files::machine());
+        let usage = usage();
+        let mut counters = Self::read_files(&Files::machine(), usage.as_ref());
         counters.steal_hidden = steal_hidden(counters.cpu.as_ref());
-        counters.usage = usage();
+        counters.usage = usage;
         counters.clock_offset_ns = clock_offset_ns();
         counters.read_ns = clock::monotonic_ns();
         counters
     }
 
-    fn read_files(files: &Files) -> Self {
+    fn read_files(files: &Files, usage: Option<&Usage>) -> Self {
         let throttled = Cgroups::find(files).throttled(files).ok();
         let vmstat = files.text("/proc/vmstat").unwrap_or_default();
         let status = files.text("/proc/self/status").unwrap_or_default();
         let loadavg = files.text("/proc/loadavg").unwrap_or_default();
         let stat = files.text("/proc/stat").unwrap_or_default();
+        let cpu = CpuTimes::parse(&stat);
+        let own_ticks = usage.map(|usage| (usage.cpu_us as f64 / 1e6 * TICKS_PER_S) as i64);
+        let others = Others::read(files, cpu.as_ref(), &vmstat, own_ticks);
         Self {
-            cpu: CpuTimes::parse(&stat),
+            others,
+            cpu,
             pressure: pressure(files),
             throttled,
             swap_in_pages: proc::keyed(&vmstat, "pswpin"),
@@ -106,8 +119,8 @@ impl Counters {
     /// Ratios are shares of the time between the two readings, from 0 to 1, but for
     /// `throttled_ratio`: the kernel adds the CPUs of a group up, so that a group stopped on two
     /// CPUs the whole time has 2. It is the largest over the own group and its visible ancestors.
-    /// Steal and busy are null too when the trial was so short that the kernel counted under ten
-    /// ticks. `swapped_bytes` and `load_1m` are the later reading, the counts are changes (swap in pages).
+    /// Steal, busy and the CPUs of others are null too when the trial was so short that the kernel
+    /// counted under ten ticks. `swapped_bytes` and `load_1m` are the later reading, the counts are changes (swap in pages).
     pub fn since(&self, before: &Self) -> Value {
         let elapsed_ns = self.read_ns.saturating_sub(before.read_ns);
         let cpu = self.cpu.as_ref().zip(before.cpu.as_ref());
@@ -142,7 +155,23 @@ impl Counters {
             "swapped_bytes": self.swapped_bytes,
             "clock_step_ns": self.clock_offset_ns - before.clock_offset_ns,
             "load_1m": self.load_1m,
+            "others_busy_cpus": self.others_busy_cpus(before, elapsed_ns),
+            "others_io_bytes_per_s": self.others_io_rate(before, elapsed_ns),
         })
+    }
+
+    /// CPUs that the other programs in sight used; the ticks of the own and of all are rounded
+    /// apart, so that a little below 0 is 0.
+    fn others_busy_cpus(&self, before: &Self, elapsed_ns: u64) -> Option<f64> {
+        let ticks = (self.others.ticks? - before.others.ticks?).max(0) as f64;
+        let seconds = elapsed_ns as f64 / 1e9;
+        (seconds * TICKS_PER_S >= 10.0).then(|| ticks / TICKS_PER_S / seconds)
+    }
+
+    /// Bytes a second between the disks and others; our own, still to be written, count before.
+    fn others_io_rate(&self, before: &Self, elapsed_ns: u64) -> Option<f64> {
+        let bytes = (self.others.io_bytes? - before.others.io_bytes?).max(0) as f64;
+        (elapsed_ns > 0).then(|| bytes * 1e9 / elapsed_ns as f64)
     }
 
     /// Largest (ratio, count) over the levels that both readings have; `None` when the process was
@@ -200,11 +229,16 @@ fn usage() -> Option<Usage> {
         }
     };
     let (own, children) = (read(libc::RUSAGE_SELF)?, read(libc::RUSAGE_CHILDREN)?);
+    let meter = crate::spare::switches();
     Some(Usage {
         major_faults: own.ru_majflt + children.ru_majflt,
         minor_faults: own.ru_minflt + children.ru_minflt,
-        voluntary_switches: own.ru_nvcsw + children.ru_nvcsw,
-        involuntary_switches: own.ru_nivcsw + children.ru_nivcsw,
+        voluntary_switches: own.ru_nvcsw + children.ru_nvcsw - meter.0,
+        involuntary_switches: own.ru_nivcsw + children.ru_nivcsw - meter.1,
+        cpu_us: [own.ru_utime, own.ru_stime, children.ru_utime, children.ru_stime]
+            .iter()
+            .map(|time| time.tv_sec * 1_000_000 + time.tv_usec)
+            .sum(),
     })
 }
 
@@ -228,7 +262,7 @@ mod tests {
 
     fn reading(files: &[(&str, &str)], read_ns: u64) -> Counters {
         let captured = Captured::new(files);
-        Counters { read_ns, ..Counters::read_files(&captured.files()) }
+        Counters { read_ns, ..Counters::read_files(&captured.files(), None) }
     }
 
     #[test]

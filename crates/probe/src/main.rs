@@ -21,11 +21,13 @@ mod ladder;
 mod load;
 mod machine;
 mod net;
+mod others;
 mod pages;
 mod pi;
 mod proc;
 mod ring;
 mod simd;
+mod spare;
 mod stream;
 mod team;
 mod timed;
@@ -61,7 +63,7 @@ fn run(command: Command) -> Result<(), ProbeError> {
         Command::Run { id, params, limits } => {
             let instrument = instruments::find(&id)?;
             cancel::install(&limits)?;
-            trial::run(instrument, &params)
+            trial::run(instrument, &params, limits.gap_meter)
         }
         Command::Serve { id, params, limits, token, bind } => {
             let instrument = instruments::find(&id)?;

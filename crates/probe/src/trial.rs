@@ -7,7 +7,8 @@
 use crate::beside::Counters;
 use crate::error::ProbeError;
 use crate::instruments::Instrument;
-use crate::{clock, control, window};
+use crate::spare::Spare;
+use crate::{affinity, clock, control, window};
 use hdrhistogram::Histogram;
 use nephoscope_wire::lines::{Done, SampleLine};
 use nephoscope_wire::params::Params;
@@ -42,6 +43,10 @@ pub struct Trial {
     started_ns: u64,
     /// Of the moment when the gate opened: the wall clock, and the machine's counters.
     opened: Option<(u64, Counters)>,
+    /// What watches a CPU that the benchmark leaves free; made ready at the gate.
+    spare: Spare,
+    /// The CPUs at the beginning, before anything was pinned; `None` where no meter is wanted.
+    watchable: Option<Vec<usize>>,
     samples: u64,
     notes: Vec<String>,
 }
@@ -54,11 +59,18 @@ pub struct Door {
     pub token: String,
 }
 
-/// Runs `instrument` once and prints its lines.
-pub fn run(instrument: &Instrument, given: &Map<String, Value>) -> Result<(), ProbeError> {
+/// Runs `instrument` once and prints its lines. gap_meter: whether one runs on a CPU that the
+/// benchmark leaves free (never beside a load, which is not what is measured).
+pub fn run(
+    instrument: &Instrument,
+    given: &Map<String, Value>,
+    gap_meter: bool,
+) -> Result<(), ProbeError> {
     let mut trial = Trial::new(instrument, given)?;
     if instrument.spec.load {
         control::stop_ends_in_order();
+    } else if gap_meter {
+        trial.watchable = Some(affinity::allowed());
     }
     (instrument.run)(&mut trial)?;
     trial.done(None)
@@ -93,6 +105,8 @@ impl Trial {
             out: BufWriter::with_capacity(1 << 16, std::io::stdout()),
             started_ns: clock::monotonic_ns(),
             opened: None,
+            spare: Spare::missing("no gap meter was asked for"),
+            watchable: None,
             samples: 0,
             notes: Vec::new(),
         })
@@ -109,6 +123,9 @@ impl Trial {
             return Ok(());
         }
         let mut start_at_ns = None;
+        if let Some(cpus) = &self.watchable {
+            self.spare = Spare::prepare(self.spec, &self.params, cpus);
+        }
         if control::active() {
             let ready = json!({"pid": std::process::id(), "wall_ns": clock::realtime_ns()});
             self.line(&json!({ "ready": ready }))?;
@@ -129,6 +146,7 @@ impl Trial {
     }
 
     fn open(&mut self, counters: Counters) {
+        self.spare.begin();
         self.started_ns = clock::monotonic_ns();
         self.opened = Some((clock::realtime_ns(), counters));
     }
@@ -136,13 +154,18 @@ impl Trial {
     /// What the machine's counters did since the measured part began.
     pub fn beside(&self) -> Value {
         let (_, before) = self.opened.as_ref().expect("every instrument says when it is prepared");
-        Counters::read().since(before)
+        let mut beside = Counters::read().since(before);
+        if let Some(keys) = beside.as_object_mut() {
+            keys.extend(self.spare.report());
+        }
+        beside
     }
 
     /// Prints the last line.
     fn done(&mut self, served: Option<Value>) -> Result<(), ProbeError> {
         let elapsed_ns = self.at_ns();
         let beside = self.beside();
+        self.spare.end();
         let done = Done {
             started_wall_ns: self.opened.as_ref().map_or(0, |(wall_ns, _)| *wall_ns),
             elapsed_ns,

@@ -1,0 +1,120 @@
+//! What the other programs of this machine did meanwhile: what slows a trial from inside, which
+//! is no neighbour's doing.
+//!
+//! "This machine" is what the process can see. With all processes in sight (no PID namespace of
+//! its own) it is the whole kernel: all CPU time and all pages to and from disks, less its own. In
+//! a container it is the sum over the processes in sight; what others on the same kernel do is
+//! then not ours.
+use crate::files::Files;
+use crate::proc::{self, CpuTimes};
+
+/// The PID namespace that the kernel starts with has this fixed number.
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Cumulative; `None` where the machine hides it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// CPU time of all others, in ticks.
+    pub ticks: Option<i64>,
+    /// Bytes that all others read from and wrote to disks.
+    pub io_bytes: Option<i64>,
+}
+
+impl Others {
+    /// Reads what is to be seen. own_ticks: CPU time of this process and its children.
+    pub fn read(
+        files: &Files,
+        cpu: Option<&CpuTimes>,
+        vmstat: &str,
+        own_ticks: Option<i64>,
+    ) -> Self {
+        match files.link_name("/proc/self/ns/pid").ok().as_deref() {
+            Some(FIRST_PID_NAMESPACE) => Self::of_the_kernel(files, cpu, vmstat, own_ticks),
+            Some(_) => Self::in_sight(files),
+            None => Self::default(),
+        }
+    }
+
+    fn of_the_kernel(
+        files: &Files,
+        cpu: Option<&CpuTimes>,
+        vmstat: &str,
+        own_ticks: Option<i64>,
+    ) -> Self {
+        let ticks = cpu.zip(own_ticks).map(|(times, own)| times.busy - own);
+        let kib = proc::keyed(vmstat, "pgpgin").zip(proc::keyed(vmstat, "pgpgout"));
+        let own = files.text("/proc/self/io").ok().and_then(|text| moved(&text));
+        let io_bytes =
+            kib.zip(own).map(|((read, written), own)| ((read + written) << 10).cast_signed() - own);
+        Self { ticks, io_bytes }
+    }
+
+    fn in_sight(files: &Files) -> Self {
+        let Ok(names) = files.names("/proc") else { return Self::default() };
+        let own = std::process::id().to_string();
+        let pids = names.iter().filter(|name| **name != own && name.parse::<u32>().is_ok());
+        let (mut ticks, mut io_bytes) = (0, Some(0));
+        for pid in pids {
+            // One that has ended meanwhile is counted by the parent that waited for it.
+            let Ok(stat) = files.text(format!("/proc/{pid}/stat")) else { continue };
+            ticks += used(&stat).unwrap_or(0);
+            let io = files.text(format!("/proc/{pid}/io")).ok().and_then(|text| moved(&text));
+            io_bytes = io_bytes.zip(io).map(|(sum, one)| sum + one);
+        }
+        Self { ticks: Some(ticks), io_bytes }
+    }
+}
+
+/// Ticks of a process and of the children it waited for: fields 14 to 17 of its `stat`.
+fn used(stat: &str) -> Option<i64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let times: Vec<i64> =
+        rest.split_whitespace().skip(11).take(4).map_while(|word| word.parse().ok()).collect();
+    (times.len() == 4).then(|| times.iter().sum())
+}
+
+/// Bytes of a process's `io` that went to or came from a disk.
+fn moved(io: &str) -> Option<i64> {
+    let bytes = |key| proc::field(io, key)?.parse::<i64>().ok();
+    Some(bytes("read_bytes")? + bytes("write_bytes")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Captured;
+
+    const IO: &str = "rchar: 9\nread_bytes: 4096\nwrite_bytes: 1024\ncancelled_write_bytes: 0\n";
+
+    #[test]
+    fn with_everything_in_sight_it_is_the_kernels_sum_less_our_own() {
+        let captured = Captured::new(&[("/proc/self/io", IO)]);
+        captured.link("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
+        let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
+        let vmstat = "pgpgin 10\npgpgout 5\n";
+        let others = Others::read(&captured.files(), Some(&cpu), vmstat, Some(120));
+        let wanted = Others { ticks: Some(380), io_bytes: Some(15 * 1024 - 5120) };
+        assert_eq!(others, wanted);
+    }
+
+    #[test]
+    fn in_a_container_it_is_the_sum_over_what_is_in_sight() {
+        let stat = "7 (a) b) S 1 1 1 0 -1 0 0 0 0 0 30 12 5 3 20 0 1 0 0 0\n";
+        let captured = Captured::new(&[
+            ("/proc/7/stat", stat),
+            ("/proc/7/io", IO),
+            ("/proc/8/stat", &stat.replace("30 12", "1 1")),
+            ("/proc/8/io", IO),
+            ("/proc/loadavg", "0"),
+        ]);
+        captured.link("/proc/self/ns/pid", "pid:[4026532000]");
+        let others = Others::read(&captured.files(), None, "", None);
+        assert_eq!(others, Others { ticks: Some(50 + 10), io_bytes: Some(2 * 5120) });
+    }
+
+    #[test]
+    fn what_is_hidden_is_none() {
+        let captured = Captured::new(&[]);
+        assert_eq!(Others::read(&captured.files(), None, "", Some(1)), Others::default());
+    }
+}

@@ -1,0 +1,342 @@
+//! The gap meter beside a trial: a thread on a CPU that the trial does not use, which sleeps a
+//! millisecond at a time and keeps by how much each awakening came late.
+//!
+//! A late awakening means that the CPU was not there for a task that wanted it: the hypervisor ran
+//! somebody else, the control group's quota was spent, another program held it. It sleeps instead
+//! of looking all the time, so that it takes well under a hundredth of a CPU, no quota and no
+//! burst allowance worth naming (docs/decisions/0016-gap-meter-beside.md). A gap of length G is
+//! thereby seen as G minus up to one period; one shorter than a period may fall between two
+//! awakenings.
+use crate::{affinity, clock, team};
+use nephoscope_wire::params::Params;
+use nephoscope_wire::spec::Spec;
+use serde_json::{json, Map, Value};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// Time between two awakenings.
+const PERIOD_NS: u64 = 1_000_000;
+/// An awakening that is later than this was held up; timers and idle states take less.
+const LATE_NS: u64 = 1_000_000;
+/// It calls little; the default would map 2 MiB.
+const STACK_BYTES: usize = 64 << 10;
+
+/// What the one meter of this process saw; written by its thread alone.
+struct Seen {
+    began_ns: AtomicU64,
+    /// When the next awakening is due; 0 while it does not watch.
+    due_ns: AtomicU64,
+    gaps: AtomicU64,
+    gap_ns: AtomicU64,
+    longest_ns: AtomicU64,
+    voluntary: AtomicI64,
+    involuntary: AtomicI64,
+    cpu_ns: AtomicU64,
+    stop: AtomicBool,
+}
+
+static SEEN: Seen = Seen {
+    began_ns: AtomicU64::new(0),
+    due_ns: AtomicU64::new(0),
+    gaps: AtomicU64::new(0),
+    gap_ns: AtomicU64::new(0),
+    longest_ns: AtomicU64::new(0),
+    voluntary: AtomicI64::new(0),
+    involuntary: AtomicI64::new(0),
+    cpu_ns: AtomicU64::new(0),
+    stop: AtomicBool::new(false),
+};
+
+/// CPU time of the meter, which is none of the benchmark's.
+#[inline]
+pub fn cpu_ns() -> u64 {
+    SEEN.cpu_ns.load(Ordering::Relaxed)
+}
+
+/// Voluntary and involuntary switches of the meter, which are none of the benchmark's.
+pub fn switches() -> (i64, i64) {
+    (SEEN.voluntary.load(Ordering::Relaxed), SEEN.involuntary.load(Ordering::Relaxed))
+}
+
+/// The meter of one trial, or why there is none.
+pub struct Spare {
+    meter: Result<Meter, String>,
+}
+
+struct Meter {
+    cpu: usize,
+    thread: Option<JoinHandle<()>>,
+    tid: i32,
+}
+
+impl Spare {
+    /// No meter, for this reason.
+    pub fn missing(reason: impl Into<String>) -> Self {
+        Self { meter: Err(reason.into()) }
+    }
+
+    /// Makes the meter ready on a CPU that the trial leaves free. allowed: the CPUs that the
+    /// process could use before the trial pinned anything.
+    pub fn prepare(spec: &Spec, params: &Params, allowed: &[usize]) -> Self {
+        let cpu = match free_cpu(spec, params, allowed) {
+            Ok(cpu) => cpu,
+            Err(reason) => return Self::missing(reason),
+        };
+        match start(cpu) {
+            Ok((thread, tid)) => Self { meter: Ok(Meter { cpu, thread: Some(thread), tid }) },
+            Err(reason) => Self::missing(reason),
+        }
+    }
+
+    /// From now on it watches.
+    pub fn begin(&self) {
+        if let Ok(Meter { thread: Some(thread), .. }) = &self.meter {
+            SEEN.began_ns.store(clock::monotonic_ns(), Ordering::Release);
+            thread.thread().unpark();
+        }
+    }
+
+    /// Ends the thread; what it saw stays.
+    pub fn end(&mut self) {
+        if let Ok(Meter { thread, .. }) = &mut self.meter {
+            SEEN.stop.store(true, Ordering::Release);
+            if let Some(thread) = thread.take() {
+                thread.thread().unpark();
+                // It cannot panic; and if it did, its counters are still what it saw.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    /// Its keys of the `beside` object.
+    pub fn report(&self) -> Map<String, Value> {
+        let load = |value: &AtomicU64| value.load(Ordering::Acquire);
+        let (mut told, mut missing) = ((None, None, None, None), None);
+        match &self.meter {
+            Err(reason) => missing = Some(reason.as_str()),
+            Ok(_) if load(&SEEN.began_ns) == 0 => missing = Some("the trial did not begin"),
+            Ok(meter) => {
+                let now_ns = clock::monotonic_ns();
+                let window_ns = now_ns.saturating_sub(load(&SEEN.began_ns)).max(1);
+                let (mut gap_ns, mut gaps) = (load(&SEEN.gap_ns), load(&SEEN.gaps));
+                let mut longest_ns = load(&SEEN.longest_ns);
+                let late_ns = match load(&SEEN.due_ns) {
+                    0 => 0,
+                    due_ns => now_ns.saturating_sub(due_ns),
+                };
+                // A gap that goes on while we ask.
+                if late_ns >= LATE_NS && !ours_runs_on(meter.cpu, meter.tid) {
+                    gap_ns += late_ns;
+                    gaps += 1;
+                    longest_ns = longest_ns.max(late_ns);
+                }
+                let ratio = gap_ns as f64 / window_ns as f64;
+                told = (Some(meter.cpu), Some(ratio.min(1.0)), Some(gaps), Some(longest_ns));
+            }
+        }
+        let (cpu, ratio, gaps, longest_ns) = told;
+        let values = json!({
+            "spare_cpu": cpu,
+            "spare_gap_ratio": ratio,
+            "spare_gaps_count": gaps,
+            "spare_gap_longest_ns": longest_ns,
+            "spare_missing": missing,
+        });
+        values.as_object().cloned().unwrap_or_default()
+    }
+}
+
+/// A CPU that the trial leaves free: the last one that it neither pinned a thread to nor names.
+fn free_cpu(spec: &Spec, params: &Params, allowed: &[usize]) -> Result<usize, String> {
+    if team::under_deadline() {
+        return Err("a task under SCHED_DEADLINE can create no thread".to_owned());
+    }
+    if allowed.len() < 2 {
+        return Err("the trial has one CPU, and uses it".to_owned());
+    }
+    let mut used = affinity::pinned();
+    let has = |id: &str| spec.params.iter().any(|param| param.id == id);
+    if has("threads") {
+        match params.size("threads") {
+            0 => used.extend(allowed),
+            threads => used.extend(allowed.iter().take(threads)),
+        }
+    }
+    if has("cpus") {
+        match params.ints("cpus").as_slice() {
+            [] => used.extend(allowed),
+            cpus => used.extend(cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok())),
+        }
+    }
+    let free = allowed.iter().rev().find(|cpu| !used.contains(cpu));
+    free.copied().ok_or_else(|| "the trial uses every CPU that it has".to_owned())
+}
+
+/// The thread, asleep on its CPU until it is told to begin, and its number.
+fn start(cpu: usize) -> Result<(JoinHandle<()>, i32), String> {
+    let (tell, told) = std::sync::mpsc::channel();
+    let builder = std::thread::Builder::new().name("spare".to_owned()).stack_size(STACK_BYTES);
+    // A signal has to reach the thread that measures: it may wait in a call that must come back.
+    let thread = without_signals(|| builder.spawn(move || watch(cpu, &tell)))
+        .map_err(|error| format!("its thread could not be started: {error}"))?;
+    match told.recv() {
+        Ok(Ok(tid)) => Ok((thread, tid)),
+        Ok(Err(reason)) => Err(reason),
+        Err(_) => Err("its thread ended".to_owned()),
+    }
+}
+
+fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
+    // SAFETY: asks for the number of this thread.
+    let tid = unsafe { libc::gettid() };
+    if let Err(error) = affinity::bind(cpu) {
+        let _ = tell.send(Err(error.message));
+        return;
+    }
+    // SAFETY: sets this thread's timer slack to the smallest; no effect elsewhere.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let _ = tell.send(Ok(tid));
+    let stopped = || SEEN.stop.load(Ordering::Acquire);
+    while SEEN.began_ns.load(Ordering::Acquire) == 0 && !stopped() {
+        std::thread::park();
+    }
+    let start = usage();
+    let mut due_ns = clock::monotonic_ns() + PERIOD_NS;
+    while !stopped() {
+        SEEN.due_ns.store(due_ns, Ordering::Release);
+        sleep_until(due_ns);
+        let now_ns = clock::monotonic_ns();
+        let late_ns = now_ns.saturating_sub(due_ns);
+        if late_ns >= LATE_NS && !stopped() && !ours_runs_on(cpu, tid) {
+            SEEN.gaps.fetch_add(1, Ordering::Relaxed);
+            SEEN.gap_ns.fetch_add(late_ns, Ordering::Relaxed);
+            SEEN.longest_ns.fetch_max(late_ns, Ordering::Relaxed);
+        }
+        let (voluntary, involuntary) = usage();
+        SEEN.voluntary.store(voluntary - start.0, Ordering::Relaxed);
+        SEEN.involuntary.store(involuntary - start.1, Ordering::Relaxed);
+        SEEN.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
+        due_ns = if late_ns < PERIOD_NS { due_ns } else { clock::monotonic_ns() } + PERIOD_NS;
+    }
+    SEEN.due_ns.store(0, Ordering::Release);
+}
+
+fn sleep_until(at_ns: u64) {
+    let at = libc::timespec {
+        tv_sec: (at_ns / 1_000_000_000).cast_signed(),
+        tv_nsec: (at_ns % 1_000_000_000).cast_signed(),
+    };
+    // SAFETY: one valid timespec; nothing is written back for an absolute time.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const at,
+            std::ptr::null_mut(),
+        )
+    };
+}
+
+/// Voluntary and involuntary switches of this thread.
+fn usage() -> (i64, i64) {
+    // SAFETY: fills a plain struct.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        (usage.ru_nvcsw, usage.ru_nivcsw)
+    }
+}
+
+/// Whether a thread of the trial itself runs, or waits to run, on that CPU: an unpinned one may
+/// have come there, and what it takes is no gap. Only asked when there is a gap.
+fn ours_runs_on(cpu: usize, besides: i32) -> bool {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
+    let others = threads.flatten().filter(|thread| *thread.file_name() != *besides.to_string());
+    let stats =
+        others.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+    stats.filter_map(|stat| place(&stat)).any(|(running, on)| running && on == cpu)
+}
+
+/// Of a thread's `stat`: whether it is runnable, and the CPU that it was last on (field 39).
+fn place(stat: &str) -> Option<(bool, usize)> {
+    // The name may hold anything, brackets too.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let running = fields.next()? == "R";
+    Some((running, fields.nth(35)?.parse().ok()?))
+}
+
+/// Calls `work` with every signal blocked; a thread that it starts inherits that.
+fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: plain signal sets of our own; the old one is put back.
+    unsafe {
+        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+        let result = work();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instruments;
+
+    fn free(id: &str, params: &str, allowed: &[usize]) -> Result<usize, String> {
+        let spec = instruments::find(id).unwrap().spec;
+        let given = serde_json::from_str(params).unwrap();
+        free_cpu(spec, &Params::check(spec, &given).unwrap(), allowed)
+    }
+
+    #[test]
+    fn the_spare_cpu_is_one_that_the_trial_does_not_name() {
+        assert_eq!(free("cpu.pi", r#"{"threads": 1}"#, &[0, 1]), Ok(1));
+        assert_eq!(free("cpu.pi", r#"{"threads": 2}"#, &[0, 1, 5]), Ok(5));
+        assert_eq!(free("cpu.gaps", r#"{"cpus": [1]}"#, &[0, 1]), Ok(0));
+        for (id, params) in [
+            ("cpu.pi", r#"{"threads": 0}"#),
+            ("cpu.pi", r#"{"threads": 3}"#),
+            ("cpu.gaps", "{}"),
+            ("cpu.gaps", r#"{"cpus": [0, 1]}"#),
+        ] {
+            assert!(free(id, params, &[0, 1]).unwrap_err().contains("every CPU"), "{id} {params}");
+        }
+        assert!(free("cpu.pi", r#"{"threads": 1}"#, &[3]).unwrap_err().contains("one CPU"));
+    }
+
+    #[test]
+    fn the_place_of_a_thread_is_read_behind_any_name() {
+        let stat = |state: &str| {
+            let zeros = ["0"; 35].join(" ");
+            format!("17 (a) R (b) {state} {zeros} 3 0 0 0")
+        };
+        assert_eq!(place(&stat("R")), Some((true, 3)));
+        assert_eq!(place(&stat("S")), Some((false, 3)));
+        assert_eq!(place("17 (x) R 0 0"), None);
+        let own = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        assert!(place(&own).unwrap().0);
+    }
+
+    /// One meter a process: the tests of a process share it, so this is the only one that starts it.
+    #[test]
+    fn it_sees_a_cpu_that_is_held_and_leaves_little_trace() {
+        let allowed = affinity::allowed();
+        let cpu = *allowed.last().unwrap();
+        let (thread, tid) = start(cpu).unwrap();
+        let mut spare = Spare { meter: Ok(Meter { cpu, thread: Some(thread), tid }) };
+        assert!(!spare.report()["spare_missing"].is_null());
+        spare.begin();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        spare.end();
+        let told = spare.report();
+        assert_eq!(told["spare_cpu"], cpu);
+        let ratio = told["spare_gap_ratio"].as_f64().unwrap();
+        assert!((0.0..1.0).contains(&ratio), "{told:?}");
+        // 300 awakenings of some microseconds; a busy machine's caches make them longer.
+        assert!(cpu_ns() < 30_000_000, "{} ns", cpu_ns());
+        assert!(switches().0 > 0);
+    }
+}
