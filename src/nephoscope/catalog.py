@@ -235,6 +235,12 @@ def line_schema() -> dict[str, Any]:
             "beside": {
                 "type": "object",
                 "description": "The machine's counters over the trial; null where it hides them.",
+                "properties": {
+                    "spare_missing": {
+                        "type": ["string", "null"],
+                        "description": "Why no spare CPU was watched; null where one was.",
+                    }
+                },
                 "additionalProperties": {"type": ["number", "null"]},
             },
             "notes": {"type": "array", "items": {"type": "string"}},

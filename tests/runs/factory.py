@@ -147,7 +147,10 @@ class FakeTarget:
         *,
         serve: str | None = None,
         peer: Peer | None = None,
+        gap_meter: bool = False,
     ) -> FakeRunning:
+        if gap_meter:
+            self.fakes.metered.append(self.name)
         if peer is not None:
             self.log.append((self.name, f"peer {peer.address}:{peer.port} {peer.token}"))
         return FakeRunning(self, benchmark, dict(params), serve is not None)
@@ -190,6 +193,7 @@ class Fakes:
     ) -> None:
         self.log: list[tuple[str, str]] = []
         self.made: list[FakeTarget] = []
+        self.metered: list[str] = []
         self.answer = answer
         self.loads = loads or {}
         self.lags_ns = lags_ns or {}

@@ -261,3 +261,11 @@ def test_ctrl_c_keeps_the_run_and_closes_the_target(tmp_path: Path) -> None:
     assert 3 <= kept <= 4
     Fakes(lambda *_: good())
     assert len(execute(tmp_path, Fakes(lambda *_: good())).records()) == 10
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_plan_says_whether_a_spare_cpu_is_watched(tmp_path: Path, wanted: bool) -> None:
+    fakes = Fakes(lambda *_: good())
+    execute(tmp_path, fakes, plan_of(observe={"gap_meter": wanted}))
+    assert len(fakes.metered) == (fakes.asked if wanted else 0)
+    assert plan_of().observe.gap_meter

@@ -20,6 +20,7 @@ from nephoscope.plans.model import (
     HookEntry,
     Money,
     Nest,
+    Observe,
     Phases,
     Plan,
     Repeat,
@@ -92,6 +93,7 @@ _RECORDS_AT: RecordsAt = {
     ("before",): HookEntry,
     ("after",): HookEntry,
     ("phases",): Phases,
+    ("observe",): Observe,
     ("retry",): Retry,
     ("money",): Money,
 }

@@ -277,6 +277,17 @@ class Phases(Record):
     clean_s: Seconds = Field(default=60.0, alias="clean", description="Hooks after, files.")
 
 
+class Observe(Record):
+    """What is watched beside every trial, so that a slow one can be explained."""
+
+    gap_meter: bool = Field(
+        default=True,
+        description="Scheduling gaps of a CPU that the benchmark leaves free, where there is one: "
+        "a thread of the probe that wakes up a thousand times a second. The kernel's counters "
+        "cost nothing and are always read.",
+    )
+
+
 class Retry(Record):
     """Which failed trials are tried again; nothing is retried silently."""
 
@@ -343,6 +354,9 @@ class Plan(Record):
     before: tuple[HookEntry, ...] = Field(default=(), description="Before each trial.")
     after: tuple[HookEntry, ...] = Field(default=(), description="After each trial.")
     phases: Phases = Field(default_factory=Phases, description="Longest times of the phases.")
+    observe: Observe = Field(
+        default_factory=Observe, description="What is watched beside every trial."
+    )
     retry: Retry = Field(default_factory=Retry, description="What is tried again.")
     money: Money | None = Field(default=None, description="What the run may cost.")
     concurrent: bool = Field(

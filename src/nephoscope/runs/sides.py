@@ -51,9 +51,12 @@ async def started(
     same_clock: bool,
     serve: str | None = None,
     peer: Peer | None = None,
+    gap_meter: bool = False,
 ) -> Side:
     """Starts a probe and waits until it is prepared. BenchmarkFailed when it is not."""
-    running = await target.start(benchmark, params, deadline_s, serve=serve, peer=peer)
+    running = await target.start(
+        benchmark, params, deadline_s, serve=serve, peer=peer, gap_meter=gap_meter
+    )
     try:
         ready = await running.ready(limit_s)
     except BaseException:

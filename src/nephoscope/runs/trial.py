@@ -225,6 +225,7 @@ class GroupTrial:
             limit_s=self._limits.start_s,
             same_clock=stations.shares_our_clock(name),
             peer=peer,
+            gap_meter=self._stage.plan.observe.gap_meter,
         )
         try:
             self._clients.append(await self._blaming(name, work))

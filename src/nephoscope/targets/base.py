@@ -106,11 +106,13 @@ class Target(Protocol):
         *,
         serve: str | None = None,
         peer: Peer | None = None,
+        gap_meter: bool = False,
     ) -> Running:
         """The verb `run` in steps, for whatever has to begin with, or during, something else.
 
         serve: be the far side, on this address of the target, for the peer that presents the token
-        that `Running.ready` returns under "token". peer: where the far side is.
+        that `Running.ready` returns under "token". peer: where the far side is. gap_meter: watch a
+        CPU that the benchmark leaves free, where there is one.
         """
 
     def address(self, toward: Target) -> str:

@@ -75,6 +75,7 @@ class ProbeTarget:
         *,
         serve: str | None = None,
         peer: Peer | None = None,
+        gap_meter: bool = False,
     ) -> RunningProbe:
         """See `Target.start`."""
         spec = self._catalog.benchmark(benchmark)
@@ -91,6 +92,8 @@ class ProbeTarget:
         ]
         if serve is not None:
             command += ["--bind", serve]
+        elif gap_meter:
+            command.append("--gap-meter")
         self._running = {running for running in self._running if not running.ended()}
         try:
             # Not the trial's time: that runs from the probe's own start, however slow the way.
