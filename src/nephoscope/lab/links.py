@@ -159,14 +159,16 @@ def route_lines(layout: Layout, host: str) -> list[str]:
 def shape_lines(link: Link, end: End) -> list[str]:
     """Lines for `tc -batch` inside the namespace of one end."""
     spec, leaving = link.cable.spec, link.leaving(end)
-    mtu, queue = spec.mtu_bytes, spec.queue_packets
+    mtu, queue, burst = spec.mtu_bytes, spec.queue_packets, spec.burst_bytes
     lines: list[str] = []
     if link.path == NETEM:
-        lines += shaping.netem(end.device, leaving, mtu, queue, with_loss=link.loses == NETEM)
+        lines += shaping.netem(
+            end.device, leaving, mtu, queue, burst, with_loss=link.loses == NETEM
+        )
     elif leaving.rate_bits_per_s:
-        lines += shaping.rate(end.device, leaving.rate_bits_per_s, mtu, queue)
+        lines += shaping.rate(end.device, leaving.rate_bits_per_s, mtu, queue, burst)
     if spec.ingress_bits_per_s and _takes_in(link, end):
-        lines += shaping.ingress(end.device, link.ifb, spec.ingress_bits_per_s, mtu, queue)
+        lines += shaping.ingress(end.device, link.ifb, spec.ingress_bits_per_s, mtu, queue, burst)
     return lines
 
 

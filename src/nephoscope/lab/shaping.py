@@ -33,14 +33,18 @@ def in_flight_packets(direction: Direction) -> int:
     return max(1000, math.ceil(2 * seconds * _PACKETS_PER_S))
 
 
-def rate(device: str, bits_per_s: float, mtu_bytes: int, queue: int | None) -> list[str]:
+def rate(
+    device: str, bits_per_s: float, mtu_bytes: int, queue: int | None, burst: int | None = None
+) -> list[str]:
     """HTB at the root of a device: what leaves it keeps to the rate, headers of layer 2 included.
+
+    burst: bytes that may pass at once; by default two frames or 2 ms, whichever is more.
 
     The queue is bounded in bytes: TCP hands several segments at once to a queue, and counted as
     one packet they would make it many times as long.
     """
     frame = mtu_bytes + FRAME_BYTES
-    burst = max(2 * frame, math.ceil(bits_per_s / 8 * _BURST_S))
+    burst = burst or max(2 * frame, math.ceil(bits_per_s / 8 * _BURST_S))
     limit = queue_packets(bits_per_s, mtu_bytes, queue) * frame
     return [
         f"qdisc replace dev {device} root handle 1: htb default 1",
@@ -63,7 +67,13 @@ def unshaped(device: str) -> list[str]:
 
 
 def netem(
-    device: str, direction: Direction, mtu_bytes: int, queue: int | None, *, with_loss: bool
+    device: str,
+    direction: Direction,
+    mtu_bytes: int,
+    queue: int | None,
+    burst: int | None = None,
+    *,
+    with_loss: bool,
 ) -> list[str]:
     """Delay, jitter, loss and duplication by netem; under HTB when the direction has a rate.
 
@@ -81,12 +91,17 @@ def netem(
     text = " ".join(words)
     if direction.rate_bits_per_s is None:
         return [f"qdisc replace dev {device} root handle 1: netem {text}"]
-    shaped = rate(device, direction.rate_bits_per_s, mtu_bytes, queue)
+    shaped = rate(device, direction.rate_bits_per_s, mtu_bytes, queue, burst)
     return [*shaped[:2], f"qdisc replace dev {device} parent 1:1 handle 10: netem {text}"]
 
 
 def ingress(
-    device: str, ifb: str, bits_per_s: float, mtu_bytes: int, queue: int | None
+    device: str,
+    ifb: str,
+    bits_per_s: float,
+    mtu_bytes: int,
+    queue: int | None,
+    burst: int | None = None,
 ) -> list[str]:
     """What arrives at a device goes through HTB on an IFB first.
 
@@ -96,7 +111,7 @@ def ingress(
         f"qdisc add dev {device} handle ffff: ingress",
         f"filter add dev {device} parent ffff: protocol all prio 1 u32 match u32 0 0 "
         f"action mirred egress redirect dev {ifb}",
-        *rate(ifb, bits_per_s, mtu_bytes, queue),
+        *rate(ifb, bits_per_s, mtu_bytes, queue, burst),
     ]
 
 

@@ -101,6 +101,11 @@ class CpuSpec(Record):
     reservation: Reservation | None = Field(
         default=None, description="CPU time that every thread is given in each period."
     )
+    idle: bool = Field(
+        default=False,
+        description="It runs only while no other host wants the CPU, and gives it up at once; "
+        "`weight` then has no say.",
+    )
 
 
 class DiskSpec(Record):
@@ -195,6 +200,13 @@ class LinkSpec(Conditions):
         default=None,
         alias="queue",
         description="Packets that wait before a shaper; by default 50 ms at its rate.",
+    )
+    burst_bytes: Size | None = Field(
+        default=None,
+        alias="burst",
+        description="What its shapers let pass at once after a pause; by default 2 ms at the rate. "
+        "With one frame, 1514B, a shaper is like a wire: frames leave one after the other, and "
+        "what shares it waits.",
     )
     mtu_bytes: Annotated[Count, Field(ge=576, le=9000)] = Field(
         default=1500, alias="mtu", description="Largest packet."

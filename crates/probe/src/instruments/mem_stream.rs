@@ -10,8 +10,8 @@
 //! lasts from the first thread's start to the last thread's end. Threads wait for each other between
 //! passes and not between laps, as in likwid-bench: where a CPU is taken away now and then, a barrier
 //! after every lap (`laps` 1, McCalpin's way) measures that more than the memory. Kernels take turns
-//! inside a round, and every pass yields a sample: none is dropped, none is the best of many. One
-//! round warms up.
+//! inside a round, and every pass yields a sample: none is dropped. The best of a trial's passes,
+//! which is all that STREAM reports, stands beside them under its own name. One round warms up.
 //!
 //! Bytes are counted as STREAM does: 16 per element for copy and scale, 24 for add and triad. The
 //! line that an ordinary store fetches before it writes is not counted, so that `regular` stores
@@ -48,7 +48,7 @@ use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::stream::arrays::{Arrays, Layout};
 use crate::stream::{Element, Kernel};
 use crate::team::Seats;
-use crate::trial::Trial;
+use crate::trial::{Factors, Trial};
 use crate::{affinity, caches, factors, ladder, pages, simd};
 use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 
@@ -119,6 +119,15 @@ pub const SPEC: Spec = Spec {
             doc: "Bytes moved per second of one pass, by kernel, type and threads.",
         },
         Metric {
+            id: "best_bytes_per_s",
+            unit: Unit::BytesPerS,
+            better: Better::Higher,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "The fastest of a trial's passes, as STREAM itself reports: it hides whatever \
+                  slowed the others.",
+        },
+        Metric {
             id: "array_bytes",
             unit: Unit::Bytes,
             better: Better::None,
@@ -148,9 +157,10 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         }
         trial.prepared()?;
         let mut done = Vec::new();
+        let mut best = vec![0.0; plan.kernels.len()];
         // Round 0 warms up: the vector units' clock, the address translation, the threads' caches.
         for round in 0..=plan.passes {
-            for kernel in &plan.kernels {
+            for (kernel, best) in plan.kernels.iter().zip(&mut best) {
                 let (took_ns, ended_ns) = arrays.pass(layout, *kernel, *element)?;
                 done.push(*kernel);
                 if round == 0 {
@@ -158,16 +168,29 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
                 }
                 let bytes = layout.laps * layout.elements * kernel.bytes_per_element();
                 let value = bytes as f64 * 1e9 / took_ns as f64;
-                let factors = factors! {
-                    "kernel": kernel.name(), "type": element.name(), "threads": layout.seats.threads()
-                };
+                *best = f64::max(*best, value);
                 let at_ns = ended_ns.saturating_sub(trial.started_ns());
-                trial.emit_at("stream_bytes_per_s", value, 1, at_ns, factors)?;
+                trial.emit_at(
+                    "stream_bytes_per_s",
+                    value,
+                    1,
+                    at_ns,
+                    factors_of(*kernel, *element, layout),
+                )?;
             }
+        }
+        for (kernel, best) in plan.kernels.iter().zip(best) {
+            trial.emit("best_bytes_per_s", best, factors_of(*kernel, *element, layout))?;
         }
         arrays.verify(layout, *element, &done)?;
     }
     trial.emit("array_bytes", (layout.elements * 8) as f64, factors! {})
+}
+
+fn factors_of(kernel: Kernel, element: Element, layout: &Layout) -> Factors {
+    factors! {
+        "kernel": kernel.name(), "type": element.name(), "threads": layout.seats.threads()
+    }
 }
 
 /// What a trial does, from its parameters and from the machine.

@@ -114,6 +114,27 @@ pub const SPEC: Spec = Spec {
             "Time from when a datagram was sent until it was back.",
         ),
         metric(
+            "rtt_sent_mean_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            "Mean of the same over one trial: what `ping` prints as avg.",
+        ),
+        metric(
+            "rtt_sent_max_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            "Longest of them: `ping`'s max. It grows with the number of datagrams.",
+        ),
+        metric(
+            "rtt_sent_stdev_ns",
+            Unit::Ns,
+            Better::Lower,
+            Shape::Scalar,
+            "Their standard deviation: `ping`'s mdev.",
+        ),
+        metric(
             "interval_rtt_ns",
             Unit::Ns,
             Better::Lower,
@@ -300,6 +321,12 @@ fn say_times(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
     }
     trial.emit_histogram("rtt_ns", &back.rtt, &factors! {})?;
     trial.emit_histogram("rtt_sent_ns", &back.rtt_sent, &factors! {})?;
+    if back.tracker.unique > 0 {
+        let sent = &back.rtt_sent;
+        trial.emit("rtt_sent_mean_ns", sent.mean(), factors! {})?;
+        trial.emit("rtt_sent_max_ns", sent.max() as f64, factors! {})?;
+        trial.emit("rtt_sent_stdev_ns", sent.stdev(), factors! {})?;
+    }
     for (end_ns, median_ns, longest_ns) in &back.intervals {
         let at_ns = end_ns.saturating_sub(trial.started_ns());
         trial.emit_at("interval_rtt_ns", *median_ns as f64, 1, at_ns, factors! {})?;
