@@ -35,6 +35,7 @@ pub mod queue;
 pub mod random;
 pub mod replicate;
 pub mod resource;
+pub mod scheduler;
 pub mod tally;
 pub mod theory;
 pub mod warmup;
