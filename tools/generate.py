@@ -47,6 +47,7 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
         "contracts/topology.schema.json": as_json(topology_schema()),
         "contracts/result.schema.json": as_json(results.result_schema()),
         "contracts/compare.schema.json": as_json(results.compare_schema()),
+        "contracts/census.schema.json": as_json(results.census_schema()),
     }
 
 

@@ -235,6 +235,48 @@ def compare(**given: Any) -> int:
     return command.run(**given)
 
 
+@app.command()
+@click.option("--target", "targets", multiple=True, metavar="T", help="Measure it now; repeatable.")
+@click.option("--metadata", is_flag=True, help="Ask the cloud for type and zone of the targets.")
+@click.option(
+    "--run", "names", multiple=True, metavar="RUN", help="Only this stored run; repeatable."
+)
+@click.option("--plan", multiple=True, metavar="NAME", help="Only runs of this plan; repeatable.")
+@click.option(
+    "--of-target", multiple=True, metavar="NAME", help="Only targets of this name; repeatable."
+)
+@click.option("--since", metavar="DATE", help="Only runs from that day on (UTC).")
+@click.option("--until", metavar="DATE", help="Only runs up to that day, included.")
+@click.option(
+    "--import", "files", multiple=True, type=_PATH, metavar="FILE.csv", help="Counts; repeatable."
+)
+@click.option("--study", metavar="NAME", help="The census that this study published.")
+@click.option(
+    "--at-least",
+    multiple=True,
+    type=click.FloatRange(0, min_open=True),
+    metavar="X",
+    help="Also the chance to get X times the slowest; repeatable.",
+)
+@click.option(
+    "--confidence", default="95%", metavar="RATIO", show_default=True, help="Of the intervals."
+)
+@click.option("-o", "--output", "to", type=_PATH, metavar="FILE", help="As .html, .md or .json.")
+@_budget
+@_seed
+@_store
+@_json
+def census(**given: Any) -> int:
+    """Which CPU does one get, and how fast is each?
+
+    Of all runs of the store, unless told otherwise. T is local, ssh:[user@]host[:port] or
+    lab:LAB/HOST; the columns of FILE.csv are in docs/guides/census.md.
+    """
+    from nephoscope.commands import census as command
+
+    return command.run(**given)
+
+
 @app.command("list")
 @click.argument("benchmark", required=False)
 @_json

@@ -56,7 +56,7 @@ def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
         text = _brief(result) if brief else _report(result)
         output.say(text)
         output.say(str(paths.html))
-    return _exit_code(result, run)
+    return exit_code(result, run)
 
 
 def finished(result: RunResult) -> RunResult:
@@ -80,7 +80,8 @@ def _brief(result: RunResult) -> str:
     return brief.table(result)
 
 
-def _exit_code(result: RunResult, run: StoredRun) -> int:
+def exit_code(result: RunResult, run: StoredRun) -> int:
+    """0, or 3 with a sentence: nothing valid was measured, or a target was lost."""
     trials = result.run["trials"]
     if trials["valid"]:
         return _told_of_lost(run)

@@ -10,7 +10,7 @@ from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
 from nephoscope.plans.schedule import nest_of, round_order, rounds_before_first
 from nephoscope.plans.schema import plan_schema
-from nephoscope.plans.survey import LEVELS, single, survey, thread_levels
+from nephoscope.plans.survey import LEVELS, census, single, survey, thread_levels
 from nephoscope.plans.touches import Touch, touches
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Target",
     "Touch",
     "around_order",
+    "census",
     "crossings",
     "estimate",
     "expand",

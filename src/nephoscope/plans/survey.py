@@ -1,4 +1,4 @@
-"""The built-in plans: `survey` in three levels, and the plan behind `bench`."""
+"""The built-in plans: `survey` in three levels, `census`, and the plan behind `bench`."""
 
 from __future__ import annotations
 
@@ -39,13 +39,43 @@ def survey(
             f"There is no survey level '{level}'{did_you_mean(level, LEVELS)}.",
             f"It has: {', '.join(LEVELS)}.",
         )
-    name = f"builtin/survey-{level}.yaml"
+    return _builtin(f"survey-{level}", budget_s, seed, cpus, known, {})
+
+
+def census(
+    budget_s: float | None = None,
+    seed: int | None = None,
+    *,
+    metadata: bool = False,
+    cpus: int | None = None,
+    known: catalog.Catalog | None = None,
+) -> Plan:
+    """The plan of `census`: who the machine is, how fast its CPU and memory are.
+
+    metadata: whether the cloud is asked for the instance type and zone. cpus: as of `survey`.
+    """
+    params = {"sys.fingerprint": {"cloud_metadata": metadata}}
+    return _builtin("census", budget_s, seed, cpus, known, params)
+
+
+def _builtin(
+    plan: str,
+    budget_s: float | None,
+    seed: int | None,
+    cpus: int | None,
+    known: catalog.Catalog | None,
+    params: Mapping[str, Mapping[str, Any]],
+) -> Plan:
+    """A plan of builtin/ with the user's budget and seed, and further parameters by benchmark."""
+    name = f"builtin/{plan}.yaml"
     text = resources.files("nephoscope.plans").joinpath(name).read_text(encoding="utf-8")
     values: dict[str, Any] = yamltext.parse(text, name)
     levels = thread_levels(cpus or len(os.sched_getaffinity(0)))
     for entry in values["benchmarks"]:
         if THREADS in entry.get("factors", {}):
             entry["factors"][THREADS] = levels
+        if entry["benchmark"] in params:
+            entry["params"] = {**entry.get("params", {}), **params[entry["benchmark"]]}
     if budget_s is not None:
         values["budget"] = budget_s
     if seed is not None:

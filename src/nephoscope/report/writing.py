@@ -41,7 +41,7 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            _replace(path, text)
+            replace_file(path, text)
     except OSError as error:
         raise StoreError(
             f"Cannot write the report to '{directory}': {error.strerror or error}.",
@@ -93,7 +93,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Writes aside under a fixed name (a killed write's rest is overwritten next time), renames."""
     aside = path.with_name(f".{path.name}.part")
     try:

@@ -20,7 +20,7 @@ from nephoscope.model import (
     TrialStatus,
 )
 from nephoscope.plans import Plan
-from nephoscope.results import derived, execution, experiment, lines, names
+from nephoscope.results import derived, execution, experiment, lines, names, sightings
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.store import StoredRun, counts, query
 
@@ -45,6 +45,7 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     further = derived.derive(metrics, merged, fingerprints, level)
     found = experiment.experiment(manifest, metrics, level)
     further |= {"experiment": found} if found is not None else {}
+    further |= sightings.of_run(run, level)
     executed = execution.execution(manifest, records)
     further |= {"execution": executed} if executed is not None else {}
     series = _series(run)

@@ -333,3 +333,7 @@ def compare_schema() -> dict[str, Any]:
         "title": "Comparison by Nephoscope",
         **_object({"comparisons": {"type": "array", "items": _object(line)}, "warnings": _TEXTS}),
     }
+
+
+DRAFT, object_of, list_of, full_estimate = _DRAFT, _object, _list_of, _full_estimate
+"""For the schemas of this room that stand in files of their own."""

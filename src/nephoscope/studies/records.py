@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Record
+from nephoscope.studies.counted import Census
 
 Scale = Literal["small", "paper"]
 """small: minutes on two CPUs. paper: as the study did it."""
@@ -203,6 +204,7 @@ class Study(Record):
     venue: Text
     question: Text
     parts: Annotated[tuple[Part, ...], Field(min_length=1)]
+    census: Census | None = None
 
 
 class Table(Record):

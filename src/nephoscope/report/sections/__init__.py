@@ -15,6 +15,7 @@ from nephoscope.report.blocks import Section
 from nephoscope.report.sections import (
     also,
     cache_ladder,
+    census,
     delivers,
     disk,
     experiment,
@@ -45,6 +46,7 @@ SECTIONS: tuple[Entry, ...] = (
     Entry("summary", summary.build),
     Entry("experiment", experiment.build),
     Entry("machine", machine.build),
+    Entry("census", census.build),
     Entry("delivers", delivers.build),
     Entry("scheduling", scheduling.build, scheduling.BENCHMARKS),
     Entry("cache_ladder", cache_ladder.build, cache_ladder.BENCHMARKS),

@@ -1,0 +1,255 @@
+"""Which CPU does a customer get, how fast is it beside the others, and what is to be expected?
+
+Counts are of machines, not of trials: a machine is one draw however often it was measured. Speeds
+are ratios to the slowest model, one benchmark at a time; there is no score over several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from nephoscope.analysis import ratios
+from nephoscope.analysis.proportions import wilson
+from nephoscope.analysis.values import Array, Refused
+from nephoscope.model import Better, Estimate
+
+SMALL_N = 30
+"""Machines below which a census says that it is small.
+
+A model that one machine in ten has is then missed altogether with 4 % (0.9 to the 30th).
+"""
+
+DRAWS = 20_000
+"""Draws behind the interval of an expected speed: its ends move by less than 1 % of its width."""
+
+Machines = Mapping[str, Mapping[str, Sequence[float]]]
+"""machine -> run -> trial values of one benchmark's metric on one CPU model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of the machines have a model. share: ratio with Wilson's interval, n machines."""
+
+    model: str
+    count: int
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast a model is beside the slowest, in one benchmark; above 1 is faster.
+
+    ratio: of geometric means over `unit` (machines, runs, trials, or '' where a source gives the
+    ratio alone); the slowest has 1 without an interval, being what the others are held against.
+    machines, runs, trials: how much stands behind it. note: what the interval does not cover.
+    """
+
+    model: str
+    ratio: Estimate
+    unit: str
+    machines: int
+    runs: int
+    trials: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The chance that a new machine is at least so fast (ratio to the slowest model)."""
+
+    at_least: float
+    models: tuple[str, ...]
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a newcomer should expect: the mean speed over the mix, and the chance of more.
+
+    mean: of a ratio to the slowest model. left_out: models that were counted and never measured,
+    without which the mix was taken.
+    """
+
+    mean: Estimate
+    chances: tuple[Chance, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def shares(counts: Mapping[str, int], *, confidence: float = 0.95) -> list[Share]:
+    """Each model's share of all machines, the most frequent first.
+
+    counts: model -> machines, at least one in all. Raises Refused without any.
+    """
+    total = sum(counts.values())
+    if total < 1:
+        raise Refused("A share needs at least one machine.")
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [Share(name, k, wilson(k, total, confidence=confidence)) for name, k in ordered]
+
+
+def unseen(machines: int, *, confidence: float = 0.95) -> float:
+    """Most that all the models may have together that none of `machines` showed; a ratio.
+
+    The upper end of the exact one-sided interval of 0 in n: the chance to have missed a share s is
+    (1 - s)^n. Source: Clopper and Pearson 1934.
+    """
+    if machines < 1:
+        raise Refused("Nothing can be said before the first machine.")
+    return float(1 - (1 - confidence) ** (1 / machines))
+
+
+def speeds(
+    values: Mapping[str, Machines], better: Better, *, confidence: float = 0.95
+) -> list[Speed]:
+    """Each model's speed relative to the slowest, fastest first.
+
+    values: model -> its machines -> their runs -> trial values, all above zero. The unit of
+    repetition is the machine; a model with one machine falls back to its runs, with one run to its
+    trials, and the note says that the interval is then that machine's. Of a metric where lower is
+    better the ratio is inverted. Raises Refused for a direction that is neither, and for values
+    that have no ratio.
+    """
+    if better is Better.NONE:
+        raise Refused("A metric without a good direction has no speed.")
+    sides = {model: _side(machines) for model, machines in values.items()}
+    if not sides:
+        raise Refused("A speed needs at least one model.")
+    sign = 1.0 if better is Better.HIGHER else -1.0
+    level = {model: sign * float(np.mean(np.log(side.values))) for model, side in sides.items()}
+    slowest = min(level, key=lambda model: (level[model], model))
+    found = [
+        _speed(model, side, sides[slowest], level[model] - level[slowest], sign, confidence)
+        if model != slowest
+        else Speed(model, _reference(side, confidence), side.unit, *side.counts, side.note)
+        for model, side in sides.items()
+    ]
+    return sorted(found, key=lambda one: (-one.ratio.value, one.model))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Values of one model, one per unit of repetition."""
+
+    unit: str
+    values: Array
+    counts: tuple[int, int, int]
+    note: str
+
+
+def _side(machines: Machines) -> _Side:
+    runs = [run for by_run in machines.values() for run in by_run.values()]
+    counts = (len(machines), len(runs), sum(len(run) for run in runs))
+    if not counts[2] or any(not math.isfinite(v) or v <= 0 for run in runs for v in run):
+        raise Refused("A speed needs values above zero of each model.")
+    if len(machines) > 1:
+        # A machine counts once: its runs together make its one value.
+        own = [
+            float(np.mean([math.log(median(run)) for run in by_run.values()]))
+            for by_run in machines.values()
+        ]
+        return _Side("machines", np.exp(np.array(own)), counts, "")
+    if len(runs) > 1:
+        note = "one machine: the interval tells its runs apart, not machines of this model"
+        return _Side("runs", np.array([median(run) for run in runs]), counts, note)
+    note = "one run of one machine: the interval is that run's"
+    return _Side("trials", np.array(runs[0], dtype=np.float64), counts, note)
+
+
+def _reference(side: _Side, confidence: float) -> Estimate:
+    method = "the slowest model: what the others are held against"
+    return Estimate(1.0, None, None, confidence, side.values.size, "none", method)
+
+
+def _speed(
+    model: str, side: _Side, slowest: _Side, level: float, sign: float, confidence: float
+) -> Speed:
+    found = ratios.log_welch(slowest.values**sign, side.values**sign, confidence)
+    n = min(side.values.size, slowest.values.size)
+    if found is None:
+        note = "one value alone gives no interval"
+        method = "ratio of geometric means"
+        found = Estimate(math.exp(level), None, None, confidence, n, "none", method, note)
+    else:
+        method = f"ratio of geometric means over {side.unit}; Welch's t on logarithms"
+        found = Estimate(found.value, found.low, found.high, confidence, n, "none", method)
+    notes = [side.note] if side.note else []
+    if slowest.note:
+        notes.append(f"of the slowest {slowest.note}")
+    if found.low is not None and found.low <= 1:
+        notes.append("not told apart from the slowest")
+    return Speed(model, found, side.unit, *side.counts, "; ".join(notes))
+
+
+def expected(
+    counts: Mapping[str, int],
+    known: Mapping[str, Estimate],
+    *,
+    at_least: Sequence[float] = (),
+    confidence: float = 0.95,
+    seed: int = 1,
+) -> Expected:
+    """What the next machine will be like: mean speed over the mix, chances of each speed and more.
+
+    counts: model -> machines. known: model -> speed relative to the slowest. at_least: further
+    speeds to give the chance of. The interval of the mean comes from both: shares drawn from
+    Dirichlet(count + 1/2), speeds from their intervals on the logarithm, independently; a speed
+    without an interval is taken as exact, and the note says so. Raises Refused when no model that
+    was counted was measured.
+    """
+    mix = {model: k for model, k in counts.items() if model in known and k > 0}
+    left_out = tuple(sorted(model for model, k in counts.items() if k > 0 and model not in mix))
+    total = sum(mix.values())
+    if not total:
+        raise Refused("None of the models that were counted was measured.")
+    names = sorted(mix)
+    k = np.array([mix[name] for name in names], dtype=np.float64)
+    x = np.array([known[name].value for name in names])
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(k + 0.5, DRAWS)
+    speed = np.exp(np.log(x) + rng.standard_normal((DRAWS, len(names))) * _errors(names, known))
+    draws = np.sort((share * speed).sum(axis=1))
+    tail = (1 - confidence) / 2
+    low, high = (float(np.quantile(draws, q)) for q in (tail, 1 - tail))
+    exact = [n for n in names if known[n].low is None and known[n].value != 1]
+    note = f"taken as exact: {', '.join(exact)}" if exact else ""
+    method = f"mean over the mix; {DRAWS} draws of shares (Dirichlet) and speeds, seed {seed}"
+    value = float(k @ x / total)
+    mean = Estimate(value, low, high, confidence, total, "none", method, note)
+    if len(names) == 1:
+        note = "one model: its own speed, and nothing is known of a mix"
+        mean = Estimate(value, None, None, confidence, total, "none", method, note)
+    levels = sorted({*(float(value) for value in x), *at_least})
+    chances = [
+        _chance(level, mix, {name: known[name].value for name in names}, confidence)
+        for level in levels
+    ]
+    return Expected(mean, tuple(chances), left_out)
+
+
+def _errors(names: Sequence[str], known: Mapping[str, Estimate]) -> Array:
+    """Standard errors of the logarithms, from the widths of the intervals."""
+    from scipy.special import ndtri
+
+    out = []
+    for name in names:
+        one = known[name]
+        if one.low is None or one.high is None or one.low <= 0:
+            out.append(0.0)
+            continue
+        z = float(ndtri((1 + one.confidence) / 2))
+        out.append((math.log(one.high) - math.log(one.low)) / 2 / z)
+    return np.array(out)
+
+
+def _chance(
+    level: float, mix: Mapping[str, int], value: Mapping[str, float], confidence: float
+) -> Chance:
+    # A speed that was computed must count as reaching itself, whatever its last digit.
+    fast = tuple(sorted(name for name in mix if value[name] >= level * (1 - 1e-9)))
+    hits = sum(mix[name] for name in fast)
+    return Chance(level, fast, wilson(hits, sum(mix.values()), confidence=confidence))
