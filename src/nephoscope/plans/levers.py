@@ -383,13 +383,11 @@ def _of_each(
     specs = [
         spec_of(catalog, load.benchmark, ("backgrounds", number), place)
         for number, load in enumerate(plan.backgrounds)
-        if steps[3] not in load.params
     ]
     having = [spec for spec in specs if any(param.id == steps[3] for param in spec.params)]
     if not having:
         raise PlanError(
-            f"{place((*loc, 'path'))}no background has a parameter '{steps[3]}' that it does not "
-            "give itself.",
+            f"{place((*loc, 'path'))}no background has a parameter '{steps[3]}'.",
             "Name a parameter of theirs; `nephoscope list ID` shows them.",
         )
     found = [_levels(spec, steps[3], factor, loc, place) for spec in having]

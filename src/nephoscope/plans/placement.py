@@ -1,0 +1,88 @@
+"""Which CPUs a victim and its neighbours get on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+OWN, SHARED, CAPPED = "own", "shared", "capped"
+PLACEMENTS = (OWN, SHARED, CAPPED)
+"""A CPU each; one CPU for all; a CPU each, with the victim's own quota as one more treatment."""
+
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """victim, neighbours: the CPU of each. warnings: sentences on what is not as asked."""
+
+    victim: int
+    neighbours: tuple[int, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def placed(
+    placement: str, neighbours: int, cpus: Sequence[int], cores: Mapping[int, str]
+) -> Placed:
+    """CPUs for a victim and so many neighbours. cpus: allowed here; cores: CPU -> its core's name.
+
+    With a CPU each, cores of their own are given out before second threads of a core. Where there
+    are too few CPUs, neighbours share the CPUs beside the victim's; with a single CPU, everybody
+    shares it: both are told.
+    """
+    ordered = _cores_first(cpus, cores)
+    victim, others = ordered[0], ordered[1:]
+    if placement == SHARED:
+        return Placed(victim, (victim,) * neighbours)
+    if not others:
+        told = "This machine lets us use one CPU: victim and neighbours share it."
+        return Placed(victim, (victim,) * neighbours, (told,))
+    given = tuple(others[number % len(others)] for number in range(neighbours))
+    return Placed(victim, given, tuple(_warnings(victim, given, others, cores)))
+
+
+def _warnings(
+    victim: int, given: Sequence[int], others: Sequence[int], cores: Mapping[int, str]
+) -> list[str]:
+    found = []
+    if len(given) > len(others):
+        found.append(
+            f"{len(given)} neighbours and a victim are more than the {len(others) + 1} CPUs here: "
+            f"neighbours share CPU {', '.join(map(str, others))}, so that each of them takes less."
+        )
+    twins = [cpu for cpu in given if cpu in cores and cores[cpu] == cores.get(victim)]
+    if twins:
+        found.append(
+            f"CPU {twins[0]} is the other thread of the victim's core: they share its units."
+        )
+    return found
+
+
+def _cores_first(cpus: Sequence[int], cores: Mapping[int, str]) -> list[int]:
+    """One CPU of every core, then the second ones, …"""
+    seen: dict[str, int] = {}
+    rank = {}
+    for cpu in sorted(cpus):
+        core = cores.get(cpu, f"cpu{cpu}")
+        rank[cpu] = seen.get(core, 0)
+        seen[core] = rank[cpu] + 1
+    return sorted(cpus, key=lambda cpu: (rank[cpu], cpu))
+
+
+def allowed_cpus() -> tuple[int, ...]:
+    """The CPUs that this process may use."""
+    return tuple(sorted(os.sched_getaffinity(0)))
+
+
+def cores_here(cpus: Sequence[int]) -> dict[int, str]:
+    """CPU -> what names its core; without those of which the machine does not tell."""
+    found = {}
+    for cpu in cpus:
+        try:
+            path = _CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+            found[cpu] = path.read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+    return found
