@@ -124,6 +124,54 @@ def bench(**given: Any) -> int:
 
 
 @app.command()
+@click.argument("victims", nargs=-1, metavar="VICTIM…")
+@click.option(
+    "--aggressor",
+    "aggressors",
+    multiple=True,
+    metavar="RESOURCE",
+    help="Only this one; repeatable.",
+)
+@click.option("--intensity", metavar="LIST", help="Of full load: 0.25,0.5,0.75,1.")
+@click.option(
+    "--neighbours",
+    type=click.IntRange(1),
+    default=1,
+    metavar="K",
+    show_default=True,
+    help="From one to K of them at once.",
+)
+@click.option(
+    "--target", "targets", multiple=True, metavar="ROLE=T", help="Instead of a lab; repeatable."
+)
+@click.option(
+    "--placement",
+    type=click.Choice(["own", "shared", "capped"]),
+    default="own",
+    show_default=True,
+    help="A CPU each, one for all, or own and a quota besides.",
+)
+@click.option("--a-a", is_flag=True, help="Neighbours that do nothing: the noise.")
+@click.option("--quick", is_flag=True, help="Full load only, six rounds.")
+@click.option("--dry-run", is_flag=True, help="Only show order, time and what is touched.")
+@_budget
+@_seed
+@_store
+@_json
+@_fresh
+def isolate(**given: Any) -> int:
+    """What does a neighbour take away, and does it come back?
+
+    VICTIM is `all`, a benchmark, or a resource: cpu, memory, cache, disk_read, disk_write, fsync,
+    net_send, net_receive, packets, switches. So is RESOURCE, which may be `idle` too. ROLE is
+    victim, aggressor or server; T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    """
+    from nephoscope.commands import isolate as command
+
+    return command.run(**given)
+
+
+@app.command()
 @_store
 @_json
 def runs(**given: Any) -> int:

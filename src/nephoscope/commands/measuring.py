@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,10 +40,17 @@ def executed(plan: Plan, store: Store, *, fresh: bool = False) -> StoredRun:
         return runs.execute(plan, store, progress, fresh=fresh)
 
 
-def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
+def present(
+    run: StoredRun,
+    *,
+    as_json: bool,
+    brief: bool = False,
+    text_of: Callable[[RunResult], str] | None = None,
+) -> int:
     """Analyses the run, writes its report, prints it; returns 3 when nothing valid was measured.
 
-    brief: all metrics as a table instead of the report's sections.
+    brief: all metrics as a table instead of the report's sections. text_of: the text that a verb
+    of its own prints instead.
     """
     from nephoscope import report, results, runs
 
@@ -53,7 +61,7 @@ def present(run: StoredRun, *, as_json: bool, brief: bool = False) -> int:
         output.document(result.to_json())
         output.log(f"Report: {paths.html}")
     else:
-        text = _brief(result) if brief else _report(result)
+        text = (text_of or (_brief if brief else _report))(result)
         output.say(text)
         output.say(str(paths.html))
     return exit_code(result, run)

@@ -6,6 +6,7 @@ from nephoscope.plans.estimate import Estimate as PlanEstimate
 from nephoscope.plans.estimate import estimate, long_time, money_spent, refuse_too_long
 from nephoscope.plans.expand import crossings, expand
 from nephoscope.plans.identity import plan_hash, plan_values
+from nephoscope.plans.isolation import Asked, isolation
 from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
 from nephoscope.plans.schedule import nest_of, round_order, rounds_before_first
@@ -16,6 +17,7 @@ from nephoscope.plans.touches import Touch, touches
 __all__ = [
     "KINDS",
     "LEVELS",
+    "Asked",
     "Crossing",
     "Entry",
     "Plan",
@@ -29,6 +31,7 @@ __all__ = [
     "crossings",
     "estimate",
     "expand",
+    "isolation",
     "load",
     "long_time",
     "money_spent",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ class Cast:
     after: tuple[Hook, ...]
     levers: tuple[Lever, ...]
     topology: Topology | None
+    treatments: Mapping[str, Mapping[str, Any]]
+    """Background -> the conditions that hold while it is on; of those that are no loads."""
 
 
 def cast(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Cast:
@@ -53,6 +55,7 @@ def cast(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Cast:
         after=_hooks(plan, "after", plan.after, catalog, place),
         levers=levers.of_plan(plan, catalog, topology, place),
         topology=topology,
+        treatments=_treatments(plan, topology, place),
     )
 
 
@@ -161,13 +164,42 @@ def _backgrounds(plan: Plan, catalog: Catalog, place: Place) -> tuple[Background
     found: list[Background] = []
     for index, load in enumerate(plan.backgrounds):
         loc: Loc = ("backgrounds", index)
-        if load.name == levers.NONE or load.name in [one.name for one in found]:
+        if load.name == levers.NONE or load.name in [one.name for one in plan.backgrounds[:index]]:
             what = "is the word for no load" if load.name == levers.NONE else "is there twice"
             raise PlanError(
                 f"{place((*loc, 'name'))}the background '{load.name}' {what}.", "Name it otherwise."
             )
-        found.append(_background(plan, load, catalog, loc, place))
+        if bool(load.benchmark) == bool(load.conditions):
+            both = "has a benchmark and conditions" if load.benchmark else "does nothing"
+            raise PlanError(
+                f"{place((*loc, 'name'))}the background '{load.name}' {both}.",
+                "Give it a benchmark, or conditions.",
+            )
+        if load.benchmark:
+            found.append(_background(plan, load, catalog, loc, place))
     return tuple(found)
+
+
+def _treatments(plan: Plan, topology: Topology | None, place: Place) -> dict[str, dict[str, Any]]:
+    """The conditions of backgrounds that are no loads, in the topology's own units."""
+    found: dict[str, dict[str, Any]] = {}
+    varied = {factor.path for factor in plan.factors.values()}
+    for index, load in enumerate(plan.backgrounds):
+        for path, raw in load.conditions.items():
+            loc: Loc = ("backgrounds", index, "conditions", path)
+            if topology is None or not path.startswith("lab."):
+                raise PlanError(
+                    f"{place(loc)}'{path}' is no condition of the plan's lab.",
+                    "Write lab.hosts.NAME.… or lab.links.NAME.…, and give the plan `lab:`.",
+                )
+            if path in varied:
+                raise PlanError(
+                    f"{place(loc)}a factor sets '{path}' as well.", "Keep one of the two."
+                )
+            own = path.removeprefix("lab.")
+            value = levers.condition(plan, topology, own, raw, loc, loc, place)
+            found.setdefault(load.name, {})[own] = value
+    return found
 
 
 def _background(

@@ -125,7 +125,7 @@ def _row(
 ) -> _Row:
     entry = plan.benchmarks[number]
     row = _Row(number, entry, parts.on[number], parts.peers[number], dict(entry.params))
-    active = [load.name for load in parts.backgrounds]
+    active = [load.name for load in plan.backgrounds]
     extra: dict[str, dict[str, Any]] = {load.name: {} for load in parts.backgrounds}
     varied, blocks = set(), []
     for lever, level in zip(entry_levers, levels, strict=True):
@@ -150,6 +150,8 @@ def _row(
         for load in parts.backgrounds
         if load.name in active
     )
+    for name in active:
+        row.conditions |= parts.treatments.get(name, {})
     if not row.backgrounds:
         row.labels |= {name: lever.without for name, (lever, _) in row.how.items()}
         row.how = {}

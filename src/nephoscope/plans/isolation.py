@@ -30,8 +30,8 @@ AGGRESSOR, SERVER = "aggressor", "server"
 
 CAP = 0.5
 """CPUs of a victim under its own quota, where that is one of the treatments."""
-UNCAPPED = 1.0
-"""All of its one CPU: a quota that takes nothing."""
+QUOTA = "quota"
+"""Level of `resource` at which the victim has a quota and no neighbour does anything."""
 
 LINE_RATE = "100Mbit/s"
 """What victim and neighbours share on their way to the far host of a lab."""
@@ -106,7 +106,7 @@ def isolation(
         warnings = found.warnings
         values |= _lab(asked, found, network)
         if asked.placement == places.CAPPED:
-            _add_quota(values, aggressors)
+            _add_quota(values)
         values["lab"]["name"] = f"iso-{_digest(values)}"
     return Isolation(from_values(values, known, lambda _: ""), (*left_out, *warnings))
 
@@ -364,12 +364,11 @@ def _lab(asked: Asked, found: places.Placed, network: bool) -> dict[str, Any]:
     return {"lab": lab, "targets": targets}
 
 
-def _add_quota(values: dict[str, Any], aggressors: Sequence[str]) -> None:
-    """The victim's own quota, as one more treatment: with it and without any neighbour."""
-    path = f"lab.hosts.{VICTIM}.cpu.cap"
-    values["factors"]["cap"] = {"path": path, "levels": [UNCAPPED, CAP]}
-    values["design"]["baseline"]["cap"] = UNCAPPED
-    values["design"]["exclude"] += [{"resource": name, "cap": CAP} for name in aggressors]
+def _add_quota(values: dict[str, Any]) -> None:
+    """The victim's own quota, as one more treatment without any neighbour."""
+    conditions = {f"lab.hosts.{VICTIM}.cpu.cap": CAP}
+    values["backgrounds"].append({"name": QUOTA, "conditions": conditions})
+    values["factors"]["resource"]["levels"].append(QUOTA)
     # The quota is part of what is measured.
     values["accept"] = ["throttled"]
 

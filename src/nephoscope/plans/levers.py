@@ -193,16 +193,17 @@ def _of_lab(
     path = factor.path.removeprefix("lab.")
     levels = []
     for position, raw in enumerate(factor.levels):
-        value = _condition(plan, topology, path, raw, (*loc, "levels", position), loc, place)
+        value = condition(plan, topology, path, raw, (*loc, "levels", position), loc, place)
         levels.append(Level(scalar(raw), value))
     dear = _DEAR.fullmatch(path) is not None if factor.blocked is None else factor.blocked
     return Lever(name, "lab", tuple(levels), key=path, blocked=dear)
 
 
-def _condition(
+def condition(
     plan: Plan, topology: Topology, path: str, raw: Any, given: Loc, loc: Loc, place: Place
 ) -> Any:
-    """The value of a condition in the topology's own units.
+    """The value of a condition in the topology's own units. given, loc: where its value, and the
+    record that names its path, stand in the plan.
 
     A level may need another factor's (a jitter its delay), so that those are tried as well.
     """
@@ -336,7 +337,7 @@ def _of_background(
                 "Write levels: [false, true].",
             )
         return Lever(name, "load active", levels, of=load.name, blocked=bool(factor.blocked))
-    if len(steps) != 4 or steps[2] != "params":
+    if len(steps) != 4 or steps[2] != "params" or not load.benchmark:
         raise PlanError(
             f"{place((*loc, 'path'))}'{factor.path}' is nothing a factor can set.",
             "Of a background that is backgrounds.NAME.active or backgrounds.NAME.params.PARAM.",
@@ -368,9 +369,10 @@ def _of_each(
     place: Place,
 ) -> Lever:
     """How every load runs that runs: on how many targets, or with which parameter."""
-    if not plan.backgrounds:
+    if not any(load.benchmark for load in plan.backgrounds):
         raise PlanError(
-            f"{place((*loc, 'path'))}the plan has no backgrounds.", "Give it some, or vary another."
+            f"{place((*loc, 'path'))}the plan has no background that runs.",
+            "Give it some, or vary another thing.",
         )
     blocked = bool(factor.blocked)
     if steps[2:] == ["count"]:
@@ -383,6 +385,7 @@ def _of_each(
     specs = [
         spec_of(catalog, load.benchmark, ("backgrounds", number), place)
         for number, load in enumerate(plan.backgrounds)
+        if load.benchmark
     ]
     having = [spec for spec in specs if any(param.id == steps[3] for param in spec.params)]
     if not having:
@@ -399,6 +402,7 @@ def _counts(plan: Plan, factor: Factor, loc: Loc, place: Place) -> tuple[Level, 
     most = min(
         len(roles.targets_of(plan, load.on or (roles.AGGRESSOR,), ("backgrounds", at, "on"), place))
         for at, load in enumerate(plan.backgrounds)
+        if load.benchmark
     )
     for position, raw in enumerate(factor.levels):
         if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:

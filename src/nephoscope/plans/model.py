@@ -247,10 +247,18 @@ class Design(Record):
 
 
 class BackgroundEntry(Record):
-    """A load that runs during whole trials; if it dies, the trial does not count."""
+    """A load that runs during whole trials; if it dies, the trial does not count.
+
+    Or what is set during whole trials, so that a quota can stand beside loads in one factor.
+    """
 
     name: str = Field(pattern=NAME, description="Name in factors, journal and report.")
-    benchmark: str = Field(description="A benchmark that runs until it is stopped.")
+    benchmark: str = Field(default="", description="A benchmark that runs until it is stopped.")
+    conditions: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Instead of a benchmark: conditions of the lab that hold while it is on: "
+        "{lab.hosts.NAME.cpu.cap: 50%}.",
+    )
     on: Names = Field(default=(), description="Names or roles of targets; default: aggressor.")
     peer: str = Field(default="", description="Name or role of the serving target.")
     params: dict[str, Any] = Field(default_factory=dict, description="Its parameters.")
