@@ -1,4 +1,4 @@
-//! Which CPUs this process may use, and pinning a thread to one.
+//! Which CPUs this process may use, pinning a thread to one, and leaving CPUs to everything else.
 use crate::error::ProbeError;
 use std::sync::Mutex;
 
@@ -50,9 +50,38 @@ pub fn bind(cpu: usize) -> Result<(), ProbeError> {
     Err(ProbeError::os(&format!("Pinning to CPU {cpu}"), &std::io::Error::last_os_error()))
 }
 
+/// The calling thread, and those that it starts, run only while nothing else wants the CPU.
+pub fn only_when_idle() -> Result<(), ProbeError> {
+    // SAFETY: hands a plain structure to the kernel; 0 is the only priority of this policy.
+    let rc = unsafe {
+        let parameters: libc::sched_param = std::mem::zeroed();
+        // Not libc's wrapper: musl's answers "not implemented".
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const parameters)
+    };
+    if rc == 0 {
+        return Ok(());
+    }
+    Err(ProbeError::os("Running only on idle CPUs", &std::io::Error::last_os_error()))
+}
+
 /// The CPUs that `threads` threads are pinned to: one CPU each while there are enough, then round
 /// robin.
 pub fn spread(threads: usize) -> Vec<usize> {
     let cpus = allowed();
     (0..threads).map(|thread| cpus[thread % cpus.len()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_waits_for_idle_cpus_says_so_to_the_kernel() {
+        let policy = std::thread::spawn(|| {
+            only_when_idle().unwrap();
+            // SAFETY: asks for the policy of the calling thread.
+            unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }
+        });
+        assert_eq!(policy.join().unwrap(), i64::from(libc::SCHED_IDLE));
+    }
 }

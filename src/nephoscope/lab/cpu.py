@@ -37,25 +37,19 @@ def apply(
     weight: int = DEFAULT_WEIGHT,
     cap_cpus: float | None = None,
     period_us: int = PERIOD_US,
-    idle: bool = False,
 ) -> Applied:
-    """Sets all of them and reads them back.
+    """Sets all three and reads them back.
 
     cpus: numbers, all that the machine has when empty. weight: 1..10000, a share under contention.
-    cap_cpus: most CPU time in CPUs (0.5 is half of one), None without a cap. idle: it runs only
-    while no other group wants the CPU; the weight then has no say. Raises UsageError for what
-    cannot be meant, Lacking for what this kernel cannot do.
+    cap_cpus: most CPU time in CPUs (0.5 is half of one), None without a cap. Raises UsageError for
+    what cannot be meant, Lacking for what this kernel cannot do.
     """
     chosen = set_cpus(group, cpus)
-    # An idle group takes no weight.
-    set_idle(group, False)
     given = set_weight(group, weight)
-    set_idle(group, idle)
     capped = set_cap(group, cap_cpus, period_us)
     cap = "no cap" if capped is None else f"cap {capped:.2f} CPUs in {period_us / 1000:g} ms"
     name = "cpu.shares" if group.version("cpu") == 1 else "cpu.weight"
-    share = "idle (only what nobody else wants)" if idle else f"weight {weight} ({name} {given})"
-    says = f"CPUs {text_of(chosen)}, {share}, {cap}"
+    says = f"CPUs {text_of(chosen)}, weight {weight} ({name} {given}), {cap}"
     return Applied(tuple(chosen), given, capped, says)
 
 
@@ -83,21 +77,6 @@ def set_weight(group: Group, weight: int) -> int:
     number = weight if group.version("cpu") == 2 else shares_of(weight)
     put(group.file("cpu", "cpu.shares", "cpu.weight"), str(number))
     return number
-
-
-def set_idle(group: Group, idle: bool) -> None:
-    """Whether it runs only while no other group wants the CPU, and gives it up at once.
-
-    Source: cpu.idle, Documentation/admin-guide/cgroup-v2.rst; version 1 has the same file.
-    """
-    file = group.file("cpu", "cpu.idle", "cpu.idle")
-    if file.exists():
-        put(file, "1" if idle else "0")
-    elif idle:
-        raise Lacking(
-            "This kernel has no idle control groups (cpu.idle).",
-            "Leave `idle` out, or take Linux 5.15 or newer.",
-        )
 
 
 def shares_of(weight: int) -> int:

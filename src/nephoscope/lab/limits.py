@@ -26,11 +26,8 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> list[str]:
     """
     group = cgroups.host(lab, host)
     says = []
-    wanted = new.cpu
-    if _shares(old) != _shares(new):
-        given = cpu.apply(
-            group, cpus=wanted.cpus, weight=wanted.weight, cap_cpus=wanted.cap, idle=wanted.idle
-        )
+    if (old.cpu.cpus, old.cpu.weight, old.cpu.cap) != (new.cpu.cpus, new.cpu.weight, new.cpu.cap):
+        given = cpu.apply(group, cpus=new.cpu.cpus, weight=new.cpu.weight, cap_cpus=new.cpu.cap)
         says.append(given.says)
     # The memory of a guest is the size of its machine; a limit beside it would kill the machine.
     limits = [spec.memory_bytes if spec.platform not in GUESTS else None for spec in (old, new)]
@@ -46,11 +43,6 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> list[str]:
             ).says
         )
     return says
-
-
-def _shares(spec: HostSpec) -> tuple[object, ...]:
-    """What its group is given of the CPUs; a reservation is its threads'."""
-    return spec.cpu.cpus, spec.cpu.weight, spec.cpu.cap, spec.cpu.idle
 
 
 def disk_path() -> Path:

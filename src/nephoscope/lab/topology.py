@@ -101,11 +101,6 @@ class CpuSpec(Record):
     reservation: Reservation | None = Field(
         default=None, description="CPU time that every thread is given in each period."
     )
-    idle: bool = Field(
-        default=False,
-        description="It runs only while no other host wants the CPU, and gives it up at once; "
-        "`weight` then has no say.",
-    )
 
 
 class DiskSpec(Record):

@@ -27,18 +27,33 @@
 //! The share is of CPU time and not of speed: at a lower clock the same share is less work, which
 //! `load_work_per_s` shows. Work done a second tells machines apart only roughly: `cpu.hash` and
 //! `cpu.pi` measure that. With a period as long as the scheduler's slices or shorter the load looks
-//! smooth to a neighbour; with a long one it comes in bursts.
+//! smooth to a neighbour; with a long one it comes in bursts. `idle` gives way at once to every other
+//! program of its control group; between groups it weighs what its group weighs.
+use crate::affinity;
 use crate::error::ProbeError;
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Better, Metric, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.cpu",
     summary: "A load that keeps CPUs busy to a set share, and proves it",
-    params: &[THREADS, CPUS, INTENSITY, PERIOD, INTERVAL, DURATION],
+    params: &[
+        THREADS,
+        CPUS,
+        INTENSITY,
+        PERIOD,
+        INTERVAL,
+        DURATION,
+        Param {
+            id: "idle",
+            unit: Unit::None,
+            kind: Kind::Bool { default: false },
+            doc: "Take only what nothing else wants (SCHED_IDLE): it keeps CPUs from sleeping.",
+        },
+    ],
     metrics: &[
         Metric {
             id: "load_cpus",
@@ -94,6 +109,9 @@ const STEPS: u64 = 4096;
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let shift = Shift::of(trial, Keeps::CpuTime)?;
     let cpus = load::seats(trial)?;
+    if trial.params.bool("idle") {
+        affinity::only_when_idle()?;
+    }
     let rate = Rate { total: "load_work_per_s", interval: "interval_work_per_s", each: 1.0 };
     crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |thread| Ok(Chain(thread as u64 + 1)))
 }
