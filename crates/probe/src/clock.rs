@@ -24,6 +24,16 @@ pub fn realtime_ns() -> u64 {
     read_ns(libc::CLOCK_REALTIME)
 }
 
+/// Sleeps so long, or until a signal arrives. Allocates nothing.
+pub fn nap(ns: u64) {
+    let time = libc::timespec {
+        tv_sec: (ns / 1_000_000_000).cast_signed(),
+        tv_nsec: (ns % 1_000_000_000).cast_signed(),
+    };
+    // SAFETY: reads a plain struct that lives through the call.
+    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -110,14 +110,33 @@ impl Seats {
     }
 }
 
+/// Says that children get the normal policy; creation is still refused for threads.
+const RESET_ON_FORK: libc::c_long = 0x4000_0000;
+
 /// Whether the calling thread is under `SCHED_DEADLINE`.
 pub fn under_deadline() -> bool {
     const SCHED_DEADLINE: libc::c_long = 6;
+    policy() & !RESET_ON_FORK == SCHED_DEADLINE
+}
+
+/// Whether the children of the calling thread begin under the ordinary policy, whatever its own.
+pub fn children_are_ordinary() -> bool {
+    policy() & RESET_ON_FORK != 0
+}
+
+fn policy() -> libc::c_long {
     // The C library's wrapper is a stub that fails in musl.
     // SAFETY: reads the calling thread's policy.
-    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
-    // Bit 30 says that children get the normal policy; creation is still refused for threads.
-    policy & !0x4000_0000 == SCHED_DEADLINE
+    unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }
+}
+
+/// Gives up the own reservation, where that is allowed: it then is free for a child.
+pub fn leave_deadline() {
+    let ordinary: libc::c_int = 0;
+    // SAFETY: SCHED_OTHER with priority 0 for the calling thread; the number lives through the call.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_OTHER, &raw const ordinary);
+    }
 }
 
 /// Runs `work` once on every seat, all starting together.

@@ -131,7 +131,7 @@ impl Causes {
     }
 
     /// Reading a file of the kernel may itself sleep for a lock; that is no stop of the next gap.
-    fn forget_own_sleep(&mut self) {
+    pub fn forget_own_sleep(&mut self) {
         if let (Some(kept), Some(now)) = (&mut self.switches, Switches::read()) {
             kept.voluntary = now.voluntary;
         }

@@ -17,8 +17,22 @@ pub struct Settings {
     pub threshold_ns: u64,
     /// Gaps kept one by one.
     pub events_max: usize,
+    /// How long the loop sleeps now and then; 0 for one that is always busy.
+    pub sleep_ns: u64,
+    /// How long it is busy between two sleeps.
+    pub busy_ns: u64,
     /// Length of a tick, to the accuracy of a short calibration; the final one is the loop's own.
     pub ns_per_tick: f64,
+}
+
+impl Settings {
+    /// Most sleeps in the window.
+    pub fn sleeps_max(&self) -> usize {
+        match self.sleep_ns {
+            0 => 0,
+            sleep_ns => (self.duration_ns / (sleep_ns + self.busy_ns) + 2) as usize,
+        }
+    }
 }
 
 /// Where one loop runs.

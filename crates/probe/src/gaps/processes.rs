@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// From the last arrival to the start of the window: every process has been given the CPU by then.
 const LEAD_NS: u64 = 20_000_000;
+/// Within this time every process has its reservation: its keeper looks every few milliseconds.
+const RESERVED_WITHIN_NS: u64 = 2_000_000_000;
 /// Bytes of a record that do not depend on the number of events: three histograms as text.
 const RECORD_BYTES: usize = 4 << 20;
 /// Bytes of one event as text.
@@ -119,24 +121,26 @@ pub fn run<C: Ticks>(
     places: &[Place],
     pin: bool,
 ) -> Result<Vec<Record>, ProbeError> {
-    let place_bytes = RECORD_BYTES + settings.events_max * EVENT_BYTES;
+    let place_bytes = RECORD_BYTES + (settings.events_max + settings.sleeps_max()) * EVENT_BYTES;
     let shared = Shared::map(places.len(), place_bytes.next_multiple_of(4096))?;
     let mut children = Children(Vec::with_capacity(places.len()));
     // SAFETY: asks for our own process id.
     let parent = unsafe { libc::getpid() };
+    let reserved = team::under_deadline();
     for number in 0..places.len() {
         // SAFETY: this process has one thread, so the child may go on as it is.
         match unsafe { libc::fork() } {
             -1 => return Err(refused(number, places.len())),
             0 => {
-                let code = child::<C>(settings, places[number], pin, &shared, number, parent);
+                let task = Task { place: places[number], pin, number, parent, reserved };
+                let code = child::<C>(settings, &shared, &task);
                 // SAFETY: ends without running what belongs to the parent (buffered output).
                 unsafe { libc::_exit(code) }
             }
             pid => children.0.push(pid),
         }
     }
-    start_together(trial, &shared, &mut children, places.len())?;
+    start_together(trial, &shared, &mut children, places.len(), reserved)?;
     wait_for_all(&shared, settings.duration_ns, &mut children)?;
     let record = |number| {
         serde_json::from_slice(shared.read(number))
@@ -150,10 +154,19 @@ fn start_together(
     shared: &Shared,
     children: &mut Children,
     processes: usize,
+    reserved: bool,
 ) -> Result<(), ProbeError> {
+    let asked_ns = clock::monotonic_ns();
     while shared.head().arrived.load(Ordering::Acquire) < processes {
         cancel::check()?;
         reap(children)?;
+        if reserved {
+            // What this process holds may be just what the last child lacks.
+            team::leave_deadline();
+            if clock::monotonic_ns() > asked_ns + RESERVED_WITHIN_NS {
+                return Err(unreserved(processes));
+            }
+        }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     trial.prepared()?;
@@ -198,15 +211,19 @@ fn reap(children: &mut Children) -> Result<(), ProbeError> {
     }
 }
 
-/// One loop; the process's exit code.
-fn child<C: Ticks>(
-    settings: &Settings,
+/// What one forked process is told.
+struct Task {
     place: Place,
     pin: bool,
-    shared: &Shared,
     number: usize,
     parent: libc::pid_t,
-) -> i32 {
+    /// Whether it is to wait for a reservation of its own.
+    reserved: bool,
+}
+
+/// One loop; the process's exit code.
+fn child<C: Ticks>(settings: &Settings, shared: &Shared, task: &Task) -> i32 {
+    let Task { place, pin, number, parent, reserved } = *task;
     // SAFETY: plain system calls. The parent may have ended before the first of them.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -221,6 +238,9 @@ fn child<C: Ticks>(
         };
         let mut watch = Watch::prepare::<C>(settings, place, pinned);
         team::touch_stack();
+        while reserved && !team::under_deadline() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         shared.head().arrived.fetch_add(1, Ordering::AcqRel);
         let start_ns = loop {
             match shared.head().start_ns.load(Ordering::Acquire) {
@@ -249,6 +269,15 @@ fn refused(number: usize, processes: usize) -> ProbeError {
         "no_more_processes",
         format!("Process {} of {processes} could not be started: {error}.", number + 1),
         "Raise the limit on processes (ulimit -u, pids.max), or ask for fewer per CPU.",
+    )
+}
+
+fn unreserved(processes: usize) -> ProbeError {
+    ProbeError::new(
+        Kind::Lacks,
+        "no_reservation",
+        format!("Not every one of {processes} loops got a reservation within 2 s."),
+        "Give smaller slices: all loops' reservations together may take 95 % of the CPUs.",
     )
 }
 

@@ -47,6 +47,10 @@ pub struct Record {
     pub involuntary: Option<u64>,
     /// Relative difference between the short calibration and the one over the window.
     pub rate_drift: f64,
+    /// Time that the loop slept because it was told to.
+    pub slept_ns: f64,
+    /// Every sleep, one by one; the cause says nothing.
+    pub sleeps: Vec<Event>,
     /// The first gaps, one by one.
     pub events: Vec<Event>,
     /// Gaps that did not fit into `events`.
@@ -62,14 +66,46 @@ pub struct Record {
 impl Record {
     /// Share of the CPU that the loop had.
     pub fn share(&self) -> f64 {
-        (1.0 - self.gaps_ns / self.window_ns).max(0.0)
+        (1.0 - self.gaps_ns / self.awake_ns()).max(0.0)
+    }
+
+    /// The window without the sleeps.
+    pub fn awake_ns(&self) -> f64 {
+        (self.window_ns - self.slept_ns).max(1.0)
     }
 
     /// Mean time of one look while nothing disturbed.
     pub fn look_cost_ns(&self) -> f64 {
-        let undisturbed = self.window_ns - self.gaps_ns - self.asking_ns;
+        let undisturbed = self.awake_ns() - self.gaps_ns - self.asking_ns;
         undisturbed.max(0.0) / self.looks.saturating_sub(self.gaps).max(1) as f64
     }
+}
+
+/// CPUs that all loops together had over whole cycles: between the ends of the first and the last
+/// long gap of the loop that has most of them. A quota of the whole machine is refilled for all
+/// loops at once, so that this span holds whole periods of it for every loop.
+///
+/// `None` below three long gaps, when gaps were left out, and for loops that slept.
+pub fn obtained_over_cycles(records: &[Record], long_ns: u64) -> Option<f64> {
+    if records.iter().any(|record| record.events_left_out > 0 || record.slept_ns > 0.0) {
+        return None;
+    }
+    let ends = |record: &Record| -> Vec<u64> {
+        let long = record.events.iter().filter(|event| event.length >= long_ns);
+        long.map(|event| event.start + event.length).collect()
+    };
+    let refills = records.iter().map(ends).max_by_key(Vec::len)?;
+    let (from, to) = (*refills.first()?, *refills.last()?);
+    if refills.len() < 3 || to <= from {
+        return None;
+    }
+    let lost = |event: &Event| {
+        let end = (event.start + event.length).min(to);
+        end.saturating_sub(event.start.max(from)) as f64
+    };
+    let share =
+        |record: &Record| 1.0 - record.events.iter().map(lost).sum::<f64>() / (to - from) as f64;
+    Some(records.iter().map(share).sum())
 }
 
 /// Longest time that a histogram holds: the longest trial.
@@ -105,6 +141,52 @@ pub fn from_pairs(pairs: &[(u64, u64)]) -> Histogram<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn record(gaps: &[(u64, u64)]) -> Record {
+        let event =
+            |gap: &(u64, u64)| Event { start: gap.0, length: gap.1, cause: Cause::Preempted };
+        Record {
+            cpu: None,
+            process: 0,
+            pin_refused: None,
+            window_ns: 1000.0,
+            gaps_ns: 0.0,
+            asking_ns: 0.0,
+            thread_cpu_ratio: 1.0,
+            cycles_share: None,
+            looks: 1,
+            gaps: gaps.len() as u64,
+            look_min_ns: 1.0,
+            look_floor_ns: 1.0,
+            longest_ns: 1.0,
+            involuntary: None,
+            rate_drift: 0.0,
+            slept_ns: 0.0,
+            sleeps: Vec::new(),
+            events: gaps.iter().map(event).collect(),
+            events_left_out: 0,
+            runs: Vec::new(),
+            lengths: Vec::new(),
+            periods: Vec::new(),
+        }
+    }
+
+    /// 150 in 100 for two loops, refilled at 30, 130, …: each window of either loop alone would
+    /// count unequal numbers of periods.
+    #[test]
+    fn what_loops_obtain_together_counts_whole_periods_for_both() {
+        let early = [(10, 20), (100, 30), (200, 30), (300, 30), (400, 30)];
+        let late = [(110, 20), (210, 20), (310, 20), (410, 20)];
+        let records = [record(&early), record(&late)];
+        let obtained = obtained_over_cycles(&records, 10).unwrap();
+        assert!((obtained - 1.5).abs() < 1e-12, "{obtained}");
+        assert!(obtained_over_cycles(&records, 25).is_some());
+        assert!(obtained_over_cycles(&records, 31).is_none(), "no gap is that long");
+        let slept = Record { slept_ns: 5.0, ..record(&early) };
+        assert!(obtained_over_cycles(&[slept], 10).is_none());
+        let cut = Record { events_left_out: 1, ..record(&early) };
+        assert!(obtained_over_cycles(&[cut], 10).is_none());
+    }
 
     #[test]
     fn pairs_survive_the_way_there_and_back() {

@@ -80,8 +80,21 @@ pub fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
     if cpus.is_empty() {
         cpus = allowed;
     }
+    match trial.params.size("cpus_max") {
+        0 => {}
+        most => cpus.truncate(most),
+    }
     if team::under_deadline() {
-        if cpus.len() * per_cpu > 1 {
+        let loops = cpus.len() * per_cpu;
+        if loops > 1 && team::children_are_ordinary() {
+            trial.note(format!(
+                "{loops} processes, each unpinned and under a reservation of its own: \
+                 SCHED_DEADLINE allows no pinning."
+            ));
+            let place = |number| Place { cpu: None, process: number, number };
+            return Ok((0..loops).map(place).collect());
+        }
+        if loops > 1 {
             trial.note(format!(
                 "One loop instead of {}: SCHED_DEADLINE allows no more.",
                 cpus.len() * per_cpu

@@ -10,7 +10,7 @@ use crate::error::ProbeError;
 use hdrhistogram::Histogram;
 
 /// Gaps of at least this share of the duration bound the cycles.
-const LONG_SHARE: f64 = 0.002;
+pub const LONG_SHARE: f64 = 0.002;
 
 /// A loop with its memory, ready to look.
 pub struct Watch {
@@ -26,6 +26,7 @@ pub struct Watch {
     lengths: Histogram<u64>,
     periods: Histogram<u64>,
     events: Vec<Event>,
+    sleeps: Vec<Event>,
     began: Moment,
     ended: Moment,
 }
@@ -38,6 +39,7 @@ struct Seen {
     gaps: u64,
     gap_ticks: u64,
     asking: u64,
+    slept: u64,
     longest: u64,
     run_start: u64,
     last_gap_start: Option<u64>,
@@ -84,6 +86,7 @@ impl Watch {
             periods: histogram(),
             // Not zero, so that every page is written.
             events: vec![empty; settings.events_max],
+            sleeps: vec![empty; settings.sleeps_max()],
             began: Moment::default(),
             ended: Moment::default(),
         };
@@ -95,9 +98,10 @@ impl Watch {
     /// A millisecond in which every look counts as a gap: walks through all code and memory.
     fn rehearse<C: Ticks>(&mut self, ticks: u64) {
         self.events.clear();
+        self.sleeps.clear();
         let threshold = std::mem::replace(&mut self.threshold, 0);
         let start = C::now();
-        self.watch::<C>(start, start + ticks);
+        self.watch::<C>(start, start + ticks, u64::MAX);
         self.threshold = threshold;
         self.began = self.moment::<C>();
         self.looks.clear();
@@ -120,25 +124,57 @@ impl Watch {
             while C::now() < start && !cancel::requested() {}
             start
         });
-        self.watch::<C>(start, start + ticks(self.settings.duration_ns));
+        let busy = match self.settings.sleep_ns {
+            0 => u64::MAX,
+            _ => ticks(self.settings.busy_ns),
+        };
+        self.watch::<C>(start, start + ticks(self.settings.duration_ns), busy);
         self.ended = self.moment::<C>();
     }
 
-    fn watch<C: Ticks>(&mut self, start: u64, end: u64) {
+    /// Looks from `start` to `end`, asleep now and then after `busy` ticks.
+    fn watch<C: Ticks>(&mut self, start: u64, end: u64, busy: u64) {
         self.seen = Seen { start, end, run_start: start, ..Seen::default() };
         let threshold = self.threshold;
         let mut last = start;
-        while last < end && !cancel::requested() {
-            let now = C::now();
-            // Unpinned, a loop may come to a CPU whose counter is a few ticks behind.
-            let length = now.saturating_sub(last);
-            if length >= threshold {
-                last = self.gap::<C>(last, now);
-            } else {
-                self.looks.count(length);
-                last = now;
+        loop {
+            let until = last.saturating_add(busy).min(end);
+            while last < until && !cancel::requested() {
+                let now = C::now();
+                // Unpinned, a loop may come to a CPU whose counter is a few ticks behind.
+                let length = now.saturating_sub(last);
+                if length >= threshold {
+                    last = self.gap::<C>(last, now);
+                } else {
+                    self.looks.count(length);
+                    last = now;
+                }
             }
+            if last >= end || cancel::requested() {
+                return;
+            }
+            last = self.sleep::<C>(last);
         }
+    }
+
+    /// Sleeps, at most to the end of the window. Gives the moment at which looking goes on.
+    #[cold]
+    #[inline(never)]
+    fn sleep<C: Ticks>(&mut self, from: u64) -> u64 {
+        let left_ns = self.seen.end.saturating_sub(from) as f64 * self.settings.ns_per_tick;
+        clock::nap(self.settings.sleep_ns.min(left_ns as u64));
+        self.causes.forget_own_sleep();
+        let after = C::now();
+        let seen = &mut self.seen;
+        seen.slept += after.min(seen.end).saturating_sub(from.min(seen.end));
+        seen.run_start = after;
+        // No run and no cycle reaches over a sleep.
+        seen.last_gap_start = None;
+        if self.sleeps.len() < self.sleeps.capacity() {
+            let length = after.saturating_sub(from);
+            self.sleeps.push(Event { start: from, length, cause: Cause::Stopped });
+        }
+        after
     }
 
     /// Keeps one gap and asks for its cause. Gives the moment at which looking goes on.
@@ -213,6 +249,7 @@ impl Watch {
             ..*event
         };
         let involuntary = ended.involuntary.zip(began.involuntary);
+        let awake_ns = (wall_ns as f64 - ns(seen.slept)).max(1.0);
         Ok(Record {
             cpu: self.place.cpu,
             process: self.place.process,
@@ -220,7 +257,9 @@ impl Watch {
             window_ns: ns(seen.end - seen.start),
             gaps_ns: ns(seen.gap_ticks),
             asking_ns: ns(seen.asking),
-            thread_cpu_ratio: (ended.cpu_ns - began.cpu_ns) as f64 / wall_ns as f64,
+            thread_cpu_ratio: (ended.cpu_ns - began.cpu_ns) as f64 / awake_ns,
+            slept_ns: ns(seen.slept),
+            sleeps: self.sleeps.iter().map(event).collect(),
             cycles_share: cycles_share(&seen),
             looks: self.looks.total() + seen.gaps,
             gaps: seen.gaps,
@@ -244,7 +283,7 @@ impl Watch {
 fn cycles_share(seen: &Seen) -> Option<f64> {
     let ((first, lost_before), (last, lost_after)) = (seen.first_long, seen.last_long);
     let whole = last.saturating_sub(first) as f64;
-    (seen.long_gaps >= 3 && whole > 0.0)
+    (seen.long_gaps >= 3 && whole > 0.0 && seen.slept == 0)
         .then(|| 1.0 - lost_after.saturating_sub(lost_before) as f64 / whole)
 }
 
@@ -255,7 +294,14 @@ mod tests {
 
     fn watch(duration_ns: u64) -> Watch {
         let (threshold_ns, events_max, ns_per_tick) = (100_000, 3, 1.0);
-        let settings = Settings { duration_ns, threshold_ns, events_max, ns_per_tick };
+        let settings = Settings {
+            duration_ns,
+            threshold_ns,
+            events_max,
+            sleep_ns: 0,
+            busy_ns: 0,
+            ns_per_tick,
+        };
         Watch::prepare::<Monotonic>(&settings, Place { cpu: None, process: 0, number: 0 }, Ok(()))
     }
 
@@ -284,6 +330,23 @@ mod tests {
         };
         near(pairs(&watch.runs), 30e6);
         near(pairs(&watch.periods), 40e6);
+    }
+
+    #[test]
+    fn sleeps_belong_neither_to_runs_nor_to_gaps() {
+        let mut watch = watch(60_000_000);
+        watch.settings.sleep_ns = 10_000_000;
+        watch.settings.busy_ns = 10_000_000;
+        watch.sleeps = Vec::with_capacity(watch.settings.sleeps_max());
+        watch.look::<Monotonic>(None);
+        let record = watch.record().unwrap();
+        // Busy, asleep, busy, asleep, busy, asleep; each may be longer on a busy machine.
+        assert!((1..=3).contains(&record.sleeps.len()), "{:?}", record.sleeps);
+        assert!(record.sleeps.iter().all(|sleep| sleep.length >= 9_900_000), "{:?}", record.sleeps);
+        let slept: u64 = record.sleeps.iter().map(|sleep| sleep.length).sum();
+        assert!(record.slept_ns <= slept as f64 + 1e3, "{record:?}");
+        assert!((record.awake_ns() + record.slept_ns - record.window_ns).abs() < 1.0);
+        assert!(record.cycles_share.is_none());
     }
 
     #[test]

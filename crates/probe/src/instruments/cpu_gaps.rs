@@ -22,6 +22,9 @@
 //!
 //! `cpu_share_ratio` is 1 minus the gaps inside the window over the window's length. With
 //! `processes_per_cpu` above 1 that many forked processes contend on each CPU in one common window.
+//! With `sleep_ns` each loop sleeps so long after every `busy_ns`: what it is given right after a
+//! sleep tells schedulers apart. Sleeps belong neither to runs nor to gaps nor to the time that
+//! shares refer to; each is told with its start.
 //!
 //! # Known truth
 //! The tests run it under SCHED_DEADLINE with 30 ms out of 40 ms (share 0.75), under a quota of
@@ -44,15 +47,18 @@
 //! s, `cpu_share_ratio` over a window T is off by at most s(1-s)P/T, which is 1.25 points for
 //! 50 of 100 ms in 2 s and 2.5 in 1 s. `cpu_share_cycles_ratio` counts whole cycles only, between
 //! the first and the last start of a gap of at least 1/500 of the window; it exists from
-//! three such gaps on, and says nothing about time outside of them. Steal is counted in ticks of
-//! 10 ms, so that several short thefts before a long preemption can pass for its cause. Under
-//! SCHED_DEADLINE threads can be neither created nor pinned: one loop then runs on the calling
-//! thread, wherever the kernel puts it, and being held to the budget shows as `preempted`.
+//! three such gaps on, and says nothing about time outside of them. Loops that share one quota
+//! cut its periods differently; `obtained_cpus_cycles` counts them all in one span of whole cycles.
+//! Steal is counted in ticks of 10 ms, so that several short thefts before a long preemption can
+//! pass for its cause. Under SCHED_DEADLINE threads can be neither created nor pinned: one loop
+//! then runs on the calling thread, wherever the kernel puts it, and being held to the budget shows
+//! as `preempted`. Where somebody else keeps the reservations and children begin without one, each
+//! loop is a process of its own that waits until it has its own.
 #[cfg(target_arch = "x86_64")]
 use crate::clock::Tsc;
 use crate::clock::{Monotonic, Ticks};
 use crate::error::ProbeError;
-use crate::gaps::{processes, record, start, Record, Settings};
+use crate::gaps::{processes, record, start, watch, Record, Settings};
 use crate::trial::{Factors, Trial};
 use crate::{factors, team};
 use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
@@ -96,6 +102,12 @@ pub const SPEC: Spec = Spec {
             doc: "The CPUs to measure; none given means all that this process may use.",
         },
         Param {
+            id: "cpus_max",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 0, min: 0, max: 1024 },
+            doc: "At most so many of them, the first; 0 means all.",
+        },
+        Param {
             id: "processes_per_cpu",
             unit: Unit::Count,
             kind: ParamKind::Int { default: 1, min: 1, max: 16 },
@@ -106,6 +118,18 @@ pub const SPEC: Spec = Spec {
             unit: Unit::Count,
             kind: ParamKind::Int { default: 1000, min: 0, max: 1_000_000 },
             doc: "Gaps kept one by one per loop; the histograms hold all.",
+        },
+        Param {
+            id: "sleep_ns",
+            unit: Unit::Ns,
+            kind: ParamKind::Int { default: 0, min: 0, max: 60_000_000_000 },
+            doc: "How long each loop sleeps now and then; 0 means that it is always busy.",
+        },
+        Param {
+            id: "busy_ns",
+            unit: Unit::Ns,
+            kind: ParamKind::Int { default: 500_000_000, min: 1_000_000, max: 3_600_000_000_000 },
+            doc: "How long it is busy between two sleeps.",
         },
         Param {
             id: "pin",
@@ -136,6 +160,14 @@ pub const SPEC: Spec = Spec {
             Shape::Scalar,
             true,
             "CPUs that all loops together had.",
+        ),
+        metric(
+            "obtained_cpus_cycles",
+            Unit::Cpus,
+            Better::Higher,
+            Shape::Scalar,
+            false,
+            "CPUs that all loops had over whole cycles of the one with most long gaps; from three.",
         ),
         metric(
             "cpu_share_cycles_ratio",
@@ -184,6 +216,14 @@ pub const SPEC: Spec = Spec {
             Shape::Series,
             false,
             "Lengths of the first gaps, each at its start and with its cause.",
+        ),
+        metric(
+            "sleep_event_ns",
+            Unit::Ns,
+            Better::None,
+            Shape::Series,
+            false,
+            "Lengths of the sleeps that it was told, each at its start.",
         ),
         metric(
             "gaps_per_s",
@@ -279,11 +319,16 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
         duration_ns: trial.params.int("duration_ns").cast_unsigned(),
         threshold_ns: trial.params.int("threshold_ns").cast_unsigned(),
         events_max: trial.params.size("events_max"),
+        sleep_ns: trial.params.int("sleep_ns").cast_unsigned(),
+        busy_ns: trial.params.int("busy_ns").cast_unsigned(),
         ns_per_tick: start::calibrate::<C>(),
     };
     let places = start::places(trial)?;
     let pin = trial.params.bool("pin") && !team::under_deadline();
-    let contend = trial.params.int("processes_per_cpu") > 1 && !team::under_deadline();
+    let contend = match team::under_deadline() {
+        true => places.len() > 1,
+        false => trial.params.int("processes_per_cpu") > 1,
+    };
     let records = if contend {
         processes::run::<C>(trial, &settings, &places, pin)?
     } else {
@@ -296,6 +341,10 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
     }
     let obtained = records.iter().map(Record::share).sum();
     trial.emit("obtained_cpus", obtained, factors! {})?;
+    let long_ns = (settings.duration_ns as f64 * watch::LONG_SHARE) as u64;
+    if let Some(obtained) = record::obtained_over_cycles(&records, long_ns) {
+        trial.emit("obtained_cpus_cycles", obtained, factors! {})?;
+    }
     for metric in ["steal_ratio", "psi_cpu_some_ratio", "throttled_ratio"] {
         // A counter that this machine hides yields no sample: missing is not zero.
         if let Some(value) = beside[metric].as_f64() {
@@ -344,6 +393,10 @@ fn emit(trial: &mut Trial, record: &Record) -> Result<(), ProbeError> {
         let mut factors = of(record);
         factors.insert("cause".to_owned(), event.cause.word().into());
         trial.emit_at("gap_event_ns", event.length as f64, 1, at_ns, factors)?;
+    }
+    for sleep in &record.sleeps {
+        let at_ns = sleep.start.saturating_sub(trial.started_ns());
+        trial.emit_at("sleep_event_ns", sleep.length as f64, 1, at_ns, of(record))?;
     }
     Ok(())
 }
