@@ -10,7 +10,7 @@ pub const HELP: &str = "\
 nephoscope-lab: the mechanisms of a lab
 
   nephoscope-lab enter [--netns PATH [--sysfs]] [--cgroup DIR]... [--pid PID] [--root DIR]
-                       [--die-with-parent] [--nice N] -- PROGRAM ARGS...
+                       [--hide-limits] [--die-with-parent] [--nice N] -- PROGRAM ARGS...
   nephoscope-lab line --config FILE
   nephoscope-lab reserve --cgroup DIR --slice NS --period NS
   nephoscope-lab version
@@ -21,6 +21,7 @@ enter becomes a program inside a lab host:
   --cgroup DIR       join this control group first; may be given for each hierarchy
   --pid PID          join the namespaces of this process (mount, pid, uts, ipc, net, cgroup)
   --root DIR         make this folder the root, after joining
+  --hide-limits      hide the control groups from the program, as a hypervisor hides its own
   --die-with-parent  be killed when the starting process ends
   --nice N           scheduling niceness, -20 to 19
 
@@ -72,6 +73,7 @@ fn parse_enter(mut words: Words) -> Result<Wanted, LabError> {
             "--cgroup" => wanted.cgroups.push(words.path(&option)?),
             "--pid" => wanted.pid = Some(words.number(&option, 1, i64::from(i32::MAX))? as i32),
             "--root" => wanted.root = Some(words.path(&option)?),
+            "--hide-limits" => wanted.hide_limits = true,
             "--die-with-parent" => wanted.die_with_parent = true,
             "--nice" => wanted.nice = Some(words.number(&option, -20, 19)? as i32),
             "--" => {
@@ -168,7 +170,9 @@ mod tests {
         assert_eq!(wanted.netns, Some(PathBuf::from("/n")));
         assert_eq!(wanted.cgroups, [PathBuf::from("/a"), PathBuf::from("/b")]);
         assert_eq!(wanted.nice, Some(-5));
-        assert!(wanted.die_with_parent && !wanted.sysfs && wanted.pid.is_none());
+        assert!(
+            wanted.die_with_parent && !wanted.hide_limits && !wanted.sysfs && wanted.pid.is_none()
+        );
         assert_eq!(wanted.program, ["ls", "--netns", "--"]);
     }
 

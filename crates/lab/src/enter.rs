@@ -36,6 +36,8 @@ pub struct Wanted {
     pub pid: Option<i32>,
     /// New root, after joining.
     pub root: Option<PathBuf>,
+    /// Whether the program cannot see its control groups.
+    pub hide_limits: bool,
     /// Whether the kernel kills the program when the caller ends.
     pub die_with_parent: bool,
     /// Scheduling niceness.
@@ -74,6 +76,9 @@ fn inside(wanted: &Wanted, joined: &[Namespace]) -> Result<(), LabError> {
     }
     for namespace in joined.iter().filter(|namespace| !namespace.is_for_children()) {
         namespace.join()?;
+    }
+    if wanted.hide_limits {
+        namespaces::without_cgroups()?;
     }
     if wanted.sysfs {
         namespaces::own_sysfs()?;

@@ -1,5 +1,5 @@
 //! Joining namespaces, and the /sys that belongs to a network namespace.
-use crate::error::LabError;
+use crate::error::{LabError, FAILED};
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -7,6 +7,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+/// Mounts of control groups at most: one for each controller, and some to spare.
+const MOST_MOUNTS: usize = 256;
 
 /// A namespace that was opened before anything was joined.
 pub struct Namespace {
@@ -78,20 +81,56 @@ pub fn of_process(pid: i32) -> Result<Vec<Namespace>, LabError> {
     Ok(found)
 }
 
+/// Gives this process namespaces in which no control group is to be seen: none is mounted, and the
+/// own ones are the roots of what `/proc/self/cgroup` names. What they limit stays in force.
+pub fn without_cgroups() -> Result<(), LabError> {
+    // SAFETY: a plain system call.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWCGROUP) } != 0 {
+        return Err(LabError::last("Making a mount and a cgroup namespace"));
+    }
+    separate()?;
+    // The folder that holds the hierarchies goes with all below it; others lie elsewhere.
+    for _ in 0..MOST_MOUNTS {
+        let text = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let Some(path) = cgroup_mounts(&text).into_iter().next() else { return Ok(()) };
+        let what = format!("Hiding {path}");
+        let path = CString::new(path).map_err(|_| LabError::usage("A mount has no path."))?;
+        // SAFETY: a C string that lives through the call.
+        if unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) } != 0 {
+            return Err(LabError::last(&what));
+        }
+    }
+    Err(LabError::new(FAILED, "The control groups cannot be hidden: too many are mounted.", ""))
+}
+
+/// Where control groups are mounted; the kernel writes a space in a path as `\040`.
+fn cgroup_mounts(text: &str) -> Vec<String> {
+    let place = |line: &str| {
+        let mut words = line.split(' ');
+        let (path, kind) = (words.nth(1)?, words.next()?);
+        matches!(kind, "cgroup" | "cgroup2").then(|| path.replace("\\040", " "))
+    };
+    text.lines().filter_map(place).collect()
+}
+
+/// What is unmounted outside must not stay mounted in here, and nothing from here gets out.
+fn separate() -> Result<(), LabError> {
+    mount(c"", c"/", c"", libc::MS_SLAVE | libc::MS_REC).map_err(|error| {
+        LabError::os("Separating the mounts of this process from the machine's", &error)
+    })
+}
+
 /// Gives this process a mount namespace in which /sys shows its network namespace; what was mounted
 /// below /sys (control groups) stays in its place.
 pub fn own_sysfs() -> Result<(), LabError> {
     let below = mounts_below_sys();
-    // SAFETY: plain system calls with constant strings.
+    // SAFETY: a plain system call.
     unsafe {
         if libc::unshare(libc::CLONE_NEWNS) != 0 {
             return Err(LabError::last("Making a mount namespace"));
         }
-        // What is unmounted outside must not stay mounted in here, and nothing from here gets out.
-        mount(c"", c"/", c"", libc::MS_SLAVE | libc::MS_REC).map_err(|e| {
-            LabError::os("Separating the mounts of this process from the machine's", &e)
-        })?;
     }
+    separate()?;
     let keep = c"/sys/fs/cgroup";
     let kept =
         below.iter().any(|path| path == "/sys/fs/cgroup").then(|| File::open("/sys/fs/cgroup"));
@@ -143,5 +182,19 @@ pub fn change_root(folder: &Path) -> Result<(), LabError> {
         Ok(())
     } else {
         Err(LabError::last(&what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cgroup_mounts;
+
+    #[test]
+    fn control_groups_are_found_wherever_they_are_mounted() {
+        let text = "tmpfs /sys/fs/cgroup tmpfs ro 0 0\n\
+                    cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n\
+                    cgroup /mnt/my\\040groups cgroup rw,cpu 0 0\n\
+                    proc /proc proc rw 0 0\n";
+        assert_eq!(cgroup_mounts(text), ["/sys/fs/cgroup/unified", "/mnt/my groups"]);
     }
 }

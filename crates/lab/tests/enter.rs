@@ -216,3 +216,35 @@ fn sysfs_shows_the_network_that_was_joined() {
     assert_eq!(names[0], "lo", "{}", text(&done.stderr));
     assert_eq!(names.len(), 2, "/sys/fs/cgroup is empty or another network shows: {names:?}");
 }
+
+#[test]
+fn hidden_limits_hold_and_cannot_be_seen() {
+    if !root() {
+        return;
+    }
+    let group = Group::new("hide");
+    let container = Container::new();
+    let netns = format!("/proc/{}/ns/net", container.inner());
+    let folder = group.0.to_str().unwrap();
+    let script = "grep -c cgroup /proc/self/mounts; cat /proc/self/cgroup; \
+                  find /sys/fs/cgroup -type f | wc -l";
+    for sysfs in [&["--netns", netns.as_str(), "--sysfs"][..], &[]] {
+        let words = [&["--cgroup", folder, "--hide-limits"], sysfs, &["--", "sh", "-c", script]];
+        let done = enter(&words.concat());
+        let shown = text(&done.stdout);
+        let name = group.0.file_name().unwrap().to_str().unwrap();
+        assert!(done.status.success() && !shown.contains(name), "{shown}{}", text(&done.stderr));
+        assert_eq!(shown.lines().last(), Some("0"), "files of groups are left: {shown}");
+    }
+    // It is in the group all the same, and the machine's own mounts are as they were.
+    let words = ["--cgroup", folder, "--hide-limits", "--", "sleep", "60"];
+    let mut child = lab().arg("enter").args(words).spawn().expect("it starts");
+    let listed = || fs::read_to_string(group.0.join("cgroup.procs")).unwrap_or_default();
+    let start = Instant::now();
+    while !listed().lines().any(|line| line == child.id().to_string()) {
+        assert!(start.elapsed() < Duration::from_secs(10), "it never came into the group");
+    }
+    child.kill().expect("it is ours");
+    child.wait().expect("it is ours");
+    assert!(group.0.join("cgroup.procs").is_file());
+}

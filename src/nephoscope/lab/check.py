@@ -23,6 +23,12 @@ def checked(topology: Topology, place: Place) -> Topology:
         raise PlanError(f"{place(error.loc)}{error.message}", error.hint) from error
     for name, spec in topology.hosts.items():
         _check_cap(name, spec, len(spec.cpu.cpus), f"{len(spec.cpu.cpus)} of `cpus`", place)
+        if spec.cpu.hidden and spec.platform == "container":
+            raise PlanError(
+                f"{place(('hosts', name, 'cpu', 'hidden'))}host {name} is a container, and a "
+                "container sees its control groups.",
+                "Write `platform: bare`; a guest (uml, qemu) sees none anyway.",
+            )
     return topology
 
 

@@ -131,7 +131,7 @@ class _Change:
         bringup.save(self.new, self.after, state.UP, hosts)
 
     async def _host(self, name: str, before: HostSpec, spec: HostSpec) -> Host:
-        anew = before.platform != spec.platform or (
+        anew = (before.platform, before.cpu.hidden) != (spec.platform, spec.cpu.hidden) or (
             spec.platform in GUESTS
             and (before.vcpus, before.memory_bytes) != (spec.vcpus, spec.memory_bytes)
         )

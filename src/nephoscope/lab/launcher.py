@@ -22,12 +22,14 @@ def entering(
     netns: Path | None = None,
     cgroups: Iterable[Path] = (),
     sysfs: bool = False,
+    hide_limits: bool = False,
     with_parent: bool = False,
     nice: int | None = None,
 ) -> list[str]:
     """The words before a program that runs in these groups and this network, `--` last.
 
-    sysfs: the program sees the /sys of that network. with_parent: the kernel kills the program
+    sysfs: the program sees the /sys of that network. hide_limits: it sees no control group, as a
+    guest sees nothing of what its hypervisor limits. with_parent: the kernel kills the program
     when the process that started it ends. The groups are joined in the order given.
     """
     words = [str(find_launcher()), "enter"]
@@ -36,6 +38,7 @@ def entering(
     if netns is not None:
         words += ["--netns", str(netns)]
     words += ["--sysfs"] if sysfs else []
+    words += ["--hide-limits"] if hide_limits else []
     words += ["--die-with-parent"] if with_parent else []
     words += [] if nice is None else ["--nice", str(nice)]
     return [*words, "--"]

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from nephoscope.lab import cgroups, cpu, disk, helpers, memory, names
-from nephoscope.lab.topology import GUESTS, HostSpec
+from nephoscope.lab.topology import GUESTS, CpuSpec, HostSpec
 
 _DEFAULT = HostSpec()
 
@@ -26,8 +26,14 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> list[str]:
     """
     group = cgroups.host(lab, host)
     says = []
-    if (old.cpu.cpus, old.cpu.weight, old.cpu.cap) != (new.cpu.cpus, new.cpu.weight, new.cpu.cap):
-        given = cpu.apply(group, cpus=new.cpu.cpus, weight=new.cpu.weight, cap_cpus=new.cpu.cap)
+    if _given(old.cpu) != _given(new.cpu):
+        given = cpu.apply(
+            group,
+            cpus=new.cpu.cpus,
+            weight=new.cpu.weight,
+            cap_cpus=new.cpu.cap,
+            period_us=round(new.cpu.cap_period_s * 1e6),
+        )
         says.append(given.says)
     # The memory of a guest is the size of its machine; a limit beside it would kill the machine.
     limits = [spec.memory_bytes if spec.platform not in GUESTS else None for spec in (old, new)]
@@ -43,6 +49,10 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> list[str]:
             ).says
         )
     return says
+
+
+def _given(spec: CpuSpec) -> tuple[object, ...]:
+    return spec.cpus, spec.weight, spec.cap, spec.cap_period_s
 
 
 def disk_path() -> Path:

@@ -98,9 +98,28 @@ class CpuSpec(Record):
     cap: Cpus | None = Field(
         default=None, description="Most CPU time: 50% is half a CPU, 150% one and a half."
     )
+    cap_period_s: Annotated[Seconds, Field(ge=0.001, le=1.0)] = Field(
+        default=0.1,
+        alias="cap_period",
+        description="How often the cap is refilled: 100ms, from 1ms to 1s.",
+    )
     reservation: Reservation | None = Field(
         default=None, description="CPU time that every thread is given in each period."
     )
+    hidden: bool = Field(
+        default=False,
+        description="Whether programs inside see no control group and none of its counters, as "
+        "behind a hypervisor; bare hosts.",
+    )
+
+    @model_validator(mode="after")
+    def _a_cap_that_can_be(self) -> CpuSpec:
+        # 1 ms is the least quota that CFS bandwidth takes.
+        if self.cap is not None and self.cap * self.cap_period_s < 0.000999:
+            raise ValueError(
+                "the cap is less than 1 ms in its period. Raise `cap` or `cap_period`"
+            )
+        return self
 
 
 class DiskSpec(Record):

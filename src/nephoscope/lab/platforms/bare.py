@@ -16,6 +16,14 @@ _REASONS = {
 }
 
 
+def entry_of(plan: HostPlan) -> tuple[str, ...]:
+    """The words before a program that runs inside."""
+    hidden = plan.spec.cpu.hidden
+    return tuple(
+        entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden)
+    )
+
+
 class Bare:
     """No more than what the lab has made already."""
 
@@ -33,7 +41,7 @@ class Bare:
     ) -> Started:
         """See `Platform.start`."""
         began = time.monotonic_ns()
-        entry = tuple(entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True))
+        entry = entry_of(plan)
         await first_program(plan, entry)
         return Started(BootTimes(None, None, time.monotonic_ns() - began, _REASONS), entry)
 
