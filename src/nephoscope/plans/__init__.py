@@ -10,6 +10,7 @@ from nephoscope.plans.isolation import Asked, isolation
 from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
 from nephoscope.plans.schedule import nest_of, round_order, rounds_before_first
+from nephoscope.plans.scheduler import scheduler
 from nephoscope.plans.schema import plan_schema
 from nephoscope.plans.survey import LEVELS, census, single, survey, thread_levels
 from nephoscope.plans.touches import Touch, touches
@@ -44,6 +45,7 @@ __all__ = [
     "refuse_too_long",
     "round_order",
     "rounds_before_first",
+    "scheduler",
     "single",
     "survey",
     "thread_levels",

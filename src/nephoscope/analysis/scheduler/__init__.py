@@ -1,5 +1,6 @@
 """Which scheduler takes the CPU away: from looks at the clock to a verdict in words."""
 
+from nephoscope.analysis.scheduler.infer import infer
 from nephoscope.analysis.scheduler.verdict import (
     Fit,
     Gap,
@@ -11,4 +12,4 @@ from nephoscope.analysis.scheduler.verdict import (
     of_kind,
 )
 
-__all__ = ["Fit", "Gap", "Look", "Loop", "Obtained", "Scheduler", "Word", "of_kind"]
+__all__ = ["Fit", "Gap", "Look", "Loop", "Obtained", "Scheduler", "Word", "infer", "of_kind"]

@@ -51,7 +51,7 @@ class Loop:
     cpu: None for a loop that could not be pinned. process: its number among those of its CPU.
     share: 1 minus its gaps over the window. cycles_share: over whole cycles, None below three long
     gaps. thread_cpu_ratio: the same as the kernel accounts it. gaps: the gaps kept one by one, in
-    order; the distributions hold all.
+    order; the distributions hold all. sleeps: what the loop was told to sleep, in order.
     """
 
     cpu: int | None
@@ -64,6 +64,7 @@ class Loop:
     gap_lengths: Pairs = ()
     periods: Pairs = ()
     gaps: tuple[Gap, ...] = ()
+    sleeps: tuple[Gap, ...] = ()
 
     @property
     def name(self) -> str:

@@ -1,0 +1,117 @@
+"""By which rule a loop loses the CPU: refills at regular moments, short turns, or no rule at all.
+
+Three patterns are told apart, one loop at a time:
+
+* *refills*: the CPU comes back on a grid (see `refills`). That is a budget.
+* *turns*: the scheduler lets several programs take turns. A turn is one slice, a few milliseconds,
+  and both its ends lie on timer ticks; so either the runs or the gaps are about one slice long.
+* *irregular*: neither.
+
+A grid whose period is a whole number of ticks can be made by turns, too (one against three weights
+is 4 ms in every 16). It counts as refills only where both runs and gaps are longer than a slice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from nephoscope.analysis.scheduler.refills import Refills, find, long_gaps, resultant
+from nephoscope.analysis.scheduler.verdict import Look, Loop
+from nephoscope.analysis.values import Array
+
+TICKS_NS = (10e6, 4e6, 10e6 / 3, 1e6)
+"""Timer ticks of kernels built for 100, 250, 300 and 1000 Hz, longest first."""
+SLICE_NS = 4e6
+"""A fair scheduler's slice: 2.8 to 4 ms on Linux; it ends at a tick."""
+
+LITTLE = 0.05
+"""A busy loop that lost less than this had the CPU for itself, but for interrupts and daemons."""
+
+_COHERENT = 0.85
+_TOGETHER_NS = 0.15e6
+"""Ticks and what follows from them are this close; a timer of its own may be anywhere."""
+_REGULAR, _FILLED = 0.7, 0.45
+_A_TURN = 1.3
+
+
+class Pattern(StrEnum):
+    """How a loop loses the CPU."""
+
+    NONE = "none"
+    REFILLS = "refills"
+    TURNS = "turns"
+    IRREGULAR = "irregular"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The pattern of one loop.
+
+    lost: share of the window. tick_ns: on which the gaps begin, None when they do not. aligned:
+    whether they end on the same ticks. run_ns, gap_ns: medians between and of long gaps; None
+    without. refills: the grid where there is one, also when the pattern is another.
+    """
+
+    loop: Loop
+    pattern: Pattern
+    lost: float
+    tick_ns: float | None = None
+    aligned: bool = False
+    run_ns: float | None = None
+    gap_ns: float | None = None
+    refills: Refills | None = None
+
+
+def of_loop(look: Look, loop: Loop) -> Timing:
+    """The pattern of one loop of a look."""
+    lost = 1 - loop.share
+    gaps = long_gaps(loop.gaps)
+    if len(gaps) < 3:
+        pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
+        return Timing(loop, pattern, lost)
+    lengths = np.array([gap.length_ns for gap in gaps])
+    starts = np.array([float(gap.start_ns) for gap in gaps])
+    ends = starts + lengths
+    tick, aligned = _ticks(starts, ends)
+    run, gap = _typical(starts, ends, lengths)
+    refills = find([loop.gaps], look.window_ns)
+    short = min(run, gap) <= _A_TURN * max(SLICE_NS, tick or 0.0)
+    grid = refills is not None and refills.regular >= _REGULAR and refills.filled >= _FILLED
+    if grid and not (aligned and short):
+        pattern = Pattern.REFILLS
+    elif lost < LITTLE:
+        pattern = Pattern.NONE
+    elif short and (aligned or tick is None):
+        pattern = Pattern.TURNS
+    else:
+        pattern = Pattern.IRREGULAR
+    return Timing(loop, pattern, lost, tick, aligned, run, gap, refills)
+
+
+def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
+    """The longest tick on which the gaps begin, and whether they end on it as well."""
+    ones = np.ones(starts.size)
+    for tick in TICKS_NS:
+        one = np.array([tick])
+        began, ended = resultant(starts, ones, one)[0], resultant(ends, ones, one)[0]
+        if abs(began) >= _COHERENT:
+            apart = abs(np.angle(ended / began)) / (2 * math.pi) * tick if ended else tick
+            return tick, bool(abs(ended) >= _COHERENT and apart <= _TOGETHER_NS)
+    return None, False
+
+
+def _typical(starts: Array, ends: Array, lengths: Array) -> tuple[float, float]:
+    """Medians of runs and gaps, each by time: half of the time is in longer ones."""
+    runs = starts[1:] - ends[:-1]
+    return _median_by_time(runs[runs > 0]), _median_by_time(lengths)
+
+
+def _median_by_time(lengths: Array) -> float:
+    if not lengths.size:
+        return 0.0
+    ordered = np.sort(lengths)
+    return float(ordered[int(np.searchsorted(np.cumsum(ordered), ordered.sum() / 2))])
