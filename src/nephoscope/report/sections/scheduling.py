@@ -1,4 +1,4 @@
-"""How the CPUs are scheduled: the share a busy thread gets, and the gaps, with their causes."""
+"""How the CPUs are scheduled: by whom, the share a busy thread gets, the gaps and their causes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.model import RunResult
-from nephoscope.report import charts, figures, palette, selection, wording
-from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
+from nephoscope.report import charts, figures, palette, scheduler_text, selection, wording
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
 
 BENCHMARKS = ("cpu.gaps",)
 
@@ -35,13 +35,16 @@ def build(result: RunResult) -> Section | None:
     metrics = selection.of_benchmark(result, *BENCHMARKS)
     gaps = _gaps(result)
     keys = selection.histogram_keys(result, "cpu.gaps", lambda name: name.startswith("gap_length"))
-    if not metrics and not gaps and not keys:
+    schedulers = tuple(getattr(result, "schedulers", ()))
+    if not metrics and not gaps and not keys and not schedulers:
         return None
     blocks: list[Block] = [
+        *scheduler_text.blocks(schedulers),
+        *([Heading("All gaps")] if schedulers else []),
         Sentence(
             "One loop on each CPU does nothing but look at the clock. Where two looks lie further "
             "apart than the threshold, the CPU was taken away: a gap."
-        )
+        ),
     ]
     shares = [metric for metric in metrics if metric.metric == "cpu_share_ratio"]
     if shares:
