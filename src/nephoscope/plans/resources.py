@@ -38,7 +38,7 @@ class Victim:
     """The benchmark that misses a resource, and the metric that tells.
 
     params: of one short trial (0.1 to 0.5 s), so that many rounds fit into a minute. longer: what
-    makes it last ten times the period of a CPU quota (0.1 s), so that the quota's share shows.
+    makes it last for many halves of the period of a CPU quota (0.1 s), so that the quota shows.
     """
 
     benchmark: str
@@ -76,7 +76,7 @@ _TABLE: tuple[Resource, ...] = (
             "cpu.pi",
             "pi_digits_per_s",
             {"threads": 1, "digits": 10_000, "repeats": 2},
-            longer={"repeats": 14},
+            longer={"repeats": 8},
         ),
     ),
     Resource(
