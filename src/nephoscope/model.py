@@ -362,8 +362,8 @@ class RunResult:
     key) -> merged (values, counts) for plots. series: same key -> list of (trial, at_ns, value,
     factors) for the timelines. refused: sentences on statistics that were asked for and not given.
     derived: what follows from several metrics together: knees of the memory ladders, scaling,
-    broken laws (see results/derived.py), and `experiment` where the plan has a design (see
-    results/effects.py).
+    broken laws (see results/derived.py), `experiment` where the plan has a design (see
+    results/effects.py), `isolation` where it sets loads beside victims (results/isolation.py).
     """
 
     run: Mapping[str, Any]
@@ -393,5 +393,8 @@ class RunResult:
             else None,
             "experiment": self.derived["experiment"].to_json()
             if "experiment" in self.derived
+            else None,
+            "isolation": self.derived["isolation"].to_json()
+            if "isolation" in self.derived
             else None,
         }

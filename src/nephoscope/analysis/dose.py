@@ -23,6 +23,7 @@ from nephoscope.analysis.values import Array, Numbers, Refused, clean, finite
 from nephoscope.analysis.verdicts import margin_bounds
 from nephoscope.model import Estimate
 
+WORDS = ("rises", "falls", "flat", "not monotone", "too few")
 LEAST_DOSES = 3
 """Two doses are a comparison; only a third can bend."""
 EXACT_DOSES = 7

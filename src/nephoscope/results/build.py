@@ -20,7 +20,7 @@ from nephoscope.model import (
     TrialStatus,
 )
 from nephoscope.plans import Plan
-from nephoscope.results import derived, execution, experiment, lines, names, sightings
+from nephoscope.results import derived, execution, experiment, isolation, lines, names, sightings
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.store import StoredRun, counts, query
 
@@ -39,13 +39,16 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     manifest = run.manifest
     level = confidence or float(manifest.get("confidence") or DEFAULT_CONFIDENCE)
     records = run.records()
-    metrics, merged, refused = _metrics(run, records, level)
+    values, distributions = query.trial_medians(run), query.histograms(run)
+    metrics, merged, refused = _metrics(run, records, values, distributions, level)
     fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
     summary = _summary(run, records, metrics, level)
     further = derived.derive(metrics, merged, fingerprints, level)
     found = experiment.experiment(manifest, metrics, level)
     further |= {"experiment": found} if found is not None else {}
     further |= sightings.of_run(run, level)
+    taken = isolation.isolation(manifest, records, metrics, values, distributions, level)
+    further |= {"isolation": taken} if taken is not None else {}
     executed = execution.execution(manifest, records)
     further |= {"execution": executed} if executed is not None else {}
     series = _series(run)
@@ -71,27 +74,31 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
 
 
 def _metrics(
-    run: StoredRun, records: Sequence[TrialRecord], confidence: float
+    run: StoredRun,
+    records: Sequence[TrialRecord],
+    values: Sequence[query.TrialValue],
+    distributions: Sequence[query.TrialHistogram],
+    confidence: float,
 ) -> tuple[list[MetricResult], Merged, list[str]]:
     """All lines in the plan's order, the merged histograms, and what was refused."""
     place = {record.key.name: record.position for record in records}
     wanted = _WantedOf(run)
     out: list[tuple[tuple[int, int], MetricResult]] = []
     refused: list[str] = []
-    for key, group in lines.group_scalars(query.trial_medians(run), place).items():
+    for key, group in lines.group_scalars(values, place).items():
         line = lines.scalar_line(key, group, confidence=confidence, wanted=wanted(key, group.trial))
         out.append((wanted.order(key, group.trial), line))
     merged: Merged = {}
-    for key, distribution in lines.group_histograms(query.histograms(run), place).items():
+    for key, distribution in lines.group_histograms(distributions, place).items():
         headline = key.metric in wanted(key, distribution.trial).headline
         found, reason = lines.percentile_lines(
             key, distribution, confidence=confidence, headline=headline
         )
         out.extend((wanted.order(key, distribution.trial), line) for line in found)
         refused += [reason] if reason else []
-        values, numbers = histograms.merge(distribution.trials)
+        distinct, numbers = histograms.merge(distribution.trials)
         merged[key.benchmark, key.metric, key.target, key.factors] = (
-            values.tolist(),
+            distinct.tolist(),
             numbers.tolist(),
         )
     out.sort(key=lambda pair: pair[0])

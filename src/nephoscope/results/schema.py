@@ -10,32 +10,22 @@ from nephoscope.analysis.verdicts import Word
 from nephoscope.model import Better, Severity, TrialStatus
 from nephoscope.results.comparing import DESIGNS
 from nephoscope.results.execution import PHASES
+from nephoscope.results.schema_isolation import isolation as _isolation
+from nephoscope.results.schema_parts import COUNT as _COUNT
+from nephoscope.results.schema_parts import NUMBER_OR_NULL as _NUMBER_OR_NULL
+from nephoscope.results.schema_parts import RATIO as _RATIO
+from nephoscope.results.schema_parts import TEXT as _TEXT
+from nephoscope.results.schema_parts import TEXT_OR_NULL as _TEXT_OR_NULL
+from nephoscope.results.schema_parts import TEXTS as _TEXTS
+from nephoscope.results.schema_parts import estimate as _estimate
+from nephoscope.results.schema_parts import factors as _factors
+from nephoscope.results.schema_parts import full_estimate as _full_estimate
+from nephoscope.results.schema_parts import list_of as _list_of
+from nephoscope.results.schema_parts import nullable as _nullable
+from nephoscope.results.schema_parts import object_of as _object
 from nephoscope.store import STATES
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_NUMBER_OR_NULL = {"type": ["number", "null"]}
-_TEXT_OR_NULL = {"type": ["string", "null"]}
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
-_RATIO = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
-_COUNT = {"type": "integer", "minimum": 0}
-
-
-def _object(properties: dict[str, Any], *, optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [name for name in properties if name not in optional],
-        "additionalProperties": False,
-    }
-
-
-def _factors() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": "Factor to level: what the plan, or the benchmark itself, varied.",
-        "additionalProperties": {"type": ["string", "number", "boolean", "null", "array"]},
-    }
 
 
 def _consistency() -> dict[str, Any]:
@@ -49,18 +39,6 @@ def _consistency() -> dict[str, Any]:
             "word": {"enum": ["steady", "variable", "erratic", "unknown"]},
         }
     )
-
-
-def _estimate() -> dict[str, Any]:
-    return {
-        "value": {"type": "number"},
-        "low": {**_NUMBER_OR_NULL, "description": "null: the interval has no such side."},
-        "high": _NUMBER_OR_NULL,
-        "confidence": _RATIO,
-        "n": {**_COUNT, "description": "Independent repetitions (trials), not requests."},
-        "unit": _TEXT,
-        "method": _TEXT,
-    }
 
 
 def _metric() -> dict[str, Any]:
@@ -132,14 +110,6 @@ def _run() -> dict[str, Any]:
             "margin": {"type": "number"},
         }
     )
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    return {**schema, "type": ["object", "null"]}
-
-
-def _list_of(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": _object(properties)}
 
 
 def _line() -> dict[str, Any]:
@@ -289,13 +259,10 @@ def result_schema() -> dict[str, Any]:
                 },
                 "execution": _execution(),
                 "experiment": _experiment(),
+                "isolation": _isolation(),
             }
         ),
     }
-
-
-def _full_estimate() -> dict[str, Any]:
-    return {**_object({**_estimate(), "note": _TEXT}), "type": ["object", "null"]}
 
 
 def compare_schema() -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""What neighbours take: every victim beside every load, from the trials of a stored run.
+
+A run has such a part when its plan varies the factor `resource`: each loaded trial is held against
+the quiet ones right before and after it (or, where a plan does not go around its quiet, against
+its round's quiet trials). Intervals are plain; verdicts are corrected over all cells (Holm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.analysis import compare, proportions, recovery
+from nephoscope.model import Better, MetricResult, TrialRecord
+from nephoscope.plans import resources
+from nephoscope.results import isolation_cells, isolation_doses
+from nephoscope.results import isolation_lines as gather
+from nephoscope.results.isolation_lines import Trials, WatchedLine
+from nephoscope.results.isolation_records import (
+    Cell,
+    DoseResponse,
+    IdleControl,
+    Isolation,
+    QuietDrift,
+)
+
+if TYPE_CHECKING:
+    from nephoscope.store.query import TrialHistogram, TrialValue
+
+
+def isolation(
+    manifest: Mapping[str, Any],
+    records: Iterable[TrialRecord],
+    metrics: Sequence[MetricResult],
+    values: Sequence[TrialValue],
+    distributions: Sequence[TrialHistogram],
+    confidence: float,
+) -> Isolation | None:
+    """The isolation part of a run; None where no setting has the factor `resource`.
+
+    values, distributions: the rows of store.query.trial_medians and histograms.
+    """
+    settings = manifest.get("settings") or ()
+    if not any(gather.RESOURCE in (one.get("factors") or {}) for one in settings):
+        return None
+    run = Trials(
+        records={one.key.name: one for one in records if one.key.round > 0},
+        distributions=distributions,
+        achieved=gather.achieved(values),
+        shares=gather.shares(values),
+        margin=float(manifest.get("margin") or compare.MARGIN),
+        confidence=confidence,
+    )
+    lines = gather.watched(metrics, values, distributions, run.records)
+    cells: list[Cell] = []
+    responses: list[DoseResponse] = []
+    notes: list[str] = []
+    for line in lines:
+        found = isolation_cells.cells(line, run, notes)
+        cells += found
+        responses += isolation_doses.responses(line, found, run, notes)
+    cells = isolation_cells.corrected(cells, confidence)
+    if not cells:
+        notes.append("No loaded trial has a quiet one of its round: there is no factor to give.")
+    return Isolation(
+        cells=tuple(cells),
+        responses=tuple(responses),
+        indices=tuple(isolation_doses.indices(cells, run)),
+        idle=_idle(cells, confidence),
+        drifts=tuple(_drifts(lines, run)),
+        named=(),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
+    """How often an idle neighbour seems to take something."""
+    idle = [cell for cell in cells if cell.resource == resources.IDLE]
+    if not idle:
+        return None
+    decided = [cell for cell in idle if cell.has_interval]
+    outside = sum(cell.excludes_one for cell in decided)
+    if not decided:
+        text = "A/A control: no cell of an idle neighbour has enough rounds for an interval."
+        return IdleControl(0, 0, None, text)
+    share = proportions.wilson(outside, len(decided), confidence=confidence)
+    text = (
+        f"A/A control: beside a neighbour that does nothing {outside} of {len(decided)} intervals "
+        f"exclude 1; chance alone gives {(1 - confidence) * len(decided):.1f}."
+    )
+    if share.low is not None and share.low > 1 - confidence:
+        text += " That is too many: do not believe small factors of this run."
+    return IdleControl(len(decided), outside, share, text)
+
+
+def _drifts(lines: Sequence[WatchedLine], run: Trials) -> Iterable[QuietDrift]:
+    for line in lines:
+        quiet = gather.quiet_trials(line, run.records)
+        if quiet and line.victim.better is not Better.NONE:
+            at = [run.records[name].started_at for name in quiet]
+            found = recovery.drift(
+                at,
+                [line.values[name] for name in quiet],
+                better=line.victim.better,
+                confidence=run.confidence,
+            )
+            yield QuietDrift(line.victim, found)
