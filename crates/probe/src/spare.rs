@@ -1,12 +1,14 @@
-//! The gap meter beside a trial: a thread on a CPU that the trial does not use, which sleeps a
-//! millisecond at a time and keeps by how much each awakening came late.
+//! The gap meter beside a trial: a thread on a CPU that the trial does not use. It wakes up a
+//! thousand times a second and keeps by how much it came late, and a few times a second it looks
+//! at the clock for some milliseconds on end and keeps what it missed.
 //!
-//! A late awakening means that the CPU was not there for a task that wanted it: the hypervisor ran
-//! somebody else, the control group's quota was spent, another program held it. It sleeps instead
-//! of looking all the time, so that it takes well under a hundredth of a CPU, no quota and no
-//! burst allowance worth naming (docs/decisions/0016-gap-meter-beside.md). A gap of length G is
-//! thereby seen as G minus up to one period; one shorter than a period may fall between two
-//! awakenings.
+//! Late awakenings are the stops of the whole CPU: a machine that was paused, a budget that was
+//! spent. Only the looks see somebody who wants the CPU too: schedulers prefer a task that has
+//! slept, so that one that only wakes up never meets the others
+//! (docs/decisions/0016-gap-meter-beside.md has the figures). Together that takes a hundredth of a CPU.
+//! A stop of length G between two looks is seen as G minus up to a millisecond.
+use crate::cgroup::Cgroups;
+use crate::files::Files;
 use crate::{affinity, clock, team};
 use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::Spec;
@@ -16,8 +18,12 @@ use std::thread::JoinHandle;
 
 /// Time between two awakenings.
 const PERIOD_NS: u64 = 1_000_000;
-/// An awakening that is later than this was held up; timers and idle states take less.
-const LATE_NS: u64 = 1_000_000;
+/// Longer than this is a gap; timers and idle states take less.
+const GAP_NS: u64 = 1_000_000;
+/// How long it looks: longer than the slice after which somebody else gets the CPU.
+const LOOK_NS: u64 = 5_000_000;
+/// From one look to the next; the first begins with the trial.
+const LOOK_EVERY_NS: u64 = 500_000_000;
 /// It calls little; the default would map 2 MiB.
 const STACK_BYTES: usize = 64 << 10;
 
@@ -27,7 +33,11 @@ struct Seen {
     /// When the next awakening is due; 0 while it does not watch.
     due_ns: AtomicU64,
     gaps: AtomicU64,
-    gap_ns: AtomicU64,
+    /// By how much awakenings came late.
+    late_ns: AtomicU64,
+    looked_ns: AtomicU64,
+    /// What was missed while it looked.
+    missed_ns: AtomicU64,
     longest_ns: AtomicU64,
     voluntary: AtomicI64,
     involuntary: AtomicI64,
@@ -39,7 +49,9 @@ static SEEN: Seen = Seen {
     began_ns: AtomicU64::new(0),
     due_ns: AtomicU64::new(0),
     gaps: AtomicU64::new(0),
-    gap_ns: AtomicU64::new(0),
+    late_ns: AtomicU64::new(0),
+    looked_ns: AtomicU64::new(0),
+    missed_ns: AtomicU64::new(0),
     longest_ns: AtomicU64::new(0),
     voluntary: AtomicI64::new(0),
     involuntary: AtomicI64::new(0),
@@ -118,20 +130,22 @@ impl Spare {
             Ok(meter) => {
                 let now_ns = clock::monotonic_ns();
                 let window_ns = now_ns.saturating_sub(load(&SEEN.began_ns)).max(1);
-                let (mut gap_ns, mut gaps) = (load(&SEEN.gap_ns), load(&SEEN.gaps));
+                let (mut all_late_ns, mut gaps) = (load(&SEEN.late_ns), load(&SEEN.gaps));
                 let mut longest_ns = load(&SEEN.longest_ns);
                 let late_ns = match load(&SEEN.due_ns) {
                     0 => 0,
                     due_ns => now_ns.saturating_sub(due_ns),
                 };
                 // A gap that goes on while we ask.
-                if late_ns >= LATE_NS && !ours_runs_on(meter.cpu, meter.tid) {
-                    gap_ns += late_ns;
+                if late_ns >= GAP_NS && !ours_runs_on(meter.cpu, meter.tid) {
+                    all_late_ns += late_ns;
                     gaps += 1;
                     longest_ns = longest_ns.max(late_ns);
                 }
-                let ratio = gap_ns as f64 / window_ns as f64;
-                told = (Some(meter.cpu), Some(ratio.min(1.0)), Some(gaps), Some(longest_ns));
+                let late = all_late_ns as f64 / window_ns as f64;
+                let missed = load(&SEEN.missed_ns) as f64 / load(&SEEN.looked_ns).max(1) as f64;
+                let ratio = late.max(missed).min(1.0);
+                told = (Some(meter.cpu), Some(ratio), Some(gaps), Some(longest_ns));
             }
         }
         let (cpu, ratio, gaps, longest_ns) = told;
@@ -150,6 +164,10 @@ impl Spare {
 fn free_cpu(spec: &Spec, params: &Params, allowed: &[usize]) -> Result<usize, String> {
     if team::under_deadline() {
         return Err("a task under SCHED_DEADLINE can create no thread".to_owned());
+    }
+    let files = Files::machine();
+    if let Ok(Some(_)) = Cgroups::find(&files).cpu_quota(&files) {
+        return Err("the control group has a CPU quota, of which it would take a part".to_owned());
     }
     if allowed.len() < 2 {
         return Err("the trial has one CPU, and uses it".to_owned());
@@ -201,16 +219,21 @@ fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
         std::thread::park();
     }
     let start = usage();
-    let mut due_ns = clock::monotonic_ns() + PERIOD_NS;
+    let mut look_at_ns = 0;
+    let mut due_ns = clock::monotonic_ns();
     while !stopped() {
+        if clock::monotonic_ns() >= look_at_ns {
+            look_at_ns = clock::monotonic_ns() + LOOK_EVERY_NS;
+            look(cpu, tid);
+            due_ns = clock::monotonic_ns() + PERIOD_NS;
+        }
         SEEN.due_ns.store(due_ns, Ordering::Release);
         sleep_until(due_ns);
         let now_ns = clock::monotonic_ns();
         let late_ns = now_ns.saturating_sub(due_ns);
-        if late_ns >= LATE_NS && !stopped() && !ours_runs_on(cpu, tid) {
-            SEEN.gaps.fetch_add(1, Ordering::Relaxed);
-            SEEN.gap_ns.fetch_add(late_ns, Ordering::Relaxed);
-            SEEN.longest_ns.fetch_max(late_ns, Ordering::Relaxed);
+        SEEN.due_ns.store(0, Ordering::Release);
+        if late_ns >= GAP_NS && !stopped() && !ours_runs_on(cpu, tid) {
+            keep_gap(late_ns, &SEEN.late_ns);
         }
         let (voluntary, involuntary) = usage();
         SEEN.voluntary.store(voluntary - start.0, Ordering::Relaxed);
@@ -218,7 +241,27 @@ fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
         SEEN.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
         due_ns = if late_ns < PERIOD_NS { due_ns } else { clock::monotonic_ns() } + PERIOD_NS;
     }
-    SEEN.due_ns.store(0, Ordering::Release);
+}
+
+/// Looks at the clock for a while, and keeps what lies between two looks.
+fn look(cpu: usize, tid: i32) {
+    let start_ns = clock::monotonic_ns();
+    let mut last_ns = start_ns;
+    while last_ns < start_ns + LOOK_NS && !SEEN.stop.load(Ordering::Relaxed) {
+        let now_ns = clock::monotonic_ns();
+        let missed_ns = now_ns - last_ns;
+        if missed_ns >= GAP_NS && !ours_runs_on(cpu, tid) {
+            keep_gap(missed_ns, &SEEN.missed_ns);
+        }
+        last_ns = now_ns;
+    }
+    SEEN.looked_ns.fetch_add(last_ns - start_ns, Ordering::Relaxed);
+}
+
+fn keep_gap(length_ns: u64, sum_ns: &AtomicU64) {
+    SEEN.gaps.fetch_add(1, Ordering::Relaxed);
+    sum_ns.fetch_add(length_ns, Ordering::Relaxed);
+    SEEN.longest_ns.fetch_max(length_ns, Ordering::Relaxed);
 }
 
 fn sleep_until(at_ns: u64) {
