@@ -50,8 +50,19 @@ def noisy(level: float, spread: float, seed: int, n: int = 20) -> list[float]:
     return list(level * (1 + spread * np.random.default_rng(seed).standard_normal(n)))
 
 
-def outcomes(*lines: MetricResult) -> dict[str, Outcome]:
-    return {one.id: one for one in compare(DELGADO, ISOLATION, result(*lines))}
+def quiet(drift: float = 1.0) -> list[MetricResult]:
+    """What the controls ask for: pi and STREAM alone, and beside a load that waits."""
+    stream = {"target": "victim", "kernel": "triad"}
+    return [
+        line("cpu.pi", "pi_time_ns", noisy(1000.0 * drift, 0.001, 71), beside="quiet"),
+        line("mem.stream", "stream_bytes_per_s", noisy(1e10, 0.001, 72), **stream, beside="none"),
+        line("mem.stream", "stream_bytes_per_s", noisy(1e10, 0.001, 73), **stream, beside="quiet"),
+    ]
+
+
+def outcomes(*lines: MetricResult, drift: float = 1.0) -> dict[str, Outcome]:
+    made = result(*lines, *quiet(drift))
+    return {one.id: one for one in compare(DELGADO, ISOLATION, made)}
 
 
 def pi(level: float, load: str, seed: int, spread: float = 0.001) -> MetricResult:
@@ -83,6 +94,23 @@ def test_more_variation_is_a_ratio_of_spreads() -> None:
     assert found.estimate.value > 3
 
 
+@pytest.mark.parametrize("drift", [1.1, 0.9])
+def test_a_control_that_drifts_stops_what_it_is_about(drift: float) -> None:
+    found = outcomes(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2), drift=drift)["cpu-time"]
+    assert found.mark is Mark.NOT_COMPARABLE
+    assert "the control does not hold" in found.sentence.lower()
+    assert found.estimate is not None, "the figure is shown all the same"
+
+
+def test_a_control_says_nothing_of_other_comparisons() -> None:
+    memory = line(
+        "mem.stream", "stream_bytes_per_s", noisy(5e9, 0.001, 74), beside="memory", kernel="triad"
+    )
+    found = outcomes(memory, pi(1000.0, "none", 1), drift=1.5)
+    assert found["memory-bandwidth"].mark is Mark.IN_KIND
+    assert found["cpu-time"].mark is Mark.NOT_COMPARABLE
+
+
 def test_a_run_that_lacks_a_setting_says_which() -> None:
     found = outcomes(pi(1000.0, "none", 1))["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
@@ -91,7 +119,7 @@ def test_a_run_that_lacks_a_setting_says_which() -> None:
 
 
 def test_too_few_repetitions_are_no_interval() -> None:
-    few = [line("cpu.pi", "pi_time_ns", [1.0, 1.1, 1.2], beside=load) for load in ("none", "cpu")]
+    few = [line("cpu.pi", "pi_time_ns", [1000.0, 1001.0, 1002.0], beside=load) for load in ("none", "cpu")]
     found = outcomes(*few)["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
     assert "3 repetitions of ours give no interval" in found.sentence
@@ -199,15 +227,19 @@ def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
 
 
 def test_the_comparison_is_written_beside_the_report(tmp_path: Path) -> None:
-    found = list(outcomes(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2)).values())
-    page = studies.write(DELGADO, "made", found, tmp_path)
+    made = result(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2), *quiet())
+    page = studies.write(
+        DELGADO, [studies.beside(DELGADO, ISOLATION, made, ["It is busy."])], tmp_path
+    )
     text = page.read_text(encoding="utf-8")
     assert "reproduced in kind" in text
     assert "1.022 times [1.018, 1.027], n 100 (Table 3.2)" in text
+    assert "It is busy." in text
+    assert "It is busy." in (tmp_path / "study.md").read_text(encoding="utf-8")
     document = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
     assert document["comparisons"][0]["ours"]["n"] == 20
     assert document["comparisons"][0]["theirs"]["high"] == pytest.approx(1.02722, abs=1e-5)
-    assert document["comparisons"][2]["ours"] is None  # STREAM was not in this run
+    assert document["comparisons"][2]["ours"] is None  # STREAM beside a load was not in this run
 
 
 COMPLETE = {

@@ -8,13 +8,15 @@ import pytest
 
 from nephoscope import catalog, plans, studies
 from nephoscope.model import Setting, Shape
-from nephoscope.studies import Part, Shelf
+from nephoscope.studies import Part, Shelf, filling
 from nephoscope.studies.records import Mapping, Ours, Pick
 
 HERE = [(shelf, part) for shelf in studies.load_all() for part in shelf.study.parts if part.plan]
 PARTS = pytest.mark.parametrize(
     ("shelf", "part"), HERE, ids=[f"{shelf.name}-{part.name}" for shelf, part in HERE]
 )
+WITHIN = {"direction", "kernel", "type", "operation", "bytes", "streams", "load"}
+"""Factors of samples, and of the rows of loads, which no plan varies."""
 COMPARED = [
     (shelf, part, mapping)
     for shelf, part in HERE
@@ -69,6 +71,30 @@ def test_every_control_asks_for_what_the_plan_measures(shelf: Shelf, part: Part)
         _asks_for_what_is_measured(control.ours, Pick(), settings)
 
 
+@PARTS
+def test_every_cell_and_every_curve_asks_for_what_the_plan_measures(
+    shelf: Shelf, part: Part
+) -> None:
+    settings = plans.expand(studies.plan_of(shelf, part, "small"), catalog.load())
+    for sheet in part.sheets:
+        for row in sheet.rows.values():
+            for column in sheet.columns.values():
+                if not (row.why or column.why):
+                    _asks_for_what_is_measured(*filling.picked(sheet, row, column), settings)
+    for drawing in part.drawings:
+        picks: list[Pick] = []
+        for curve in drawing.curves.values():
+            levels = [{drawing.along: level} for level in curve.levels or drawing.levels] or [{}]
+            picks += [
+                Pick.model_validate(
+                    {**curve.model_dump(exclude={"levels"}), "factors": {**curve.factors, **level}}
+                )
+                for level in levels
+            ]
+        for pick in picks:
+            _asks_for_what_is_measured(drawing.ours, pick, settings)
+
+
 def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) -> None:
     benchmark = pick.benchmark or ours.benchmark
     spec = catalog.load().benchmark(benchmark)
@@ -83,10 +109,9 @@ def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) 
     fitting = [
         one
         for one in settings
-        if one.benchmark == benchmark
-        and (not target or target in one.targets)
+        if _measures(one, benchmark, target, str(factors.get("load", "")))
         and all(
-            str(one.factors[name]) == str(level)
+            one.factors[name] == level or str(one.factors[name]) == str(level)
             for name, level in factors.items()
             if name in one.factors
         )
@@ -94,4 +119,14 @@ def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) 
     assert fitting, f"no setting of {benchmark} on '{target}' with {factors}"
     # What is no factor of the plan is one of the samples (kernel, type, direction, bytes).
     within = {name for name in factors if name not in fitting[0].factors}
-    assert within <= {"direction", "kernel", "type", "operation", "bytes", "streams"}
+    assert within <= WITHIN
+
+
+def _measures(one: Setting, benchmark: str, target: str, load: str) -> bool:
+    """Whether the setting's trials, or a load beside them, run the benchmark on the target."""
+    if load:
+        return any(
+            (beside.name, beside.benchmark) == (load, benchmark) and target in beside.targets
+            for beside in one.backgrounds
+        )
+    return one.benchmark == benchmark and (not target or target in one.targets)

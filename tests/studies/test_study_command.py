@@ -111,7 +111,7 @@ def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[st
     assert all(row["last_run"] is None for row in rows)
     assert cli.main(["study", "list"]) == 0
     text = capsys.readouterr().out
-    assert "not yet: disk" in text
+    assert "not yet: places" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -142,8 +142,8 @@ def test_show_as_json_is_the_whole_shelf(capsys: pytest.CaptureFixture[str]) -> 
     [
         (["show", "delgado-2011"], "did you mean 'delgado-2010'?"),
         (["run", "nadeem"], "did you mean 'nadeem-2015'?"),
-        (["run", "delgado-2010", "--part", "disks"], "did you mean 'disk'?"),
-        (["run", "delgado-2010", "--part", "disk"], "not yet: it needs a disk load"),
+        (["run", "delgado-2010", "--part", "place"], "did you mean 'places'?"),
+        (["run", "delgado-2010", "--part", "places"], "not yet: it needs users"),
         (["run", "delgado-2010", "--scale", "large"], "'small', 'paper'"),
     ],
 )
@@ -167,8 +167,14 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
     assert "100.0 ns, no interval, n 7 (Table 1)" in captured.out
     assert "of theirs: found wrong" in captured.out
     (report,) = (tmp_path / "store" / "runs").glob("*-made-1999-value-*/report")
-    assert {"report.html", "study.md", "study.json"} <= {path.name for path in report.iterdir()}
-    assert str(report / "study.md") in captured.err
+    written = {path.name for path in report.iterdir()}
+    assert {"report.html", "study.html", "study.md", "study.json"} <= written
+    assert str(report / "study.html") in captured.err
+    assert "made-1999, value (1 of 1): one value, set" in captured.err
+    assert "IN SHORT  1 parts in" in captured.out
+    whole = tmp_path / "store" / "studies" / "made-1999" / "study.html"
+    assert whole.is_file()
+    assert str(whole) in captured.err
 
     # Another look finds the run and says the same, as JSON too.
     assert cli.main(["study", "show", "made-1999", "--json"]) == 0

@@ -216,3 +216,38 @@ def tail_ratio(values: Numbers) -> float:
     if middle == 0:
         raise Refused("A median of 0 has no tail ratio.")
     return top / middle
+
+
+def standard_deviation(
+    values: Numbers, *, unit: str, confidence: float = 0.95, seed: int = 1, resamples: int = 9999
+) -> Estimate:
+    """Sample standard deviation: the chi-square interval when the values look normal, else BCa.
+
+    Raises Refused below 6 values and for timeouts.
+    """
+    array = finite(values, least=LEAST_N, statistic="standard deviation")
+    n, point = int(array.size), summary(array).s
+    if all_equal(array):
+        note = EQUAL_NOTE.format(n=n)
+        return Estimate(point, 0.0, 0.0, confidence, n, unit, "s", note)
+    if looks_normal(array):
+        low, high = deviation_interval(point, n, confidence)
+        return Estimate(point, low, high, confidence, n, unit, "s; chi-square")
+    low, high = bca(array, _s_rows, confidence=confidence, seed=seed, resamples=resamples)
+    method = f"s; BCa bootstrap, {resamples} resamples, seed {seed}"
+    return Estimate(point, low, high, confidence, n, unit, method)
+
+
+def _s_rows(rows: Array) -> Array:
+    return np.asarray(np.std(rows, axis=-1, ddof=1))
+
+
+def deviation_interval(s: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of the standard deviation of n normal values (also imported ones), n >= 2."""
+    from scipy.special import chdtri
+
+    low, high = (
+        s * math.sqrt((n - 1) / float(chdtri(n - 1, tail)))
+        for tail in ((1 - confidence) / 2, (1 + confidence) / 2)
+    )
+    return low, high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,9 +14,7 @@ from nephoscope.commands.measuring import NOTHING_VALID
 if TYPE_CHECKING:
     from nephoscope.plans import Plan
     from nephoscope.store import Store, StoredRun
-    from nephoscope.studies import Outcome, Part, Shelf
-
-    _Compared = tuple[StoredRun, list[Outcome]]
+    from nephoscope.studies import Concluded, Outcome, Part, PartResult, Shelf
 
 
 def list_(*, store: Path | None, as_json: bool) -> int:
@@ -41,10 +40,11 @@ def show(name: str, *, store: Path | None, as_json: bool) -> int:
 
     shelf = studies.load(name)
     found = _compared(shelf, Store(store))
+    concluded = studies.conclude(shelf.study, _outcomes(found))
     if as_json:
-        output.document(_document(shelf, found))
+        output.document(_document(shelf, found, concluded))
         return 0
-    output.say(f"{study_text.page(shelf)}\n\n{study_text.comparisons(shelf, found)}")
+    output.say(f"{study_text.page(shelf)}\n\n{study_text.beside(shelf, found, concluded)}")
     return 0
 
 
@@ -70,11 +70,15 @@ def run(
     chosen = [shelf.part(part) for part in parts] or [p for p in shelf.study.parts if p.plan]
     # Every plan is read before anything is measured.
     plans = [(part, _seeded(studies.plan_of(shelf, part, scale), seed)) for part in chosen]
-    found: list[_Compared] = []
-    code = 0
-    for part, plan in plans:
+    found: list[PartResult] = []
+    place = Store(store)
+    code, nothing, began = 0, False, time.monotonic()
+    for number, (part, plan) in enumerate(plans, 1):
+        output.log(f"{shelf.name}, {part.name} ({number} of {len(plans)}): {part.title}")
         try:
-            found.append(_measured(shelf, part, plan, Store(store), fresh=fresh))
+            stored, one = _measured(shelf, part, plan, place, fresh=fresh)
+            found.append(one)
+            nothing |= not _valid(stored)
         except Interrupted:
             raise
         except NephoscopeError as error:
@@ -82,32 +86,38 @@ def run(
                 raise
             told = output.complain(f"{shelf.name}, {part.name}: {error}", error.exit_code)
             code = max(code, told)
+    # What was measured earlier of the other parts belongs to the study's page and conclusions too.
+    whole = _compared(shelf, place)
+    concluded = studies.conclude(shelf.study, _outcomes(whole))
     if as_json:
-        output.document(_run_document(shelf, scale, found))
+        output.document(_run_document(shelf, scale, found, concluded))
     else:
-        output.say(study_text.comparisons(shelf, found))
-    return code or (0 if all(_valid(stored) for stored, _ in found) else NOTHING_VALID)
+        output.say(study_text.beside(shelf, found, concluded))
+        output.say("\n" + study_text.summary(found, time.monotonic() - began))
+    if whole:
+        page = studies.write(shelf, whole, place.path / "studies" / shelf.name, concluded)
+        output.log(f"All parts: {page}")
+    return code or (NOTHING_VALID if nothing else 0)
 
 
 def _seeded(plan: Plan, seed: int | None) -> Plan:
     return plan if seed is None else plan.model_copy(update={"seed": seed})
 
 
-def _measured(shelf: Shelf, part: Part, plan: Plan, store: Store, *, fresh: bool) -> _Compared:
+def _measured(
+    shelf: Shelf, part: Part, plan: Plan, store: Store, *, fresh: bool
+) -> tuple[StoredRun, PartResult]:
     from nephoscope import report, results, runs, studies
     from nephoscope.commands import measuring
 
-    output.log(f"{shelf.name}, {part.name}: {part.title}")
     stored = measuring.executed(plan, store, fresh=fresh)
     result = measuring.finished(results.build(stored))
     report.write(result, stored.report_path)
-    outcomes = studies.compare(shelf, part, result)
-    page = studies.write(
-        shelf, stored.id, outcomes, stored.report_path, study_text.warnings(stored)
-    )
+    one = studies.beside(shelf, part, result, study_text.warnings(stored))
+    page = studies.write(shelf, [one], stored.report_path)
     runs.mark_reported(stored)
     output.log(f"Report: {stored.report_path / 'report.html'}\nComparison: {page}")
-    return stored, outcomes
+    return stored, one
 
 
 def _valid(stored: StoredRun) -> bool:
@@ -116,7 +126,7 @@ def _valid(stored: StoredRun) -> bool:
     return any(counts(record) for record in stored.records())
 
 
-def _compared(shelf: Shelf, store: Store) -> list[_Compared]:
+def _compared(shelf: Shelf, store: Store) -> list[PartResult]:
     """The newest run of each part that is here, compared anew."""
     from nephoscope import results, studies
 
@@ -124,8 +134,13 @@ def _compared(shelf: Shelf, store: Store) -> list[_Compared]:
     for part in shelf.study.parts:
         stored = _last_run(shelf.plan_names(part), store)
         if stored is not None:
-            found.append((stored, studies.compare(shelf, part, results.build(stored))))
+            told = study_text.warnings(stored)
+            found.append(studies.beside(shelf, part, results.build(stored), told))
     return found
+
+
+def _outcomes(found: Sequence[PartResult]) -> list[Outcome]:
+    return [outcome for one in found for outcome in one.outcomes]
 
 
 def _last_run(plan_names: Sequence[str], store: Store) -> StoredRun | None:
@@ -157,7 +172,10 @@ def _row(shelf: Shelf, store: Store) -> dict[str, Any]:
     }
 
 
-def _document(shelf: Shelf, found: Sequence[_Compared]) -> dict[str, Any]:
+def _document(
+    shelf: Shelf, found: Sequence[PartResult], concluded: Sequence[Concluded]
+) -> dict[str, Any]:
+    from nephoscope.studies import document_of
     from nephoscope.studies.writing import finite
 
     study = shelf.study
@@ -175,20 +193,16 @@ def _document(shelf: Shelf, found: Sequence[_Compared]) -> dict[str, Any]:
         "tables": [table.model_dump() for table in shelf.tables],
         "lost": [lost.model_dump() for lost in shelf.lost],
         "numbers": [asdict(number) for number in shelf.numbers],
-        **_found(found),
+        **document_of(found, concluded),
     }
     return dict(finite(document))
 
 
-def _run_document(shelf: Shelf, scale: str, found: Sequence[_Compared]) -> dict[str, Any]:
+def _run_document(
+    shelf: Shelf, scale: str, found: Sequence[PartResult], concluded: Sequence[Concluded]
+) -> dict[str, Any]:
+    from nephoscope.studies import document_of
     from nephoscope.studies.writing import finite
 
-    return dict(finite({"name": shelf.name, "scale": scale, **_found(found)}))
-
-
-def _found(found: Sequence[_Compared]) -> dict[str, Any]:
-    return {
-        "runs": [stored.id for stored, _ in found],
-        "warnings": {stored.id: study_text.warnings(stored) for stored, _ in found},
-        "comparisons": [one.to_json() for _, outcomes in found for one in outcomes],
-    }
+    document = {"name": shelf.name, "scale": scale, **document_of(found, concluded)}
+    return dict(finite(document))

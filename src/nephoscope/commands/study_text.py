@@ -10,7 +10,8 @@ from nephoscope.commands import output
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
-    from nephoscope.studies import Number, Outcome, Shelf
+    from nephoscope.studies import Concluded, Number, Outcome, PartResult, Shelf
+    from nephoscope.studies.filling import FilledSheet
     from nephoscope.studies.records import Table
 
 _INDENT = "  "
@@ -168,26 +169,58 @@ class _Notes:
         return [_wrap(f"[{number}] {note}", _INDENT) for note, number in self._marks.items()]
 
 
-def comparisons(shelf: Shelf, found: Sequence[tuple[StoredRun, list[Outcome]]]) -> str:
-    """Ours beside theirs, a block for each comparison."""
-    from nephoscope.studies import writing
-
+def beside(shelf: Shelf, found: Sequence[PartResult], concluded: Sequence[Concluded]) -> str:
+    """Ours beside theirs: of each part its tables and comparisons, then what they add up to."""
     if not found:
         return f"OURS\n{_INDENT}No run yet: `nephoscope study run {shelf.name}`."
     lines = ["OURS BESIDE THEIRS"]
-    for stored, outcomes in found:
-        lines += ["", f"{_INDENT}run {stored.id}"]
-        lines += [_wrap(f"! {warning}") for warning in warnings(stored)]
-        for one in outcomes:
-            lines += [
-                "",
-                _wrap(f"{one.mark.value.upper()}: {one.claim}", ""),
-                _wrap(f"theirs  {writing.told_theirs(one)}", _INDENT, 10),
-                _wrap(f"ours    {writing.told_ours(one)}", _INDENT, 10),
-                _wrap(one.sentence),
-                *(_wrap(f"of theirs: {note}") for note in one.figure.notes),
-            ]
+    for part in found:
+        lines += ["", f"{_INDENT}{part.part.name}, run {part.run}"]
+        lines += [_wrap(f"! {warning}") for warning in part.warnings]
+        for sheet in part.sheets:
+            lines += ["", *_sheet(sheet)]
+        for one in part.outcomes:
+            lines += ["", *_comparison(one)]
+    for conclusion in concluded:
+        lines += ["", _wrap(f"CONCLUSION {conclusion.mark.value.upper()}: {conclusion.claim}", "")]
+        lines += [_wrap(conclusion.sentence)]
+        for name, outcome in conclusion.evidence:
+            lines.append(_wrap(f"{name}: {outcome.mark.value if outcome else 'not measured'}"))
     return "\n".join(lines)
+
+
+def _sheet(sheet: FilledSheet) -> list[str]:
+    from nephoscope.studies import filling
+
+    lines = [_wrap(f"{sheet.table.upper()}  {sheet.title}", "")]
+    for cell in sheet.cells:
+        lines += [
+            _wrap(f"{cell.row}, {cell.column}"),
+            _wrap(f"theirs  {filling.told_theirs(cell)}", _INDENT * 2, 12),
+            _wrap(f"ours    {filling.told_ours(cell)}", _INDENT * 2, 12),
+        ]
+    return [*lines, _wrap(sheet.why)]
+
+
+def _comparison(one: Outcome) -> list[str]:
+    from nephoscope.studies import telling
+
+    return [
+        _wrap(f"{one.mark.value.upper()}: {one.claim}", ""),
+        _wrap(f"theirs  {telling.told_theirs(one)}", _INDENT, 10),
+        _wrap(f"ours    {telling.told_ours(one)}", _INDENT, 10),
+        _wrap(one.sentence),
+        *(_wrap(f"of theirs: {note}") for note in one.figure.notes),
+    ]
+
+
+def summary(found: Sequence[PartResult], seconds: float) -> str:
+    """One line for each part that was measured, and how long all of them took."""
+    from nephoscope import studies, units
+
+    rows = [(one.part.name, studies.counted(one.outcomes)) for one in found]
+    head = f"IN SHORT  {len(found)} parts in {units.format_duration(seconds)}"
+    return "\n".join([head, *(_wrap(f"{name}: {told}", _INDENT, 4) for name, told in rows)])
 
 
 def _wrap(text: str, indent: str = _INDENT, hang: int | None = None) -> str:

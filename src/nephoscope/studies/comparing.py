@@ -66,8 +66,12 @@ def compare(shelf: Shelf, part: Part, result: RunResult) -> list[Outcome]:
     Where a control of the part does not hold, nothing is concluded but what is guaranteed, and
     each sentence says why.
     """
-    broken = next((told for one in part.controls if (told := _broken(one, result))), "")
-    return [_outcome(shelf, part, mapping, result, broken) for mapping in part.comparisons]
+    broken = [(one, told) for one in part.controls if (told := _broken(one, result))]
+
+    def stopped(mapping: Mapping) -> str:
+        return next((told for one, told in broken if not one.of or mapping.id in one.of), "")
+
+    return [_outcome(shelf, part, one, result, stopped(one)) for one in part.comparisons]
 
 
 def _broken(control: Control, result: RunResult) -> str:
@@ -76,13 +80,20 @@ def _broken(control: Control, result: RunResult) -> str:
         found = ours.estimate(result, control.ours)
     except ours.Absent as error:
         return f"the control is missing: {error}"
-    if found.low is not None and found.low >= control.at_least:
-        return ""
+    told = f"the control does not hold, so nothing is concluded: {control.claim}"
     low = "no interval" if found.low is None else f"from {found.low:.4g} {control.unit}".rstrip()
-    return (
-        f"the control does not hold, so nothing is concluded: {control.claim} "
-        f"(at least {control.at_least:g} {control.unit}; ours {found.value:.4g}, {low})"
-    )
+    if control.at_least is not None:
+        if found.low is not None and found.low >= control.at_least:
+            return ""
+        least = f"{control.at_least:g} {control.unit}".rstrip()
+        return f"{told} (at least {least}; ours {found.value:.4g}, {low})"
+    assert control.within is not None
+    if found.low is None or found.high is None:
+        return f"{told} ({found.n} repetitions give no interval)"
+    if found.low <= 1 + control.within and found.high >= 1 - control.within:
+        return ""
+    between = f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
+    return f"{told} (1 within {control.within:g} was to be in it; ours {between})"
 
 
 def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult, broken: str) -> Outcome:

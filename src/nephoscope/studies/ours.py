@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from nephoscope.analysis import compare, variation
+from nephoscope.analysis import compare, means, variation
+from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.values import Refused
 from nephoscope.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.results.names import BESIDE
-from nephoscope.studies.records import Ours, Pick
+from nephoscope.studies.picks import Ours, Pick
 
 
 class Absent(Exception):  # not an error: an answer that the run does not hold
@@ -21,11 +22,30 @@ class Absent(Exception):  # not an error: an answer that the run does not hold
 def estimate(result: RunResult, ours: Ours) -> Estimate:
     """Value or ratio with its interval, in the study's unit. Absent when the run lacks it."""
     if ours.over is None or ours.under is None:
-        return _times(line(result, ours, Pick()).estimate, ours.times)
+        return value(result, ours, Pick())
+    if not (ours.spread or ours.difference):
+        return ratio(result, ours, ours.over, ours.under)
     above, below = line(result, ours, ours.over), line(result, ours, ours.under)
+    apart = _spread if ours.spread else _difference
+    return _times(apart(above, below, float(result.run["confidence"])), ours.times)
+
+
+def value(result: RunResult, ours: Ours, pick: Pick) -> Estimate:
+    """The statistic of one line, in the study's unit. Absent when the run lacks it."""
+    one = line(result, ours, pick)
     confidence = float(result.run["confidence"])
-    ratio = _spread(above, below, confidence) if ours.spread else _ratio(above, below, confidence)
-    return _times(ratio, ours.times)
+    return _times(_statistic(one, pick.statistic or ours.statistic, confidence), ours.times)
+
+
+def ratio(result: RunResult, ours: Ours, over: Pick, under: Pick) -> Estimate:
+    """How many times the one line is the other, by rounds. Absent when the run lacks one."""
+    above, below = line(result, ours, over), line(result, ours, under)
+    return _times(_ratio(above, below, float(result.run["confidence"])), ours.times)
+
+
+def values(result: RunResult, ours: Ours, pick: Pick) -> list[float]:
+    """The value of every trial of one line in order, in the study's unit."""
+    return [one * ours.times for one in line(result, ours, pick).trial_values]
 
 
 def steps(result: RunResult, ours: Ours, order: tuple[str, ...]) -> list[Estimate]:
@@ -72,26 +92,51 @@ def _levels(factors: Map[str, Any]) -> str:
 
 def _ratio(above: MetricResult, below: MetricResult, confidence: float) -> Estimate:
     """How many times `below` is `above`: by rounds where they share some, else as two samples."""
+    found = _compared(above, below, confidence)
+    if found.ratio is None:
+        raise Absent("there is no ratio: the values are not all above zero")
+    return found.ratio
+
+
+def _difference(above: MetricResult, below: MetricResult, confidence: float) -> Estimate:
+    """`above` less `below`, by rounds where they share some, else as two samples."""
+    found = _compared(above, below, confidence)
+    if found.difference is None:
+        raise Absent("there is no difference: some trials did not end in time")
+    return found.difference
+
+
+def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Comparison:
     one = below.by_round
     other = above.by_round
     shared = sorted(one.keys() & other.keys())
     try:
         if len(shared) >= compare.LEAST_PAIRED:
-            found = compare.paired(
+            return compare.paired(
                 [one[r] for r in shared],
                 [other[r] for r in shared],
                 better=Better.NONE,
                 confidence=confidence,
             )
-        else:
-            found = compare.independent(
-                below.trial_values, above.trial_values, better=Better.NONE, confidence=confidence
-            )
+        return compare.independent(
+            below.trial_values, above.trial_values, better=Better.NONE, confidence=confidence
+        )
     except Refused as error:
-        raise Absent(f"there is no ratio: {error}") from error
-    if found.ratio is None:
-        raise Absent("there is no ratio: the values are not all above zero")
-    return found.ratio
+        raise Absent(f"they cannot be compared: {error}") from error
+
+
+def _statistic(one: MetricResult, statistic: str, confidence: float) -> Estimate:
+    unit = one.estimate.unit
+    try:
+        if statistic == "mean":
+            return means.mean_t(one.trial_values, unit=unit, confidence=confidence)
+        if statistic == "stdev":
+            return variation.standard_deviation(one.trial_values, unit=unit, confidence=confidence)
+        if statistic == "cv":
+            return variation.coefficient_of_variation(one.trial_values, confidence=confidence)
+    except Refused as error:
+        raise Absent(f"there is no {statistic}: {error}") from error
+    return one.estimate
 
 
 def _spread(above: MetricResult, below: MetricResult, confidence: float) -> Estimate:

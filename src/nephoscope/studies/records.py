@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Record
 from nephoscope.studies.counted import Census
+from nephoscope.studies.picks import Cell, Ours, Pick, Text, Theirs
+from nephoscope.studies.shown import Drawing, Sheet
+
+__all__ = [
+    "SCALES",
+    "Cell",
+    "Conclusion",
+    "Control",
+    "Drawing",
+    "Ground",
+    "Lost",
+    "Mapping",
+    "Ours",
+    "Part",
+    "Pick",
+    "Scale",
+    "Sheet",
+    "Study",
+    "Table",
+    "Tables",
+    "Text",
+    "Theirs",
+]
 
 Scale = Literal["small", "paper"]
 """small: minutes on two CPUs. paper: as the study did it."""
@@ -20,96 +43,6 @@ Ground = Literal["in number", "in kind", "not comparable"]
 in number: the same quantity, set by the same mechanism (a share, a rate that was set). in kind: the
 direction or order of an effect. not comparable: neither, and `why` says so.
 """
-
-Cell = tuple[str, str]
-"""Row and column of a published number."""
-
-Cells = Annotated[
-    tuple[Cell, ...],
-    Field(min_length=1),
-    BeforeValidator(lambda v: (v,) if v and isinstance(v[0], str) else v),
-]
-"""One cell, or several whose mean is meant: the sets of one condition."""
-
-Text = Annotated[str, Field(min_length=1)]
-
-
-class Theirs(Record):
-    """A figure of the study: a number, a ratio of two, or an order that it states.
-
-    The figure is `plus + times * number`, so that '0.7 % more' becomes the ratio 1.007. Where a
-    ratio is of the means of several cells, they are the repetitions that its interval counts.
-    """
-
-    table: Text
-    cell: Cell | None = None
-    over: Cells | None = None
-    under: Cells | None = None
-    over_spread: Cell | None = None
-    under_spread: Cell | None = None
-    low: Cell | None = None
-    high: Cell | None = None
-    plus: float = 0.0
-    times: float = 1.0
-    order: tuple[str, ...] = ()
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Theirs:
-        if (self.over is None) != (self.under is None):
-            raise ValueError("`over` and `under` belong together")
-        if (self.low is None) != (self.high is None):
-            raise ValueError("`low` and `high` belong together")
-        forms = [self.cell is not None, self.over is not None, bool(self.order)]
-        if sum(forms) != 1:
-            raise ValueError("give one of `cell`, `over` with `under`, or `order`")
-        several = len(self.over or ()) > 1 or len(self.under or ()) > 1
-        if several and (self.over_spread or self.under_spread):
-            raise ValueError("several cells have their own spread; leave `*_spread` out")
-        return self
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """Every published number that this figure is made of."""
-        named = (self.cell, self.over_spread, self.under_spread, self.low, self.high)
-        several = (*(self.over or ()), *(self.under or ()))
-        return (*several, *(cell for cell in named if cell is not None))
-
-
-class Pick(Record):
-    """Which line of a result: what is absent here is as in the `ours` around it."""
-
-    benchmark: str = ""
-    metric: str = ""
-    target: str = ""
-    factors: dict[str, Any] = Field(default_factory=dict)
-
-
-class Ours(Record):
-    """What of our result answers: a metric, a ratio of two, or an order of several.
-
-    spread: the ratio of how much the two vary, instead of the ratio of the two. times: from our
-    unit into the study's.
-    """
-
-    benchmark: Text
-    metric: Text
-    target: str = ""
-    factors: dict[str, Any] = Field(default_factory=dict)
-    over: Pick | None = None
-    under: Pick | None = None
-    spread: bool = False
-    order: dict[str, Pick] = Field(default_factory=dict)
-    times: float = 1.0
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Ours:
-        if (self.over is None) != (self.under is None):
-            raise ValueError("`over` and `under` belong together")
-        if self.over is not None and self.order:
-            raise ValueError("give `over` with `under`, or `order`")
-        if self.spread and self.over is None:
-            raise ValueError("`spread` compares two: give `over` and `under`")
-        return self
 
 
 class Mapping(Record):
@@ -153,19 +86,40 @@ class Mapping(Record):
 class Control(Record):
     """What must hold before a run of a part says anything: that the machine was ours alone.
 
-    The whole interval of `ours` has to lie at or above `at_least`, in its unit times `ours.times`.
+    Of a value: the whole interval of `ours` lies at or above `at_least`, in its unit. Of a ratio
+    (`over` and `under` of two conditions that differ in nothing): its interval reaches into 1 plus
+    or minus `within`, so that what differs between two that are alike is no more than that.
+    of: ids of the comparisons that it is about; all of the part's when empty.
     """
 
     claim: Text
     ours: Ours
-    at_least: float
+    at_least: float | None = None
+    within: Annotated[float, Field(gt=0, lt=1)] | None = None
     unit: str = ""
+    of: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _a_value(self) -> Control:
-        if self.ours.over is not None or self.ours.order:
-            raise ValueError("a control is one value: leave out `over`, `under` and `order`")
+    def _one_form(self) -> Control:
+        if self.ours.order:
+            raise ValueError("a control is a value or a ratio: leave out `order`")
+        if (self.at_least is None) == (self.within is None):
+            raise ValueError("give one of `at_least` and `within`")
+        if (self.ours.over is None) != (self.within is None):
+            raise ValueError("`at_least` bounds a value, `within` a ratio of `over` and `under`")
         return self
+
+
+class Conclusion(Record):
+    """What a study concluded from several of its figures: it stands when all of them do.
+
+    of: 'part/id' of each comparison that it rests on.
+    """
+
+    id: str = Field(pattern=NAME)
+    claim: Text
+    of: Annotated[tuple[str, ...], Field(min_length=1)]
+    why: Text
 
 
 class Part(Record):
@@ -182,6 +136,8 @@ class Part(Record):
     scales: dict[Scale, dict[str, str]] = Field(default_factory=dict)
     controls: tuple[Control, ...] = ()
     comparisons: tuple[Mapping, ...] = ()
+    sheets: tuple[Sheet, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
 
     @model_validator(mode="after")
     def _here_or_not(self) -> Part:
@@ -189,8 +145,12 @@ class Part(Record):
             raise ValueError(f"{self.name}: give either `plan` or `not_yet`")
         if self.plan and set(self.scales) != set(SCALES):
             raise ValueError(f"{self.name}: say what each scale sets: {', '.join(SCALES)}")
-        if not self.plan and (self.scales or any(m.ours for m in self.comparisons)):
+        of_ours = self.sheets or self.drawings or any(m.ours for m in self.comparisons)
+        if not self.plan and (self.scales or of_ours):
             raise ValueError(f"{self.name}: without a plan there is nothing of ours to compare")
+        known = {mapping.id for mapping in self.comparisons}
+        if unknown := {one for control in self.controls for one in control.of} - known:
+            raise ValueError(f"{self.name}: no comparison is named {', '.join(sorted(unknown))}")
         return self
 
 
@@ -205,6 +165,16 @@ class Study(Record):
     question: Text
     parts: Annotated[tuple[Part, ...], Field(min_length=1)]
     census: Census | None = None
+    conclusions: tuple[Conclusion, ...] = ()
+
+    @model_validator(mode="after")
+    def _rests_on_comparisons(self) -> Study:
+        known = {f"{part.name}/{one.id}" for part in self.parts for one in part.comparisons}
+        for conclusion in self.conclusions:
+            if unknown := set(conclusion.of) - known:
+                told = ", ".join(sorted(unknown))
+                raise ValueError(f"{conclusion.id}: there is no comparison {told}")
+        return self
 
 
 class Table(Record):

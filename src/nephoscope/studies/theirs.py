@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from nephoscope.analysis.means import Summary, fieller, summary
-from nephoscope.studies.records import Cell, Cells, Theirs
+from nephoscope.studies.picks import Cell, Cells, Theirs
 from nephoscope.studies.shelf import Number, Shelf
 
 CONFIDENCE = 0.95
@@ -15,6 +16,7 @@ CONFIDENCE = 0.95
 class Figure:
     """What a study says. value: None for an order; low, high: None where nothing gives them.
 
+    says: 'more' or 'less' where it gives a direction only; value is then beyond every number.
     n: as published. lacks: what a reader has to know that the study did not give, '' if nothing.
     notes: what was found inconsistent in the numbers that it is made of.
     """
@@ -27,6 +29,7 @@ class Figure:
     source: str
     lacks: str
     notes: tuple[str, ...]
+    says: str = ""
 
 
 def figure(shelf: Shelf, theirs: Theirs) -> Figure:
@@ -36,6 +39,11 @@ def figure(shelf: Shelf, theirs: Theirs) -> Figure:
     if theirs.order:
         lacks = "They give an order, without n or interval."
         return Figure(None, None, None, None, theirs.order, theirs.table, lacks, notes)
+
+    if theirs.says:
+        beyond = math.inf if theirs.says == "more" else -math.inf
+        lacks = "They give a direction, without a number."
+        return Figure(beyond, None, None, None, (), theirs.table, lacks, (), theirs.says)
 
     def at(cell: Cell) -> Number:
         return shelf.number(theirs.table, cell)

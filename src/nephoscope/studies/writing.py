@@ -1,4 +1,4 @@
-"""The comparison as text, and as files beside a run's report."""
+"""The comparison as files: beside a run's report, and over all parts of a study in the store."""
 
 from __future__ import annotations
 
@@ -9,92 +9,52 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nephoscope import units
 from nephoscope.errors import StoreError
-from nephoscope.model import Estimate
-from nephoscope.studies.comparing import Outcome
+from nephoscope.studies import page
+from nephoscope.studies.concluding import Concluded
+from nephoscope.studies.page import PartResult
 from nephoscope.studies.shelf import Shelf
-from nephoscope.studies.theirs import Figure
-
-
-def told_theirs(outcome: Outcome) -> str:
-    """Their figure: '1.022 times [1.018, 1.027], n 100 (Table 3.2)'."""
-    figure = outcome.figure
-    if figure.value is None:
-        return f"{' > '.join(figure.order)} ({figure.source})"
-    value = _told(figure.value, figure.low, figure.high, outcome.unit)
-    return f"{value}, {_told_n(figure)} ({figure.source})"
-
-
-def told_ours(outcome: Outcome) -> str:
-    """Our figure with interval and n, or that there is none."""
-    if outcome.steps:
-        order = outcome.figure.order
-        return "; ".join(
-            f"{one} over {other} {_told_estimate(step, 'times')}"
-            for one, other, step in zip(order, order[1:], outcome.steps, strict=False)
-        )
-    return _told_estimate(outcome.estimate, outcome.unit) if outcome.estimate else "none"
-
-
-def markdown(
-    shelf: Shelf, run_id: str, outcomes: Sequence[Outcome], warnings: Sequence[str] = ()
-) -> str:
-    """The comparison as a page; warnings: what the run said of the machine it found."""
-    study = shelf.study
-    lines = [
-        f"# Ours beside {shelf.name}",
-        "",
-        f"{', '.join(study.authors)}: {study.title} ({study.year}). Run {run_id}.",
-        *(f"\n> {warning}" for warning in warnings),
-    ]
-    for outcome in outcomes:
-        lines += [
-            "",
-            f"## {outcome.claim}",
-            "",
-            f"**{outcome.mark.value}** ({outcome.part}/{outcome.id}, held against theirs "
-            f"{outcome.ground})",
-            "",
-            f"* theirs: {told_theirs(outcome)}",
-            f"* ours: {told_ours(outcome)}",
-            f"* {outcome.sentence}",
-            *(f"* of theirs: {note}" for note in outcome.figure.notes),
-        ]
-    return "\n".join(lines) + "\n"
 
 
 def write(
     shelf: Shelf,
-    run_id: str,
-    outcomes: Sequence[Outcome],
+    parts: Sequence[PartResult],
     directory: Path,
-    warnings: Sequence[str] = (),
+    concluded: Sequence[Concluded] = (),
 ) -> Path:
-    """Writes study.md and study.json into a run's report folder; returns the path of study.md."""
-    document = {
-        "study": shelf.name,
-        "run": run_id,
-        "warnings": list(warnings),
-        "comparisons": [outcome.to_json() for outcome in outcomes],
-    }
-    page = directory / "study.md"
+    """Writes study.html, study.md and study.json into a folder; returns the path of study.html."""
+    path = directory / "study.html"
+    document = {"study": shelf.name, **document_of(parts, concluded)}
     texts = {
-        page: markdown(shelf, run_id, outcomes, warnings),
-        directory / "study.json": json.dumps(finite(document), indent=2, ensure_ascii=False) + "\n",
+        path: page.html(shelf, parts, concluded),
+        path.with_suffix(".md"): page.markdown(shelf, parts, concluded),
+        path.with_suffix(".json"): json.dumps(finite(document), indent=2, ensure_ascii=False)
+        + "\n",
     }
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
-            aside = path.with_name(f".{path.name}.part")
+        for file, text in texts.items():
+            aside = file.with_name(f".{file.name}.part")
             aside.write_text(text, encoding="utf-8")
-            os.replace(aside, path)
+            os.replace(aside, file)
     except OSError as error:
         raise StoreError(
             f"Cannot write the comparison to '{directory}': {error.strerror or error}.",
             f"Free some space, then run `nephoscope study show {shelf.name}`.",
         ) from error
-    return page
+    return path
+
+
+def document_of(parts: Sequence[PartResult], concluded: Sequence[Concluded]) -> dict[str, Any]:
+    """What runs of the parts say, as it stands in study.json and in `--json`."""
+    return {
+        "runs": [one.run for one in parts],
+        "warnings": {one.run: list(one.warnings) for one in parts},
+        "comparisons": [outcome.to_json() for one in parts for outcome in one.outcomes],
+        "tables_filled": [sheet.to_json() for one in parts for sheet in one.sheets],
+        "figures": [picture.to_json() for one in parts for picture in one.pictures],
+        "conclusions": [one.to_json() for one in concluded],
+    }
 
 
 def finite(value: Any) -> Any:
@@ -104,20 +64,3 @@ def finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: finite(one) for name, one in value.items()}
     return [finite(one) for one in value] if isinstance(value, list) else value
-
-
-def _told_n(figure: Figure) -> str:
-    return "n not given" if figure.n is None else f"n {figure.n}"
-
-
-def _told_estimate(estimate: Estimate, unit: str) -> str:
-    return f"{_told(estimate.value, estimate.low, estimate.high, unit)}, n {estimate.n}"
-
-
-def _told(value: float, low: float | None, high: float | None, unit: str) -> str:
-    digits = 4
-    text = f"{units.format_number(value, digits)} {unit}".rstrip()
-    if low is None and high is None:
-        return f"{text}, no interval"
-    bounds = ["?" if one is None else units.format_number(one, digits) for one in (low, high)]
-    return f"{text} [{', '.join(bounds)}]"

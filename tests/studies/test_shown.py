@@ -1,0 +1,262 @@
+"""Tables filled, figures drawn and conclusions, from results whose numbers are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from nephoscope import studies
+from nephoscope.analysis import estimates, means, variation
+from nephoscope.model import Better, MetricResult, RunResult
+from nephoscope.report import as_html
+from nephoscope.studies import Mark, concluding, drawing, filling, page, plots
+from nephoscope.studies.picks import Ours, Theirs
+from nephoscope.studies.records import Control, Part
+from nephoscope.studies.shown import Drawing, Sheet
+
+DELGADO = studies.load("delgado-2010")
+TABLES = ("Table 3.2", "Table 3.3", "Table 3.4")
+SHOWN = [
+    (shelf, part)
+    for shelf in studies.load_all()
+    for part in shelf.study.parts
+    if part.sheets or part.drawings
+]
+
+
+def line(
+    benchmark: str, metric: str, values: Sequence[float], target: str, **factors: Any
+) -> MetricResult:
+    return MetricResult(
+        benchmark=benchmark,
+        metric=metric,
+        target=target,
+        factors=factors,
+        better=Better.NONE,
+        estimate=estimates.median(values, unit="ns"),
+        consistency=variation.consistency(values),
+        trial_values=tuple(values),
+        rounds=tuple(range(1, len(values) + 1)),
+    )
+
+
+def result(*lines: MetricResult) -> RunResult:
+    run = {"id": "made", "confidence": 0.95}
+    return RunResult(run=run, metrics=lines, findings=(), invalid=())
+
+
+def noisy(level: float, spread: float, seed: int, n: int = 20) -> list[float]:
+    return list(level * (1 + spread * np.random.default_rng(seed).standard_normal(n)))
+
+
+def pi(level: float, beside: str, seed: int) -> MetricResult:
+    return line("cpu.pi", "pi_time_ns", noisy(level, 0.01, seed), "victim", beside=beside)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_cell_of_the_tables_is_answered(name: str) -> None:
+    (table,) = [one for one in DELGADO.tables if one.name == name]
+    published = {number.cell for number in DELGADO.numbers if number.table == name}
+    assert published == {(row, column) for row in table.rows for column in table.columns}
+    answered = {
+        number.cell
+        for part in DELGADO.study.parts
+        for sheet in part.sheets
+        if sheet.table == name
+        for row in sheet.rows.items()
+        for column in sheet.columns.items()
+        for number in filling.numbers_of(DELGADO, sheet, row, column)
+    }
+    assert answered == published
+
+
+def test_tables_that_are_not_filled_belong_to_parts_that_say_why() -> None:
+    filled = {sheet.table for part in DELGADO.study.parts for sheet in part.sheets}
+    rest = {table.name for table in DELGADO.tables} - filled
+    assert rest == {"Table 4.1", "Table 4.2"}
+    assert all(part.not_yet for part in DELGADO.study.parts if part.name in ("places", "sla"))
+
+
+@pytest.mark.parametrize(
+    ("shelf", "part"), SHOWN, ids=[f"{shelf.name}-{part.name}" for shelf, part in SHOWN]
+)
+def test_what_is_not_in_a_run_is_told_cell_by_cell(shelf: studies.Shelf, part: Part) -> None:
+    one = studies.beside(shelf, part, result())
+    assert all(cell.ours is None and cell.absent for sheet in one.sheets for cell in sheet.cells)
+    assert all(curve.absent for picture in one.pictures for curve in picture.curves)
+    text = page.html(shelf, [one])
+    assert "the run has no valid trial" in text
+    json.dumps([sheet.to_json() for sheet in one.sheets])
+
+
+def test_a_cell_has_both_sides_with_interval_n_and_unit() -> None:
+    made = result(pi(1e8, "none", 1), pi(1.2e8, "cpu", 2))
+    sheet = studies.beside(DELGADO, DELGADO.part("isolation"), made).sheets[0]
+    cells = {(cell.row, cell.column): cell for cell in sheet.cells}
+    mean = cells["mean", "2 VM"]
+    assert mean.unit == "ms"
+    assert mean.ours is not None
+    assert mean.ours.value == pytest.approx(120, rel=0.01)
+    assert mean.ours.n == 20
+    # Their interval of the mean: 1754.90 ± t(99) 41.47 / 10.
+    assert (mean.low, mean.high) == pytest.approx((1746.67, 1763.13), abs=0.01)
+    spread = cells["stdev relative", "1 VM"]
+    assert spread.unit == "%"
+    assert spread.low is not None
+    assert spread.high is not None
+    assert spread.low < spread.mean < spread.high
+    assert spread.ours is not None
+    assert 0.5 < spread.ours.value < 2
+    assert "n 100" in filling.told_theirs(mean)
+    assert "n 20" in filling.told_ours(mean)
+
+
+def test_sets_are_the_unit_on_both_sides() -> None:
+    sets = [8.4e5, 8.5e5, 8.6e5, 8.5e5, 8.4e5, 8.6e5]
+    made = result(
+        line("net.rtt", "rtt_sent_mean_ns", sets, "client", beside="awake+send40"),
+    )
+    sheet = studies.beside(DELGADO, DELGADO.part("shaping"), made).sheets[0]
+    (cell,) = [c for c in sheet.cells if (c.row, c.column) == ("sender 40 Mbps", "avg")]
+    assert [one.text for one in cell.theirs] == ["0.847", "0.851", "0.847"]
+    assert cell.n == 3
+    assert cell.ours is not None
+    assert cell.ours.n == 6
+    expected = means.mean_t([one / 1e6 for one in sets], unit="")
+    assert cell.ours.value == pytest.approx(expected.value)
+    assert cell.ours.low == pytest.approx(expected.low)
+    assert "n 6 sets" in filling.told_ours(cell)
+
+
+def test_curves_are_ratios_round_by_round_with_theirs_beside() -> None:
+    base = noisy(1e5, 0.05, 3)
+    made = result(
+        line("net.rtt", "rtt_sent_p50_ns", base, "client", beside="awake"),
+        line(
+            "net.rtt", "rtt_sent_p50_ns", [x * 1.5 for x in base], "client", beside="awake+send45"
+        ),
+    )
+    (picture,) = drawing.draw(DELGADO, DELGADO.part("shaping"), made)
+    sends = next(curve for curve in picture.curves if curve.name == "the neighbour sends")
+    assert sends.x == (45.0,)
+    assert sends.y == pytest.approx((1.5,))
+    assert len(sends.absent) == 2
+    theirs = {(one.curve, one.x): one.value for one in picture.points}
+    assert theirs["the neighbour sends", 45] == pytest.approx(1.32962, abs=1e-5)
+    chart = plots.chart(picture)
+    names = [trace.get("name", "") for trace in chart.figure["data"]]
+    assert sum(name.startswith("theirs") for name in names) == 4
+    as_html.safe_json(chart.figure)
+
+
+def test_samples_keep_the_order_of_measuring() -> None:
+    values = [1e8, 3e8, 2e8, 1e8, 1e8, 1e8]
+    made = result(line("cpu.pi", "pi_time_ns", values, "victim", beside="none"))
+    picture = drawing.draw(DELGADO, DELGADO.part("isolation"), made)[0]
+    assert picture.curves[0].y == pytest.approx((100, 300, 200, 100, 100, 100))
+    assert picture.curves[1].absent
+
+
+def outcome(name: str, mark: Mark) -> studies.Outcome:
+    part, _, which = name.partition("/")
+    made = studies.compare(DELGADO, DELGADO.part(part), result())
+    (found,) = [one for one in made if one.id == which]
+    return type(found)(
+        found.part, found.id, found.claim, found.ground, found.unit, mark, "", found.figure
+    )
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [
+        ([Mark.IN_NUMBER, Mark.IN_KIND, Mark.IN_KIND, Mark.IN_KIND], Mark.IN_KIND),
+        ([Mark.IN_NUMBER, Mark.IN_KIND, Mark.CONTRADICTED, Mark.IN_KIND], Mark.CONTRADICTED),
+        ([Mark.IN_NUMBER, Mark.NOT_COMPARABLE, Mark.IN_KIND, Mark.IN_KIND], Mark.NOT_COMPARABLE),
+        ([Mark.IN_NUMBER], Mark.NOT_COMPARABLE),
+    ],
+)
+def test_a_conclusion_stands_when_all_that_it_rests_on_does(
+    marks: list[Mark], expected: Mark
+) -> None:
+    (conclusion,) = [one for one in DELGADO.study.conclusions if one.id == "htb-latency"]
+    known = [outcome(name, mark) for name, mark in zip(conclusion.of, marks, strict=False)]
+    found = {one.id: one for one in concluding.conclude(DELGADO.study, known)}["htb-latency"]
+    assert found.mark is expected
+    assert len(found.evidence) == 4
+
+
+def test_nothing_measured_is_no_conclusion() -> None:
+    assert concluding.conclude(DELGADO.study, []) == []
+
+
+@pytest.mark.parametrize(
+    ("loss", "mark"),
+    [(0.02, Mark.IN_KIND), (0.0, Mark.CONTRADICTED)],
+)
+def test_a_direction_without_a_number_is_held_against_a_difference(loss: float, mark: Mark) -> None:
+    part = DELGADO.part("jitter")
+    kept = part.model_copy(update={"controls": ()})
+    factors = {"direction": "up", "rate_bits_per_s": 40000000}
+    lost = [loss * (1 + 0.01 * number) for number in range(8)]
+    made = result(
+        line("net.throughput", "loss_ratio", [0.0] * 8, "victim", beside="awake", **factors),
+        line("net.throughput", "loss_ratio", lost, "victim", beside="awake+send45", **factors),
+    )
+    found = {one.id: one for one in studies.compare(DELGADO, kept, made)}["loss-out"]
+    assert found.mark is mark
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(100 * loss * 1.035, rel=0.01)
+    assert found.figure.says == "more"
+
+
+OURS = {"benchmark": "null", "metric": "null_ns"}
+CURVES = {"a": {"factors": {"x": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: Ours(**OURS, difference=True), "compare two"),
+        (lambda: Ours(benchmark="b", metric="rtt_p99_ns", statistic="mean"), "have no mean"),
+        (lambda: Theirs(table="t", says="more", cell=("a", "b")), "give one of"),
+        (lambda: Control(claim="c", ours=Ours(**OURS), within=0.1), "a ratio of"),
+        (lambda: Control(claim="c", ours=Ours(**OURS)), "give one of"),
+        (
+            lambda: Sheet.model_validate(
+                {
+                    "table": "t",
+                    "title": "t",
+                    "ours": {**OURS, "over": {}, "under": {}},
+                    "rows": {"r": {}},
+                    "columns": {"c": {}},
+                    "why": "w",
+                }
+            ),
+            "one value",
+        ),
+        (
+            lambda: Drawing.model_validate(
+                {
+                    "id": "d",
+                    "figure": "f",
+                    "title": "t",
+                    "kind": "lines",
+                    "ours": OURS,
+                    "x": "x",
+                    "y": "y",
+                    "curves": CURVES,
+                    "why": "w",
+                }
+            ),
+            "need `along`",
+        ),
+    ],
+)
+def test_what_is_half_said_is_refused(build: Any, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        build()
