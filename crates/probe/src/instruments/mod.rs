@@ -12,6 +12,7 @@ mod disk_io;
 mod disk_sync;
 mod load_cpu;
 mod load_disk;
+mod load_files;
 mod load_memory;
 mod mem_cache;
 mod mem_latency;
@@ -67,6 +68,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(load_cpu),
     instrument!(load_memory),
     instrument!(load_disk),
+    instrument!(load_files),
     Instrument { serve: Some(null::serve), ..instrument!(null) },
 ];
 

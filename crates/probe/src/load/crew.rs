@@ -21,7 +21,18 @@ pub trait Work {
     fn others_cpu_ns(&self) -> u64 {
         0
     }
+
+    /// What parts of the count become, beside the whole; at most [`PARTS`].
+    const PARTS: &'static [Rate] = &[];
+
+    /// How much of what was counted belongs to each part, since it began.
+    fn parts(&self) -> [u64; PARTS] {
+        [0; PARTS]
+    }
 }
+
+/// Parts of a count that are told apart: what was written, what was read.
+pub const PARTS: usize = 2;
 
 /// What a load keeps, of which `intensity_ratio` is a share.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,6 +91,7 @@ pub struct Rate {
 #[repr(align(128))]
 struct Tally {
     work: AtomicU64,
+    parts: [AtomicU64; PARTS],
     bits: AtomicU64,
     cpu_ns: AtomicU64,
     busy_ns: AtomicU64,
@@ -103,6 +115,7 @@ impl Tally {
 struct Sum {
     at_ns: u64,
     work: u64,
+    parts: [u64; PARTS],
     bits: u64,
     cpu_ns: u64,
     busy_ns: u64,
@@ -117,10 +130,24 @@ impl Sum {
         Self {
             at_ns,
             work: sum(|t| &t.work),
+            parts: std::array::from_fn(|part| {
+                tallies.iter().map(|tally| tally.parts[part].load(Ordering::Relaxed)).sum()
+            }),
             bits: sum(|t| &t.bits),
             cpu_ns: sum(|t| &t.cpu_ns),
             busy_ns: tallies.iter().map(|tally| tally.busy_ns(at_ns)).sum(),
         }
+    }
+
+    /// The rates of the whole and of its parts, each with what was counted since `from`.
+    fn rates<'a>(
+        &'a self,
+        from: &'a Self,
+        (whole, parts): (&'a [Rate], &'a [Rate]),
+    ) -> impl Iterator<Item = (&'a Rate, f64)> + 'a {
+        let whole = whole.iter().map(|rate| (rate, (self.work - from.work) as f64));
+        let part = |at: usize| (self.parts[at] - from.parts[at]) as f64;
+        whole.chain(parts.iter().enumerate().map(move |(at, rate)| (rate, part(at))))
     }
 
     /// What the load got of what it is to keep at full intensity, since `from`.
@@ -178,7 +205,7 @@ pub fn run<W: Work>(
         let watched = match latch.all_arrived() {
             true => trial.prepared().and_then(|()| {
                 latch.open();
-                watch(trial, shift, &tallies, rates, &over)
+                watch(trial, shift, &tallies, (rates, W::PARTS), &over)
             }),
             false => cancel::check(),
         };
@@ -238,6 +265,9 @@ fn toil<W: Work>(
                 tally.began_ns.store(0, Ordering::Relaxed);
                 tally.busy_ns.store(busy_ns, Ordering::Relaxed);
                 tally.work.store(done, Ordering::Relaxed);
+                for (counter, part) in tally.parts.iter().zip(work.parts()) {
+                    counter.store(part, Ordering::Relaxed);
+                }
                 tally.bits.store(bits, Ordering::Relaxed);
             }
             // In pieces: the load may be over before a long period is.
@@ -252,7 +282,7 @@ fn watch(
     trial: &mut Trial,
     shift: &Shift,
     tallies: &[Tally],
-    rates: &[Rate],
+    rates: (&[Rate], &[Rate]),
     ended: &AtomicBool,
 ) -> Result<(), ProbeError> {
     let first = Sum::of(tallies);
@@ -282,8 +312,8 @@ fn watch(
     }
     let sum = Sum::of(tallies);
     let seconds = (sum.at_ns - first.at_ns).max(1) as f64 / 1e9;
-    for rate in rates {
-        trial.emit(rate.total, sum.work as f64 * rate.each / seconds, factors! {})?;
+    for (rate, counted) in sum.rates(&first, rates) {
+        trial.emit(rate.total, counted * rate.each / seconds, factors! {})?;
     }
     trial.emit("load_cpus", sum.cpu_ns as f64 / 1e9 / seconds, factors! {})?;
     let intensity = sum.intensity(&first, shift.keeps, tallies.len());
@@ -296,12 +326,12 @@ fn interval(
     from: &Sum,
     to: &Sum,
     threads: usize,
-    rates: &[Rate],
+    rates: (&[Rate], &[Rate]),
 ) -> Result<(), ProbeError> {
     let ns = (to.at_ns - from.at_ns).max(1) as f64;
     let at_ns = to.at_ns.saturating_sub(trial.started_ns());
-    for rate in rates {
-        let value = (to.work - from.work) as f64 * rate.each * 1e9 / ns;
+    for (rate, counted) in to.rates(from, rates) {
+        let value = counted * rate.each * 1e9 / ns;
         trial.emit_at(rate.interval, value, 1, at_ns, factors! {})?;
     }
     let intensity = to.intensity(from, shift.keeps, threads);
