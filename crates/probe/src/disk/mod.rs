@@ -2,7 +2,10 @@
 pub mod engine_ring;
 pub mod engine_sync;
 pub mod errors;
+pub mod folder;
 pub mod job;
+pub mod mail;
+pub mod mailbox;
 pub mod memory;
 pub mod mover;
 pub mod pattern;

@@ -8,6 +8,7 @@ use serde_json::{json, Value};
 mod cpu_gaps;
 mod cpu_hash;
 mod cpu_pi;
+mod disk_files;
 mod disk_io;
 mod disk_sync;
 mod load_cpu;
@@ -62,6 +63,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(mem_latency),
     instrument!(disk_io),
     instrument!(disk_sync),
+    instrument!(disk_files),
     instrument!(net_loopback),
     Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },

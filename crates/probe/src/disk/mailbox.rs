@@ -1,0 +1,340 @@
+//! Files of a mail server, made and read and deleted: a step of [`mail`](super::mail) becomes system
+//! calls relative to one folder. Allocates nothing once it is made.
+use super::folder::Folder;
+use super::mail::Step;
+use super::pattern::{self, Random};
+use super::{errors, place};
+use crate::buffer::{Buffer, Pages};
+use crate::cancel;
+use crate::error::{Kind, ProbeError};
+use std::fs::File;
+use std::io::Error;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::path::PathBuf;
+
+/// How files are used.
+#[derive(Clone, Copy, Debug)]
+pub struct Habits {
+    /// Folders that the files are spread over.
+    pub directories: u64,
+    /// Bytes of one read or write.
+    pub block_bytes: usize,
+    /// Each written file is made safe on the disk before it is closed.
+    pub fsync: bool,
+}
+
+/// What was done, counted as it was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Files made.
+    pub created: u64,
+    /// Files read.
+    pub read: u64,
+    /// Files added to.
+    pub appended: u64,
+    /// Files deleted.
+    pub deleted: u64,
+    /// Bytes that were read.
+    pub read_bytes: u64,
+    /// Bytes that were written.
+    pub written_bytes: u64,
+}
+
+impl Counts {
+    /// What came on top of `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            created: self.created - before.created,
+            read: self.read - before.read,
+            appended: self.appended - before.appended,
+            deleted: self.deleted - before.deleted,
+            read_bytes: self.read_bytes - before.read_bytes,
+            written_bytes: self.written_bytes - before.written_bytes,
+        }
+    }
+}
+
+/// The files of one trial.
+#[derive(Debug)]
+pub struct Mailbox {
+    folder: Folder,
+    habits: Habits,
+    data: Buffer,
+    into: Buffer,
+    /// Of all steps so far.
+    pub counts: Counts,
+    turn: u64,
+}
+
+impl Mailbox {
+    /// Makes the folders in `folder`. No file has more than `max_bytes`.
+    pub fn new(
+        folder: Folder,
+        habits: Habits,
+        max_bytes: u64,
+        seed: u64,
+    ) -> Result<Self, ProbeError> {
+        let data = Buffer::map(usize::try_from(max_bytes).unwrap_or(usize::MAX), Pages::Default)?;
+        let into = Buffer::map(habits.block_bytes, Pages::Default)?;
+        into.touch(0..into.bytes());
+        // SAFETY: the mapping belongs to this value alone.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(data.as_ptr(), data.bytes()) };
+        Random::new(seed).fill(bytes);
+        for number in 0..habits.directories {
+            cancel::check()?;
+            let path = folder.path().join(format!("d{number}"));
+            std::fs::create_dir(&path)
+                .map_err(|error| errors::named("Creating a folder", folder.path(), &error))?;
+        }
+        Ok(Self { folder, habits, data, into, counts: Counts::default(), turn: 0 })
+    }
+
+    /// Does one step, and counts it.
+    pub fn apply(&mut self, step: Step) -> Result<(), ProbeError> {
+        match step {
+            Step::Create { file, bytes } => {
+                self.write(file, bytes, libc::O_CREAT | libc::O_EXCL, "Creating a file")?;
+                self.counts.created += 1;
+            }
+            Step::Append { file, bytes, .. } => {
+                self.write(file, bytes, libc::O_APPEND, "Opening a file")?;
+                self.counts.appended += 1;
+            }
+            Step::Read { file, bytes } => {
+                self.read(file, bytes)?;
+                self.counts.read += 1;
+            }
+            Step::Delete { file, .. } => {
+                let name = self.name(file);
+                // SAFETY: a C string on the stack, our own descriptor.
+                if unsafe { libc::unlinkat(self.folder.fd(), name.as_ptr(), 0) } != 0 {
+                    return Err(self.failed("Deleting a file"));
+                }
+                self.counts.deleted += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Number and bytes of the files that are really there.
+    pub fn there(&self) -> Result<(u64, u64), ProbeError> {
+        let looked =
+            |error: Error| errors::named("Looking at a folder", self.folder.path(), &error);
+        let (mut files, mut bytes) = (0, 0);
+        let folders: Vec<PathBuf> = match self.habits.directories {
+            0 => vec![self.folder.path().to_owned()],
+            many => (0..many).map(|n| self.folder.path().join(format!("d{n}"))).collect(),
+        };
+        for folder in folders {
+            cancel::check()?;
+            for entry in std::fs::read_dir(folder).map_err(looked)? {
+                files += 1;
+                bytes += entry.and_then(|entry| entry.metadata()).map_err(looked)?.len();
+            }
+        }
+        Ok((files, bytes))
+    }
+
+    /// Writes everything of the file system to the disk.
+    pub fn sync_all(&self) -> Result<(), ProbeError> {
+        self.folder.sync_all()
+    }
+
+    /// Removes the folder.
+    pub fn remove(self) -> Result<(), ProbeError> {
+        self.folder.remove()
+    }
+
+    /// `d3/f123`, or `f123` where there are no folders; ends in NUL bytes.
+    fn name(&self, file: u64) -> [libc::c_char; 48] {
+        use std::io::Write;
+        let mut name = [0u8; 48];
+        let mut rest = &mut name[..47];
+        let written = match self.habits.directories {
+            0 => write!(rest, "f{file}"),
+            many => write!(rest, "d{}/f{file}", file % many),
+        };
+        written.expect("two numbers of 20 digits fit");
+        name.map(u8::cast_signed)
+    }
+
+    fn open(&self, file: u64, flags: libc::c_int, what: &str) -> Result<File, ProbeError> {
+        let name = self.name(file);
+        let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        loop {
+            // SAFETY: a C string on the stack; the descriptor is ours alone.
+            let fd = unsafe { libc::openat(self.folder.fd(), name.as_ptr(), flags, 0o600) };
+            if fd >= 0 {
+                // SAFETY: as above.
+                return Ok(unsafe { File::from_raw_fd(fd) });
+            }
+            if Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+                return Err(self.failed(what));
+            }
+            cancel::check()?;
+        }
+    }
+
+    fn write(
+        &mut self,
+        file: u64,
+        bytes: u64,
+        flags: libc::c_int,
+        what: &str,
+    ) -> Result<(), ProbeError> {
+        let handle = self.open(file, libc::O_WRONLY | flags, what)?;
+        let bytes = usize::try_from(bytes).expect("the spec bounds a file");
+        // SAFETY: the mapping is as long as the largest file and belongs to this value alone.
+        let data = unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), bytes) };
+        self.turn += 1;
+        pattern::stamp(data, self.turn);
+        for block in data.chunks(self.habits.block_bytes) {
+            let done = self.moved(|| {
+                // SAFETY: the block is this long, the descriptor is open.
+                unsafe { libc::write(handle.as_raw_fd(), block.as_ptr().cast(), block.len()) }
+            });
+            let done = done.map_err(|()| self.failed("Writing a file"))?;
+            if done != block.len() {
+                return Err(errors::short_transfer(self.folder.path(), done, block.len()));
+            }
+            self.counts.written_bytes += done as u64;
+        }
+        if self.habits.fsync {
+            // SAFETY: the descriptor is open.
+            let synced = self.moved(|| unsafe { libc::fsync(handle.as_raw_fd()) as isize });
+            synced.map_err(|()| self.failed("Syncing a file"))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, file: u64, bytes: u64) -> Result<(), ProbeError> {
+        let handle = self.open(file, libc::O_RDONLY, "Opening a file")?;
+        let (into, length) = (self.into.as_ptr(), self.habits.block_bytes);
+        let mut got = 0;
+        loop {
+            let done = self.moved(|| {
+                // SAFETY: the mapping is this long and nobody else uses it.
+                unsafe { libc::read(handle.as_raw_fd(), into.cast(), length) }
+            });
+            match done.map_err(|()| self.failed("Reading a file"))? {
+                0 => break,
+                done => got += done as u64,
+            }
+        }
+        self.counts.read_bytes += got;
+        if got == bytes {
+            return Ok(());
+        }
+        Err(ProbeError::new(
+            Kind::Failed,
+            "file_changed",
+            format!("A file in {} has {got} bytes instead of {bytes}.", self.place()),
+            "See what else writes there, or set `directory` to another one.",
+        ))
+    }
+
+    /// A call that moves bytes, through interruptions.
+    fn moved(&self, mut call: impl FnMut() -> isize) -> Result<usize, ()> {
+        loop {
+            match usize::try_from(call()) {
+                Ok(done) => return Ok(done),
+                Err(_) => {
+                    let interrupted =
+                        Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
+                    if !interrupted || cancel::requested() {
+                        return Err(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn failed(&self, what: &str) -> ProbeError {
+        let error = Error::last_os_error();
+        cancel::check().err().unwrap_or_else(|| errors::named(what, self.folder.path(), &error))
+    }
+
+    fn place(&self) -> std::path::Display<'_> {
+        self.folder.path().display()
+    }
+}
+
+/// Refuses what would not leave a tenth of `files` free, where the file system counts files.
+pub fn check_files(directory: &std::path::Path, files: u64) -> Result<(), ProbeError> {
+    let path = place::c_path(directory)?;
+    // SAFETY: a valid C string, and a plain struct that the kernel fills.
+    let free = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        let rc = libc::statvfs(path.as_ptr(), &raw mut stat);
+        (rc == 0 && stat.f_files > 0).then_some(stat.f_favail)
+    };
+    match free {
+        Some(free) if free < files.saturating_add(files / 10) => Err(errors::disk_full(format!(
+            "{files} files and a tenth more do not fit in {}: {free} are free.",
+            directory.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::mail::{Draws, Mail};
+
+    fn mailbox(directories: u64) -> Mailbox {
+        let folder = Folder::make(&place::directory("")).unwrap();
+        let habits = Habits { directories, block_bytes: 512, fsync: false };
+        Mailbox::new(folder, habits, 3000, 5).unwrap()
+    }
+
+    #[test]
+    fn what_is_there_is_what_the_seed_says() {
+        for directories in [0, 7] {
+            let draws = Draws {
+                files: 50,
+                transactions: 200,
+                min_bytes: 0,
+                max_bytes: 3000,
+                read_ratio: 0.5,
+                create_ratio: 0.5,
+                seed: 11,
+            };
+            let (mut mail, mut mailbox) = (Mail::new(draws), mailbox(directories));
+            let mut steps: Vec<Step> = (0..draws.files).map(|_| mail.create()).collect();
+            for _ in 0..draws.transactions {
+                steps.extend(mail.transaction().into_iter().flatten());
+            }
+            steps.into_iter().for_each(|step| mailbox.apply(step).unwrap());
+            let bytes: u64 = mail.live().iter().map(|(_, bytes)| *bytes).sum();
+            assert_eq!(mailbox.there().unwrap(), (mail.live().len() as u64, bytes));
+            let counts = mailbox.counts;
+            assert_eq!(counts.read + counts.appended, 200);
+            assert_eq!(counts.created + counts.deleted, 250);
+            while let Some(step) = mail.delete() {
+                mailbox.apply(step).unwrap();
+            }
+            assert_eq!(mailbox.there().unwrap(), (0, 0));
+            mailbox.remove().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_that_somebody_else_changed_is_told() {
+        let mut mailbox = mailbox(0);
+        mailbox.apply(Step::Create { file: 3, bytes: 1500 }).unwrap();
+        std::fs::write(mailbox.folder.path().join("f3"), b"short").unwrap();
+        let error = mailbox.apply(Step::Read { file: 3, bytes: 1500 }).unwrap_err();
+        assert_eq!(error.name, "file_changed");
+    }
+
+    #[test]
+    fn more_files_than_fit_are_refused() {
+        let directory = place::directory("");
+        assert!(check_files(&directory, 1).is_ok());
+        // Some file systems make room for files as they need it, and say 0: those take any number.
+        if let Err(error) = check_files(&directory, u64::MAX) {
+            assert_eq!((error.name, error.kind.exit_code()), ("disk_full", 4));
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! # What it measures
+//! How a file system serves a mail or news server: many small files that are made, read, added to
+//! and deleted. Transactions a second, files and bytes a second in each phase, and how long a
+//! transaction takes. The work is that of `PostMark`.
+//!
+//! # How
+//! A folder of our own is filled with `files` files, spread over `directories` folders, whose sizes
+//! are uniform between `min_bytes` and `max_bytes`. Then come `transactions` transactions, one after
+//! the other: each reads a whole file or adds to one (by up to what is missing to `max_bytes`), and
+//! makes a file or deletes one; files are drawn at random, the two choices with `read_ratio` and
+//! `create_ratio`. At last all files are deleted. Each file is opened, moved in blocks of
+//! `block_bytes` and closed again, through the page cache, as such servers do. `sync` says when data
+//! have to be safe: never, each written file before it is closed (`fsync`), or all of them at the
+//! end of each phase (`phase`), inside its time. Everything is drawn from `seed` by xorshift64*.
+//!
+//! # Known truth
+//! After the transactions, outside the counted time, the files are looked at: their number and their
+//! bytes are exactly those that the seed says, else the trial fails. The counts equal those of a
+//! second implementation of the draw, and the bytes those that the kernel accounts to the process.
+//! The time of all transactions is the time of their phase.
+//!
+//! # Cross-check
+//! `benchmarks/mail.py` runs `PostMark` with the same numbers beside it; the adapter `postmark` is
+//! the original as a benchmark.
+//!
+//! # Overhead
+//! Takes the disk space of its files. One CPU, mostly in the kernel. The folder is removed at the
+//! end, and when the trial is cancelled; after a SIGKILL the next trial in the same directory
+//! removes it.
+//!
+//! # Caveats
+//! Without `sync` the page cache takes part: where the files fit into memory this tells of the file
+//! system's code and of memory, and the disk works afterwards. One process works, one operation at a
+//! time. Random draws differ from those of `PostMark`, so that the numbers of operations agree with
+//! it only within the spread of chance. The folder itself is not synced: a crash may lose a name,
+//! though not the data, of a file that was synced.
+use crate::disk::folder::Folder;
+use crate::disk::mail::{self, Draws, Mail};
+use crate::disk::mailbox::{check_files, Counts, Habits, Mailbox};
+use crate::disk::place;
+use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::trial::{Factors, Trial};
+use crate::window::latency_histogram;
+use crate::{cancel, clock, factors, timed};
+use hdrhistogram::Histogram;
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+
+const fn param(id: &'static str, unit: Unit, kind: Kind, doc: &'static str) -> Param {
+    Param { id, unit, kind, doc }
+}
+
+const fn int(default: i64, min: i64, max: i64) -> Kind {
+    Kind::Int { default, min, max }
+}
+
+const fn rate(id: &'static str, unit: Unit, headline: bool, doc: &'static str) -> Metric {
+    Metric { id, unit, better: Better::Higher, shape: Shape::Scalar, headline, doc }
+}
+
+const fn told(id: &'static str, unit: Unit, doc: &'static str) -> Metric {
+    Metric { id, unit, better: Better::None, shape: Shape::Scalar, headline: false, doc }
+}
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "disk.files",
+    summary: "A mail server's small files: transactions, files and bytes a second",
+    params: &[
+        param(
+            "directory",
+            Unit::None,
+            Kind::Text { default: "" },
+            "Where the folder goes; empty takes $TMPDIR, else /var/tmp.",
+        ),
+        param("files", Unit::Count, int(3_000, 1, 10_000_000), "Files made at first."),
+        param(
+            "transactions",
+            Unit::Count,
+            int(15_000, 1, 100_000_000),
+            "Transactions: each reads or adds to a file, and makes or deletes one.",
+        ),
+        param("min_bytes", Unit::Bytes, int(1 << 10, 0, 1 << 30), "Smallest new file."),
+        param(
+            "max_bytes",
+            Unit::Bytes,
+            int(20 << 10, 1, 1 << 30),
+            "Largest new file; nothing is added to one of this size.",
+        ),
+        param("directories", Unit::Count, int(10, 0, 100_000), "Folders; 0 takes one for all."),
+        param("block_bytes", Unit::Bytes, int(4096, 1, 1 << 30), "Bytes of one read or write."),
+        param(
+            "read_ratio",
+            Unit::Ratio,
+            Kind::Float { default: 0.5, min: 0.0, max: 1.0 },
+            "Share of transactions that read; the others add to a file.",
+        ),
+        param(
+            "create_ratio",
+            Unit::Ratio,
+            Kind::Float { default: 0.5, min: 0.0, max: 1.0 },
+            "Share of transactions that make a file; the others delete one.",
+        ),
+        param(
+            "sync",
+            Unit::None,
+            Kind::Choice { default: "none", choices: &["none", "fsync", "phase"] },
+            "When data have to be safe: never, before a written file is closed, at a phase's end.",
+        ),
+        param(
+            "seed",
+            Unit::None,
+            int(42, 0, i64::MAX),
+            "Seed of the files and transactions; 0 takes the clock.",
+        ),
+    ],
+    metrics: &[
+        rate("transactions_per_s", Unit::PerS, true, "Transactions a second of their phase."),
+        Metric {
+            id: "transaction_latency_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Histogram,
+            headline: false,
+            doc: "Time of a transaction, both halves.",
+        },
+        Metric {
+            id: "elapsed_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "Time of a phase (create, transactions, delete), and of all three.",
+        },
+        rate("files_created_per_s", Unit::PerS, false, "Files made a second of a phase."),
+        rate("files_read_per_s", Unit::PerS, false, "Files read a second of the transactions."),
+        rate(
+            "files_appended_per_s",
+            Unit::PerS,
+            false,
+            "Files added to a second of the transactions.",
+        ),
+        rate("files_deleted_per_s", Unit::PerS, false, "Files deleted a second of a phase."),
+        rate("read_bytes_per_s", Unit::BytesPerS, false, "Bytes read a second of a phase."),
+        rate("written_bytes_per_s", Unit::BytesPerS, false, "Bytes written a second of a phase."),
+        told("files_created_count", Unit::Count, "Files made in a phase."),
+        told("files_read_count", Unit::Count, "Files read in the transactions."),
+        told("files_appended_count", Unit::Count, "Files added to in the transactions."),
+        told("files_deleted_count", Unit::Count, "Files deleted in a phase."),
+        told("files_left_count", Unit::Count, "Files that were there after the transactions."),
+        told("left_bytes", Unit::Bytes, "Bytes in the files after the transactions."),
+        told("read_bytes", Unit::Bytes, "Bytes read in a phase."),
+        told("written_bytes", Unit::Bytes, "Bytes written in a phase."),
+    ],
+    overhead: "files, transactions and their bytes; the folder goes away at the end",
+    source: "Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
+    two_sided: false,
+    load: false,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let draws = draws(trial)?;
+    let habits = habits(trial);
+    let directory = place::directory(trial.params.text("directory"));
+    // Most file systems give a file whole blocks of this size.
+    let (most_files, most_bytes) = mail::peak(draws, 4096);
+    place::check_space(&directory, most_bytes)?;
+    check_files(&directory, most_files)?;
+    if place::in_memory(&directory)? {
+        trial.note("The directory is a tmpfs: its files live in memory, and no disk takes part.");
+    }
+    let folder = Folder::make(&directory)?;
+    let mut work = Work {
+        mail: Mail::new(draws),
+        mailbox: Mailbox::new(folder, habits, draws.max_bytes, draws.seed)?,
+        histogram: latency_histogram(),
+        sync_phases: trial.params.text("sync") == "phase",
+    };
+    let counted = trial.prepared().and_then(|()| work.all_phases(trial, draws));
+    let removed = work.mailbox.remove();
+    counted.and(removed)
+}
+
+/// What is drawn from, checked.
+fn draws(trial: &Trial) -> Result<Draws, ProbeError> {
+    let params = &trial.params;
+    let count = |id| params.int(id).cast_unsigned();
+    let (min_bytes, max_bytes) = (count("min_bytes"), count("max_bytes"));
+    if min_bytes > max_bytes {
+        return Err(ProbeError::usage(
+            format!("disk.files: min_bytes {min_bytes} is more than max_bytes {max_bytes}."),
+            "Set the smaller one as min_bytes.",
+        ));
+    }
+    let seed = match count("seed") {
+        0 => clock::realtime_ns(),
+        seed => seed,
+    };
+    Ok(Draws {
+        files: count("files"),
+        transactions: count("transactions"),
+        min_bytes,
+        max_bytes,
+        read_ratio: params.float("read_ratio"),
+        create_ratio: params.float("create_ratio"),
+        seed,
+    })
+}
+
+fn habits(trial: &Trial) -> Habits {
+    let params = &trial.params;
+    Habits {
+        directories: params.int("directories").cast_unsigned(),
+        block_bytes: params.size("block_bytes"),
+        fsync: params.text("sync") == "fsync",
+    }
+}
+
+/// The three phases.
+struct Work {
+    mail: Mail,
+    mailbox: Mailbox,
+    histogram: Histogram<u64>,
+    sync_phases: bool,
+}
+
+/// What a phase did, and how long it took.
+struct Phase {
+    name: &'static str,
+    elapsed_ns: u64,
+    counts: Counts,
+}
+
+impl Work {
+    fn all_phases(&mut self, trial: &mut Trial, draws: Draws) -> Result<(), ProbeError> {
+        let create = self.phase("create", |work| {
+            for _ in 0..draws.files {
+                cancel::check()?;
+                let step = work.mail.create();
+                work.mailbox.apply(step)?;
+            }
+            Ok(())
+        })?;
+        let transactions =
+            self.phase("transactions", |work| work.transactions(draws.transactions))?;
+        let (files, bytes) = self.compare()?;
+        let delete = self.phase("delete", |work| {
+            while let Some(step) = work.mail.delete() {
+                cancel::check()?;
+                work.mailbox.apply(step)?;
+            }
+            Ok(())
+        })?;
+        let seconds = transactions.elapsed_ns as f64 / 1e9;
+        trial.emit("transactions_per_s", draws.transactions as f64 / seconds, factors! {})?;
+        let all = [create, transactions, delete];
+        for phase in &all {
+            phase.emit(trial)?;
+        }
+        let elapsed_ns: u64 = all.iter().map(|phase| phase.elapsed_ns).sum();
+        trial.emit("elapsed_ns", elapsed_ns as f64, factors! {"phase": "all"})?;
+        trial.emit("files_left_count", files as f64, factors! {})?;
+        trial.emit("left_bytes", bytes as f64, factors! {})?;
+        trial.emit_histogram("transaction_latency_ns", &self.histogram, &factors! {})
+    }
+
+    fn phase(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&mut Self) -> Result<(), ProbeError>,
+    ) -> Result<Phase, ProbeError> {
+        let before = self.mailbox.counts;
+        let section = timed::start();
+        work(self)?;
+        if self.sync_phases {
+            self.mailbox.sync_all()?;
+        }
+        let elapsed_ns = section.stop_with_kernel_io().max(1);
+        Ok(Phase { name, elapsed_ns, counts: self.mailbox.counts.since(before) })
+    }
+
+    fn transactions(&mut self, count: u64) -> Result<(), ProbeError> {
+        let mut started_ns = clock::monotonic_ns();
+        for _ in 0..count {
+            cancel::check()?;
+            for step in self.mail.transaction().into_iter().flatten() {
+                self.mailbox.apply(step)?;
+            }
+            let now_ns = clock::monotonic_ns();
+            self.histogram.saturating_record((now_ns - started_ns).max(1));
+            started_ns = now_ns;
+        }
+        Ok(())
+    }
+
+    /// What is there has to be what the seed says; number and bytes of the files.
+    fn compare(&self) -> Result<(u64, u64), ProbeError> {
+        let there = self.mailbox.there()?;
+        let live = self.mail.live();
+        let said = (live.len() as u64, live.iter().map(|(_, bytes)| *bytes).sum());
+        if there == said {
+            return Ok(there);
+        }
+        Err(ProbeError::new(
+            ErrorKind::Failed,
+            "files_differ",
+            format!(
+                "After the transactions {} files of {} bytes are there instead of {} of {}.",
+                there.0, there.1, said.0, said.1
+            ),
+            "See what else writes there, or set `directory` to another one.",
+        ))
+    }
+}
+
+impl Phase {
+    fn emit(&self, trial: &mut Trial) -> Result<(), ProbeError> {
+        let factors: Factors = factors! {"phase": self.name};
+        trial.emit("elapsed_ns", self.elapsed_ns as f64, factors.clone())?;
+        let Counts { created, read, appended, deleted, read_bytes, written_bytes } = self.counts;
+        let (makes, deletes) = (self.name != "delete", self.name != "create");
+        let all = [
+            ("files_created_per_s", "files_created_count", created, makes),
+            ("files_read_per_s", "files_read_count", read, makes && deletes),
+            ("files_appended_per_s", "files_appended_count", appended, makes && deletes),
+            ("files_deleted_per_s", "files_deleted_count", deleted, deletes),
+            ("read_bytes_per_s", "read_bytes", read_bytes, makes && deletes),
+            ("written_bytes_per_s", "written_bytes", written_bytes, makes),
+        ];
+        let seconds = self.elapsed_ns as f64 / 1e9;
+        // What a phase never does is left out, and is no zero.
+        for (rate, count, value, _) in all.into_iter().filter(|(.., does)| *does) {
+            trial.emit(rate, value as f64 / seconds, factors.clone())?;
+            trial.emit(count, value as f64, factors.clone())?;
+        }
+        Ok(())
+    }
+}
