@@ -1,7 +1,11 @@
 //! How much memory this process may use: the machine's, or less where a cgroup says so.
+use super::place;
 use crate::cgroup::Cgroups;
+use crate::error::ProbeError;
 use crate::files::Files;
 use crate::proc;
+use crate::trial::Trial;
+use std::path::Path;
 
 /// `MemTotal`, or the smallest limit of this process's cgroups below it; `None` where `/proc` hides
 /// how much there is. A limit that cannot be seen only makes this too large, and so a file of a
@@ -10,6 +14,33 @@ pub fn usable_bytes(files: &Files) -> Option<u64> {
     let total = proc::kib_field(&files.text("/proc/meminfo").ok()?, "MemTotal")?;
     let limit = Cgroups::find(files).memory_limit(files).ok().flatten();
     Some(limit.map_or(total, |limit| limit.value.min(total)))
+}
+
+/// Whether a file of that size tells of the disk although the page cache takes part. If not, a note
+/// says why.
+pub fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool, ProbeError> {
+    if place::in_memory(place)? {
+        trial.note("A cache measurement: the directory is a tmpfs, its files live in memory.");
+        return Ok(false);
+    }
+    // Twice the memory, so that at most half of the operations can find their record in it.
+    match usable_bytes(&Files::machine()) {
+        Some(memory) if bytes >= memory.saturating_mul(2) => Ok(true),
+        Some(memory) => {
+            trial.note(format!(
+                "A cache measurement: the file of {bytes} bytes is smaller than twice the memory \
+                 of {memory} bytes, and direct I/O is off."
+            ));
+            Ok(false)
+        }
+        None => {
+            trial.note(
+                "A cache measurement: how much memory there is cannot be read (/proc is hidden), \
+                 and direct I/O is off.",
+            );
+            Ok(false)
+        }
+    }
 }
 
 #[cfg(test)]

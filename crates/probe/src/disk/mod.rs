@@ -8,6 +8,7 @@ pub mod mail;
 pub mod mailbox;
 pub mod memory;
 pub mod mover;
+pub mod passes;
 pub mod pattern;
 pub mod place;
 pub mod scratch;

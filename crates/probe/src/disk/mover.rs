@@ -18,11 +18,16 @@ pub struct Mover<'a> {
 impl<'a> Mover<'a> {
     /// The `number`th worker of a job.
     pub fn new(job: &'a Job<'a>, number: u64) -> Result<Self, ProbeError> {
+        Self::along(job, number, job.order(number))
+    }
+
+    /// The same, with an order of its own.
+    pub fn along(job: &'a Job<'a>, number: u64, order: Order<'a>) -> Result<Self, ProbeError> {
         let buffer = Buffer::map(job.record_bytes, Pages::Default)?;
         // SAFETY: the mapping belongs to this worker alone.
         let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
         Random::new(job.seed ^ number).fill(bytes);
-        Ok(Self { job, order: job.order(number), buffer, turn: 0 })
+        Ok(Self { job, order, buffer, turn: 0 })
     }
 
     /// Moves the next record, through interruptions; where in the file it lies.

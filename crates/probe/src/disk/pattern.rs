@@ -46,6 +46,8 @@ pub enum Order<'a> {
     Sequential(&'a AtomicU64),
     /// Each time any record with the same probability.
     Random(Random),
+    /// As a list says, once.
+    Listed(std::slice::Iter<'a, u32>),
 }
 
 impl Order<'_> {
@@ -55,6 +57,7 @@ impl Order<'_> {
         match self {
             Self::Sequential(counter) => counter.fetch_add(1, Ordering::Relaxed) % records,
             Self::Random(random) => random.below(records),
+            Self::Listed(list) => list.next().map_or(0, |record| u64::from(*record)),
         }
     }
 }

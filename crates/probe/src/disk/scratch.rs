@@ -43,6 +43,35 @@ impl Scratch {
         Ok(Self { file, directory: directory.to_owned() })
     }
 
+    /// The same file, opened once more. `alone`: nothing is read ahead of what is asked for.
+    pub fn again(&self, alone: bool) -> Result<Self, ProbeError> {
+        let fd = self.file.as_raw_fd();
+        let path = place::c_path(Path::new(&format!("/proc/self/fd/{fd}")))?;
+        // SAFETY: a valid C string; flags and advice on our own descriptors.
+        let file = unsafe {
+            let direct = libc::fcntl(fd, libc::F_GETFL) & libc::O_DIRECT;
+            match libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | direct) {
+                -1 => return Err(self.named("Opening the file", &Error::last_os_error())),
+                fd => File::from_raw_fd(fd),
+            }
+        };
+        if alone {
+            // SAFETY: advice on our own descriptor.
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+        }
+        Ok(Self { file, directory: self.directory.clone() })
+    }
+
+    /// Whether a file that was made direct really stayed out of the page cache. Some file systems
+    /// take the flag and cache all the same (ext4 with `data=journal`); then most of it is there.
+    pub fn check_bypassed(&self) -> Result<(), ProbeError> {
+        if self.cached_ratio().is_some_and(|ratio| ratio > 0.5) {
+            let reason = "its file system accepted the request and cached the file all the same";
+            return Err(errors::no_direct_io(&self.directory, reason));
+        }
+        Ok(())
+    }
+
     /// Switches the page cache off for this file.
     pub fn make_direct(&self) -> Result<(), ProbeError> {
         if place::in_memory(&self.directory)? {

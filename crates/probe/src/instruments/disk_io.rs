@@ -45,11 +45,11 @@
 //! a burst allowance shows its burst here. On thin provisioning the first write of a block is dear;
 //! filling pays for it, not the trial.
 use crate::disk::job::Job;
+use crate::disk::memory::reaches_disk;
 use crate::disk::scratch::Scratch;
 use crate::disk::settings::Settings;
-use crate::disk::{engine_ring, engine_sync, errors, memory, place};
+use crate::disk::{engine_ring, engine_sync, place};
 use crate::error::{Kind, ProbeError};
-use crate::files::Files;
 use crate::trial::{Factors, Trial};
 use crate::window::Outcome;
 use crate::{clock, factors};
@@ -210,36 +210,11 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     };
     let (outcome, engine) = measure(trial, &job)?;
     note_littles_law(trial, &outcome, job.depth);
-    check_bypassed(&scratch, settings.direct)?;
+    if settings.direct {
+        scratch.check_bypassed()?;
+    }
     let factors = factors! {"engine": engine, "direct": settings.direct};
     report(trial, &outcome, disk, job.record_bytes, &factors)
-}
-
-/// Whether a file of that size tells of the disk although the page cache takes part. If not, a note
-/// says why.
-fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool, ProbeError> {
-    if place::in_memory(place)? {
-        trial.note("A cache measurement: the directory is a tmpfs, its files live in memory.");
-        return Ok(false);
-    }
-    // Twice the memory, so that at most half of the operations can find their record in it.
-    match memory::usable_bytes(&Files::machine()) {
-        Some(memory) if bytes >= memory.saturating_mul(2) => Ok(true),
-        Some(memory) => {
-            trial.note(format!(
-                "A cache measurement: the file of {bytes} bytes is smaller than twice the memory \
-                 of {memory} bytes, and direct I/O is off."
-            ));
-            Ok(false)
-        }
-        None => {
-            trial.note(
-                "A cache measurement: how much memory there is cannot be read (/proc is hidden), \
-                 and direct I/O is off.",
-            );
-            Ok(false)
-        }
-    }
 }
 
 /// Makes the scratch file and fills it.
@@ -300,16 +275,6 @@ fn note_littles_law(trial: &mut Trial, outcome: &Outcome, depth: usize) {
              at the edge of the counted time, or it held too few operations."
         ));
     }
-}
-
-/// Some file systems take the flag and cache all the same (ext4 with `data=journal`); then most of the
-/// file is in the cache afterwards.
-fn check_bypassed(scratch: &Scratch, direct: bool) -> Result<(), ProbeError> {
-    if direct && scratch.cached_ratio().is_some_and(|ratio| ratio > 0.5) {
-        let reason = "its file system accepted the request and cached the file all the same";
-        return Err(errors::no_direct_io(&scratch.directory, reason));
-    }
-    Ok(())
 }
 
 fn report(

@@ -41,8 +41,8 @@
 use crate::clock;
 use crate::disk::job::Job;
 use crate::disk::mover::Mover;
+use crate::disk::place;
 use crate::disk::scratch::Scratch;
-use crate::disk::{errors, place};
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
@@ -277,10 +277,7 @@ fn direct_file(directory: &Path, bytes: u64, seed: u64) -> Result<Scratch, Probe
     let scratch = Scratch::open(directory, 0)?;
     scratch.make_direct()?;
     scratch.fill(bytes, seed)?;
-    if scratch.cached_ratio().is_some_and(|ratio| ratio > 0.5) {
-        let reason = "its file system accepted the request and cached the file all the same";
-        return Err(errors::no_direct_io(directory, reason));
-    }
+    scratch.check_bypassed()?;
     Ok(scratch)
 }
 

@@ -10,6 +10,7 @@ mod cpu_hash;
 mod cpu_pi;
 mod disk_files;
 mod disk_io;
+mod disk_records;
 mod disk_sync;
 mod load_cpu;
 mod load_disk;
@@ -63,6 +64,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(mem_latency),
     instrument!(disk_io),
     instrument!(disk_sync),
+    instrument!(disk_records),
     instrument!(disk_files),
     instrument!(net_loopback),
     Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },

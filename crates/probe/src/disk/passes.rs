@@ -1,0 +1,287 @@
+//! One pass over whole files: each thread moves all records of its own file once, and the pass is
+//! from the first start to the last end.
+use super::job::Job;
+use super::mover::Mover;
+use super::pattern::{Order, Random};
+use super::scratch::Scratch;
+use crate::error::{Kind, ProbeError};
+use crate::together::Latch;
+use crate::window::latency_histogram;
+use crate::{cancel, clock, timed};
+use hdrhistogram::Histogram;
+use std::sync::atomic::AtomicU64;
+
+/// What is done with each file.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Write, or read.
+    pub write: bool,
+    /// Each record once in a drawn order, or one after the other.
+    pub random: bool,
+    /// Bytes of a record.
+    pub record_bytes: usize,
+    /// Records of a file.
+    pub records: u64,
+    /// The time includes making the file safe on the disk.
+    pub fsync: bool,
+    /// The time includes closing the file.
+    pub close: bool,
+    /// Seed of the order and of the data.
+    pub seed: u64,
+}
+
+/// What a pass saw.
+#[derive(Debug)]
+pub struct Passed {
+    /// From the first start to the last end.
+    pub elapsed_ns: u64,
+    /// Records that were moved.
+    pub operations: u64,
+    /// Time of each record alone.
+    pub latency: Histogram<u64>,
+}
+
+/// Runs the pass over `files`, one thread each; calls `gate` when all is prepared.
+pub fn run(
+    pass: Pass,
+    files: &[Scratch],
+    gate: impl FnOnce() -> Result<(), ProbeError>,
+) -> Result<Passed, ProbeError> {
+    // Opened anew, so that closing it is closing it.
+    let handles: Result<Vec<_>, _> =
+        files.iter().map(|file| file.again(pass.random && !pass.write)).collect();
+    let handles = handles?;
+    if let [handle] = handles.as_slice() {
+        let thread = || {
+            let ready = Ready::new(pass, handle, 0)?;
+            gate()?;
+            ready.run()
+        };
+        return thread().map(|done| whole([done.closing(pass, handles)]));
+    }
+    let latch = Latch::new(handles.len());
+    let done: Result<Vec<Done>, ProbeError> = std::thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(handles.len());
+        let count = handles.len();
+        for (number, handle) in handles.into_iter().enumerate() {
+            let latch = &latch;
+            let work = move || {
+                let ready = Ready::new(pass, &handle, number as u64);
+                if ready.is_err() {
+                    latch.give_up();
+                }
+                let ready = ready?;
+                if !latch.wait() {
+                    cancel::check()?;
+                    return Ok(None);
+                }
+                let done = ready.run()?;
+                Ok(Some(done.closing(pass, vec![handle])))
+            };
+            let thread = std::thread::Builder::new().stack_size(256 << 10);
+            threads.push(thread.spawn_scoped(scope, work).map_err(|error| {
+                latch.give_up();
+                no_threads(count, &error)
+            }));
+        }
+        let opened = match latch.all_arrived() {
+            true => gate(),
+            false => cancel::check(),
+        };
+        match opened {
+            Ok(()) => latch.open(),
+            Err(_) => latch.give_up(),
+        }
+        let join = |thread: Result<std::thread::ScopedJoinHandle<'_, _>, ProbeError>| {
+            thread.and_then(|thread| thread.join().expect("a thread of a pass does not panic"))
+        };
+        let ended: Result<Vec<Option<Done>>, _> = threads.into_iter().map(join).collect();
+        opened.and(ended).map(|done| done.into_iter().flatten().collect())
+    });
+    Ok(whole(done?))
+}
+
+/// One thread, all of its buffers made.
+struct Ready<'a> {
+    job: Job<'a>,
+    order: Vec<u32>,
+    number: u64,
+    pass: Pass,
+}
+
+impl<'a> Ready<'a> {
+    fn new(pass: Pass, scratch: &'a Scratch, number: u64) -> Result<Self, ProbeError> {
+        let Pass { write, random, record_bytes, records, seed, .. } = pass;
+        let job = Job {
+            scratch,
+            write,
+            random,
+            record_bytes,
+            records,
+            depth: 1,
+            seed,
+            duration_ns: 0,
+            next_record: AtomicU64::new(0),
+        };
+        let mut order = Vec::new();
+        if random {
+            let last = u32::try_from(records).map_err(|_| too_many(records))?;
+            order = (0..last).collect();
+            shuffle(&mut order, &mut Random::new(seed ^ number));
+        }
+        Ok(Self { job, order, number, pass })
+    }
+
+    fn run(self) -> Result<Done, ProbeError> {
+        let mut mover = match self.order.as_slice() {
+            [] => Mover::new(&self.job, self.number)?,
+            order => Mover::along(&self.job, self.number, Order::Listed(order.iter()))?,
+        };
+        let mut latency = latency_histogram();
+        let section = timed::start();
+        let started_ns = clock::monotonic_ns();
+        let mut last_ns = started_ns;
+        for _ in 0..self.pass.records {
+            cancel::check()?;
+            mover.move_next()?;
+            let now_ns = clock::monotonic_ns();
+            latency.saturating_record((now_ns - last_ns).max(1));
+            last_ns = now_ns;
+        }
+        if self.pass.write && self.pass.fsync {
+            self.job.scratch.sync()?;
+        }
+        let ended_ns = clock::monotonic_ns();
+        section.stop_with_kernel_io();
+        Ok(Done { started_ns, ended_ns, operations: self.pass.records, latency })
+    }
+}
+
+/// What one thread saw.
+struct Done {
+    started_ns: u64,
+    ended_ns: u64,
+    operations: u64,
+    latency: Histogram<u64>,
+}
+
+impl Done {
+    /// Closes the file; inside the time where the pass says so.
+    fn closing(mut self, pass: Pass, handles: Vec<Scratch>) -> Self {
+        let before_ns = clock::monotonic_ns();
+        drop(handles);
+        if pass.close {
+            self.ended_ns += clock::monotonic_ns() - before_ns;
+        }
+        self
+    }
+}
+
+fn whole(done: impl IntoIterator<Item = Done>) -> Passed {
+    let (mut first_ns, mut last_ns) = (u64::MAX, 0);
+    let mut passed = Passed { elapsed_ns: 0, operations: 0, latency: latency_histogram() };
+    for one in done {
+        first_ns = first_ns.min(one.started_ns);
+        last_ns = last_ns.max(one.ended_ns);
+        passed.operations += one.operations;
+        passed.latency.add(&one.latency).expect("all histograms have the same bounds");
+    }
+    passed.elapsed_ns = last_ns.saturating_sub(first_ns).max(1);
+    passed
+}
+
+/// Every order is as likely (Fisher and Yates; Durstenfeld 1964).
+fn shuffle(order: &mut [u32], random: &mut Random) {
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
+    }
+}
+
+fn too_many(records: u64) -> ProbeError {
+    ProbeError::usage(
+        format!("A random pass over {records} records needs a list of them that is too long."),
+        "Set a smaller `file_bytes` or a larger record.",
+    )
+}
+
+fn no_threads(threads: usize, error: &std::io::Error) -> ProbeError {
+    ProbeError::new(
+        Kind::Lacks,
+        "no_threads",
+        format!("The passes need {threads} threads and cannot have them: {error}."),
+        "Set fewer `threads`, or raise the limit on processes.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::place;
+    use std::os::unix::fs::FileExt;
+
+    const RECORD: usize = 4096;
+    const RECORDS: u64 = 64;
+
+    fn pass(write: bool, random: bool) -> Pass {
+        Pass {
+            write,
+            random,
+            record_bytes: RECORD,
+            records: RECORDS,
+            fsync: true,
+            close: true,
+            seed: 9,
+        }
+    }
+
+    fn files(count: usize) -> Vec<Scratch> {
+        (0..count).map(|_| Scratch::open(&place::directory(""), 0).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_pass_moves_every_record_of_every_file_once() {
+        for (threads, random) in [(1, false), (1, true), (3, false), (3, true)] {
+            let files = files(threads);
+            let passed = run(pass(true, random), &files, || Ok(())).unwrap();
+            assert_eq!(passed.operations, threads as u64 * RECORDS);
+            assert_eq!(passed.latency.len(), passed.operations);
+            for file in &files {
+                assert_eq!(file.file.metadata().unwrap().len(), RECORDS * RECORD as u64);
+                let mut record = [0u8; RECORD];
+                for at in 0..RECORDS {
+                    file.file.read_exact_at(&mut record, at * RECORD as u64).unwrap();
+                    assert!(record.iter().filter(|b| **b == 0).count() < 128, "hole at {at}");
+                }
+            }
+            let read = run(pass(false, random), &files, || Ok(())).unwrap();
+            assert_eq!(read.operations, passed.operations);
+        }
+    }
+
+    #[test]
+    fn reading_what_is_not_there_is_an_error_and_not_a_figure() {
+        for threads in [1, 2] {
+            let error = run(pass(false, false), &files(threads), || Ok(())).unwrap_err();
+            assert_eq!(error.name, "short_transfer");
+        }
+    }
+
+    #[test]
+    fn a_gate_that_stays_shut_ends_all() {
+        for threads in [1, 2] {
+            let shut = || Err(ProbeError::new(Kind::Failed, "gate", "No.", "No."));
+            let error = run(pass(true, false), &files(threads), shut).unwrap_err();
+            assert_eq!(error.name, "gate");
+        }
+    }
+
+    #[test]
+    fn a_shuffled_list_has_every_record() {
+        let mut order: Vec<u32> = (0..1000).collect();
+        shuffle(&mut order, &mut Random::new(4));
+        // A fixed point has probability 1/1000 for each: one is expected, 10 never happen.
+        assert!(order.iter().enumerate().filter(|(at, n)| *at == **n as usize).count() < 10);
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..1000));
+    }
+}

@@ -1,0 +1,337 @@
+//! # What it measures
+//! How fast whole files are written, written again, read, read again, and read and written at random
+//! places, by the size of a record: bytes and records a second, and the time of a record. The work is
+//! that of `IOzone`. With `direct` the page cache of this machine is bypassed. Figures are named
+//! `disk_...` where the bytes moved to or from the disk within the time, else `cached_...`: those
+//! tell of memory and of the file system's code.
+//!
+//! # How
+//! For each record size each thread has a scratch file without a name, cut to whole records. The
+//! chosen operations go over all of it, always in this order: `write` fills the empty file, `rewrite`
+//! writes over it, `read` and `reread` read it, `randread` and `randwrite` visit each record once in
+//! a drawn order. One `pread` or `pwrite` at a time; all threads begin together, and the time is from
+//! the first start to the last end. Before each operation the file is opened anew; `include_fsync`
+//! and `include_close` put a write's `fsync` and the closing into the time. Outside of it each file
+//! is synced after it was written, so that no operation pays for the one before. With `cold` the
+//! kernel is asked to forget the file's pages before each operation, and reads at random places read
+//! nothing ahead. Where `write` is not chosen the file is filled before, outside the time. Each
+//! sector that is written carries a new mark.
+//!
+//! A figure is `disk_...` with `direct`; without it, for reads with `cold`, for writes with
+//! `include_fsync`, and for everything where the files are at least twice as large as the memory that
+//! this process may use.
+//!
+//! # Known truth
+//! The number of records in the histogram is that of the file. With `direct`, and for cold reads and
+//! synced writes, the bytes that the kernel accounts to the process are those of the passes. Warm
+//! reads read nothing from the disk. Under a throttle of the block layer the throttle's rate is
+//! reported within 5 %.
+//!
+//! # Cross-check
+//! `iozone -i 0 -i 1 -i 2 -r 4k -s 100m -t N`, with `-e` for `include_fsync`, `-c` for
+//! `include_close` and `-I` for `direct`.
+//!
+//! # Overhead
+//! Moves `file_bytes` for each thread, operation and record size. Nothing stays on the disk, even
+//! after SIGKILL (where `O_TMPFILE` is missing: but for a kill in the microsecond before the unlink).
+//!
+//! # Caveats
+//! A pass over a small file is short: what the kernel does meanwhile shows. There is one operation in
+//! flight for each thread; take `disk.io` for a steady rate with more of them, for a set time and
+//! `io_uring`. `disk.sync` measures durable small writes one by one. The host's own cache cannot be
+//! seen from inside a guest: a cold read may come from there.
+use crate::disk::memory::reaches_disk;
+use crate::disk::passes::{self, Pass, Passed};
+use crate::disk::place;
+use crate::disk::scratch::Scratch;
+use crate::error::ProbeError;
+use crate::trial::{Factors, Trial};
+use crate::{clock, factors, team};
+use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use std::path::Path;
+
+const fn switch(id: &'static str, default: bool, doc: &'static str) -> Param {
+    Param { id, unit: Unit::None, kind: ParamKind::Bool { default }, doc }
+}
+
+const fn rate(id: &'static str, unit: Unit, headline: bool, doc: &'static str) -> Metric {
+    Metric { id, unit, better: Better::Higher, shape: Shape::Scalar, headline, doc }
+}
+
+const fn time(id: &'static str, shape: Shape, doc: &'static str) -> Metric {
+    Metric { id, unit: Unit::Ns, better: Better::Lower, shape, headline: false, doc }
+}
+
+/// Every operation, in the order in which they go over a file.
+const OPERATIONS: [&str; 6] = ["write", "rewrite", "read", "reread", "randread", "randwrite"];
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "disk.records",
+    summary: "Whole files written, rewritten, read and reread, by the size of a record",
+    params: &[
+        Param {
+            id: "directory",
+            unit: Unit::None,
+            kind: ParamKind::Text { default: "" },
+            doc: "Where the scratch files go; empty takes $TMPDIR, else /var/tmp.",
+        },
+        Param {
+            id: "operations",
+            unit: Unit::None,
+            kind: ParamKind::ChoiceList { default: &[], choices: &OPERATIONS },
+            doc: "Which operations to measure; an empty list takes all.",
+        },
+        Param {
+            id: "record_bytes",
+            unit: Unit::Bytes,
+            kind: ParamKind::IntList {
+                default: &[4 << 10, 64 << 10, 1 << 20, 16 << 20],
+                min: 512,
+                max: 64 << 20,
+            },
+            doc: "Sizes of a record; direct I/O needs whole sectors.",
+        },
+        Param {
+            id: "file_bytes",
+            unit: Unit::Bytes,
+            kind: ParamKind::Int { default: 32 << 20, min: 4096, max: 1 << 44 },
+            doc: "Size of each thread's file, cut to whole records.",
+        },
+        Param {
+            id: "threads",
+            unit: Unit::Count,
+            kind: ParamKind::Int { default: 1, min: 1, max: 256 },
+            doc: "Threads, each with a file of its own.",
+        },
+        switch("direct", false, "Bypass the page cache of this machine."),
+        switch("cold", false, "Forget the file's cached pages before each operation."),
+        switch("include_fsync", false, "Count the time until what was written is safe."),
+        switch("include_close", false, "Count the time of closing the file."),
+        Param {
+            id: "seed",
+            unit: Unit::None,
+            kind: ParamKind::Int { default: 0, min: 0, max: i64::MAX },
+            doc: "Seed of the places and the data; 0 takes the clock.",
+        },
+    ],
+    metrics: &[
+        rate("disk_bytes_per_s", Unit::BytesPerS, true, "Bytes moved a second, by the disk."),
+        rate(
+            "disk_operations_per_s",
+            Unit::PerS,
+            false,
+            "Records moved a second, by the disk, with all that the time includes.",
+        ),
+        time(
+            "disk_operation_ns",
+            Shape::Scalar,
+            "Time of an operation, by the disk: that of a thread's pass over its records.",
+        ),
+        time("disk_latency_ns", Shape::Histogram, "Time of each record alone, by the disk."),
+        rate(
+            "cached_bytes_per_s",
+            Unit::BytesPerS,
+            true,
+            "Bytes moved a second, where the page cache may hold them.",
+        ),
+        rate(
+            "cached_operations_per_s",
+            Unit::PerS,
+            false,
+            "Records moved a second, where the page cache may hold them.",
+        ),
+        time(
+            "cached_operation_ns",
+            Shape::Scalar,
+            "Time of an operation, where the page cache may hold it: a thread's pass over its records.",
+        ),
+        time(
+            "cached_latency_ns",
+            Shape::Histogram,
+            "Time of each record alone, where the page cache may hold it.",
+        ),
+    ],
+    overhead: "moves file_bytes for each thread, operation and record size",
+    source: "Norcott and Capps, IOzone filesystem benchmark (write, rewrite, read, reread, random)",
+    two_sided: false,
+    load: false,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let settings = Settings::of(trial)?;
+    let place = place::directory(trial.params.text("directory"));
+    let all_bytes = settings.file_bytes.saturating_mul(settings.threads as u64);
+    place::check_space(&place, all_bytes)?;
+    // The notes about a cache measurement are for those who get one.
+    let large = settings.always_disk() || reaches_disk(trial, &place, all_bytes)?;
+    let in_memory = place::in_memory(&place)?;
+    for record_bytes in settings.sizes.clone() {
+        let files = settings.files(&place)?;
+        let records = settings.file_bytes / record_bytes as u64;
+        if !settings.operations.iter().any(|operation| operation == "write") {
+            fill(&files, records * record_bytes as u64, settings.seed)?;
+        }
+        for operation in &settings.operations {
+            if settings.cold {
+                files.iter().for_each(Scratch::drop_cache);
+            }
+            let pass = settings.pass(operation, record_bytes, records);
+            let passed = passes::run(pass, &files, || trial.prepared())?;
+            if pass.write {
+                files.iter().try_for_each(Scratch::sync)?;
+            }
+            if settings.direct {
+                files.iter().try_for_each(Scratch::check_bypassed)?;
+            }
+            let disk = !in_memory && (large || settings.reaches_disk(pass));
+            let factors = factors! {"operation": operation, "record_bytes": record_bytes};
+            report(trial, &passed, pass, settings.threads, disk, &factors)?;
+        }
+    }
+    Ok(())
+}
+
+/// Parameters that depend on each other, checked.
+struct Settings {
+    operations: Vec<String>,
+    sizes: Vec<usize>,
+    file_bytes: u64,
+    threads: usize,
+    direct: bool,
+    cold: bool,
+    fsync: bool,
+    close: bool,
+    seed: u64,
+}
+
+impl Settings {
+    fn of(trial: &Trial) -> Result<Self, ProbeError> {
+        let params = &trial.params;
+        let chosen = params.words(trial.spec(), "operations");
+        let in_order = OPERATIONS.iter().filter(|word| chosen.iter().any(|other| other == *word));
+        let mut sizes: Vec<usize> = params
+            .ints("record_bytes")
+            .into_iter()
+            .filter_map(|n| usize::try_from(n).ok())
+            .collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let settings = Self {
+            operations: in_order.map(|word| (*word).to_owned()).collect(),
+            sizes,
+            file_bytes: params.int("file_bytes").cast_unsigned(),
+            threads: params.size("threads"),
+            direct: params.bool("direct"),
+            cold: params.bool("cold"),
+            fsync: params.bool("include_fsync"),
+            close: params.bool("include_close"),
+            seed: match params.int("seed").cast_unsigned() {
+                0 => clock::realtime_ns(),
+                seed => seed,
+            },
+        };
+        settings.check().map(|()| settings)
+    }
+
+    fn check(&self) -> Result<(), ProbeError> {
+        let usage = |message: String, hint: &str| Err(ProbeError::usage(message, hint));
+        let Some(largest) = self.sizes.last() else {
+            let message = "disk.records: record_bytes is an empty list.".to_owned();
+            return usage(message, "Name at least one size.");
+        };
+        let odd = self.sizes.iter().find(|size| !size.is_multiple_of(512));
+        if let (true, Some(size)) = (self.direct, odd) {
+            return usage(
+                format!("disk.records: record_bytes {size} is no multiple of 512, a sector."),
+                "Set `record_bytes` to whole sectors, or `direct` to false.",
+            );
+        }
+        if (*largest as u64) > self.file_bytes {
+            let bytes = self.file_bytes;
+            return usage(
+                format!("disk.records: file_bytes {bytes} holds no record of {largest} bytes."),
+                "Set a larger `file_bytes`, or smaller `record_bytes`.",
+            );
+        }
+        if self.threads > 1 && team::under_deadline() {
+            return Err(ProbeError::new(
+                crate::error::Kind::Lacks,
+                "no_threads_under_deadline",
+                format!(
+                    "disk.records cannot start {} threads: a task under SCHED_DEADLINE may not \
+                     create any.",
+                    self.threads
+                ),
+                "Ask for one thread, or start the probe under another scheduling policy.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn files(&self, place: &Path) -> Result<Vec<Scratch>, ProbeError> {
+        let file = |_| {
+            let scratch = Scratch::open(place, 0)?;
+            if self.direct {
+                scratch.make_direct()?;
+            }
+            Ok(scratch)
+        };
+        (0..self.threads).map(file).collect()
+    }
+
+    fn pass(&self, operation: &str, record_bytes: usize, records: u64) -> Pass {
+        Pass {
+            write: operation.ends_with("write"),
+            random: operation.starts_with("rand"),
+            record_bytes,
+            records,
+            fsync: self.fsync,
+            close: self.close,
+            seed: self.seed,
+        }
+    }
+
+    /// Whether the bytes of that pass move to or from the disk within its time.
+    fn reaches_disk(&self, pass: Pass) -> bool {
+        self.direct || if pass.write { self.fsync } else { self.cold }
+    }
+
+    /// Whether those of every pass do.
+    fn always_disk(&self) -> bool {
+        let passes = self.operations.iter().map(|operation| self.pass(operation, 512, 1));
+        passes.into_iter().all(|pass| self.reaches_disk(pass))
+    }
+}
+
+/// Fills the files and waits until they are safe, each with data of its own.
+fn fill(files: &[Scratch], bytes: u64, seed: u64) -> Result<(), ProbeError> {
+    (files.iter().zip(0u64..)).try_for_each(|(file, number)| file.fill(bytes, seed ^ number << 32))
+}
+
+fn report(
+    trial: &mut Trial,
+    passed: &Passed,
+    pass: Pass,
+    threads: usize,
+    disk: bool,
+    factors: &Factors,
+) -> Result<(), ProbeError> {
+    let names = if disk {
+        ["disk_bytes_per_s", "disk_operations_per_s", "disk_operation_ns", "disk_latency_ns"]
+    } else {
+        [
+            "cached_bytes_per_s",
+            "cached_operations_per_s",
+            "cached_operation_ns",
+            "cached_latency_ns",
+        ]
+    };
+    let rate = passed.operations as f64 * 1e9 / passed.elapsed_ns as f64;
+    let [bytes, operations, operation_ns, latency] = names;
+    trial.emit(bytes, rate * pass.record_bytes as f64, factors.clone())?;
+    trial.emit(operations, rate, factors.clone())?;
+    trial.emit(operation_ns, threads as f64 * 1e9 / rate, factors.clone())?;
+    trial.emit_histogram(latency, &passed.latency, factors)
+}
