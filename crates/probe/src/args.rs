@@ -1,4 +1,4 @@
-//! Arguments: three verbs and a handful of options, parsed by hand.
+//! Arguments: a few verbs and a handful of options, parsed by hand.
 use crate::control;
 use crate::error::ProbeError;
 use serde_json::{Map, Value};
@@ -14,9 +14,14 @@ nephoscope-probe: measures the machine it runs on
                           [--gap-meter]
   nephoscope-probe serve ID (--control | --token-file FILE) [--bind ADDRESS] [--params JSON]
                             [--deadline SECONDS] [--with-parent]
+  nephoscope-probe wrap --job JSON [--deadline SECONDS] [--with-parent] [--control] [--gap-meter]
   nephoscope-probe version
 
   --params JSON      parameters as one JSON object; `describe` lists them
+  --job JSON         a program to run as a trial: {\"program\": NAME, \"arguments\": [TEXT…]}, and
+                     if wanted \"input\" (text for its standard input), \"directory\" (where its
+                     scratch folder goes) and \"needs_bytes\"; `{scratch}` in arguments and input
+                     becomes the path of that folder, which is removed at the end
   --deadline S       end, whatever happens, after S seconds (default 600)
   --with-parent      end when the parent process ends or standard input closes
   --token-file FILE  serve only peers that present this token (- reads standard input's first line)
@@ -56,6 +61,8 @@ pub enum Command {
     Describe,
     /// Run one benchmark once.
     Run { id: String, params: Map<String, Value>, limits: Limits },
+    /// Run a program of somebody else's once.
+    Wrap { job: String, limits: Limits },
     /// Serve the far side of a two-sided benchmark; without a token it comes over the control channel.
     Serve {
         id: String,
@@ -74,36 +81,57 @@ pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, ProbeErr
         "version" | "--version" | "-V" => Ok(Command::Version),
         "describe" => Ok(Command::Describe),
         "run" | "serve" => parse_trial(&verb, args),
+        "wrap" => parse_wrap(args),
         other => Err(usage(format!("'{other}' is not a verb of the probe."))),
     }
+}
+
+/// Nothing but the time bounds a trial that says nothing.
+const LIMITS: Limits = Limits {
+    deadline: Duration::from_secs(600),
+    with_parent: false,
+    control: false,
+    gap_meter: false,
+};
+
+/// Whether `option` is a switch of the limits; then it is set.
+fn switched(limits: &mut Limits, option: &str, gap_meter: bool) -> bool {
+    match option {
+        "--with-parent" => limits.with_parent = true,
+        "--control" => limits.control = true,
+        "--gap-meter" if gap_meter => limits.gap_meter = true,
+        _ => return false,
+    }
+    true
+}
+
+fn parse_wrap(mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
+    let (mut limits, mut job) = (LIMITS, None);
+    while let Some(option) = args.next() {
+        if switched(&mut limits, &option, true) {
+            continue;
+        }
+        let mut value =
+            || args.next().ok_or_else(|| usage(format!("{option} needs a value after it.")));
+        match option.as_str() {
+            "--job" => job = Some(value()?),
+            "--deadline" => limits.deadline = parse_deadline(&value()?)?,
+            other => return Err(usage(format!("'{other}' is not an option of wrap."))),
+        }
+    }
+    let job = job.ok_or_else(|| usage("wrap needs --job and what to run.".to_owned()))?;
+    Ok(Command::Wrap { job, limits })
 }
 
 fn parse_trial(verb: &str, mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
     let id = args.next().ok_or_else(|| usage(format!("{verb} needs the id of a benchmark.")))?;
     let mut params = Map::new();
-    let mut limits = Limits {
-        deadline: Duration::from_secs(600),
-        with_parent: false,
-        control: false,
-        gap_meter: false,
-    };
+    let mut limits = LIMITS;
     let mut token = None;
     let mut bind = IpAddr::V4(Ipv4Addr::LOCALHOST);
     while let Some(option) = args.next() {
-        match option.as_str() {
-            "--with-parent" => {
-                limits.with_parent = true;
-                continue;
-            }
-            "--control" => {
-                limits.control = true;
-                continue;
-            }
-            "--gap-meter" if verb == "run" => {
-                limits.gap_meter = true;
-                continue;
-            }
-            _ => {}
+        if switched(&mut limits, &option, verb == "run") {
+            continue;
         }
         let mut value =
             || args.next().ok_or_else(|| usage(format!("{option} needs a value after it.")));
@@ -192,8 +220,20 @@ mod tests {
     }
 
     #[test]
+    fn a_program_to_wrap_takes_a_job_and_limits() {
+        let command = words(r#"wrap --job {"program":"true"} --control --gap-meter"#);
+        let Ok(Command::Wrap { job, limits }) = command else { panic!("{command:?}") };
+        assert_eq!(job, r#"{"program":"true"}"#);
+        assert!(limits.control && limits.gap_meter && !limits.with_parent);
+    }
+
+    #[test]
     fn nonsense_is_usage() {
         for line in [
+            "wrap",
+            "wrap --job",
+            "wrap true",
+            "wrap --job {} --params {}",
             "walk",
             "run",
             "run null --params",

@@ -35,6 +35,7 @@ mod together;
 mod trial;
 mod walks;
 mod window;
+mod wrap;
 
 use args::Command;
 use error::ProbeError;
@@ -64,6 +65,11 @@ fn run(command: Command) -> Result<(), ProbeError> {
             let instrument = instruments::find(&id)?;
             cancel::install(&limits)?;
             trial::run(instrument, &params, limits.gap_meter)
+        }
+        Command::Wrap { job, limits } => {
+            cancel::install(&limits)?;
+            let params = serde_json::Map::from_iter([("job".to_owned(), job.into())]);
+            trial::run(&wrap::WRAP, &params, limits.gap_meter)
         }
         Command::Serve { id, params, limits, token, bind } => {
             let instrument = instruments::find(&id)?;
