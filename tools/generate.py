@@ -37,13 +37,16 @@ def describe() -> dict[str, Any]:
 
 def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of contracts/."""
-    from nephoscope import plans, results
+    from nephoscope import adapters, plans, results
     from nephoscope.lab.schema import topology_schema
 
     return {
         "contracts/benchmarks.json": as_json(document),
+        "contracts/adapters.json": as_json(adapters.document()),
         "contracts/sample.schema.json": as_json(catalog.line_schema()),
-        "contracts/plan.schema.json": as_json(plans.plan_schema(with_topology=False)),
+        "contracts/plan.schema.json": as_json(
+            plans.plan_schema(known(document), with_topology=False)
+        ),
         "contracts/topology.schema.json": as_json(topology_schema()),
         "contracts/result.schema.json": as_json(results.result_schema()),
         "contracts/compare.schema.json": as_json(results.compare_schema()),
@@ -67,7 +70,13 @@ def default(param: catalog.ParamSpec) -> str:
 
 def benchmark_page(spec: catalog.BenchmarkSpec) -> str:
     """The reference page of one benchmark."""
-    lines = [f"# {spec.id}", "", f"{spec.summary}.", "", "## Metrics", ""]
+    lines = [f"# {spec.id}", "", f"{spec.summary}.", ""]
+    if spec.kind == catalog.ADAPTER:
+        lines += [
+            f"An adapter: it drives `{spec.tool}`, version {spec.minimum} or newer, which has"
+        ]
+        lines += [f"to be installed where it runs: `{spec.install}`.", ""]
+    lines += ["## Metrics", ""]
     lines += ["| metric | unit | better | shape | meaning |", "|---|---|---|---|---|"]
     for metric in spec.metrics:
         name = f"**{metric.id}**" if metric.headline else metric.id
@@ -112,13 +121,12 @@ def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str) -> str
     return GENERATED + "\n".join(lines)
 
 
-def plan_page() -> str:
+def plan_page(listed: catalog.Catalog) -> str:
     """The reference page of plan files."""
     from nephoscope import plans
 
-    return keys_page(
-        "Plan files", plans.plan_schema(with_topology=False), "Plan", "plan.schema.json"
-    )
+    schema = plans.plan_schema(listed, with_topology=False)
+    return keys_page("Plan files", schema, "Plan", "plan.schema.json")
 
 
 def topology_page() -> str:
@@ -128,9 +136,17 @@ def topology_page() -> str:
     return keys_page("Topology files", topology_schema(), "Topology", "topology.schema.json")
 
 
+def known(document: Mapping[str, Any]) -> catalog.Catalog:
+    """The catalogue as it will be once everything is generated."""
+    from nephoscope.adapters import ADAPTERS
+
+    driven = [adapter.spec for adapter in ADAPTERS.values()]
+    return catalog.complete(catalog.parse(document), driven)
+
+
 def references(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of docs/reference/."""
-    listed = catalog.complete(catalog.parse(document))
+    listed = known(document)
     pages = {
         f"docs/reference/benchmarks/{spec.id}.md": benchmark_page(spec)
         for spec in listed.benchmarks.values()
@@ -139,7 +155,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     index += [f"| [{s.id}]({s.id}.md) | {s.summary} |" for s in listed.benchmarks.values()]
     pages["docs/reference/benchmarks/README.md"] = GENERATED + "\n".join(index) + "\n"
     pages["docs/reference/cli.md"] = cli_page()
-    pages["docs/reference/plan.md"] = plan_page()
+    pages["docs/reference/plan.md"] = plan_page(listed)
     pages["docs/reference/topology.md"] = topology_page()
     return pages
 

@@ -1,14 +1,14 @@
-"""What can be measured: the native benchmarks, as contracts/benchmarks.json declares them.
+"""What can be measured: native benchmarks and adapters, as the files of contracts/ declare them.
 
-Python keeps no list of benchmarks, metrics or units of its own; this module reads the file that
-`nephoscope-probe describe` wrote.
+Python keeps no list of native benchmarks, metrics or units of its own; this module reads the file
+that `nephoscope-probe describe` wrote, and the one that the room adapters/ wrote.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -45,12 +45,18 @@ class MetricSpec:
     doc: str
 
 
+NATIVE, ADAPTER, RUNNER = "native", "adapter", "runner"
+"""Who executes a benchmark: the probe itself, a well-known tool under the probe, the runner."""
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkSpec:
     """A benchmark's declaration.
 
     two_sided: it has a far side that serves. load: it can be a background load; with `duration_ns`
-    0 it runs until it is told to stop.
+    0 it runs until it is told to stop. kind: `native`, `adapter` or `runner`. Of an adapter: tool
+    is the program that it drives, minimum the oldest version that it understands, install the
+    command that installs it.
     """
 
     id: str
@@ -62,6 +68,10 @@ class BenchmarkSpec:
     two_sided: bool
     page: str
     load: bool = False
+    kind: str = NATIVE
+    tool: str = ""
+    minimum: str = ""
+    install: str = ""
 
     def metric(self, metric_id: str) -> MetricSpec:
         """The metric of that name; UnknownName if there is none."""
@@ -91,7 +101,7 @@ HOST_BOOT = "host.boot"
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All native benchmarks, `host.boot`, and the version of the probe that declared them."""
+    """All native benchmarks, `host.boot`, all adapters, and the version of the probe."""
 
     probe: str
     protocol: int
@@ -126,29 +136,39 @@ def contract_path(name: str) -> Path:
 
 def parse(document: Mapping[str, Any]) -> Catalog:
     """The catalogue from the JSON of `nephoscope-probe describe`."""
-    benchmarks = {}
-    for item in document["benchmarks"]:
-        params = tuple(
-            ParamSpec(**{**param, "choices": tuple(param.get("choices", ()))})
-            for param in item["params"]
-        )
-        metrics = tuple(
-            MetricSpec(**{**m, "better": Better(m["better"]), "shape": Shape(m["shape"])})
-            for m in item["metrics"]
-        )
-        benchmarks[item["id"]] = BenchmarkSpec(**{**item, "params": params, "metrics": metrics})
+    benchmarks = {item["id"]: parse_spec(item) for item in document["benchmarks"]}
     return Catalog(document["probe"], document["protocol"], benchmarks)
+
+
+def parse_spec(item: Mapping[str, Any]) -> BenchmarkSpec:
+    """One declaration from its JSON."""
+    params = tuple(
+        ParamSpec(**{**param, "choices": tuple(param.get("choices", ()))})
+        for param in item["params"]
+    )
+    metrics = tuple(
+        MetricSpec(**{**m, "better": Better(m["better"]), "shape": Shape(m["shape"])})
+        for m in item["metrics"]
+    )
+    return BenchmarkSpec(**{**item, "params": params, "metrics": metrics})
 
 
 @lru_cache(maxsize=1)
 def load() -> Catalog:
     """The catalogue of this package."""
-    return complete(parse(json.loads(contract_path("benchmarks.json").read_text(encoding="utf-8"))))
+    native = parse(_document("benchmarks.json"))
+    return complete(native, [parse_spec(item) for item in _document("adapters.json")["adapters"]])
 
 
-def complete(native: Catalog) -> Catalog:
-    """The native benchmarks, and `host.boot` after them."""
-    return replace(native, benchmarks={**native.benchmarks, HOST_BOOT: host_boot()})
+def _document(name: str) -> Mapping[str, Any]:
+    values: Mapping[str, Any] = json.loads(contract_path(name).read_text(encoding="utf-8"))
+    return values
+
+
+def complete(native: Catalog, adapters: Iterable[BenchmarkSpec] = ()) -> Catalog:
+    """The native benchmarks, `host.boot` after them, then the adapters."""
+    more = {HOST_BOOT: host_boot(), **{spec.id: spec for spec in adapters}}
+    return replace(native, benchmarks={**native.benchmarks, **more})
 
 
 def host_boot() -> BenchmarkSpec:
@@ -184,6 +204,7 @@ def host_boot() -> BenchmarkSpec:
         source="marks on the guest's serial console, and the first answered connection",
         two_sided=False,
         page=_HOST_BOOT_PAGE,
+        kind=RUNNER,
     )
 
 
@@ -249,6 +270,25 @@ def line_schema() -> dict[str, Any]:
         "required": ["started_wall_ns", "elapsed_ns", "samples", "beside"],
         "additionalProperties": False,
     }
+    tool = {
+        "type": "object",
+        "description": "Of `wrap`: what the program said, and when how much of it was there.",
+        "properties": {
+            "program": {"type": "string"},
+            "exit": {"type": ["integer", "null"]},
+            "signal": {"type": ["integer", "null"]},
+            "stdout": {"type": "string"},
+            "stderr": {"type": "string", "description": "Its beginning."},
+            "stderr_bytes": count,
+            "marks": {
+                "type": "array",
+                "description": "Nanoseconds since the measured part began, bytes of stdout then.",
+                "items": {"type": "array", "items": count, "minItems": 2, "maxItems": 2},
+            },
+        },
+        "required": ["program", "exit", "signal", "stdout", "stderr", "stderr_bytes", "marks"],
+        "additionalProperties": False,
+    }
     failure = {
         "type": "object",
         "properties": {key: {"type": "string"} for key in ("name", "message", "hint")},
@@ -269,10 +309,11 @@ def line_schema() -> dict[str, Any]:
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A line of nephoscope-probe run or serve",
+        "title": "A line of nephoscope-probe run, serve or wrap",
         "oneOf": [
             sample,
             {"type": "object", "properties": {"ready": ready}, "required": ["ready"]},
+            {"type": "object", "properties": {"tool": tool}, "required": ["tool"]},
             {"type": "object", "properties": {"done": done}, "required": ["done"]},
             {"type": "object", "properties": {"error": failure}, "required": ["error"]},
         ],

@@ -164,6 +164,9 @@ class FakeTarget:
     def address(self, toward: Any) -> str:
         return f"10.0.0.{1 + len(self.name)}"
 
+    async def tool(self, benchmark: str) -> str:
+        return ""
+
     async def put(self, source: Path, name: str, timeout_s: float = 60.0) -> str:
         raise NotImplementedError
 

@@ -18,9 +18,13 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nephoscope import catalog, units
 from nephoscope.errors import NephoscopeError
+
+if TYPE_CHECKING:
+    from nephoscope.adapters import Adapter
 
 WORKS, LIMITED, LACKS = "works", "limited", "lacks"
 _MIN_FREE_BYTES = 1 << 30
@@ -386,6 +390,47 @@ def peers(_: Places) -> Finding:
     return Finding("peers (optional)", WORKS, ", ".join(packages))
 
 
+def tools(_: Places) -> Finding:
+    """The well-known tools that adapters drive; only those benchmarks need them."""
+    from nephoscope.adapters import ADAPTERS
+
+    good, bad, fixes = [], [], []
+    for name, adapter in ADAPTERS.items():
+        version, problem = _tool_version(adapter)
+        if problem:
+            bad.append(f"{name}: {problem}")
+            fixes.append(adapter.spec.install)
+        else:
+            good.append(f"{name} {version}")
+    state = LIMITED if bad else WORKS
+    return Finding("adapters' tools", state, "; ".join([*good, *bad]), "; ".join(fixes))
+
+
+def _tool_version(adapter: Adapter) -> tuple[str, str]:
+    """Version of an adapter's tool here, and what is wrong with it ('' when nothing is)."""
+    from nephoscope.adapters import Output, ToolError
+
+    spec, look = adapter.spec, adapter.look
+    path = shutil.which(spec.tool)
+    if path is None:
+        return "", f"{spec.tool} is not here; only this benchmark needs it"
+    try:
+        done = subprocess.run(
+            [path, *look.arguments],
+            input=look.input.encode(),
+            capture_output=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
+        )
+        text = done.stdout.decode(errors="replace")
+        version = adapter.version(Output(text, done.stderr.decode(errors="replace")))
+    except (OSError, subprocess.TimeoutExpired, ToolError) as error:
+        return "", f"{path} does not answer as {spec.tool}: {error}"
+    if not adapter.recent(version):
+        return "", f"version {version}, and {spec.minimum} or newer is needed"
+    return version, ""
+
+
 CHECKS: tuple[Callable[[Places], Finding], ...] = (
     system,
     python,
@@ -406,5 +451,6 @@ CHECKS: tuple[Callable[[Places], Finding], ...] = (
     deadline,
     net_admin,
     terminal,
+    tools,
     peers,
 )

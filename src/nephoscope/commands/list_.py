@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import textwrap
 from typing import Any
 
@@ -33,7 +34,10 @@ def run(benchmark: str | None, *, as_json: bool) -> int:
 
 
 def _as_json(spec: BenchmarkSpec) -> dict[str, Any]:
-    return dataclasses.asdict(spec)
+    values = dataclasses.asdict(spec)
+    if spec.kind == catalog.ADAPTER:
+        values["here"] = shutil.which(spec.tool)
+    return values
 
 
 def _wrap(text: str, indent: str = "    ", first: str | None = None) -> str:
@@ -52,11 +56,22 @@ def _summary(spec: BenchmarkSpec) -> str:
     if params:
         lines.append(_wrap(params, " " * 18, "    parameters    "))
     lines.append(_wrap(", ".join(m.id for m in spec.metrics), " " * 18, "    metrics       "))
+    if spec.kind == catalog.ADAPTER:
+        lines.append(_wrap(_tool(spec), " " * 18, "    tool          "))
     return "\n".join(lines)
+
+
+def _tool(spec: BenchmarkSpec) -> str:
+    """The program that an adapter drives, and whether this machine has it."""
+    here = shutil.which(spec.tool)
+    where = here if here else f"not here; {spec.install}"
+    return f"{spec.tool} {spec.minimum} or newer ({where})"
 
 
 def _page(spec: BenchmarkSpec) -> str:
     blocks = [f"{spec.id}: {spec.summary}"]
+    if spec.kind == catalog.ADAPTER:
+        blocks.append("TOOL\n" + _wrap(_tool(spec)))
     if spec.params:
         blocks.append("PARAMETERS\n" + "\n".join(_param(param) for param in spec.params))
     blocks.append("METRICS\n" + "\n".join(_metric(metric) for metric in spec.metrics))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope import units
-from nephoscope.catalog import Catalog
+from nephoscope.catalog import ADAPTER, Catalog
 from nephoscope.errors import StoreError
 from nephoscope.model import Setting
 from nephoscope.store.files import told
@@ -37,6 +37,24 @@ def check(
             "Free some space there, or name another directory with --store.",
         )
     return [*_disk_room(settings, catalog), *_load()] if here else []
+
+
+def tools(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
+    """Target -> the adapters that will run there, as benchmarks, loads or hooks."""
+    found: dict[str, set[str]] = {}
+
+    def add(benchmark: str, targets: Sequence[str]) -> None:
+        if catalog.benchmark(benchmark).kind == ADAPTER:
+            for target in targets:
+                found.setdefault(target, set()).add(benchmark)
+
+    for setting in settings:
+        add(setting.benchmark, setting.targets)
+        for load in setting.backgrounds:
+            add(load.benchmark, load.targets)
+        for hook in (*setting.before, *setting.after):
+            add(hook.benchmark, [hook.target] if hook.target else setting.targets)
+    return found
 
 
 def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:

@@ -72,7 +72,13 @@ class Session:
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
         self._round = 0
         self._environment = environment_of(plan, run, self._say)
-        self._stations = Stations(plan, factories, self._environment, self._fingerprinted)
+        self._stations = Stations(
+            plan,
+            factories,
+            self._environment,
+            self._fingerprinted,
+            preflight.tools(self._settings, catalog),
+        )
         self._execution = Execution(
             run,
             Stage(plan, catalog, self._stations, self._environment),

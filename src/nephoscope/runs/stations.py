@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from nephoscope.errors import Lacking, TargetError
@@ -51,7 +52,7 @@ class _Station:
 
 
 class Stations:
-    """The targets of a plan by name."""
+    """The targets of a plan by name. tools: target -> adapters whose tools have to be there."""
 
     def __init__(
         self,
@@ -59,10 +60,12 @@ class Stations:
         factories: Factories,
         environment: Environment,
         opened: Callable[[str, Mapping[str, Any]], None],
+        tools: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         self._factories = factories
         self._environment = environment
         self._opened = opened
+        self._tools = tools
         self._told: set[str] = set()
         self._all = {wanted.name: _Station(wanted) for wanted in plan.targets}
 
@@ -181,6 +184,8 @@ class Stations:
         station.target = target
         try:
             fingerprint = await target.open()
+            for benchmark in self._tools.get(name, ()):
+                await target.tool(benchmark)
         except BaseException:
             station.target = None
             await target.close()

@@ -115,6 +115,12 @@ class Target(Protocol):
         CPU that the benchmark leaves free, where there is one.
         """
 
+    async def tool(self, benchmark: str) -> str:
+        """Version of the tool there that an adapter drives; '' for a benchmark without one.
+
+        Raises Lacking with the command that installs it when it is not there, or too old.
+        """
+
     def address(self, toward: Target) -> str:
         """The address under which `toward` reaches this target. TargetError when there is none."""
 

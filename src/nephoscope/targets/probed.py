@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nephoscope import catalog as catalogue
+from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.targets.base import Peer, Target, TargetTrial
@@ -16,6 +17,7 @@ from nephoscope.targets.channel import Channel
 from nephoscope.targets.output import MAX_BYTES, MAX_LINES
 from nephoscope.targets.probe import check_version
 from nephoscope.targets.running import LATER_S, RunningProbe
+from nephoscope.targets.tools import ASK_S, version_of, wrap
 
 START_S = 60.0
 """A program that has not begun by then, on a busy machine and behind others, never will."""
@@ -34,10 +36,12 @@ class ProbeTarget:
         self._catalog = catalog or catalogue.load()
         self._probe: str | None = None
         self._running: set[RunningProbe] = set()
+        self._tools: dict[str, str] = {}
 
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         """See `Target.open`."""
         self._probe = None
+        self._tools = {}
         try:
             async with asyncio.timeout(timeout_s):
                 await self._channel.open(timeout_s)
@@ -79,17 +83,22 @@ class ProbeTarget:
     ) -> RunningProbe:
         """See `Target.start`."""
         spec = self._catalog.benchmark(benchmark)
-        command = [
-            await self._where(),
-            "run" if serve is None else "serve",
-            benchmark,
-            "--params",
-            json.dumps(dict(params)),
-            "--deadline",
-            f"{timeout_s:.3f}",
-            "--with-parent",
-            "--control",
-        ]
+        adapter = ADAPTERS.get(benchmark)
+        if adapter is not None:
+            await self.tool(benchmark)
+            command = wrap(await self._where(), adapter, adapter.called(params), timeout_s)
+        else:
+            command = [
+                await self._where(),
+                "run" if serve is None else "serve",
+                benchmark,
+                "--params",
+                json.dumps(dict(params)),
+                "--deadline",
+                f"{timeout_s:.3f}",
+                "--with-parent",
+            ]
+        command.append("--control")
         if serve is not None:
             command += ["--bind", serve]
         elif gap_meter:
@@ -105,10 +114,22 @@ class ProbeTarget:
                 "Check that the machine is not overloaded; over ssh at most 7 programs run there "
                 "at once.",
             ) from error
-        running = RunningProbe(program, spec)
+        running = RunningProbe(program, spec, adapter)
         self._running.add(running)
         await running.introduce(serve=serve is not None, peer=peer)
         return running
+
+    async def tool(self, benchmark: str) -> str:
+        """See `Target.tool`."""
+        adapter = ADAPTERS.get(benchmark)
+        if adapter is None:
+            return ""
+        if benchmark not in self._tools:
+            command = wrap(await self._where(), adapter, adapter.look, ASK_S)
+            program = await self._channel.start(command)
+            ended = await program.rest(ASK_S + LATER_S, MAX_BYTES, MAX_LINES)
+            self._tools[benchmark] = version_of(adapter, ended, self.name)
+        return self._tools[benchmark]
 
     def address(self, toward: Target) -> str:
         """See `Target.address`."""

@@ -9,12 +9,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from nephoscope.adapters import Adapter
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.targets.base import Peer, TargetTrial
 from nephoscope.targets.channel import Program
 from nephoscope.targets.output import MAX_BYTES, MAX_LINES, parse_output
 from nephoscope.targets.process import Ended
+from nephoscope.targets.tools import parse_wrapped
 
 LATER_S = 2.0
 """The probe ends itself at its deadline; ours comes later, for a probe that does not."""
@@ -25,9 +27,12 @@ _MORE_TIME = "Give it more time (`timeout`), or smaller parameters."
 class RunningProbe:
     """`Running` over the control channel of `nephoscope-probe run --control`."""
 
-    def __init__(self, program: Program, spec: BenchmarkSpec) -> None:
+    def __init__(
+        self, program: Program, spec: BenchmarkSpec, adapter: Adapter | None = None
+    ) -> None:
         self._program = program
         self._spec = spec
+        self._adapter = adapter
         self._taken = b""
         self._ready: dict[str, Any] | None = None
         self._token = ""
@@ -123,6 +128,8 @@ class RunningProbe:
         if ended.why == "timeout" or (ended.returncode == 124 and b'{"error"' not in stdout):
             failure = self._late(f"was not done after {timeout_s:g} s")
             return TargetTrial((), {}, None, failure, ended.stderr_tail)
+        if self._adapter is not None:
+            return parse_wrapped(stdout, ended.returncode, self._adapter, ended.stderr_tail)
         return parse_output(stdout, ended.returncode, self._spec, ended.stderr_tail)
 
     def _late(self, what: str) -> BenchmarkFailed:

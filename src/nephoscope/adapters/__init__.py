@@ -1,0 +1,35 @@
+"""Well-known tools as benchmarks: one file each, listed here in the order of lists and pages.
+
+To add one: a file `<tool>.py` with its ADAPTER, its line in the table below, captures of the real
+tool's output in `tests/golden/<tool>/`; `make generate` does the rest. Pure: nothing is run here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.adapters import postmark
+from nephoscope.adapters.frame import Adapter, Command, Output, ToolError
+
+ADAPTERS: Mapping[str, Adapter] = {adapter.spec.id: adapter for adapter in (postmark.ADAPTER,)}
+"""Name of the benchmark -> its adapter."""
+
+
+def document() -> dict[str, Any]:
+    """All declarations, as contracts/adapters.json has them."""
+    specs = [adapter.spec for adapter in ADAPTERS.values()]
+    return {"adapters": [_without_nothing(dataclasses.asdict(spec)) for spec in specs]}
+
+
+def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
+    """A parameter's bounds and choices only where it has any, as the probe writes them."""
+    params = [
+        {key: value for key, value in param.items() if value is not None and value != ()}
+        for param in item["params"]
+    ]
+    return {**item, "params": params}
+
+
+__all__ = ["ADAPTERS", "Adapter", "Command", "Output", "ToolError", "document"]

@@ -1,0 +1,138 @@
+"""What an adapter is: a declaration, a command made from parameters, a pure parser of the output.
+
+Nothing is run here. A target runs the command under the probe's verb `wrap`, which reads the
+machine's counters around it, stamps the output and ends the tool with the trial.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nephoscope.catalog import BenchmarkSpec, MetricSpec
+from nephoscope.errors import UsageError
+from nephoscope.model import Better, Sample, Shape
+
+SCRATCH = "{scratch}"
+"""Stands in arguments and input for the path of the tool's scratch folder, which is removed."""
+
+TOOL = MetricSpec(
+    "tool",
+    "none",
+    Better.NONE,
+    Shape.DOCUMENT,
+    headline=False,
+    doc="The tool, its version, and its report in its own words.",
+)
+"""Every adapter has this document beside its figures."""
+
+
+class ToolError(Exception):
+    """The tool's output is no measurement; the text is one sentence with the tool's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How the tool is called: arguments (no shell reads them), text for its standard input.
+
+    directory: where its scratch folder is made; '' takes $TMPDIR, else /var/tmp. needs_bytes: what
+    it will have on the disk at once.
+    """
+
+    arguments: Sequence[str] = ()
+    input: str = ""
+    directory: str = ""
+    needs_bytes: int = 0
+
+    def job(self, tool: str) -> dict[str, Any]:
+        """The job for `nephoscope-probe wrap`."""
+        return {
+            "program": tool,
+            "arguments": list(self.arguments),
+            "input": self.input,
+            "directory": self.directory,
+            "needs_bytes": self.needs_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What the tool said.
+
+    exit_code: None when a signal ended it (signal). marks: (ns since the start, bytes of stdout
+    that were there then), ascending. elapsed_ns: until its end.
+    """
+
+    stdout: str
+    stderr: str = ""
+    exit_code: int | None = 0
+    signal: int | None = None
+    marks: Sequence[tuple[int, int]] = field(default=())
+    elapsed_ns: int = 0
+
+    def seen_ns(self, text: str, start: int = 0) -> int:
+        """When the first `text` at or after position `start` was there, whole. ToolError if never.
+
+        What was printed in one piece has one time: that of its last byte.
+        """
+        at = self.stdout.find(text, start)
+        if at < 0:
+            raise ToolError(f"it never said '{text.strip()}'.{last_words(self)}")
+        end = len(self.stdout[: at + len(text)].encode())
+        place = bisect_left([there for _, there in self.marks], end)
+        if place == len(self.marks):
+            raise ToolError(f"nobody saw when it said '{text.strip()}'.")
+        return self.marks[place][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A well-known tool as a benchmark.
+
+    command: every parameter's value -> how the tool is called. look: how it is asked for its
+    version. version: what it answered -> the version. parse: what it said -> samples. The last two
+    raise ToolError, and never make a zero of what is missing.
+    """
+
+    spec: BenchmarkSpec
+    command: Callable[[Mapping[str, Any]], Command]
+    look: Command
+    version: Callable[[Output], str]
+    parse: Callable[[Output], list[Sample]]
+
+    def called(self, params: Mapping[str, Any]) -> Command:
+        """The command for these parameters, defaults filled in. UsageError for an unknown one."""
+        for name in params:
+            self.spec.param(name)
+        command = self.command({p.id: params.get(p.id, p.default) for p in self.spec.params})
+        for text in (*command.arguments, command.input, command.directory):
+            if "\0" in text:
+                raise UsageError(f"{self.spec.id}: a parameter has a NUL byte in it.", "Remove it.")
+        return command
+
+    def recent(self, version: str) -> bool:
+        """Whether the version is one that the adapter understands."""
+        return _numbers(version) >= _numbers(self.spec.minimum)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def last_words(output: Output) -> str:
+    """The tool's own words for a sentence: of its errors the first line, else the last it said."""
+    errors = [line.strip() for line in output.stderr.splitlines() if line.strip()]
+    said = [line.strip() for line in output.stdout.splitlines() if line.strip()]
+    words = errors[:1] or said[-1:]
+    return f" Its words: {words[0][:200]}" if words else " It said nothing."
+
+
+def check_ending(output: Output) -> None:
+    """ToolError unless the tool ended by itself with exit code 0."""
+    if output.signal is not None:
+        raise ToolError(f"it was ended by signal {output.signal}.{last_words(output)}")
+    if output.exit_code != 0:
+        raise ToolError(f"it ended with exit code {output.exit_code}.{last_words(output)}")

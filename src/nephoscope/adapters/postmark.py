@@ -1,0 +1,295 @@
+"""PostMark, the benchmark of mail and news servers by Network Appliance, as Debian has it.
+
+It counts time in whole seconds and rounds sizes to two decimals of a scaled unit. It says what it
+does while it does it, so the phases' times are those at which its words were seen; its own figures
+are kept beside, and have to agree with them to the second that they can.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from nephoscope.adapters.frame import (
+    SCRATCH,
+    TOOL,
+    Adapter,
+    Command,
+    Output,
+    ToolError,
+    check_ending,
+    last_words,
+)
+from nephoscope.catalog import ADAPTER as KIND
+from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec
+from nephoscope.errors import UsageError
+from nephoscope.model import Better, Sample, Shape
+
+_BLOCK_BYTES = 4096
+# Files take whole blocks of this size on most file systems.
+
+
+def _count(
+    name: str, default: int, low: int, high: int, doc: str, unit: str = "count"
+) -> ParamSpec:
+    return ParamSpec(name, "int", unit, default, doc, min=low, max=high)
+
+
+def _rate(name: str, doc: str, unit: str = "per_s", *, headline: bool = False) -> MetricSpec:
+    return MetricSpec(name, unit, Better.HIGHER, Shape.SCALAR, headline, doc)
+
+
+def _told(name: str, unit: str, doc: str, better: Better = Better.NONE) -> MetricSpec:
+    return MetricSpec(name, unit, better, Shape.SCALAR, False, doc)
+
+
+SPEC = BenchmarkSpec(
+    id="postmark",
+    summary="PostMark: a mail server's small files, by the original tool",
+    params=(
+        ParamSpec("directory", "text", "none", "", "Where its folder goes; empty chooses."),
+        _count("files", 3_000, 1, 1_000_000, "Files made at first (`set number`)."),
+        _count("transactions", 15_000, 1, 100_000_000, "Transactions (`set transactions`)."),
+        _count("min_bytes", 1_024, 1, 1 << 30, "Smallest new file (`set size`).", "bytes"),
+        _count("max_bytes", 20_480, 2, 1 << 30, "Largest new file (`set size`).", "bytes"),
+        _count("directories", 10, 0, 100_000, "Folders; 0 has none (`set subdirectories`)."),
+        _count("block_bytes", 4_096, 1, 1 << 30, "Of one read or write (`set read`).", "bytes"),
+        ParamSpec(
+            "buffering",
+            "bool",
+            "none",
+            False,
+            "The C library's buffers lie between (`set buffering`).",
+        ),
+        _count("read_bias", 5, 0, 10, "Of ten transactions so many read (`set bias read`)."),
+        _count("create_bias", 5, 0, 10, "Of ten so many make a file (`set bias create`)."),
+        _count("seed", 42, 1, 2**31 - 1, "Seed of everything drawn (`set seed`)."),
+    ),
+    metrics=(
+        _rate("transactions_per_s", "Transactions a second of their phase.", headline=True),
+        _told(
+            "elapsed_ns",
+            "ns",
+            "Time of a phase (create, transactions, delete), and of all three, as it was seen.",
+            Better.LOWER,
+        ),
+        _rate("files_created_per_s", "Files made a second of a phase."),
+        _rate("files_read_per_s", "Files read a second of the transactions."),
+        _rate("files_appended_per_s", "Files added to a second of the transactions."),
+        _rate("files_deleted_per_s", "Files deleted a second of a phase."),
+        _rate("read_bytes_per_s", "Bytes read a second of all phases.", "bytes_per_s"),
+        _rate("written_bytes_per_s", "Bytes written a second of all phases.", "bytes_per_s"),
+        _told("files_created_count", "count", "Files made in a phase."),
+        _told("files_read_count", "count", "Files read in the transactions."),
+        _told("files_appended_count", "count", "Files added to in the transactions."),
+        _told("files_deleted_count", "count", "Files deleted in a phase."),
+        _told("read_bytes", "bytes", "Bytes read, as the report rounds them."),
+        _told("written_bytes", "bytes", "Bytes written, as the report rounds them."),
+        _rate("reported_transactions_per_s", "The tool's own figure, of whole seconds."),
+        _told("reported_elapsed_ns", "ns", "The tool's own total, in whole seconds.", Better.LOWER),
+        TOOL,
+    ),
+    overhead="files, transactions and their bytes; the folder goes away at the end",
+    source="Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
+    two_sided=False,
+    kind=KIND,
+    tool="postmark",
+    minimum="1.51",
+    install="apt-get install postmark",
+    page="""\
+# What it measures
+How a file system serves a mail or news server, by the tool that made this workload known: files are
+made, then read, added to, made and deleted in transactions, then deleted.
+
+# How
+The tool is driven by commands on its standard input, in a scratch folder of its own. It says when a
+phase begins and ends; the times of the phases are those at which these words were seen, so that
+they are not bound to the whole seconds in which it counts. Rates are its counts over these times.
+
+# Known truth
+The counts add up: files made and deleted, with and without transactions, are all that were made and
+deleted. Its own total agrees with the time that was seen to the second that it can tell. An error
+that it prints makes the trial fail, although it would report figures all the same.
+
+# Cross-check
+`disk.files` does the same work natively; `benchmarks/mail.py` runs both in turn.
+
+# Overhead
+Takes the disk space of its files. One CPU, mostly in the kernel. The folder is removed at the end,
+also when the trial is cancelled; after a SIGKILL the next one in the same directory removes it.
+
+# Caveats
+The page cache takes part, and nothing is synced: where the files fit into memory this tells of the
+file system's code and of memory. It does not check its writes: on a full disk it goes on. What it
+would add to a file that is full already it leaves out, uncounted. Its sizes
+are rounded to two decimals of kilobytes or megabytes (of 1024). The tool's packages 1.53 and older
+call themselves 1.51.""",
+)
+
+
+def _command(params: Mapping[str, Any]) -> Command:
+    if params["min_bytes"] >= params["max_bytes"]:
+        raise UsageError(
+            f"postmark: min_bytes {params['min_bytes']} must be less than max_bytes "
+            f"{params['max_bytes']}.",
+            "Set a larger max_bytes.",
+        )
+    lines = [
+        f"set location {SCRATCH}",
+        f"set number {params['files']}",
+        f"set transactions {params['transactions']}",
+        f"set size {params['min_bytes']} {params['max_bytes']}",
+        f"set subdirectories {params['directories']}",
+        f"set read {params['block_bytes']}",
+        f"set write {params['block_bytes']}",
+        f"set buffering {'true' if params['buffering'] else 'false'}",
+        f"set bias read {params['read_bias']}",
+        f"set bias create {params['create_bias']}",
+        f"set seed {params['seed']}",
+        "set report verbose",
+        "run",
+        "quit",
+    ]
+    # What grows by chance stays within six standard deviations.
+    grown = params["transactions"] * max(0.0, params["create_bias"] / 5 - 1)
+    most = params["files"] + grown + 6 * params["transactions"] ** 0.5
+    blocks = -(-params["max_bytes"] // _BLOCK_BYTES) * _BLOCK_BYTES
+    text = "\n".join(lines) + "\n"
+    return Command(input=text, directory=params["directory"], needs_bytes=int(most) * blocks)
+
+
+def _version(output: Output) -> str:
+    found = re.search(r"PostMark v(\d+(?:\.\d+)*)", output.stdout)
+    if found is None:
+        raise ToolError(f"it does not say its version.{last_words(output)}")
+    return found.group(1)
+
+
+def _parse(output: Output) -> list[Sample]:
+    check_ending(output)
+    if output.stderr.strip():
+        more = len(output.stderr.strip().splitlines()) - 1
+        others = f" And {more} more." if more else ""
+        raise ToolError(f"it met errors.{last_words(output)}{others}")
+    report = _Report(output.stdout)
+    times = _times(output)
+    total_ns = sum(times.values())
+    report.check(total_ns)
+    return list(_samples(report, times, total_ns))
+
+
+def _times(output: Output) -> dict[str, int]:
+    """Nanoseconds of each phase, from the moments at which its words were seen."""
+    words = ("Creating files...", "Performing transactions", "Deleting files...")
+    seen = [output.seen_ns(text) for text in words]
+    deleting = output.stdout.find(words[-1])
+    seen.append(output.seen_ns("Done\n", deleting))
+    names = ("create", "transactions", "delete")
+    times = {name: end - start for name, (start, end) in zip(names, pairwise(seen), strict=True)}
+    for name, elapsed_ns in times.items():
+        # Pieces that came together have one time: the phase was too short to be seen.
+        if elapsed_ns <= 0:
+            raise ToolError(
+                f"its phase '{name}' was too short to be seen: take more files and transactions."
+            )
+    return times
+
+
+class _Report:
+    """The figures of its verbose report."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.seconds = self._whole(r"^\t(\d+) seconds total$", "the total time")
+        self.rate = self._whole(
+            r"^\t\d+ seconds of transactions \((\d+) per second\)$", "the rate of transactions"
+        )
+        files = {"created": "files made", "read": "files read", "appended": "files added to"}
+        files["deleted"] = "files deleted"
+        self.files = {
+            word: self._whole(rf"^\t(\d+) {word} \(\d+ per second\)$", what)
+            for word, what in files.items()
+        }
+        alone = r"^\t\t{} alone: (\d+) files \(\d+ per second\)$"
+        self.created_alone = self._whole(alone.format("Creation"), "files made at first")
+        self.deleted_alone = self._whole(alone.format("Deletion"), "files deleted at last")
+        mixed = re.findall(r"^\t\tMixed with transactions: (\d+) files", text, re.MULTILINE)
+        if len(mixed) != 2:
+            raise ToolError("its report lacks what was made and deleted in transactions.")
+        self.created_mixed, self.deleted_mixed = map(int, mixed)
+        self.bytes = {word: self._size(word) for word in ("read", "written")}
+
+    def check(self, seen_ns: int) -> None:
+        """ToolError unless the figures agree with each other and with the time that was seen."""
+        created = self.created_alone + self.created_mixed
+        deleted = self.deleted_alone + self.deleted_mixed
+        if (created, deleted) != (self.files["created"], self.files["deleted"]):
+            raise ToolError(
+                f"its report contradicts itself: {self.files['created']} made are not "
+                f"{self.created_alone} and {self.created_mixed}, or {self.files['deleted']} "
+                f"deleted are not {self.deleted_alone} and {self.deleted_mixed}."
+            )
+        # It takes the difference of two clocks of whole seconds, and of a 0 makes a 1.
+        seen = seen_ns / 1e9
+        if not (seen - 1.2 <= self.seconds <= max(1.0, seen + 1.2)):
+            raise ToolError(f"its report says {self.seconds} s, and {seen:.2f} s passed.")
+
+    def _whole(self, pattern: str, what: str) -> int:
+        found = re.findall(pattern, self._text, re.MULTILINE)
+        if len(found) != 1:
+            words = self._text.strip().splitlines()
+            raise ToolError(f"its report lacks {what}. Its words: {(words or [''])[-1][:200]}")
+        return int(found[0])
+
+    def _size(self, word: str) -> float:
+        pattern = rf"^\t([\d.]+) (bytes|kilobytes|megabytes|gigabytes|terabytes) {word} \("
+        found = re.findall(pattern, self._text, re.MULTILINE)
+        if len(found) != 1:
+            raise ToolError(f"its report lacks the bytes {word}.")
+        number, unit = found[0]
+        power = ("bytes", "kilobytes", "megabytes", "gigabytes", "terabytes").index(unit)
+        try:
+            return float(number) * 1024.0**power
+        except ValueError as error:
+            raise ToolError(f"its report has '{number}' for the bytes {word}.") from error
+
+
+def _samples(report: _Report, times: Mapping[str, int], total_ns: int) -> Iterator[Sample]:
+    at_ns = total_ns
+
+    def sample(metric: str, value: float, phase: str = "") -> Sample:
+        return Sample(metric, value, 1, at_ns, {"phase": phase} if phase else {})
+
+    # Each transaction reads or adds to one file, and makes or deletes one.
+    transactions = report.created_mixed + report.deleted_mixed
+    yield sample("transactions_per_s", transactions * 1e9 / times["transactions"])
+    for phase, elapsed_ns in times.items():
+        yield sample("elapsed_ns", elapsed_ns, phase)
+    yield sample("elapsed_ns", total_ns, "all")
+    counts = (
+        ("created", "create", report.created_alone),
+        ("created", "transactions", report.created_mixed),
+        ("read", "transactions", report.files["read"]),
+        ("appended", "transactions", report.files["appended"]),
+        ("deleted", "transactions", report.deleted_mixed),
+        ("deleted", "delete", report.deleted_alone),
+    )
+    for word, phase, count in counts:
+        yield sample(f"files_{word}_per_s", count * 1e9 / times[phase], phase)
+        yield sample(f"files_{word}_count", count, phase)
+    for word, size in report.bytes.items():
+        yield sample(f"{word}_bytes_per_s", size * 1e9 / total_ns, "all")
+        yield sample(f"{word}_bytes", size, "all")
+    yield sample("reported_transactions_per_s", report.rate)
+    yield sample("reported_elapsed_ns", report.seconds * 1e9)
+
+
+ADAPTER = Adapter(
+    spec=SPEC,
+    command=_command,
+    look=Command(input="quit\n"),
+    version=_version,
+    parse=_parse,
+)
