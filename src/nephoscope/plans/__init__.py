@@ -9,6 +9,7 @@ from nephoscope.plans.identity import plan_hash, plan_values
 from nephoscope.plans.isolation import Asked, isolation
 from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
+from nephoscope.plans.placement import allowed_cpus
 from nephoscope.plans.schedule import nest_of, round_order, rounds_before_first
 from nephoscope.plans.scheduler import scheduler
 from nephoscope.plans.schema import plan_schema
@@ -27,6 +28,7 @@ __all__ = [
     "Step",
     "Target",
     "Touch",
+    "allowed_cpus",
     "around_order",
     "census",
     "crossings",
