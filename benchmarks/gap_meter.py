@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import asdict
 
 import _paired
 
@@ -25,29 +25,19 @@ VICTIM_CPU, METER_CPU = 1, 0
 BOUND = (0.99, 1.01)
 """Half a width of 1 %: what may be called nothing."""
 
-DIGITS = 3000
+DIGITS = 10_000
 
 
-def victim(meter: bool = False) -> tuple[float, dict[str, Any]]:
-    """Time of one computation on the victim's CPU in ns, and what stood beside it.
-
-    With the meter the process may use both CPUs; its thread is pinned to the first allowed one,
-    which is why the order of CPUs is turned round by leaving the meter's to the end.
-    """
-    if meter:
-        # The thread goes to the first CPU and the meter to the last: the victim's is CPU 0 then.
-        cpus = f"{METER_CPU},{VICTIM_CPU}"
-    else:
-        cpus = str(VICTIM_CPU)
-    return _pi(cpus, ["--gap-meter"] if meter else [])
-
-
-def _pi(cpus: str, options: list[str]) -> tuple[float, dict[str, Any]]:
+def victim_ns(cpus: str, meter: bool = False) -> float:
+    """Time of one computation in ns, on the first of these CPUs; the meter takes the last."""
     params = json.dumps({"threads": 1, "digits": DIGITS})
     command = ["taskset", "-c", cpus, _paired.probe_path(), "run", "cpu.pi", "--params", params]
+    options = ["--gap-meter"] if meter else []
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return _paired.one_value(lines[:-1], "pi_time_ns"), lines[-1]["done"]["beside"]
+    if meter and lines[-1]["done"]["beside"]["spare_cpu"] is None:
+        raise RuntimeError(lines[-1]["done"]["beside"]["spare_missing"])
+    return _paired.one_value(lines[:-1], "pi_time_ns")
 
 
 @contextlib.contextmanager
@@ -63,7 +53,9 @@ def looking() -> Iterator[Callable[[bool], None]]:
             meter.wait()
 
 
-def around(quiet: Callable[[], float], noisy: Callable[[], float], rounds: int) -> list[list[float]]:
+def around(
+    quiet: Callable[[], float], noisy: Callable[[], float], rounds: int
+) -> list[list[float]]:
     """Noisy times, and the geometric means of the quiet ones around each; shape (2, rounds)."""
     before, out = quiet(), [[], []]
     for _ in range(rounds):
@@ -80,21 +72,27 @@ def row(name: str, times: list[list[float]]) -> _paired.Row:
     return _paired.Row(name, "ns", times[0], times[1], ratio, BOUND)
 
 
+def costs_nothing(one: _paired.Row) -> bool:
+    """Whether the interval of the factor contains 1 and is at most 1 % to either side."""
+    width = one.ratio.high - one.ratio.low
+    return one.ratio.low <= 1 <= one.ratio.high and width <= 0.02
+
+
 def spinning(rounds: int) -> _paired.Row:
     """The victim while `cpu.gaps` looks on the other core."""
     with looking() as look:
 
         def timed(on: bool) -> float:
             look(on)
-            return victim()[0]
+            return victim_ns(str(VICTIM_CPU))
 
         return row("cpu.gaps", around(lambda: timed(False), lambda: timed(True), rounds))
 
 
 def sleeping(rounds: int) -> _paired.Row:
     """The victim while the meter beside the trial watches the other core."""
-    plain = lambda meter: _pi("0,1", ["--gap-meter"] if meter else [])[0]  # noqa: E731
-    return row("beside", around(lambda: plain(False), lambda: plain(True), rounds))
+    both = f"{METER_CPU},{VICTIM_CPU}"
+    return row("beside", around(lambda: victim_ns(both), lambda: victim_ns(both, True), rounds))
 
 
 def seen(rounds: int) -> dict[str, list[float]]:
@@ -142,7 +140,7 @@ def main() -> int:
                 "rows": [
                     {
                         "name": one.name,
-                        "factor": one.ratio.__dict__ if hasattr(one.ratio, "__dict__") else None,
+                        "factor": asdict(one.ratio),
                         "contains_1": one.ratio.low <= 1 <= one.ratio.high,
                         "half_width": (one.ratio.high - one.ratio.low) / 2,
                     }
@@ -151,11 +149,7 @@ def main() -> int:
                 "seen_of_a_busy_cpu": watched,
             },
         )
-    proven = [
-        one.ratio.low <= 1 <= one.ratio.high and one.ratio.high - one.ratio.low <= 0.02
-        for one in rows
-    ]
-    return 0 if all(proven) else 1
+    return 0 if all(costs_nothing(one) for one in rows) else 1
 
 
 if __name__ == "__main__":

@@ -23,13 +23,29 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Trials of one target, without warm-up. beside: their counters; failures: name -> count."""
+    """Trials of one target, without warm-up. beside: their counters; failures: name -> count.
+
+    placed: (benchmark, round) -> the factors and the counters of its trials.
+    """
 
     valid: int = 0
     invalid: int = 0
     failed: int = 0
     beside: tuple[Mapping[str, Any], ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
+    placed: Mapping[tuple[str, int], Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]] = field(
+        default_factory=dict
+    )
+
+    def reading(self, line: MetricResult, number: int) -> Mapping[str, Any]:
+        """The counters beside the trial of a line in a round; empty where it cannot be told which
+        trial that was."""
+        found = [
+            reading
+            for factors, reading in self.placed.get((line.benchmark, number), ())
+            if factors.items() <= line.factors.items()
+        ]
+        return found[0] if len(found) == 1 else {}
 
     @property
     def total(self) -> int:

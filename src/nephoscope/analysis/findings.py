@@ -3,7 +3,7 @@
 Pure: a fingerprint, metrics and what is known of the trials in, findings out. Every rule is a
 small function in the table RULES. A fact that is missing makes no claim: the rule says that it
 could not check, and all such checks are told together in one finding. Nobody is accused without
-evidence: a slow machine is a neighbour's doing only where the hypervisor itself reports steal.
+evidence: what is a neighbour's doing is said by the rule of attribution.py and by nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from nephoscope.analysis import findings_interference as interference
 from nephoscope.analysis import findings_machine as machine
 from nephoscope.analysis import findings_measured as measured
+from nephoscope.analysis import findings_slow as slow
 from nephoscope.analysis.case import Case, Series, Trials, Unchecked
 from nephoscope.model import Finding, MetricResult, Severity, TrialRecord, TrialStatus
 
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     interference.steal,
     interference.throttling,
     interference.swapping,
+    slow.slow_trials,
     machine.swap_in_use,
     machine.steal_hidden,
     machine.pressure_hidden,
@@ -86,6 +88,10 @@ def _trials(records: Sequence[TrialRecord]) -> Trials:
         if record.status is TrialStatus.FAILED:
             name = record.failure_name or "unnamed failure"
             failures[name] = failures.get(name, 0) + 1
+    placed: dict[tuple[str, int], list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
+    for record in valid:
+        place = (record.benchmark, record.key.round)
+        placed.setdefault(place, []).append((dict(record.factors), dict(record.beside)))
     return Trials(
         valid=len(valid),
         invalid=sum(record.status is TrialStatus.INVALID for record in records),
@@ -93,6 +99,7 @@ def _trials(records: Sequence[TrialRecord]) -> Trials:
         # Invalid trials too: what made them invalid is what the reader should hear of.
         beside=tuple(dict(record.beside) for record in records),
         failures=failures,
+        placed=placed,
     )
 
 

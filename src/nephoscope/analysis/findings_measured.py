@@ -196,7 +196,8 @@ def two_modes(case: Case) -> Answers:
             "two groups, as if the machine had two states.",
             capped(found),
             "Look at the trials in order: alternating states hint at placement (CPU, memory node), "
-            "one change hints at clock frequency, a burst allowance or a neighbour's coming.",
+            "one change hints at clock frequency or a burst allowance. Whose doing it was is only "
+            "said where counters moved with it.",
         )
 
 

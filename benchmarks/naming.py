@@ -1,0 +1,321 @@
+"""Names injected resources from a victim's canaries, and writes down how often it is right.
+
+A lab of this machine: the victim and one neighbour share CPU 0, another neighbour has CPU 1, and
+all of them reach a far host through one shaped link and use one disk. A case is one aggressor at a
+drawn intensity and, where there is a choice, with drawn parameters; canaries of 50 to 100 ms run
+quiet, noisy, quiet, noisy, quiet. `calibrate` measures the references, `record` the cases that are
+named (drawn from another seed), `judge` names them without looking at what was injected and writes
+docs/concepts/naming-accuracy.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import datetime
+import json
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import _paired
+
+sys.path[:0] = [str(_paired.ROOT / "src")]
+
+from nephoscope import catalog  # noqa: E402
+from nephoscope.analysis import naming  # noqa: E402
+from nephoscope.analysis.naming_references import REFERENCES  # noqa: E402
+from nephoscope.analysis.proportions import wilson  # noqa: E402
+from nephoscope.lab import bringup, files  # noqa: E402
+from nephoscope.targets import Target  # noqa: E402
+from nephoscope.targets.lab import LabTarget  # noqa: E402
+
+PAGE = _paired.ROOT / "docs" / "concepts" / "naming-accuracy.md"
+MS = 1_000_000
+PASSES = (False, True, False, True, False)
+"""Quiet and noisy: two noisy passes between three quiet ones."""
+
+CANARIES: Mapping[str, tuple[str, dict[str, Any], bool]] = {
+    "loop": ("cpu.gaps", {"duration_ns": 100 * MS, "threshold_ns": 20_000, "events_max": 0}, False),
+    "memory": (
+        "mem.stream",
+        {"threads": 1, "kernels": ["triad"], "types": ["double"], "bytes_per_array": 32 << 20,
+         "laps": 1, "passes": 2},
+        False,
+    ),
+    "cache": ("mem.latency", {"lengths": [8 << 20], "pages": ["huge"],
+                              "time_per_point_ns": 40 * MS}, False),
+    "disk_read": ("disk.io", {"operation": "randread", "duration_ns": 60 * MS,
+                              "file_bytes": 16 << 20}, False),
+    "disk_write": ("disk.io", {"operation": "randwrite", "duration_ns": 60 * MS,
+                               "file_bytes": 16 << 20}, False),
+    "fsync": ("disk.sync", {"operations": 20, "duration_ns": 80 * MS}, False),
+    "net_send": ("net.throughput", {"direction": "up", "duration_ns": 80 * MS,
+                                    "warmup_ns": 60 * MS}, True),
+    "net_receive": ("net.throughput", {"direction": "down", "duration_ns": 80 * MS,
+                                       "warmup_ns": 60 * MS}, True),
+    "packets": ("net.rtt", {"rate_per_s": 1000.0, "duration_ns": 80 * MS,
+                            "wait_ns": 60 * MS}, True),
+    "switches": ("cpu.switch", {"duration_ns": 60 * MS}, False),
+}  # fmt: skip
+
+
+def loads(known: catalog.Catalog) -> dict[str, tuple[str, dict[str, Any], str]]:
+    """Resource -> load, parameters, host. What the catalogue lacks is not injected."""
+    table: dict[str, tuple[str, dict[str, Any], str]] = {
+        "cpu": ("load.cpu", {"threads": 1}, "near"),
+        "memory": ("load.memory", {"threads": 1, "operation": "copy"}, "other"),
+        "cache": ("load.cache", {"threads": 1}, "other"),
+        "disk_read": ("load.disk", {"operation": "read"}, "other"),
+        "disk_write": ("load.disk", {"operation": "write"}, "other"),
+        "fsync": ("load.disk", {"operation": "fsync"}, "other"),
+        "net_send": ("load.net", {"direction": "send"}, "other"),
+        "net_receive": ("load.net", {"direction": "receive"}, "other"),
+        "packets": ("load.net", {"direction": "packets"}, "other"),
+        "switches": ("load.switches", {}, "near"),
+        "none": ("load.cpu", {"threads": 1, "intensity_ratio": 0.0}, "other"),
+    }
+    return {name: one for name, one in table.items() if one[0] in known.benchmarks}
+
+
+def draw(rng: random.Random, resource: str) -> dict[str, Any]:
+    """What is drawn of a case besides its resource."""
+    params: dict[str, Any] = {}
+    if resource != "none":
+        params["intensity_ratio"] = round(rng.uniform(0.5, 1.0), 3)
+        params["period_ns"] = rng.choice([5, 10, 20]) * MS
+    if resource == "memory":
+        params["operation"] = rng.choice(["copy", "read", "write"])
+    if resource in ("disk_read", "disk_write"):
+        params["record_bytes"] = rng.choice([4, 16, 64, 256]) << 10
+        params["order"] = rng.choice(["random", "sequential"])
+    if resource in ("cpu", "none"):
+        params.pop("period_ns", None)
+    return params
+
+
+@contextlib.asynccontextmanager
+async def made(known: catalog.Catalog) -> AsyncIterator[dict[str, LabTarget]]:
+    """The lab, up, with a target for each of its hosts."""
+    name = f"bename{os.getpid() % 10_000}"
+    values = {
+        "version": 1,
+        "name": name,
+        "hosts": {
+            "victim": {"cpu": {"cpus": [0]}},
+            "near": {"cpu": {"cpus": [0]}},
+            "other": {"cpu": {"cpus": [1]}},
+            "far": {"cpu": {"cpus": [1]}},
+        },
+        "network": "10.87.0.0/16",
+        "links": {"wan": {"between": ["far", "lan"], "rate": "200Mbit/s"}},
+    }
+    await bringup.up(files.from_values(values), say=lambda line: None)
+    targets = {host: LabTarget(host, name, host) for host in values["hosts"]}  # type: ignore[attr-defined]
+    try:
+        for target in targets.values():
+            await target.open()
+        yield targets
+    finally:
+        for target in targets.values():
+            await target.close()
+        await bringup.down(name)
+
+
+async def canary(targets: Mapping[str, Target], name: str) -> dict[str, float]:
+    """The canary's times: what it takes for one unit of its work, above 0; worse is larger."""
+    benchmark, params, two_sided = CANARIES[name]
+    samples = await one_trial(targets, "victim", benchmark, params, two_sided)
+    values = {sample.metric: sample.value for sample in samples if not sample.count > 1}
+    if name == "loop":
+        return {
+            "cpu": 1 / max(values["cpu_share_ratio"], 1e-3),
+            "gaps": 10 + values["gaps_per_s"],
+        }
+    if name == "memory":
+        return {name: 1 / values["stream_bytes_per_s"]}
+    if name == "cache":
+        return {name: values["load_latency_ns"]}
+    if name in ("disk_read", "disk_write"):
+        return {name: 1 / max(values["disk_operations_per_s"], 1.0)}
+    if name == "fsync":
+        return {name: 1 / max(values["syncs_per_s"], 0.1)}
+    if name == "switches":
+        return {name: 1 / values["switches_per_s"]}
+    if name == "packets":
+        seen = [(s.value, s.count) for s in samples if s.metric == "rtt_ns"]
+        total = sum(count for _, count in seen)
+        return {name: sum(v * c for v, c in seen) / total} if total else {name: 1e9}
+    return {name: 1 / max(values["goodput_bytes_per_s"], 1e3)}
+
+
+async def one_trial(
+    targets: Mapping[str, Target],
+    where: str,
+    benchmark: str,
+    params: Mapping[str, Any],
+    two_sided: bool,
+) -> Sequence[Any]:
+    """A trial that has to go well; its samples."""
+    server = peer = None
+    if two_sided:
+        server, peer = await serving(targets, where, benchmark, params)
+    try:
+        running = await targets[where].start(benchmark, params, 20.0, peer=peer)
+        await running.ready(20.0)
+        await running.go()
+        trial = await running.result(20.0)
+    finally:
+        if server is not None:
+            await server.stop()
+            await server.result(5.0)
+    if trial.failure is not None:
+        raise RuntimeError(f"{benchmark} on {where}: {trial.failure}")
+    return trial.samples
+
+
+async def serving(
+    targets: Mapping[str, Target], client: str, benchmark: str, params: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """The far side, and what its peer has to know."""
+    from nephoscope.targets import Peer
+
+    far = targets["far"]
+    address = far.address(targets[client])
+    server = await far.start(benchmark, params, 60.0, serve=address)
+    ready = await server.ready(20.0)
+    return server, Peer(address, int(ready["port"]), str(ready["token"]))
+
+
+@contextlib.asynccontextmanager
+async def injected(
+    targets: Mapping[str, Target], load: str, params: Mapping[str, Any], host: str, two_sided: bool
+) -> AsyncIterator[None]:
+    """An aggressor that runs inside the block."""
+    server = peer = None
+    if two_sided:
+        server, peer = await serving(targets, host, load, params)
+    running = await targets[host].start(load, params, 60.0, peer=peer)
+    await running.ready(30.0)
+    await running.go()
+    await asyncio.sleep(0.15)
+    try:
+        yield
+        if running.ended():
+            raise RuntimeError(f"{load} on {host} ended by itself")
+        await running.stop()
+        await running.result(10.0)
+    finally:
+        await running.end()
+        if server is not None:
+            await server.stop()
+            await server.result(5.0)
+
+
+async def case(
+    targets: Mapping[str, Target], known: catalog.Catalog, resource: str, params: dict[str, Any]
+) -> dict[str, Any]:
+    """One case: its canaries' times, pass by pass."""
+    load, fixed, host = loads(known)[resource]
+    allowed = {param.id for param in known.benchmark(load).params}
+    given = {**fixed, **{k: v for k, v in params.items() if k in allowed}, "duration_ns": 0}
+    passes: list[dict[str, float]] = []
+    for noisy in PASSES:
+        beside = contextlib.nullcontext()
+        if noisy:
+            two_sided = known.benchmark(load).two_sided
+            beside = injected(targets, load, given, host, two_sided)  # type: ignore[assignment]
+        times: dict[str, float] = {}
+        async with beside:
+            for name, (benchmark, _, _) in CANARIES.items():
+                if benchmark in known.benchmarks:
+                    times |= await canary(targets, name)
+        passes.append(times)
+    return {"resource": resource, "load": load, "params": given, "host": host, "passes": passes}
+
+
+async def record(known: catalog.Catalog, count: int, seed: int, limit_s: float) -> list[Any]:
+    """That many cases, every resource equally often, in drawn order, until the time is over."""
+    rng = random.Random(seed)
+    names = list(loads(known))
+    wanted = [names[n % len(names)] for n in range(count)]
+    rng.shuffle(wanted)
+    out = []
+    began = time.monotonic()
+    async with made(known) as targets:
+        for number, resource in enumerate(wanted):
+            if time.monotonic() - began > limit_s:
+                break
+            params = draw(rng, resource)
+            out.append(await case(targets, known, resource, params))
+            effects = effects_of(out[-1])
+            told = " ".join(f"{n}{one.value:+.2f}" for n, one in effects.items())
+            print(f"{number + 1}/{count} {resource}: {told}", file=sys.stderr)
+    return out
+
+
+def effects_of(one: Mapping[str, Any]) -> dict[str, naming.Effect]:
+    """The effects of a recorded case, by canary."""
+    out = {}
+    for name in one["passes"][0]:
+        sides = [
+            [p[name] for p, noisy in zip(one["passes"], PASSES, strict=True) if noisy is side]
+            for side in (False, True)
+        ]
+        found = naming.effect(*sides)
+        if found is not None:
+            out[name] = found
+    return out
+
+
+def references_of(cases: Sequence[Mapping[str, Any]]) -> list[naming.Reference]:
+    """What calibration cases teach."""
+    return [
+        naming.Reference(
+            one["resource"], {n: round(e.value, 3) for n, e in effects_of(one).items()}
+        )
+        for one in cases
+        if one["resource"] != "none"
+    ]
+
+
+def judge(
+    cases: Sequence[Mapping[str, Any]], references: Sequence[naming.Reference]
+) -> list[tuple[str, str]]:
+    """What was injected and what it was named, case by case."""
+    return [(one["resource"], naming.name(effects_of(one), references).word) for one in cases]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("verb", choices=["calibrate", "record", "judge"])
+    parser.add_argument("--file", type=Path, required=True, help="recorded cases (JSON lines)")
+    parser.add_argument("--count", type=int, default=33)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds")
+    parser.add_argument("--write", action="store_true", help="write the page")
+    args = parser.parse_args()
+    if args.verb != "judge":
+        known = catalog.load()
+        for one in asyncio.run(record(known, args.count, args.seed, args.limit)):
+            with args.file.open("a") as file:
+                file.write(json.dumps({"seed": args.seed, **one}) + "\n")
+        return 0
+    cases = [json.loads(line) for line in args.file.read_text().splitlines()]
+    told = judge(cases, REFERENCES)
+    right = sum(a == b for a, b in told)
+    print(f"{right} of {len(told)} right")
+    for a, b in told:
+        if a != b:
+            print("  ", a, "->", b)
+    return 0 if right / len(told) >= 0.9 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
