@@ -3,8 +3,8 @@
 A lab of this machine: the victim and one neighbour share CPU 0, another neighbour has CPU 1, and
 all of them reach a far host through one shaped link and use one disk. A case is one aggressor at a
 drawn intensity and, where there is a choice, with drawn parameters; canaries of 50 to 100 ms run
-quiet, noisy, quiet, noisy, quiet. `calibrate` measures the references, `record` the cases that are
-named (drawn from another seed), `judge` names them without looking at what was injected and writes
+quiet, noisy, quiet, noisy, quiet. `record` measures drawn cases, `learn` makes the references of
+some, `judge` names others, of another seed, without looking at what was injected, and writes
 docs/concepts/naming-accuracy.md.
 """
 
@@ -15,7 +15,6 @@ import asyncio
 import contextlib
 import datetime
 import json
-import math
 import os
 import random
 import sys
@@ -37,6 +36,7 @@ from nephoscope.targets import Target  # noqa: E402
 from nephoscope.targets.lab import LabTarget  # noqa: E402
 
 PAGE = _paired.ROOT / "docs" / "concepts" / "naming-accuracy.md"
+MODULE = _paired.ROOT / "src" / "nephoscope" / "analysis" / "naming_references.py"
 MS = 1_000_000
 PASSES = (False, True, False, True, False)
 """Quiet and noisy: two noisy passes between three quiet ones."""
@@ -67,7 +67,11 @@ CANARIES: Mapping[str, tuple[str, dict[str, Any], bool]] = {
 
 
 def loads(known: catalog.Catalog) -> dict[str, tuple[str, dict[str, Any], str]]:
-    """Resource -> load, parameters, host. What the catalogue lacks is not injected."""
+    """Resource -> load, parameters, host.
+
+    Where the catalogue lacks a load, a benchmark that takes the same resource stands in for it; a
+    recorded case says which program it was.
+    """
     table: dict[str, tuple[str, dict[str, Any], str]] = {
         "cpu": ("load.cpu", {"threads": 1}, "near"),
         "memory": ("load.memory", {"threads": 1, "operation": "copy"}, "other"),
@@ -81,7 +85,31 @@ def loads(known: catalog.Catalog) -> dict[str, tuple[str, dict[str, Any], str]]:
         "switches": ("load.switches", {}, "near"),
         "none": ("load.cpu", {"threads": 1, "intensity_ratio": 0.0}, "other"),
     }
-    return {name: one for name, one in table.items() if one[0] in known.benchmarks}
+    return {
+        name: one if one[0] in known.benchmarks else STAND_INS[name]
+        for name, one in table.items()
+        if one[0] in known.benchmarks or name in STAND_INS
+    }
+
+
+STAND_INS: Mapping[str, tuple[str, dict[str, Any], str]] = {
+    "net_send": (
+        "net.throughput",
+        {"protocol": "udp", "direction": "up", "rate_bits_per_s": 190e6},
+        "other",
+    ),
+    "net_receive": (
+        "net.throughput",
+        {"protocol": "udp", "direction": "down", "rate_bits_per_s": 190e6},
+        "other",
+    ),
+    "packets": (
+        "net.throughput",
+        {"protocol": "udp", "direction": "up", "rate_bits_per_s": 60e6, "packet_bytes": 64},
+        "other",
+    ),
+    "switches": ("net.loopback", {"part": ["round_trip"], "pin": "same"}, "near"),
+}
 
 
 def draw(rng: random.Random, resource: str) -> dict[str, Any]:
@@ -195,27 +223,27 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def injected(
-    targets: Mapping[str, Target], load: str, params: Mapping[str, Any], host: str, two_sided: bool
+    targets: Mapping[str, Target], spec: catalog.BenchmarkSpec, params: Mapping[str, Any], host: str
 ) -> AsyncIterator[None]:
     """An aggressor that runs inside the block."""
     server = peer = None
-    if two_sided:
-        server, peer = await serving(targets, host, load, params)
-    running = await targets[host].start(load, params, 60.0, peer=peer)
+    if spec.two_sided:
+        server, peer = await serving(targets, host, spec.id, params)
+    running = await targets[host].start(spec.id, params, 60.0, peer=peer)
     await running.ready(30.0)
     await running.go()
     await asyncio.sleep(0.15)
     try:
         yield
         if running.ended():
-            raise RuntimeError(f"{load} on {host} ended by itself")
-        await running.stop()
-        await running.result(10.0)
+            raise RuntimeError(f"{spec.id} on {host} ended by itself")
+        if spec.load:
+            await running.stop()
+            await running.result(10.0)
     finally:
         await running.end()
         if server is not None:
-            await server.stop()
-            await server.result(5.0)
+            await server.end()
 
 
 async def case(
@@ -223,14 +251,18 @@ async def case(
 ) -> dict[str, Any]:
     """One case: its canaries' times, pass by pass."""
     load, fixed, host = loads(known)[resource]
-    allowed = {param.id for param in known.benchmark(load).params}
-    given = {**fixed, **{k: v for k, v in params.items() if k in allowed}, "duration_ns": 0}
+    spec = known.benchmark(load)
+    allowed = {param.id for param in spec.params}
+    # A stand-in has no end of its own either, but for its time limit.
+    endless = 0 if spec.load else 30_000 * MS
+    given = {**fixed, **{k: v for k, v in params.items() if k in allowed}, "duration_ns": endless}
+    if "rate_bits_per_s" in fixed:
+        given["rate_bits_per_s"] = fixed["rate_bits_per_s"] * params["intensity_ratio"]
     passes: list[dict[str, float]] = []
     for noisy in PASSES:
         beside = contextlib.nullcontext()
         if noisy:
-            two_sided = known.benchmark(load).two_sided
-            beside = injected(targets, load, given, host, two_sided)  # type: ignore[assignment]
+            beside = injected(targets, spec, given, host)  # type: ignore[assignment]
         times: dict[str, float] = {}
         async with beside:
             for name, (benchmark, _, _) in CANARIES.items():
@@ -240,8 +272,13 @@ async def case(
     return {"resource": resource, "load": load, "params": given, "host": host, "passes": passes}
 
 
-async def record(known: catalog.Catalog, count: int, seed: int, limit_s: float) -> list[Any]:
-    """That many cases, every resource equally often, in drawn order, until the time is over."""
+async def record(
+    known: catalog.Catalog, count: int, seed: int, limit_s: float, keep: Path | None = None
+) -> list[Any]:
+    """That many cases, every resource equally often, in drawn order, until the time is over.
+
+    keep: file to which each is added as soon as it is measured.
+    """
     rng = random.Random(seed)
     names = list(loads(known))
     wanted = [names[n % len(names)] for n in range(count)]
@@ -253,7 +290,10 @@ async def record(known: catalog.Catalog, count: int, seed: int, limit_s: float) 
             if time.monotonic() - began > limit_s:
                 break
             params = draw(rng, resource)
-            out.append(await case(targets, known, resource, params))
+            out.append({"seed": seed, **await case(targets, known, resource, params)})
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps(out[-1]) + "\n")
             effects = effects_of(out[-1])
             told = " ".join(f"{n}{one.value:+.2f}" for n, one in effects.items())
             print(f"{number + 1}/{count} {resource}: {told}", file=sys.stderr)
@@ -292,28 +332,122 @@ def judge(
     return [(one["resource"], naming.name(effects_of(one), references).word) for one in cases]
 
 
+def learn(cases: Sequence[Mapping[str, Any]]) -> str:
+    """The module of references, as text."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    seeds = sorted({one["seed"] for one in cases})
+    lines = [
+        f'"""Signatures of known aggressors, measured on {date} (benchmarks/naming.py, seed '
+        f"{', '.join(map(str, seeds))}).",
+        "",
+        "Each is one aggressor at a drawn intensity: ln(time noisy / time quiet) of every canary.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from nephoscope.analysis.naming import Reference",
+        "",
+        "REFERENCES: tuple[Reference, ...] = (",
+    ]
+    for one in sorted(references_of(cases), key=lambda one: one.resource):
+        lines += [f"    Reference({one.resource!r}, {dict(one.effects)!r}),"]
+    return "\n".join([*lines, ")", ""])
+
+
+def page(cases: Sequence[Mapping[str, Any]], told: Sequence[tuple[str, str]]) -> str:
+    """The page of the docs: the confusion matrix, what was injected, and how."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    right = sum(a == b for a, b in told)
+    share = wilson(right, len(told))
+    names = [name for name in [*naming.CANARIES, "none"] if any(a == name for a, _ in told)]
+    words = [*names, *sorted({b for _, b in told} - set(names))]
+    facts = _paired.machine()
+    rows = [
+        f"| {a} | " + " | ".join(str(sum(t == (a, b) for t in told) or "") for b in words) + " |"
+        for a in names
+    ]
+    programs = {one["resource"]: one for one in cases}
+    hosts = {"near": "the victim's own CPU", "other": "another CPU of the same machine"}
+    injected_rows = [
+        f"| {name} | `{programs[name]['load']}` | {hosts[programs[name]['host']]} | {SEEN[name]} |"
+        for name in names
+    ]
+    seeds = ", ".join(str(seed) for seed in sorted({one["seed"] for one in cases}))
+    return "\n".join(
+        [
+            "# How often a resource is named rightly",
+            "",
+            f"Measured on {date} by `benchmarks/naming.py` (seed {seeds}): "
+            f"{right} of {len(told)} injected cases were named rightly, "
+            f"{100 * share.value:.1f} % [{100 * (share.low or 0):.1f}, "
+            f"{100 * (share.high or 1):.1f}] (Wilson, 95 %). *Unclear* counts as wrong.",
+            f"The machine: {facts['cpu']}, {facts['cpus']} CPUs, Linux {facts['kernel']}.",
+            "",
+            "Rows: what was injected. Columns: what it was named.",
+            "",
+            "| | " + " | ".join(words) + " |",
+            "|---" * (len(words) + 1) + "|",
+            *rows,
+            "",
+            "## What was injected, and where it can be seen at all",
+            "A case is one program at an intensity drawn from 50 to 100 %, with drawn parameters. "
+            "The namer sees only what the victim's canaries lost.",
+            "",
+            "| Resource | Program | Placed on | It can be seen where |",
+            "|---|---|---|---|",
+            *injected_rows,
+            "",
+            "The references were measured with other seeds, on no trial that is named here. They "
+            "hold for this machine; on another one, and where fewer canaries are measured, expect "
+            "*unclear* more often. Two resources that are taken at once are not told apart.",
+            "",
+        ]
+    )
+
+
+SEEN: Mapping[str, str] = {
+    "cpu": "on the same CPU or, behind a hypervisor, the same physical one",
+    "memory": "under the same memory controller; another CPU will do",
+    "cache": "on CPUs that share the last-level cache",
+    "disk_read": "on the same disk",
+    "disk_write": "on the same disk",
+    "fsync": "on the same disk or journal",
+    "net_send": "on the same link, in this direction",
+    "net_receive": "on the same link, in this direction",
+    "packets": "on the same link or packet-processing CPU",
+    "switches": "on the same CPU",
+    "none": "nowhere: it does nothing",
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("verb", choices=["calibrate", "record", "judge"])
+    parser.add_argument("verb", choices=["record", "learn", "judge"])
     parser.add_argument("--file", type=Path, required=True, help="recorded cases (JSON lines)")
     parser.add_argument("--count", type=int, default=33)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds")
-    parser.add_argument("--write", action="store_true", help="write the page")
+    parser.add_argument("--write", action="store_true", help="write the references, or the page")
     args = parser.parse_args()
-    if args.verb != "judge":
-        known = catalog.load()
-        for one in asyncio.run(record(known, args.count, args.seed, args.limit)):
-            with args.file.open("a") as file:
-                file.write(json.dumps({"seed": args.seed, **one}) + "\n")
-        return 0
+    if args.verb == "record":
+        found = asyncio.run(record(catalog.load(), args.count, args.seed, args.limit, args.file))
+        return 0 if found else 1
     cases = [json.loads(line) for line in args.file.read_text().splitlines()]
+    if args.verb == "learn":
+        text = learn(cases)
+        if args.write:
+            MODULE.write_text(text)
+        else:
+            print(text)
+        return 0
     told = judge(cases, REFERENCES)
     right = sum(a == b for a, b in told)
     print(f"{right} of {len(told)} right")
-    for a, b in told:
+    for number, (a, b) in enumerate(told):
         if a != b:
-            print("  ", a, "->", b)
+            print(f"  case {number}: {a} named {b}")
+    if args.write:
+        PAGE.write_text(page(cases, told))
     return 0 if right / len(told) >= 0.9 else 1
 
 

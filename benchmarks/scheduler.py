@@ -1,9 +1,9 @@
 """How often scheduler inference is right: settings drawn afresh in a lab, against their classes.
 
-    record --seed N --number N --lab NAME --network NET --folder DIR [--first N] [--seconds S]
-        draws settings, looks at each, keeps the raw samples as JSON; goes on where it stopped
-    judge --folder DIR [--all]
-        names each recorded setting again and counts: analyses are tuned on files, not on machines
+record --seed N --number N --lab NAME --network NET --folder DIR [--first N] [--seconds S]
+    draws settings, looks at each, keeps the raw samples as JSON; goes on where it stopped
+judge --folder DIR [--all]
+    names each recorded setting again and counts: analyses are tuned on files, not on machines
 """
 
 from __future__ import annotations
@@ -127,14 +127,19 @@ def table(all_: list[Judged]) -> str:
             rows.append([word, *(str(count or "") for count in counts)])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     misses = sum(one.misses for one in all_)
-    lines += ["", f"{len(all_)} settings, {misses} misses (a wrong name counts twice): "
-              f"{100 * (1 - misses / len(all_)):.1f} %."]
+    lines += [
+        "",
+        f"{len(all_)} settings, {misses} misses (a wrong name counts twice): "
+        f"{100 * (1 - misses / len(all_)):.1f} %.",
+    ]
     for name, fits in (
         ("share within 1.5 points", [one.share_fits for one in all_]),
         ("period within 10 %", [one.period_fits for one in all_]),
     ):
         known = [fit for fit in fits if fit is not None]
-        lines.append(f"{name}: {sum(known)} of {len(known)}, {100 * sum(known) / len(known):.1f} %.")
+        lines.append(
+            f"{name}: {sum(known)} of {len(known)}, {100 * sum(known) / len(known):.1f} %."
+        )
     return "\n".join(lines)
 
 

@@ -1,10 +1,10 @@
 //! What the other programs of this machine did meanwhile: what slows a trial from inside, which
 //! is no neighbour's doing.
 //!
-//! "This machine" is what the process can see. With all processes in sight (no PID namespace of
-//! its own) it is the whole kernel: all CPU time and all pages to and from disks, less its own. In
-//! a container it is the sum over the processes in sight; what others on the same kernel do is
-//! then not ours.
+//! "This machine" is what shares its PID and its network namespace with the process. Where these
+//! are the kernel's first ones it is the whole kernel: all CPU time and all pages to and from
+//! disks, less its own. In a container, or in a host of a lab, it is the sum over the processes of
+//! that container or host; what others on the same kernel do is then not ours.
 use crate::files::Files;
 use crate::proc::{self, CpuTimes};
 
@@ -28,9 +28,15 @@ impl Others {
         vmstat: &str,
         own_ticks: Option<i64>,
     ) -> Self {
-        match files.link_name("/proc/self/ns/pid").ok().as_deref() {
-            Some(FIRST_PID_NAMESPACE) => Self::of_the_kernel(files, cpu, vmstat, own_ticks),
-            Some(_) => Self::in_sight(files),
+        let namespace = |of: &str| files.link_name(format!("/proc/{of}")).ok();
+        let (pids, network) = (namespace("self/ns/pid"), namespace("self/ns/net"));
+        // That of process 1 may be hidden from us; then it is taken for ours.
+        let first = namespace("1/ns/net").is_none_or(|first| Some(first) == network);
+        match pids.as_deref() {
+            Some(FIRST_PID_NAMESPACE) if first => {
+                Self::of_the_kernel(files, cpu, vmstat, own_ticks)
+            }
+            Some(_) => Self::in_sight(files, network.as_deref()),
             None => Self::default(),
         }
     }
@@ -49,12 +55,15 @@ impl Others {
         Self { ticks, io_bytes }
     }
 
-    fn in_sight(files: &Files) -> Self {
+    fn in_sight(files: &Files, network: Option<&str>) -> Self {
         let Ok(names) = files.names("/proc") else { return Self::default() };
         let own = std::process::id().to_string();
         let pids = names.iter().filter(|name| **name != own && name.parse::<u32>().is_ok());
         let (mut ticks, mut io_bytes) = (0, Some(0));
         for pid in pids {
+            if files.link_name(format!("/proc/{pid}/ns/net")).ok().as_deref() != network {
+                continue;
+            }
             // One that has ended meanwhile is counted by the parent that waited for it.
             let Ok(stat) = files.text(format!("/proc/{pid}/stat")) else { continue };
             ticks += used(&stat).unwrap_or(0);
@@ -110,6 +119,24 @@ mod tests {
         captured.link("/proc/self/ns/pid", "pid:[4026532000]");
         let others = Others::read(&captured.files(), None, "", None);
         assert_eq!(others, Others { ticks: Some(50 + 10), io_bytes: Some(2 * 5120) });
+    }
+
+    #[test]
+    fn in_a_host_of_a_lab_it_is_what_shares_its_network() {
+        let stat = "7 (a) S 1 1 1 0 -1 0 0 0 0 0 30 12 5 3 20 0 1 0 0 0\n";
+        let captured = Captured::new(&[
+            ("/proc/7/stat", stat),
+            ("/proc/7/io", IO),
+            ("/proc/8/stat", stat),
+            ("/proc/8/io", IO),
+        ]);
+        captured.link("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
+        for (path, network) in [("self", 5), ("7", 5), ("8", 6), ("1", 1)] {
+            captured.link(&format!("/proc/{path}/ns/net"), &format!("net:[{network}]"));
+        }
+        let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
+        let others = Others::read(&captured.files(), Some(&cpu), "", Some(1));
+        assert_eq!(others, Others { ticks: Some(50), io_bytes: Some(5120) });
     }
 
     #[test]

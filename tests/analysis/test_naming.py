@@ -1,0 +1,84 @@
+"""The namer on made signatures; how right it is beside real aggressors stands in the docs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nephoscope.analysis import naming
+from nephoscope.analysis.naming import CANARIES, Effect, Reference
+from nephoscope.analysis.naming_references import REFERENCES
+
+MADE = tuple(
+    Reference(resource, {canary: 0.7 if canary in lost else 0.0 for canary in CANARIES})
+    for resource, lost in {
+        "cpu": {"cpu", "memory", "cache"},
+        "memory": {"memory", "cache"},
+        "cache": {"cache"},
+        "net_send": {"net_send", "packets"},
+    }.items()
+)
+
+
+def effects(**lost: float) -> dict[str, Effect]:
+    return {canary: Effect(lost.get(canary, 0.0), 0.01) for canary in CANARIES}
+
+
+@pytest.mark.parametrize("part", [0.5, 0.7, 1.0, 2.0])
+@pytest.mark.parametrize("reference", MADE, ids=lambda one: one.resource)
+def test_a_signature_is_known_again_whatever_its_strength(
+    reference: Reference, part: float
+) -> None:
+    found = naming.name(effects(**{k: v * part for k, v in reference.effects.items()}), MADE)
+    assert found.word == reference.resource
+    assert set(found.lost) == {canary for canary, value in reference.effects.items() if value}
+
+
+def test_nothing_lost_is_none_and_nothing_measured_unclear() -> None:
+    assert naming.name(effects(), MADE).word == naming.NONE
+    noisy = {canary: Effect(0.4, 0.3) for canary in CANARIES}
+    assert naming.name(noisy, MADE).word == naming.NONE
+    assert naming.name({}, MADE).word == naming.UNCLEAR
+
+
+def test_what_is_like_nothing_known_is_unclear() -> None:
+    found = naming.name(effects(fsync=2.0, switches=2.0, disk_read=2.0), MADE)
+    assert found.word == naming.UNCLEAR
+    assert "like nothing" in found.sentence
+
+
+def test_canaries_that_were_not_measured_do_not_count() -> None:
+    few = {name: one for name, one in effects(memory=0.7, cache=0.7).items() if name != "cpu"}
+    found = naming.name(few, MADE)
+    # Without the canary that tells them apart, two explain it alike.
+    assert found.word == naming.UNCLEAR
+    assert {"cpu", "memory"} <= set(found.sentence.replace(",", "").replace(".", "").split())
+
+
+def test_an_effect_is_a_difference_of_logarithms_with_its_error() -> None:
+    found = naming.effect([1.0, 1.0, 1.0], [2.0, 2.0])
+    assert found is not None
+    assert (found.value, found.error) == (pytest.approx(math.log(2)), 0.0)
+    assert found.sure
+    assert naming.effect([1.0], [2.0, 2.0]) is None
+    wide = naming.effect([1.0, 3.0, 1.5], [2.0, 0.7])
+    assert wide is not None
+    assert not wide.sure
+
+
+@given(st.dictionaries(st.sampled_from(CANARIES), st.floats(-3, 3), max_size=len(CANARIES)))
+def test_any_effects_get_one_word_and_a_sentence(values: dict[str, float]) -> None:
+    found = naming.name({k: Effect(v, 0.01) for k, v in values.items()}, MADE)
+    assert found.word in {naming.NONE, naming.UNCLEAR, *(one.resource for one in MADE)}
+    assert found.sentence.endswith(".")
+    assert found.to_json()["word"] == found.word
+
+
+def test_the_references_that_are_shipped_name_themselves() -> None:
+    assert REFERENCES
+    for reference in REFERENCES:
+        own = {canary: Effect(value, 1e-6) for canary, value in reference.effects.items()}
+        assert naming.name(own, REFERENCES).word in (reference.resource, naming.NONE)

@@ -1,0 +1,129 @@
+"""The rule for "neighbour", seen from inside lab hosts whose trouble the test makes itself.
+
+Hosts of a lab share one kernel. Of a neighbour on the same CPU the victim sees that its machine has
+CPU pressure and that nothing within sight used the CPU; no steal, which only hypervisors count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from nephoscope.analysis import attribution
+from nephoscope.analysis.attribution import Attribution, Word
+from nephoscope.analysis.compare import paired
+from nephoscope.lab import bringup, files
+from nephoscope.model import Better, Estimate
+from nephoscope.targets.lab import LabTarget
+
+from .trials import attempt, needs_root
+
+pytestmark = needs_root
+
+ROUNDS = 7
+"""Six pairs are the fewest that have an interval at 95 %."""
+PI = {"threads": 1, "digits": 60_000}
+"""A few hundred milliseconds: several periods of a quota, and many ticks of the kernel's counters."""
+
+HOSTS = {
+    "victim": {"cpu": {"cpus": [0]}},
+    "capped": {"cpu": {"cpus": [0], "cap": "50%"}},
+    "near": {"cpu": {"cpus": [0]}},
+    "apart": {"cpu": {"cpus": [1]}},
+}
+
+Targets = Mapping[str, LabTarget]
+
+
+async def trial(target: LabTarget) -> tuple[float, Mapping[str, Any]]:
+    done = await target.run("cpu.pi", PI, 60.0)
+    assert done.done is not None, done.failure
+    (time,) = [sample.value for sample in done.samples if sample.metric == "pi_time_ns"]
+    return time, done.done.beside
+
+
+async def beside_load(target: LabTarget, load_on: LabTarget) -> tuple[float, Mapping[str, Any]]:
+    load = await load_on.start("load.cpu", {"threads": 1, "duration_ns": 0}, 120.0)
+    try:
+        await load.ready(30.0)
+        await load.go()
+        return await trial(target)
+    finally:
+        await load.end()
+
+
+async def judged(quiet: Callable[[], Awaitable[Any]], noisy: Callable[[], Awaitable[Any]]) -> Any:
+    before, during = [], []
+    for _ in range(ROUNDS):
+        before.append(await quiet())
+        during.append(await noisy())
+    quick, slow = [time for time, _ in before], [time for time, _ in during]
+    slowdown: Estimate = paired(quick, slow, better=Better.LOWER, unit="ns").ratio
+    return attribution.attribute(
+        slowdown, [b for _, b in before], [b for _, b in during], paired=True
+    )
+
+
+def in_lab(name: str, scenario: Callable[[Targets], Awaitable[Attribution]]) -> Attribution:
+    async def run() -> Attribution:
+        values = {"version": 1, "name": name, "network": "10.87.0.0/16", "hosts": HOSTS}
+        await bringup.up(files.from_values(values), say=lambda line: None)
+        targets = {host: LabTarget(host, name, host) for host in HOSTS}
+        try:
+            for target in targets.values():
+                await target.open()
+            return await scenario(targets)
+        finally:
+            for target in targets.values():
+                await target.close()
+            await bringup.down(name)
+
+    return asyncio.run(run())
+
+
+SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], Word]] = {
+    "another host on the same CPU": (
+        lambda t: judged(
+            lambda: trial(t["victim"]), lambda: beside_load(t["victim"], t["near"])
+        ),
+        Word.NEIGHBOUR,
+    ),
+    "the own quota": (
+        lambda t: judged(lambda: trial(t["victim"]), lambda: trial(t["capped"])),
+        Word.OWN_QUOTA,
+    ),
+    "a program of the host itself": (
+        lambda t: judged(
+            lambda: trial(t["victim"]), lambda: beside_load(t["victim"], t["victim"])
+        ),
+        Word.OWN_MACHINE,
+    ),
+    "another host on another CPU": (
+        lambda t: judged(
+            lambda: trial(t["victim"]), lambda: beside_load(t["victim"], t["apart"])
+        ),
+        Word.NO_SLOWDOWN,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("what", SCENARIOS)
+def test_the_word_is_the_one_whose_doing_it_was(what: str) -> None:
+    scenario, wanted = SCENARIOS[what]
+
+    def measure() -> tuple[str, bool]:
+        found = in_lab(f"beat{os.getpid() % 10_000}", scenario)
+        said = f"{found.word}: {found.sentence} {'; '.join(found.evidence)}"
+        # A busy machine may slow the victim on its own CPU too; that is not the neighbour's doing,
+        # and never called so.
+        fits = found.word is wanted or (
+            wanted is Word.NO_SLOWDOWN and found.word is Word.UNEXPLAINED
+        )
+        return said, fits
+
+    attempt(what, measure)
