@@ -125,7 +125,11 @@ def _cap(rng: random.Random, cpus: int, name: str = "cap") -> Setting:
     cap = round(rng.uniform(0.15 if looked == 1 else 0.3, most), 2)
     # At least 4 ms: the kernel hands quota out to CPUs in parts of 5 ms.
     cap = max(cap, round(4 / period + 0.005, 2))
-    cpu: dict[str, Any] = {"cap": cap, "cap_period": f"{period}ms", "cpus": _some(rng, looked, cpus)}
+    cpu: dict[str, Any] = {
+        "cap": cap,
+        "cap_period": f"{period}ms",
+        "cpus": _some(rng, looked, cpus),
+    }
     if name != "own quota":
         cpu["hidden"] = True
     competitors = ()

@@ -27,7 +27,7 @@ pytestmark = needs_root
 ROUNDS = 7
 """Six pairs are the fewest that have an interval at 95 %."""
 PI = {"threads": 1, "digits": 60_000}
-"""A few hundred milliseconds: several periods of a quota, and many ticks of the kernel's counters."""
+"""A few hundred milliseconds: several periods of a quota, many ticks of the counters."""
 
 HOSTS = {
     "victim": {"cpu": {"cpus": [0]}},
