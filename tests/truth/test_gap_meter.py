@@ -1,4 +1,4 @@
-"""Gap meters cost the work on the other core nothing, and see what takes the CPU that they watch."""
+"""Gap meters cost the work on the other core nothing, and see who takes the CPU they watch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ROUNDS = 150
-"""Each of some tens of milliseconds; enough for an interval of half a percent on a quiet machine."""
+"""Of some tens of milliseconds each; enough for half a percent on a quiet machine."""
 
 
 @pytest.mark.parametrize("meter", ["spinning", "sleeping"])
