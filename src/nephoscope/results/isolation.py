@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nephoscope.analysis import compare, proportions, recovery
 from nephoscope.model import Better, MetricResult, TrialRecord
 from nephoscope.plans import resources
-from nephoscope.results import isolation_cells, isolation_doses
+from nephoscope.results import isolation_cells, isolation_doses, isolation_names
 from nephoscope.results import isolation_lines as gather
 from nephoscope.results.isolation_lines import Trials, WatchedLine
 from nephoscope.results.isolation_records import (
@@ -68,7 +68,7 @@ def isolation(
         indices=tuple(isolation_doses.indices(cells, run)),
         idle=_idle(cells, confidence),
         drifts=tuple(_drifts(lines, run)),
-        named=(),
+        named=isolation_names.named(cells, run.records),
         notes=tuple(dict.fromkeys(notes)),
     )
 

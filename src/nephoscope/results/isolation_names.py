@@ -1,0 +1,81 @@
+"""What the namer calls each load of a run, from what all victims beside it lost.
+
+The name of the load is known here; the namer does not look at it. Where it says something else,
+the victims of this machine do not lose what that load is said to take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any
+
+from nephoscope.analysis import naming
+from nephoscope.analysis.naming import Effect
+from nephoscope.analysis.naming_references import REFERENCES
+from nephoscope.model import TrialRecord
+from nephoscope.plans.resources import RESOURCES
+from nephoscope.results.isolation_records import Cell
+
+FEWEST = 3
+"""Victims beside one load; of fewer, several resources could be named alike."""
+
+_TELLING = ("operation", "direction")
+"""Parameters by which two victims of one benchmark miss different resources."""
+
+
+def named(
+    cells: Sequence[Cell], records: Mapping[str, TrialRecord]
+) -> tuple[Mapping[str, Any], ...]:
+    """A name for each load that stood beside enough victims, with what was really injected."""
+    groups: dict[tuple[str, str, float, int], dict[str, Effect]] = {}
+    for cell in cells:
+        canary = canary_of(cell, records)
+        effect = _effect(cell)
+        if canary and effect is not None:
+            key = (cell.victim.target, cell.resource, cell.intensity, cell.neighbours)
+            groups.setdefault(key, {})[canary] = effect
+    out: list[Mapping[str, Any]] = []
+    for (target, resource, intensity, neighbours), effects in groups.items():
+        if len(effects) < FEWEST:
+            continue
+        found = naming.name(effects, REFERENCES)
+        out.append(
+            {
+                **found.to_json(),
+                "target": target,
+                "resource": resource,
+                "intensity": intensity,
+                "neighbours": neighbours,
+                "sentence": f"Beside {resource} at {100 * intensity:g} %, {neighbours} at once: "
+                f"named {found.word}. {found.sentence}",
+            }
+        )
+    return tuple(out)
+
+
+def canary_of(cell: Cell, records: Mapping[str, TrialRecord]) -> str:
+    """The canary that a cell's victim is; '' for victims that the namer does not know."""
+    record = records.get(cell.trials[0]) if cell.trials else None
+    params = dict(record.params) if record else {}
+    for name, resource in RESOURCES.items():
+        victim = resource.victim
+        if victim is None or (victim.benchmark, victim.metric) != (
+            cell.victim.benchmark,
+            cell.victim.metric,
+        ):
+            continue
+        if all(params.get(key) == victim.params[key] for key in _TELLING if key in victim.params):
+            return name
+    return ""
+
+
+def _effect(cell: Cell) -> Effect | None:
+    """The interference factor on the namer's scale."""
+    factor = cell.factor
+    if factor is None or not factor.low or not factor.high or factor.low <= 0:
+        return None
+    width = math.log(factor.high / factor.low)
+    errors = NormalDist().inv_cdf((1 + factor.confidence) / 2)
+    return Effect(math.log(factor.value), width / 2 / errors)
