@@ -119,7 +119,10 @@ def test_a_run_that_lacks_a_setting_says_which() -> None:
 
 
 def test_too_few_repetitions_are_no_interval() -> None:
-    few = [line("cpu.pi", "pi_time_ns", [1000.0, 1001.0, 1002.0], beside=load) for load in ("none", "cpu")]
+    few = [
+        line("cpu.pi", "pi_time_ns", [1000.0, 1001.0, 1002.0], beside=load)
+        for load in ("none", "cpu")
+    ]
     found = outcomes(*few)["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
     assert "3 repetitions of ours give no interval" in found.sentence

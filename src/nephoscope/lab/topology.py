@@ -116,9 +116,7 @@ class CpuSpec(Record):
     def _a_cap_that_can_be(self) -> CpuSpec:
         # 1 ms is the least quota that CFS bandwidth takes.
         if self.cap is not None and self.cap * self.cap_period_s < 0.000999:
-            raise ValueError(
-                "the cap is less than 1 ms in its period. Raise `cap` or `cap_period`"
-            )
+            raise ValueError("the cap is less than 1 ms in its period. Raise `cap` or `cap_period`")
         return self
 
 

@@ -89,9 +89,7 @@ def find(loops: Sequence[Sequence[Gap]], window_ns: float) -> Refills | None:
     return _fitted(ends, weights, period)
 
 
-def _periodogram(
-    ends: Sequence[Array], weights: Sequence[Array], window_ns: float
-) -> float | None:
+def _periodogram(ends: Sequence[Array], weights: Sequence[Array], window_ns: float) -> float | None:
     """The longest period whose coherence is about the best; None when none is coherent."""
     highest, lowest = 1 / SHORTEST_NS, LEAST_PERIODS / window_ns
     step = 1 / (_FINE * window_ns)

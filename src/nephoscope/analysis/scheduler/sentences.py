@@ -154,7 +154,9 @@ def apart(grid: Refills) -> str:
 def several(look: Look) -> str:
     """Several processes on one CPU."""
     each = ", ".join(percent(loop.share) for loop in look.loops)
-    return f"{look.processes} processes on one CPU had {each}: {percent(look.obtained_cpus)} together."
+    return (
+        f"{look.processes} processes on one CPU had {each}: {percent(look.obtained_cpus)} together."
+    )
 
 
 def after_sleep(found: Refilled) -> str:

@@ -19,9 +19,7 @@ _REASONS = {
 def entry_of(plan: HostPlan) -> tuple[str, ...]:
     """The words before a program that runs inside."""
     hidden = plan.spec.cpu.hidden
-    return tuple(
-        entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden)
-    )
+    return tuple(entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden))
 
 
 class Bare:
