@@ -14,8 +14,13 @@ from channel import controlled
 from cpu_truth import Group, group, last_cpu
 from trials import Trial, attempt, command, needs_root, run
 
-LOADS = ("load.cpu", "load.memory")
-SMALL = {"load.cpu": {}, "load.memory": {"buffer_bytes": 4 << 20}}
+LOADS = ("load.cpu", "load.memory", "load.cache", "load.switches")
+SMALL: dict[str, dict[str, Any]] = {
+    "load.cpu": {},
+    "load.memory": {"buffer_bytes": 4 << 20},
+    "load.cache": {"buffer_bytes": 2 << 20},
+    "load.switches": {},
+}
 
 
 def series(trial: Trial, metric: str) -> list[float]:
@@ -155,7 +160,7 @@ def test_half_the_time_moves_half_the_bytes() -> None:
         attempt("half the time", measure)
 
 
-@pytest.mark.parametrize("operation", ["read", "write", "copy"])
+@pytest.mark.parametrize("operation", ["update", "read", "write", "copy"])
 def test_every_operation_moves_plausibly_many_bytes(operation: str) -> None:
     more = {"operation": operation, "duration_ns": 200_000_000, "buffer_bytes": 1 << 20}
     rate = run("load.memory", params("load.memory", **more)).one("load_bytes_per_s")
@@ -170,6 +175,10 @@ def test_every_operation_moves_plausibly_many_bytes(operation: str) -> None:
         ("load.cpu", {"intensity_ratio": -0.1}, 2, "must be a number from 0 to 1"),
         ("load.cpu", {"cpus": [1023]}, 2, "may not use CPU 1023"),
         ("load.memory", {"buffer_bytes": 1 << 40}, 4, "exceed"),
+        ("load.cache", {"buffer_bytes": 1 << 36}, 4, "exceed"),
+        ("load.cache", {"intensity_ratio": 2}, 2, "must be a number from 0 to 1"),
+        ("load.switches", {"duration_ns": 0}, 2, "nobody can tell it"),
+        ("load.switches", {"cpus": [1023]}, 2, "may not use CPU 1023"),
     ],
 )
 def test_bad_input_is_one_sentence(

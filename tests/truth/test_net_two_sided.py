@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
 import veth
 from channel import TOKEN, controlled, peer_line
-from cpu_truth import Group, group
-from trials import Trial, attempt, needs_root, run
+from cpu_truth import group
+from trials import attempt, needs_root, run
+from two_sided import Measured, measure
 
 from nephoscope.analysis.proportions import wilson
 
@@ -20,63 +20,6 @@ HEADERS_OF_TCP = 14 + 20 + 32
 """Ethernet's, as a queueing discipline counts it, IP's and TCP's with timestamps."""
 
 MSS = 1500 - 20 - 32
-
-
-class Measured(Trial):
-    """The near side's trial, with what the far side says it served."""
-
-    served: dict[str, Any]
-
-    def of(self, metric: str, **factors: Any) -> float:
-        (value,) = [
-            float(s["value"])
-            for s in self.samples
-            if s["metric"] == metric and factors.items() <= s.get("factors", {}).items()
-        ]
-        return value
-
-    def quantile(self, metric: str, q: float, **factors: Any) -> float:
-        pairs = sorted(
-            (s["value"], s["count"])
-            for s in self.samples
-            if s["metric"] == metric and factors.items() <= s.get("factors", {}).items()
-        )
-        total, seen = sum(count for _, count in pairs), 0
-        for value, count in pairs:
-            seen += count
-            if seen >= q * total:
-                return float(value)
-        raise AssertionError(f"no {metric}")
-
-
-def measure(
-    benchmark: str,
-    params: dict[str, Any],
-    *,
-    path: veth.Pair | None = None,
-    favoured: Group | None = None,
-    stop_after_s: float | None = None,
-) -> Measured:
-    """Both sides of one trial, on loopback or through a pair of ports."""
-    first = favoured.inside([]) if favoured else []
-    more = ["--bind", veth.FAR] if path else []
-    with ExitStack() as stack:
-        before = [*first, *(path.far if path else [])]
-        server = stack.enter_context(controlled("serve", benchmark, {}, more=more, before=before))
-        before = [*first, *(path.near if path else [])]
-        client = stack.enter_context(controlled("run", benchmark, params, before=before))
-        server.say(f"token {TOKEN}")
-        client.say(peer_line(server.ready()))
-        client.ready()
-        client.say("go")
-        if stop_after_s is not None:
-            time.sleep(stop_after_s)
-            client.say("stop")
-        text = client.rest()
-        assert client.process.returncode == 0, text[-600:]
-        measured = Measured(text)
-        measured.served = server.trial().done["served"]
-    return measured
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +210,9 @@ def test_tcp_is_not_slower_than_inside_one_process() -> None:
         ("net.rtt", {}),
         ("net.throughput", {"direction": "both"}),
         ("net.throughput", {"direction": "both", "protocol": "udp"}),
+        ("load.net", {}),
+        ("load.net", {"protocol": "udp", "direction": "receive"}),
+        ("load.packets", {}),
     ],
 )
 def test_as_a_load_it_runs_until_it_is_told_to_stop(benchmark: str, params: dict[str, Any]) -> None:
@@ -295,7 +241,7 @@ def test_a_server_that_dies_ends_the_trial_with_a_name(benchmark: str) -> None:
     assert error["name"] in {"far_side_gone", "connection_broken"}
 
 
-@pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput"])
+@pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput", "load.net", "load.packets"])
 def test_a_client_that_dies_ends_the_server(benchmark: str) -> None:
     with (
         controlled("serve", benchmark) as server,
@@ -312,7 +258,7 @@ def test_a_client_that_dies_ends_the_server(benchmark: str) -> None:
     assert error["message"].endswith(".")
 
 
-@pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput"])
+@pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput", "load.net", "load.packets"])
 def test_without_a_far_side_it_says_how_to_name_one(benchmark: str) -> None:
     import json
     import subprocess

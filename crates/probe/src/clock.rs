@@ -34,6 +34,12 @@ pub fn nap(ns: u64) {
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }
 
+/// Nanoseconds of CPU time that the thread of that clock has used (`pthread_getcpuclockid`).
+#[inline]
+pub fn of_thread_ns(clock: libc::clockid_t) -> u64 {
+    read_ns(clock)
+}
+
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -106,6 +106,11 @@ impl Ring {
         self.at = at;
     }
 
+    /// `N` places on the ring, each followed from a line of its own.
+    pub fn places<const N: usize>(&self) -> [*mut u8; N] {
+        std::array::from_fn(|place| self.line(place * self.lines / N).cast())
+    }
+
     fn number(&self, at: *mut u8) -> usize {
         (at.addr() - self.buffer.as_ptr().addr()) / LINE_BYTES
     }
@@ -115,6 +120,24 @@ impl Ring {
         // SAFETY: just checked to be inside the mapping.
         unsafe { self.buffer.as_ptr().add(line * LINE_BYTES).cast() }
     }
+}
+
+/// Follows a ring for `hops` loads at each of several places: loads of different places do not wait
+/// for each other.
+///
+/// # Safety
+/// The places came from [`Ring::places`], and their ring is still there.
+#[inline(never)]
+pub unsafe fn hop_together<const N: usize>(places: &mut [*mut u8; N], hops: usize) {
+    let mut at = *places;
+    for _ in 0..hops {
+        for place in &mut at {
+            // Volatile: the compiler may neither drop nor join loads.
+            // SAFETY: every line of the ring holds the address of a line of the ring.
+            *place = unsafe { place.cast::<*mut u8>().read_volatile() };
+        }
+    }
+    *places = at;
 }
 
 /// The generator `SplitMix64` (Steele, Lea & Flood, OOPSLA 2014): any seed will do.
@@ -174,6 +197,21 @@ mod tests {
             }
             ring.hop(hops);
             assert_eq!(ring.position(), at, "{hops} hops");
+        }
+    }
+
+    #[test]
+    fn several_places_follow_the_ring_side_by_side() {
+        let mut ring = ring(1000, 5);
+        ring.grow(1000);
+        let mut places = ring.places::<4>();
+        let starts = places.map(|place| ring.number(place));
+        assert_eq!(starts, [0, 250, 500, 750]);
+        // SAFETY: the ring is there.
+        unsafe { hop_together(&mut places, 37) };
+        for (start, place) in starts.into_iter().zip(places) {
+            let wanted = (0..37).fold(start, |at, _| ring.after(at));
+            assert_eq!(ring.number(place), wanted);
         }
     }
 

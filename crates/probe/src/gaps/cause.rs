@@ -152,13 +152,16 @@ fn depth(length_ns: u64) -> usize {
 
 /// Context switches of this thread.
 #[derive(Clone, Copy, Debug)]
-struct Switches {
-    voluntary: i64,
-    involuntary: i64,
+pub struct Switches {
+    /// It gave the CPU up.
+    pub voluntary: i64,
+    /// It was taken from it.
+    pub involuntary: i64,
 }
 
 impl Switches {
-    fn read() -> Option<Self> {
+    /// So far; `None` where the kernel does not tell.
+    pub fn read() -> Option<Self> {
         // SAFETY: fills a plain struct.
         unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();

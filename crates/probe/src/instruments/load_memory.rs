@@ -5,17 +5,21 @@
 //!
 //! # How
 //! Each thread is pinned and walks a buffer of its own round and round, 64 KiB at a time, with the
-//! widest loads and stores of the CPU: `read` sums it up, `write` stores to it, `copy` copies one
-//! half to the other (counted twice, as STREAM counts). The threads' buffers together are
-//! `buffer_bytes`, on transparent huge pages where there are any, and touched by the thread that uses
-//! them. 0 takes four times the last-level caches, bounded by a quarter of the available memory. The
+//! widest loads and stores of the CPU: `update` adds to every word where it stands (counted twice:
+//! it comes and goes), `read` sums the words up, `write` stores to them, `copy` copies one half to the
+//! other (counted twice, as STREAM counts). Its own way is `update`: `mem.stream` does nothing like
+//! it, so that the two are different programs, and all that it counts crosses the memory bus. The
+//! threads' buffers together are `buffer_bytes`, on transparent huge pages where there are any, and
+//! filled by the thread that uses them with noise that no other page has: a hypervisor that merges
+//! equal pages finds none here. 0 takes four times the last-level caches, bounded by a quarter of the available memory. The
 //! share of time is kept as in `load.cpu`. It ends after `duration_ns`, or when it is told to stop,
 //! and in both cases with all its samples.
 //!
 //! # Known truth
 //! The share of CPU time is `intensity_ratio` within 2 points. At half the share about half of the
-//! bytes are moved. Of a buffer that fits into the caches more bytes a second are read than of one
-//! that does not.
+//! bytes are moved. Of a buffer that fits into the caches more bytes a second are moved than of one
+//! that does not, and of one of four times the last-level caches as many as of one of eight times:
+//! it is memory that is loaded. A round through the buffer changes every word of it once and no other.
 //!
 //! # Cross-check
 //! `mem.stream` of the same machine, idle: the load moves as much as its copy at most.
@@ -28,6 +32,7 @@
 //! bandwidth. What `write` and `copy` fetch before they store is not counted. One thread rarely fills
 //! a socket's bandwidth.
 use crate::buffer::{Buffer, Pages};
+use crate::disk::pattern::Random;
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
@@ -35,7 +40,7 @@ use crate::simd::{self, Level};
 use crate::stream::{self, Element, How, Kernel};
 use crate::trial::Trial;
 use crate::walks::{self, Operation};
-use crate::{caches, cancel};
+use crate::{caches, cancel, clock};
 use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 
 /// Declaration.
@@ -54,7 +59,7 @@ pub const SPEC: Spec = Spec {
         Param {
             id: "operation",
             unit: Unit::None,
-            kind: Kind::Choice { default: "copy", choices: &["read", "write", "copy"] },
+            kind: Kind::Choice { default: "update", choices: &["update", "read", "write", "copy"] },
             doc: "What is done with the buffer.",
         },
         INTENSITY,
@@ -105,7 +110,8 @@ pub const SPEC: Spec = Spec {
         },
     ],
     overhead: "the chosen share of the chosen CPUs; the socket's memory bandwidth; buffer_bytes",
-    source: "McCalpin's copy (STREAM, 1995) under a duty cycle",
+    source:
+        "in-place updates of a buffer beyond the caches, under a duty cycle (cf. stress-ng --vm)",
     two_sided: false,
     load: true,
 };
@@ -150,6 +156,7 @@ fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeEr
 /// What is done with the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
+    Update,
     Read,
     Write,
     Copy,
@@ -160,7 +167,8 @@ impl Does {
         match word {
             "read" => Self::Read,
             "write" => Self::Write,
-            _ => Self::Copy,
+            "copy" => Self::Copy,
+            _ => Self::Update,
         }
     }
 }
@@ -179,9 +187,14 @@ struct Walk {
 impl Walk {
     fn prepare(does: Does, bytes: usize) -> Result<Self, ProbeError> {
         let buffer = Buffer::map(bytes, Pages::Huge)?;
+        let mut noise = Random::new(clock::realtime_ns() ^ buffer.as_ptr().addr() as u64);
         for start in (0..bytes).step_by(32 << 20) {
             cancel::check()?;
-            buffer.touch(start..(start + (32 << 20)).min(bytes));
+            let length = (32 << 20).min(bytes - start);
+            // SAFETY: this piece lies inside the mapping, which is new.
+            let piece =
+                unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().add(start), length) };
+            noise.fill(piece);
         }
         let round_bytes = if does == Does::Copy { bytes / 2 } else { bytes };
         Ok(Self { does, level: simd::widest(), buffer, round_bytes, at: 0, sum: 0 })
@@ -196,6 +209,10 @@ impl Work for Walk {
         // starts at a page; this thread alone uses it; the level is the CPU's own.
         let moved = unsafe {
             match self.does {
+                Does::Update => {
+                    walks::walk(Operation::ReadModifyWrite, level, at, BIT_BYTES, 1, 1);
+                    2 * BIT_BYTES
+                }
                 Does::Read => {
                     let sum = walks::walk(Operation::Read, level, at, BIT_BYTES, 1, 0);
                     self.sum = std::hint::black_box(self.sum.wrapping_add(sum));
@@ -225,8 +242,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_two_pages_are_equal() {
+        let walk = Walk::prepare(Does::Update, 8 * BIT_BYTES).unwrap();
+        // SAFETY: the mapping is at least this long and used by nobody else.
+        let all = unsafe { std::slice::from_raw_parts(walk.buffer.as_ptr(), 8 * BIT_BYTES) };
+        let mut pages: Vec<&[u8]> = all.chunks(4096).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        assert_eq!(pages.len(), 8 * BIT_BYTES / 4096);
+    }
+
+    #[test]
     fn a_round_touches_what_it_should_and_counts_it() {
-        for (does, counted) in [(Does::Read, 4), (Does::Write, 4), (Does::Copy, 4)] {
+        let all = [(Does::Update, 8), (Does::Read, 4), (Does::Write, 4), (Does::Copy, 4)];
+        for (does, counted) in all {
             let mut walk = Walk::prepare(does, 4 * BIT_BYTES).unwrap();
             let bytes = walk.buffer.bytes();
             // SAFETY: the mapping is this long and used by nobody else.
@@ -238,6 +267,15 @@ mod tests {
             assert_eq!(moved as usize, counted * BIT_BYTES, "{does:?}");
             assert_eq!(walk.at, 0);
             match does {
+                Does::Update => {
+                    let words = all[..4 * BIT_BYTES].chunks(8).enumerate();
+                    let moved_on = |(at, word): (usize, &[u8])| {
+                        let old: [u8; 8] =
+                            std::array::from_fn(|byte| ((8 * at + byte) % 249) as u8);
+                        word == (u64::from_ne_bytes(old).wrapping_add(1)).to_ne_bytes()
+                    };
+                    assert!(words.into_iter().all(moved_on));
+                }
                 Does::Read => assert!(all.iter().enumerate().all(|(at, b)| *b == (at % 249) as u8)),
                 Does::Write => {
                     let words = all[..4 * BIT_BYTES].chunks(8);

@@ -8,14 +8,19 @@ use serde_json::{json, Value};
 mod cpu_gaps;
 mod cpu_hash;
 mod cpu_pi;
+mod cpu_switch;
 mod disk_files;
 mod disk_io;
 mod disk_records;
 mod disk_sync;
+mod load_cache;
 mod load_cpu;
 mod load_disk;
 mod load_files;
 mod load_memory;
+mod load_net;
+mod load_packets;
+mod load_switches;
 mod mem_cache;
 mod mem_latency;
 mod mem_stream;
@@ -59,6 +64,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(cpu_gaps),
     instrument!(cpu_pi),
     instrument!(cpu_hash),
+    instrument!(cpu_switch),
     instrument!(mem_stream),
     instrument!(mem_cache),
     instrument!(mem_latency),
@@ -71,8 +77,12 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
     instrument!(load_cpu),
     instrument!(load_memory),
+    instrument!(load_cache),
     instrument!(load_disk),
     instrument!(load_files),
+    Instrument { serve: Some(load_net::serve), ..instrument!(load_net) },
+    Instrument { serve: Some(load_packets::serve), ..instrument!(load_packets) },
+    instrument!(load_switches),
     Instrument { serve: Some(null::serve), ..instrument!(null) },
 ];
 

@@ -245,6 +245,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         packet_bytes,
         per_s: params.float("rate_bits_per_s") / 8.0 / packet_bytes as f64,
         wait_ns: ns("wait_ns"),
+        press: None,
     };
     let peer = control::peer(SPEC.id)?;
     if task.tcp {

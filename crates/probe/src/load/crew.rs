@@ -1,6 +1,7 @@
 //! The threads of a load and their counters: each does small bits of work as its duty says and adds
 //! them up; the calling thread reads the sums once an interval and prints them.
 use super::beat::Beat;
+use super::busy::Busy;
 use super::duty::{Duty, Step};
 use crate::error::{Kind, ProbeError};
 use crate::together::Latch;
@@ -94,20 +95,7 @@ struct Tally {
     parts: [AtomicU64; PARTS],
     bits: AtomicU64,
     cpu_ns: AtomicU64,
-    busy_ns: AtomicU64,
-    /// When the bit that is under way began; 0 between bits.
-    began_ns: AtomicU64,
-}
-
-impl Tally {
-    /// Time of its bits up to now, with the one that is under way.
-    fn busy_ns(&self, now_ns: u64) -> u64 {
-        let under_way_ns = match self.began_ns.load(Ordering::Relaxed) {
-            0 => 0,
-            began_ns => now_ns.saturating_sub(began_ns),
-        };
-        self.busy_ns.load(Ordering::Relaxed) + under_way_ns
-    }
+    busy: Busy,
 }
 
 /// All counters at one time.
@@ -135,7 +123,7 @@ impl Sum {
             }),
             bits: sum(|t| &t.bits),
             cpu_ns: sum(|t| &t.cpu_ns),
-            busy_ns: tallies.iter().map(|tally| tally.busy_ns(at_ns)).sum(),
+            busy_ns: tallies.iter().map(|tally| tally.busy.ns(at_ns)).sum(),
         }
     }
 
@@ -258,12 +246,10 @@ fn toil<W: Work>(
         };
         match step {
             Step::Work => {
-                tally.began_ns.store(now_ns, Ordering::Relaxed);
+                tally.busy.begin(now_ns);
                 done += work.bit()?;
                 bits += 1;
-                busy_ns += clock::monotonic_ns() - now_ns;
-                tally.began_ns.store(0, Ordering::Relaxed);
-                tally.busy_ns.store(busy_ns, Ordering::Relaxed);
+                busy_ns = tally.busy.end(clock::monotonic_ns());
                 tally.work.store(done, Ordering::Relaxed);
                 for (counter, part) in tally.parts.iter().zip(work.parts()) {
                     counter.store(part, Ordering::Relaxed);

@@ -1,8 +1,11 @@
 //! What the loads share: how much of each period to work, the threads that do it, and the counters
 //! that prove afterwards that they did.
 pub mod beat;
+pub mod busy;
 pub mod crew;
 pub mod duty;
+pub mod room;
+pub mod two_sided;
 
 use crate::error::ProbeError;
 use crate::trial::Trial;

@@ -98,7 +98,7 @@ pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer
                 packets,
                 spin_ns: question.spin_ns,
             };
-            sender::send(&socket, &stream, || cancel::check().map(|()| control::stopped()))
+            sender::send(&socket, &stream, |_| cancel::check().map(|()| control::stopped()))
         });
         if let Ok(sent) = &sent {
             wanted.store(sent.packets, Ordering::Relaxed);

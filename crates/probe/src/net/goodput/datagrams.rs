@@ -1,10 +1,12 @@
 //! Datagrams at a set rate; the same code on both sides.
+use super::press::{Press, Presser};
 use super::{Intervals, Task};
 use crate::error::ProbeError;
+use crate::load::busy::Busy;
 use crate::net::udp::batch::{self, Batch};
 use crate::net::udp::pace::Pace;
 use crate::net::udp::packet::{Header, HELLO};
-use crate::net::udp::sender::{self, Sent, Stream};
+use crate::net::udp::sender::{self, Flood, Sent, Stream};
 use crate::net::udp::tracker::Tracker;
 use crate::net::variation::Jitter;
 use crate::{cancel, clock};
@@ -21,6 +23,14 @@ pub struct Carried {
     pub late_ratio: f64,
     /// Datagrams that it sent a second.
     pub sent_per_s: Option<f64>,
+    /// The same over the sender's whole time, interval by interval.
+    pub sent_intervals: Vec<(u64, f64)>,
+    /// Share of the time in which the sender of a load had something under way.
+    pub busy_ratio: Option<f64>,
+    /// The same, interval by interval.
+    pub busy_intervals: Vec<(u64, f64)>,
+    /// The sender's time.
+    pub sender_ns: u64,
     /// Different datagrams that it received.
     pub received: u64,
     /// Bytes of them a second, over its own time; `None` below two.
@@ -96,13 +106,13 @@ pub fn run(
             sender =
                 Some(builder().spawn_scoped(scope, || send(task, way, shared)).map_err(thread)?);
         }
-        let mut sent = Sent::default();
+        let mut sent = SentBy::default();
         let mut sender_ended = || {
             shared.stop.store(true, Ordering::Relaxed);
             if let Some(sender) = sender.take() {
                 sent = sender.join().expect("the sender does not panic")?;
             }
-            Ok(sent.packets)
+            Ok(sent.sent.packets)
         };
         let conducted = conduct(shared, &mut sender_ended);
         if conducted.is_err() {
@@ -112,29 +122,93 @@ pub fn run(
         let receiver = receiver.take().expect("joined once");
         let mut carried = receiver.join().expect("the receiver does not panic")?;
         conducted?;
-        carried.sent = sent.packets;
-        carried.late_ratio = sent.late_ratio();
-        carried.sent_per_s = sent.per_s();
+        carried.sent = sent.sent.packets;
+        carried.late_ratio = sent.sent.late_ratio();
+        carried.sent_per_s = sent.sent.per_s();
+        carried.sent_intervals = sent.intervals;
+        carried.busy_ratio = sent.busy_ratio;
+        carried.busy_intervals = sent.busy_intervals;
+        carried.sender_ns = sent.elapsed_ns;
         carried.drops = batch::drops(way.socket);
         carried.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
         Ok(carried)
     })
 }
 
-fn send(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<Sent, ProbeError> {
-    let pace = Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, task.per_s);
+/// What the sender did.
+#[derive(Debug, Default)]
+struct SentBy {
+    sent: Sent,
+    elapsed_ns: u64,
+    intervals: Vec<(u64, f64)>,
+    busy_ratio: Option<f64>,
+    busy_intervals: Vec<(u64, f64)>,
+}
+
+fn send(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<SentBy, ProbeError> {
+    let mut intervals = Intervals::new(task.interval_ns);
+    let mut all = match &task.press {
+        Some(press) if task.per_s == 0.0 => flood(task, press, way, shared, &mut intervals),
+        press => {
+            let per_s = task.per_s * press.map_or(1.0, |press| press.intensity_ratio);
+            paced(task, per_s, way, shared, &mut intervals)
+        }
+    }?;
+    shared.all_sent.store(true, Ordering::Relaxed);
+    all.elapsed_ns = intervals.elapsed_ns();
+    all.intervals = intervals.rates;
+    Ok(all)
+}
+
+fn paced(
+    task: &Task,
+    per_s: f64,
+    way: &Way<'_>,
+    shared: &Receiving,
+    intervals: &mut Intervals,
+) -> Result<SentBy, ProbeError> {
     let stream = Stream {
         session: way.session,
         to: way.far,
         packet_bytes: task.packet_bytes,
-        pace,
+        pace: Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, per_s),
         packets: task.packets(),
         spin_ns: 50_000,
     };
-    let over = || cancel::check().map(|()| shared.stop.load(Ordering::Relaxed));
-    let sent = sender::send(way.socket, &stream, over);
-    shared.all_sent.store(true, Ordering::Relaxed);
-    sent
+    let sent = sender::send(way.socket, &stream, |sent| {
+        intervals.note(clock::monotonic_ns(), sent.packets);
+        cancel::check().map(|()| shared.stop.load(Ordering::Relaxed))
+    })?;
+    Ok(SentBy { sent, ..SentBy::default() })
+}
+
+fn flood(
+    task: &Task,
+    press: &Press,
+    way: &Way<'_>,
+    shared: &Receiving,
+    intervals: &mut Intervals,
+) -> Result<SentBy, ProbeError> {
+    // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
+    let fd = batch::descriptor(way.socket);
+    let mut presser = Presser::new(press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
+    let mut flood = Flood::new(way.session, way.far, task.packet_bytes);
+    let over = || shared.stop.load(Ordering::Relaxed);
+    while !over() {
+        presser.turn(|| flood.send(way.socket), over)?;
+        let now_ns = clock::monotonic_ns();
+        intervals.note(now_ns, flood.sent.packets);
+        shares.note(now_ns, busy.ns(now_ns));
+    }
+    let busy_ns = busy.ns(clock::monotonic_ns());
+    Ok(SentBy {
+        sent: flood.sent,
+        busy_ratio: Some(busy_ns as f64 / shares.elapsed_ns().max(1) as f64),
+        busy_intervals: shares.rates.iter().map(|(at_ns, s)| (*at_ns, s / 1e9)).collect(),
+        ..SentBy::default()
+    })
 }
 
 fn receive(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<Carried, ProbeError> {

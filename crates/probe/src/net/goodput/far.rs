@@ -1,4 +1,4 @@
-//! The far side of `net.throughput`.
+//! The far side of `net.throughput` and of the loads.
 use super::datagrams::{self, Way};
 use super::{flows, Task};
 use crate::error::{Kind, ProbeError};

@@ -1,7 +1,9 @@
 //! TCP streams, each with a thread at either end; the same code on both sides.
+use super::press::Presser;
 use super::{Intervals, Task};
 use crate::buffer::{Buffer, Pages};
 use crate::error::ProbeError;
+use crate::load::busy::Busy;
 use crate::net::ends::{join, spawn};
 use crate::net::meter::Meter;
 use crate::net::pair::End;
@@ -22,6 +24,12 @@ pub struct Flowed {
     pub rates: Vec<f64>,
     /// What it received, interval by interval: (end since its start, bytes a second).
     pub intervals: Vec<(u64, f64)>,
+    /// What it received a second over its whole time.
+    pub bytes_per_s: f64,
+    /// Share of the time in which its senders had something under way, mean of them.
+    pub busy_ratio: Option<f64>,
+    /// The same, interval by interval.
+    pub busy_intervals: Vec<(u64, f64)>,
     /// What the kernel knows of the streams that it sent.
     pub info: Option<TcpInfo>,
     /// CPU time of the process.
@@ -57,31 +65,47 @@ pub fn run(
     let progress = &progress;
     let first_cpu_ns = clock::process_cpu_ns();
     let mut intervals = Intervals::new(task.interval_ns);
+    let mut shares = Intervals::new(task.interval_ns);
+    let times: Vec<_> = senders.iter().map(|_| Busy::default()).collect();
     std::thread::scope(|scope| {
-        let send_bytes = task.send_bytes;
         let sending: Vec<_> = senders
             .into_iter()
-            .map(|end| spawn(scope, None, move || noted(progress, send(end, send_bytes, progress))))
+            .zip(&times)
+            .map(|(end, busy)| {
+                spawn(scope, None, move || noted(progress, send(end, task, progress, busy)))
+            })
             .collect();
         let receiving: Vec<_> = receivers
             .into_iter()
             .map(|end| spawn(scope, None, move || noted(progress, receive(end, task, progress))))
             .collect();
+        let busy_ns = |now_ns| times.iter().map(|busy| busy.ns(now_ns)).sum::<u64>();
         let ended = loop {
             if progress.failed.load(Ordering::Relaxed) {
                 break Ok(());
             }
             let received = progress.received_bytes.load(Ordering::Relaxed);
-            intervals.note(clock::monotonic_ns(), received);
+            let now_ns = clock::monotonic_ns();
+            intervals.note(now_ns, received);
+            shares.note(now_ns, busy_ns(now_ns));
             match over(progress, intervals.elapsed_ns()) {
                 Ok(false) => std::thread::sleep(Duration::from_millis(5)),
                 Ok(true) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
+        let (received, elapsed_ns) =
+            (progress.received_bytes.load(Ordering::Relaxed), intervals.elapsed_ns());
+        let mut flowed = Flowed {
+            bytes_per_s: received as f64 * 1e9 / elapsed_ns.max(1) as f64,
+            busy_ratio: (!times.is_empty()).then(|| {
+                let busy_ns = busy_ns(clock::monotonic_ns()) as f64;
+                busy_ns / elapsed_ns.max(1) as f64 / times.len() as f64
+            }),
+            ..Flowed::default()
+        };
         progress.stop.store(true, Ordering::Relaxed);
         let finished = ended.and_then(|()| finish());
-        let mut flowed = Flowed::default();
         let mut infos = Vec::new();
         for thread in sending {
             let (bytes, end) = join(thread)?;
@@ -91,13 +115,21 @@ pub fn run(
         for thread in receiving {
             let meter = join(thread)?;
             flowed.received_bytes += meter.total_bytes;
-            flowed.rates.push(meter.bytes_per_s()?);
+            // A load may have had nothing to carry.
+            match task.press {
+                Some(_) => flowed.rates.push(meter.total_bytes as f64 * 1e9 / elapsed_ns as f64),
+                None => flowed.rates.push(meter.bytes_per_s()?),
+            }
         }
         finished?;
         flowed.info = TcpInfo::together(&infos);
         flowed.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
         flowed.elapsed_ns = intervals.elapsed_ns();
         flowed.intervals = intervals.rates;
+        let a_sender_s = |(at_ns, per_s): &(u64, f64)| (*at_ns, per_s / 1e9 / times.len() as f64);
+        if !times.is_empty() {
+            flowed.busy_intervals = shares.rates.iter().map(a_sender_s).collect();
+        }
         Ok(flowed)
     })
 }
@@ -121,12 +153,29 @@ fn buffer(bytes: usize) -> Result<Buffer, ProbeError> {
 }
 
 /// Sends until it is told to stop; the bytes sent.
-fn send(mut end: End, send_bytes: usize, progress: &Progress) -> Result<(u64, End), ProbeError> {
-    let buffer = buffer(send_bytes)?;
-    // SAFETY: the mapping is at least `send_bytes` long and nobody writes to it.
-    let data = unsafe { std::slice::from_raw_parts(buffer.as_ptr(), send_bytes) };
+fn send(
+    mut end: End,
+    task: &Task,
+    progress: &Progress,
+    busy: &Busy,
+) -> Result<(u64, End), ProbeError> {
+    let write_bytes =
+        task.press.map_or(task.send_bytes, |p| p.write_bytes(task.send_bytes, task.streams));
+    let buffer = buffer(write_bytes)?;
+    // SAFETY: the mapping is at least `write_bytes` long and nobody writes to it.
+    let data = unsafe { std::slice::from_raw_parts(buffer.as_ptr(), write_bytes) };
+    let over = || progress.stop.load(Ordering::Relaxed);
     let mut sent_bytes = 0;
-    while !progress.stop.load(Ordering::Relaxed) {
+    if let Some(press) = &task.press {
+        let fd = end.descriptor();
+        let mut presser =
+            Presser::new(press, fd, write_bytes, task.streams, task.interval_ns, busy);
+        presser.keep_short();
+        while !over() {
+            sent_bytes += presser.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
+        }
+    }
+    while !over() {
         cancel::check()?;
         sent_bytes += end.write(data)? as u64;
     }

@@ -1,10 +1,12 @@
-//! `net.throughput`: what the near and the far side share.
+//! `net.throughput` and the loads of the network: what the near and the far side share.
 pub mod datagrams;
 pub mod far;
 pub mod flows;
 pub mod near;
+pub mod press;
 
 use crate::clock;
+use press::Press;
 use serde::{Deserialize, Serialize};
 
 /// What is to be carried; the near side tells it to the far side.
@@ -28,15 +30,20 @@ pub struct Task {
     pub interval_ns: u64,
     /// Bytes of a datagram.
     pub packet_bytes: usize,
-    /// Datagrams a second, each way.
+    /// Datagrams a second, each way; of a load that sends as many as it can 0.
     pub per_s: f64,
     /// How long the last datagrams are awaited.
     pub wait_ns: u64,
+    /// How hard a load presses; `None` for a measurement.
+    pub press: Option<Press>,
 }
 
 impl Task {
-    /// Datagrams each way; `None` until told to stop.
+    /// Datagrams each way; `None` where the time says when it is over, or a word.
     pub fn packets(&self) -> Option<u64> {
+        if self.press.is_some() {
+            return None;
+        }
         let packets = (self.duration_ns as f64 * self.per_s / 1e9).round() as u64;
         (self.duration_ns > 0).then_some(packets.max(2))
     }

@@ -1,4 +1,4 @@
-//! The running side of `net.throughput`.
+//! The running side of `net.throughput` and of the loads.
 use super::datagrams::{self, Carried, Way};
 use super::flows::{self, Flowed};
 use super::Task;
@@ -84,8 +84,8 @@ pub fn datagrams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Car
             cancel::check()?;
             let time_over = task.duration_ns > 0 && clock::monotonic_ns() >= end_ns;
             let all_sent = receiving.all_sent.load(Ordering::Relaxed);
-            // What is late at the end of the time is still sent: its number was promised.
-            if control::stopped() || time_over && all_sent {
+            // What is late at the end of the time is still sent where its number was promised.
+            if control::stopped() || time_over && (all_sent || task.press.is_some()) {
                 break;
             }
             std::thread::sleep(Duration::from_millis(5));

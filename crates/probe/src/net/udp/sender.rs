@@ -59,7 +59,7 @@ impl Sent {
 pub fn send(
     socket: &UdpSocket,
     stream: &Stream,
-    over: impl Fn() -> Result<bool, ProbeError>,
+    mut over: impl FnMut(&Sent) -> Result<bool, ProbeError>,
 ) -> Result<Sent, ProbeError> {
     // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -67,7 +67,7 @@ pub fn send(
     batch.address(stream.to, stream.packet_bytes);
     let mut sent = Sent::default();
     let limit = stream.packets.unwrap_or(u64::MAX);
-    while sent.packets < limit && !over()? {
+    while sent.packets < limit && !over(&sent)? {
         let now_ns = clock::monotonic_ns();
         let due = stream.pace.due_by(now_ns).min(limit) - sent.packets;
         if due == 0 {
@@ -101,6 +101,47 @@ pub fn send(
     Ok(sent)
 }
 
+/// Datagrams that follow one another as fast as they go, a batch at a time.
+pub struct Flood {
+    batch: Batch,
+    session: u64,
+    packet_bytes: usize,
+    /// What was sent.
+    pub sent: Sent,
+}
+
+impl Flood {
+    /// To `to`, each of `packet_bytes`.
+    pub fn new(session: u64, to: SocketAddr, packet_bytes: usize) -> Self {
+        let mut batch = Batch::new(packet_bytes);
+        batch.address(to, packet_bytes);
+        Self { batch, session, packet_bytes, sent: Sent::default() }
+    }
+
+    /// Sends a batch; its bytes.
+    pub fn send(&mut self, socket: &UdpSocket) -> Result<u64, ProbeError> {
+        let (now_ns, sent_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
+        for slot in 0..SLOTS {
+            Header {
+                session: self.session,
+                sequence: self.sent.packets + slot as u64,
+                intended_ns: now_ns,
+                sent_ns: now_ns,
+                sent_wall_ns,
+                ..Header::default()
+            }
+            .write(self.batch.slot(slot));
+        }
+        let took = self.batch.send(socket, SLOTS)? as u64;
+        if took > 0 {
+            self.sent.first_ns = if self.sent.packets == 0 { now_ns } else { self.sent.first_ns };
+            self.sent.last_ns = now_ns;
+            self.sent.packets += took;
+        }
+        Ok(took * self.packet_bytes as u64)
+    }
+}
+
 #[inline]
 fn wait(left_ns: u64, spin_ns: u64) {
     if left_ns > spin_ns {
@@ -128,7 +169,7 @@ mod tests {
             packets: Some(100),
             spin_ns: 50_000,
         };
-        let sent = send(&near, &stream, || Ok(false)).unwrap();
+        let sent = send(&near, &stream, |_| Ok(false)).unwrap();
         assert_eq!(sent.packets, 100);
         let mut batch = Batch::new(70);
         let mut next = 0;
@@ -140,7 +181,7 @@ mod tests {
                 next += 1;
             }
         }
-        let over = send(&near, &Stream { packets: None, ..stream }, || Ok(true)).unwrap();
+        let over = send(&near, &Stream { packets: None, ..stream }, |_| Ok(true)).unwrap();
         assert_eq!((over.packets, over.per_s()), (0, None));
     }
 }

@@ -1,0 +1,257 @@
+//! Two threads that hand a turn to each other and sleep in between: each handover on one CPU is a
+//! context switch.
+use crate::error::{Kind, ProbeError};
+use crate::gaps::cause::Switches;
+use crate::{affinity, cancel, clock};
+use std::io::Error;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::thread::JoinHandleExt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// How a turn is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A byte through a pipe.
+    Pipe,
+    /// A word in memory, and the kernel's waiting on it.
+    Futex,
+}
+
+impl Method {
+    /// Their names in parameters.
+    pub const NAMES: &'static [&'static str] = &["pipe", "futex"];
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Self {
+        if name == "pipe" {
+            Self::Pipe
+        } else {
+            Self::Futex
+        }
+    }
+}
+
+/// What the two share.
+#[derive(Debug)]
+struct Shared {
+    method: Method,
+    /// Of each side, (where it reads its turn, where the other writes it).
+    pipes: [(OwnedFd, OwnedFd); 2],
+    turn: AtomicU32,
+    over: AtomicBool,
+}
+
+impl Shared {
+    fn new(method: Method) -> Result<Arc<Self>, ProbeError> {
+        let pipes = [pipe()?, pipe()?];
+        let (turn, over) = (AtomicU32::new(0), AtomicBool::new(false));
+        Ok(Arc::new(Self { method, pipes, turn, over }))
+    }
+
+    /// Gives the turn to a side.
+    #[inline]
+    fn pass(&self, side: usize) -> Result<(), ProbeError> {
+        match self.method {
+            Method::Pipe => {
+                let fd = self.pipes[side].1.as_raw_fd();
+                // SAFETY: one byte of our own; the pipe never holds more than two.
+                if unsafe { libc::write(fd, [1u8].as_ptr().cast(), 1) } != 1 {
+                    return Err(failed("Writing to a pipe"));
+                }
+            }
+            Method::Futex => {
+                self.turn.store(side as u32, Ordering::Release);
+                // SAFETY: wakes whoever sleeps on our own word.
+                unsafe {
+                    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+                    libc::syscall(libc::SYS_futex, self.turn.as_ptr(), operation, 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a side has the turn; false when it is over.
+    #[inline]
+    fn wait(&self, side: usize) -> Result<bool, ProbeError> {
+        match self.method {
+            Method::Pipe => self.read(side)?,
+            Method::Futex => {
+                let other = 1 - side as u32;
+                while self.turn.load(Ordering::Acquire) == other {
+                    cancel::check()?;
+                    // SAFETY: sleeps on our own word as long as it says that it is the other's turn.
+                    unsafe {
+                        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+                        let no_limit = std::ptr::null::<libc::timespec>();
+                        let word = self.turn.as_ptr();
+                        libc::syscall(libc::SYS_futex, word, operation, other, no_limit);
+                    }
+                }
+            }
+        }
+        Ok(!self.over.load(Ordering::Relaxed))
+    }
+
+    fn read(&self, side: usize) -> Result<(), ProbeError> {
+        let (fd, mut byte) = (self.pipes[side].0.as_raw_fd(), [0u8; 1]);
+        // SAFETY: one byte of our own.
+        while unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) } != 1 {
+            cancel::check()?;
+            if Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+                return Err(failed("Reading from a pipe"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the kernel accounted to a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accounted {
+    /// It gave the CPU up.
+    pub voluntary: u64,
+    /// It was taken from it.
+    pub involuntary: u64,
+}
+
+impl Accounted {
+    /// Of the calling thread since `before`; `None` where the kernel does not tell.
+    pub fn since(before: Option<Switches>) -> Option<Self> {
+        let (before, now) = (before?, Switches::read()?);
+        Some(Self {
+            voluntary: u64::try_from(now.voluntary - before.voluntary).ok()?,
+            involuntary: u64::try_from(now.involuntary - before.involuntary).ok()?,
+        })
+    }
+}
+
+/// The thread at the other end: it hands every turn back at once.
+pub struct Partner {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Result<Option<Accounted>, ProbeError>>>,
+    clock: Option<libc::clockid_t>,
+}
+
+impl Partner {
+    /// Starts it, pinned to `cpu`; it has had the turn once when this returns.
+    pub fn start(method: Method, cpu: usize) -> Result<Self, ProbeError> {
+        let shared = Shared::new(method)?;
+        let its = Arc::clone(&shared);
+        let serve = move || {
+            let pinned = affinity::pin(cpu);
+            let mut before = None;
+            while its.wait(1)? {
+                before = before.or_else(Switches::read);
+                its.pass(0)?;
+            }
+            pinned.map(|()| Accounted::since(before))
+        };
+        let thread = std::thread::Builder::new()
+            .stack_size(256 << 10)
+            .spawn(serve)
+            .map_err(|error| no_thread(&error))?;
+        let mut clock: libc::clockid_t = 0;
+        // SAFETY: the thread has not been joined.
+        let rc = unsafe { libc::pthread_getcpuclockid(thread.as_pthread_t(), &raw mut clock) };
+        let partner = Self { shared, thread: Some(thread), clock: (rc == 0).then_some(clock) };
+        partner.round_trip()?;
+        Ok(partner)
+    }
+
+    /// Hands the turn over and sleeps until it comes back.
+    #[inline]
+    pub fn round_trip(&self) -> Result<(), ProbeError> {
+        self.shared.pass(1)?;
+        if self.shared.wait(0)? {
+            return Ok(());
+        }
+        Err(failed("Handing over"))
+    }
+
+    /// CPU time that it has used; 0 where the kernel does not tell.
+    pub fn cpu_ns(&self) -> u64 {
+        self.clock.map_or(0, clock::of_thread_ns)
+    }
+
+    /// Ends it; what the kernel accounted to it since its first turn.
+    pub fn end(mut self) -> Result<Option<Accounted>, ProbeError> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<Option<Accounted>, ProbeError> {
+        let Some(thread) = self.thread.take() else { return Ok(None) };
+        self.shared.over.store(true, Ordering::Relaxed);
+        self.shared.pass(1)?;
+        thread.join().expect("a partner does not panic")
+    }
+}
+
+impl Drop for Partner {
+    fn drop(&mut self) {
+        let _ = self.join();
+    }
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), ProbeError> {
+    let mut fds = [0; 2];
+    // SAFETY: the kernel writes two descriptors, which are then ours alone.
+    unsafe {
+        if libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(failed("A pipe"));
+        }
+        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
+    }
+}
+
+#[cold]
+fn failed(what: &str) -> ProbeError {
+    cancel::check().err().unwrap_or_else(|| ProbeError::os(what, &Error::last_os_error()))
+}
+
+fn no_thread(error: &Error) -> ProbeError {
+    ProbeError::new(
+        Kind::Lacks,
+        "no_threads",
+        format!("A second thread cannot be had: {error}."),
+        "Raise the limit on processes.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_one_cpu_each_handover_is_a_switch() {
+        const ROUNDS: u64 = 2000;
+        let cpu = affinity::allowed()[0];
+        for method in [Method::Pipe, Method::Futex] {
+            let mine = std::thread::spawn(move || {
+                affinity::pin(cpu).unwrap();
+                let partner = Partner::start(method, cpu).unwrap();
+                let before = Switches::read();
+                (0..ROUNDS).for_each(|_| partner.round_trip().unwrap());
+                let mine = Accounted::since(before).unwrap();
+                assert!(partner.cpu_ns() > 0);
+                let its = partner.end().unwrap().unwrap();
+                mine.voluntary + mine.involuntary + its.voluntary + its.involuntary
+            });
+            let switches = mine.join().unwrap();
+            // Others of this machine take the CPU now and then.
+            assert!(switches >= 2 * ROUNDS && switches < 3 * ROUNDS, "{method:?}: {switches}");
+        }
+    }
+
+    #[test]
+    fn a_partner_that_is_dropped_ends() {
+        for method in [Method::Pipe, Method::Futex] {
+            let partner = Partner::start(method, affinity::allowed()[0]).unwrap();
+            let shared = Arc::downgrade(&partner.shared);
+            drop(partner);
+            assert!(shared.upgrade().is_none());
+        }
+    }
+}

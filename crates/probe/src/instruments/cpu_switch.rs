@@ -1,0 +1,211 @@
+//! # What it measures
+//! How long it takes until another thread runs: the cost of a context switch, with the calls that
+//! bring it about. Programs that wait for each other, for the disk or for the network pay it each
+//! time.
+//!
+//! # How
+//! Two threads hand a turn to each other and sleep in between: a byte through a pipe, or a word in
+//! memory and the kernel's waiting on it (`futex`). On `one_cpu` both are pinned to the same CPU, so
+//! that each handover is one switch from the one to the other. On `two_cpus` each has its own: a
+//! handover then wakes a thread on an idle CPU. A first tenth of `duration_ns` warms up; then the
+//! time of each round trip counts, half of it for each handover.
+//!
+//! # Known truth
+//! On one CPU the kernel accounts one voluntary switch to a thread for each handover, or an
+//! involuntary one where it let the woken thread run first: together twice the round trips, within
+//! 1 %, and what others take of the CPU adds some. The rate times the mean latency is 1.
+//!
+//! # Cross-check
+//! `perf bench sched pipe -T`, which counts a round trip as one operation; lmbench's `lat_ctx`.
+//!
+//! # Overhead
+//! One CPU, or part of two, for 1.1 times `duration_ns`.
+//!
+//! # Caveats
+//! The calls (a write and a read, or a wake and a wait) are part of it: some hundred nanoseconds.
+//! What a switch costs a program afterwards, in caches that it finds cold, is not: the two share all
+//! of their memory. On two CPUs the time to leave an idle state is most of it, in a virtual machine
+//! often with the hypervisor's part.
+use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::gaps::cause::Switches;
+use crate::handover::{Accounted, Method, Partner};
+use crate::trial::Trial;
+use crate::window::{Outcome, Window};
+use crate::{affinity, cancel, clock, factors, team, timed};
+use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "cpu.switch",
+    summary: "Cost of a context switch between two threads, on one CPU or across two",
+    params: &[
+        Param {
+            id: "method",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "pipe", choices: Method::NAMES },
+            doc: "How the turn is handed over.",
+        },
+        Param {
+            id: "place",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "one_cpu", choices: &["one_cpu", "two_cpus"] },
+            doc: "Both threads on one CPU, or each on its own.",
+        },
+        Param {
+            id: "cpus",
+            unit: Unit::None,
+            kind: Kind::IntList { default: &[], min: 0, max: 1023 },
+            doc: "The CPU, or the two; an empty list takes the first allowed ones.",
+        },
+        Param {
+            id: "duration_ns",
+            unit: Unit::Ns,
+            kind: Kind::Int { default: 500_000_000, min: 1_000_000, max: 3_600_000_000_000 },
+            doc: "How long handovers are counted, after a warm-up of a tenth of it.",
+        },
+    ],
+    metrics: &[
+        Metric {
+            id: "switch_latency_ns",
+            unit: Unit::Ns,
+            better: Better::Lower,
+            shape: Shape::Histogram,
+            headline: true,
+            doc: "Time of a handover: half of a round trip.",
+        },
+        Metric {
+            id: "switches_per_s",
+            unit: Unit::PerS,
+            better: Better::Higher,
+            shape: Shape::Scalar,
+            headline: true,
+            doc: "Handovers a second.",
+        },
+        Metric {
+            id: "handovers_count",
+            unit: Unit::Count,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "Handovers, warm-up included.",
+        },
+        Metric {
+            id: "voluntary_switches_count",
+            unit: Unit::Count,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc:
+                "Switches meanwhile in which one of the two threads gave its CPU up, by the kernel.",
+        },
+        Metric {
+            id: "involuntary_switches_count",
+            unit: Unit::Count,
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "Switches meanwhile in which it was taken from one of the two, by the kernel.",
+        },
+    ],
+    overhead: "one CPU, or part of two, for 1.1 times duration_ns",
+    source: "McVoy and Staelin, lmbench (lat_ctx), 1996; perf bench sched pipe",
+    two_sided: false,
+    load: false,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let (mine, its) = cpus(trial)?;
+    let method = Method::named(trial.params.text("method"));
+    let duration_ns = trial.params.int("duration_ns").cast_unsigned();
+    if team::under_deadline() {
+        return Err(ProbeError::new(
+            ErrorKind::Lacks,
+            "no_threads_under_deadline",
+            "cpu.switch needs two threads: a task under SCHED_DEADLINE may not create any.",
+            "Start the probe under another scheduling policy.",
+        ));
+    }
+    affinity::pin(mine)?;
+    let partner = Partner::start(method, its)?;
+    trial.prepared()?;
+    let before = Switches::read();
+    let (outcome, round_trips) = hand_over(&partner, duration_ns)?;
+    let accounted = [Accounted::since(before), partner.end()?];
+    trial.emit("switches_per_s", 2.0 * outcome.operations_per_s, factors! {})?;
+    trial.emit("handovers_count", 2.0 * round_trips as f64, factors! {})?;
+    if let [Some(mine), Some(its)] = accounted {
+        let sum = |of: fn(&Accounted) -> u64| (of(&mine) + of(&its)) as f64;
+        trial.emit("voluntary_switches_count", sum(|a| a.voluntary), factors! {})?;
+        trial.emit("involuntary_switches_count", sum(|a| a.involuntary), factors! {})?;
+    }
+    trial.emit_histogram("switch_latency_ns", &outcome.latency, &factors! {})
+}
+
+/// The CPUs of the two threads.
+fn cpus(trial: &Trial) -> Result<(usize, usize), ProbeError> {
+    let allowed = affinity::allowed();
+    let wanted: Vec<usize> = trial.params.ints("cpus").iter().map(|cpu| *cpu as usize).collect();
+    if let Some(cpu) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(ProbeError::usage(
+            format!("cpu.switch: this process may not use CPU {cpu}."),
+            format!("It may use {allowed:?}; cpus takes one or two of these."),
+        ));
+    }
+    let across = trial.params.text("place") == "two_cpus";
+    let given = if wanted.is_empty() { &allowed } else { &wanted };
+    match given.as_slice() {
+        [cpu, ..] if !across => Ok((*cpu, *cpu)),
+        [first, second, ..] if first != second => Ok((*first, *second)),
+        _ if wanted.is_empty() => Err(ProbeError::new(
+            ErrorKind::Lacks,
+            "one_cpu_only",
+            "cpu.switch across two CPUs: this process may use one CPU only.",
+            "Set `place` to one_cpu, or allow it another CPU.",
+        )),
+        _ => Err(ProbeError::usage(
+            "cpu.switch across two CPUs: `cpus` does not name two different ones.",
+            "Name two, or none.",
+        )),
+    }
+}
+
+/// Hands over and over for a while; how long it took, and how many round trips there were.
+fn hand_over(partner: &Partner, duration_ns: u64) -> Result<(Outcome, u64), ProbeError> {
+    let mut window = Window::open(clock::monotonic_ns(), duration_ns);
+    let mut round_trips = 0;
+    let section = timed::start();
+    let mut started_ns = clock::monotonic_ns();
+    loop {
+        cancel::check()?;
+        partner.round_trip()?;
+        round_trips += 1;
+        let now_ns = clock::monotonic_ns();
+        if !window.completed(now_ns, (now_ns - started_ns) / 2) {
+            break;
+        }
+        started_ns = now_ns;
+    }
+    section.stop_with_kernel_io();
+    Ok((Window::outcome([window])?, round_trips))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_and_the_mean_belong_together() {
+        let cpu = affinity::allowed()[0];
+        let (outcome, round_trips) = std::thread::spawn(move || {
+            affinity::pin(cpu).unwrap();
+            hand_over(&Partner::start(Method::Futex, cpu).unwrap(), 50_000_000).unwrap()
+        })
+        .join()
+        .unwrap();
+        // The histogram rounds to 3 digits, and half of an odd number of nanoseconds down.
+        let one = 2.0 * outcome.operations_per_s * outcome.latency.mean() / 1e9;
+        assert!((one - 1.0).abs() < 0.005, "{one}");
+        assert!(round_trips > outcome.latency.len());
+    }
+}

@@ -1,0 +1,145 @@
+//! # What it measures
+//! Nothing about the way by itself: it is a load, to be run beside other benchmarks. It sends bytes
+//! between two machines in bulk, as fast as they go, during a set share of the time or at a set rate,
+//! and counts what arrived, so that it can be proved afterwards that the load was there all the time.
+//!
+//! # How
+//! The running side sends (`send`) or receives (`receive`); the serving side does the other. Over TCP
+//! each of `streams` connections has a thread at either end and carries bytes that do not compress.
+//! Over UDP one thread sends datagrams of `packet_bytes`.
+//!
+//! With `rate_bits_per_s` 0 a sender writes as fast as the way takes it. With less than full
+//! intensity it then writes for `intensity_ratio` of each period, waits until all of it has left (of
+//! TCP: is acknowledged), which counts as part of its share, and is silent for the rest; what was too
+//! much is taken from the next periods. Otherwise it writes at `intensity_ratio` times that rate, in
+//! small pieces on an even beat; what is late by more than `interval_ns` is lost (of UDP: is sent
+//! late). It ends after `duration_ns`, or when it is told to stop, and in both cases with all its
+//! samples.
+//!
+//! # Known truth
+//! Of TCP both sides count the same bytes, or the trial fails; the counters of the ports agree. A set
+//! rate is kept within 2 % where the way carries it. The share of time is `intensity_ratio` within 2
+//! points, and through a limit on the way half of the time carries half of the bytes.
+//!
+//! # Cross-check
+//! iperf3 beside it, TCP and UDP at the same rate; `net.throughput` with the same parameters.
+//!
+//! # Overhead
+//! A thread for each stream on either side, and the link: that is what it is for.
+//!
+//! # Caveats
+//! The share is of the sender's time: a queue on the way may still be emptying in the rest of it.
+//! Datagrams sent faster than the receiver takes them are lost at its socket; `load_bytes_per_s`
+//! counts what arrived, `sent_bytes_per_s` what left.
+use crate::control;
+use crate::error::ProbeError;
+use crate::load::two_sided::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
+use crate::load::{self, DURATION, INTERVAL, PERIOD};
+use crate::net::goodput::{far, near};
+use crate::net::udp::packet::HEADER_BYTES;
+use crate::trial::{Door, Trial};
+use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use serde_json::Value;
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "load.net",
+    summary: "A load that sends bulk between two machines, and proves it",
+    params: &[
+        Param {
+            id: "protocol",
+            unit: Unit::None,
+            kind: Kind::Choice { default: "tcp", choices: &["tcp", "udp"] },
+            doc: "Streams of TCP, or datagrams.",
+        },
+        DIRECTION,
+        Param {
+            id: "rate_bits_per_s",
+            unit: Unit::BitsPerS,
+            kind: Kind::Float { default: 0.0, min: 0.0, max: 400e9 },
+            doc: "Payload of all streams a second; 0 is as much as goes.",
+        },
+        Param {
+            id: "streams",
+            unit: Unit::Count,
+            kind: Kind::Int { default: 1, min: 1, max: 128 },
+            doc: "TCP connections.",
+        },
+        Param {
+            id: "send_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 128 << 10, min: 1, max: 16 << 20 },
+            doc: "Bytes of one write, and at most of one read, of TCP; at a set rate at most.",
+        },
+        Param {
+            id: "packet_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 1400, min: HEADER_BYTES as i64, max: 65_507 },
+            doc: "Bytes of a UDP datagram, without the headers of UDP and IP.",
+        },
+        INTENSITY,
+        PERIOD,
+        INTERVAL,
+        DURATION,
+    ],
+    metrics: &[
+        load::rate(
+            "load_bytes_per_s",
+            Unit::BytesPerS,
+            true,
+            "Payload bytes that the receiver got a second.",
+        ),
+        load::rate(
+            "sent_bytes_per_s",
+            Unit::BytesPerS,
+            false,
+            "Payload bytes that left the sender a second; of TCP those that arrived.",
+        ),
+        load::intensity(
+            "Time of a sender with something under way over its time, mean of the streams; with a \
+             set rate, what TCP carried or UDP sent over that rate.",
+        ),
+        LOSS,
+        DROPS,
+        USED_CPUS,
+        load::interval_rate(
+            "interval_bytes_per_s",
+            Unit::BytesPerS,
+            "Payload bytes that arrived a second in each interval, at its end.",
+        ),
+        load::interval_intensity("The intensity in each interval, at its end."),
+    ],
+    overhead: "a thread for each stream on either side; the chosen share of the link",
+    source: "iperf3 under a duty cycle",
+    two_sided: true,
+    load: true,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let tcp = trial.params.text("protocol") == "tcp";
+    let packet_bytes = trial.params.size("packet_bytes");
+    let bytes_per_s = trial.params.float("rate_bits_per_s") / 8.0;
+    let rate = if tcp { bytes_per_s } else { bytes_per_s / packet_bytes as f64 };
+    let mut task = two_sided::task(trial, tcp, packet_bytes, rate)?;
+    task.streams = trial.params.size("streams");
+    task.send_bytes = trial.params.size("send_bytes");
+    let peer = control::peer(SPEC.id)?;
+    if tcp {
+        let both = near::streams(trial, &task, &peer)?;
+        return two_sided::say_streams(trial, &task, &both, rate);
+    }
+    let both = near::datagrams(trial, &task, &peer)?;
+    let names = Names {
+        carried: "load_bytes_per_s",
+        interval: "interval_bytes_per_s",
+        sent: "sent_bytes_per_s",
+        each: packet_bytes as f64,
+    };
+    two_sided::say_datagrams(trial, &task, &both, rate, &names)
+}
+
+/// The far side.
+pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
+    far::serve(trial, door)
+}

@@ -1,0 +1,107 @@
+//! # What it measures
+//! Nothing about the way by itself: it is a load, to be run beside other benchmarks. It sends small
+//! datagrams between two machines, as many as go, during a set share of the time or at a set rate:
+//! few bytes, but work for every port, switch and kernel on the way. It counts them, so that it can
+//! be proved afterwards that the load was there all the time.
+//!
+//! # How
+//! The running side sends (`send`) or receives (`receive`) UDP datagrams of `packet_bytes`; the
+//! serving side does the other. One thread sends up to 64 of them with one system call; each carries
+//! its number, so that the receiver counts every one once. Shares, rates and ends are those of
+//! `load.net`.
+//!
+//! # Known truth
+//! The counters of a port show as many as were sent. A set rate is kept within 2 %, where the sender
+//! can do it. The share of time is `intensity_ratio` within 2 points. None arrives that was not sent,
+//! or the trial fails.
+//!
+//! # Cross-check
+//! iperf3 over UDP with datagrams of the same size; the counters of the ports.
+//!
+//! # Overhead
+//! A CPU at the sending side, at full intensity, and one at the receiving side.
+//!
+//! # Caveats
+//! A receiver that is too slow drops at its socket (`receiver_drops_count`); what it dropped has come
+//! all the way and was a load on it: `sent_packets_per_s` counts that too. On loopback both sides
+//! share one machine, and the sender's own time does the receiving.
+use crate::control;
+use crate::error::ProbeError;
+use crate::load::two_sided::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
+use crate::load::{self, DURATION, INTERVAL, PERIOD};
+use crate::net::goodput::{far, near};
+use crate::net::udp::packet::HEADER_BYTES;
+use crate::trial::{Door, Trial};
+use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use serde_json::Value;
+
+/// Declaration.
+pub const SPEC: Spec = Spec {
+    id: "load.packets",
+    summary: "A load that sends many small datagrams between two machines, and proves it",
+    params: &[
+        DIRECTION,
+        Param {
+            id: "packets_per_s",
+            unit: Unit::PerS,
+            kind: Kind::Float { default: 0.0, min: 0.0, max: 1e8 },
+            doc: "Datagrams a second; 0 is as many as go.",
+        },
+        Param {
+            id: "packet_bytes",
+            unit: Unit::Bytes,
+            kind: Kind::Int { default: 64, min: HEADER_BYTES as i64, max: 1472 },
+            doc: "Bytes of a datagram, without the headers of UDP and IP.",
+        },
+        INTENSITY,
+        PERIOD,
+        INTERVAL,
+        DURATION,
+    ],
+    metrics: &[
+        load::rate(
+            "load_packets_per_s",
+            Unit::PerS,
+            true,
+            "Different datagrams that the receiving program got a second.",
+        ),
+        load::rate("sent_packets_per_s", Unit::PerS, false, "Datagrams sent a second."),
+        load::intensity(
+            "Time of the sender with something under way over its time; with a set rate, datagrams \
+             sent over that rate.",
+        ),
+        LOSS,
+        DROPS,
+        USED_CPUS,
+        load::interval_rate(
+            "interval_packets_per_s",
+            Unit::PerS,
+            "Datagrams that arrived a second in each interval, at its end.",
+        ),
+        load::interval_intensity("The intensity in each interval, at its end."),
+    ],
+    overhead: "one CPU on either side at full intensity; few bytes on the link",
+    source: "packet rates of RFC 2544's smallest frames, from one socket",
+    two_sided: true,
+    load: true,
+};
+
+/// One trial.
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let rate = trial.params.float("packets_per_s");
+    let task = two_sided::task(trial, false, trial.params.size("packet_bytes"), rate)?;
+    let peer = control::peer(SPEC.id)?;
+    let both = near::datagrams(trial, &task, &peer)?;
+    let names = Names {
+        carried: "load_packets_per_s",
+        interval: "interval_packets_per_s",
+        sent: "sent_packets_per_s",
+        each: 1.0,
+    };
+    two_sided::say_datagrams(trial, &task, &both, rate, &names)
+}
+
+/// The far side.
+pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
+    far::serve(trial, door)
+}

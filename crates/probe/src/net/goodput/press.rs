@@ -1,0 +1,188 @@
+//! How hard a load presses on the network: during a set share of the time, or at a set rate.
+use crate::error::ProbeError;
+use crate::load::beat::Beat;
+use crate::load::busy::Busy;
+use crate::load::duty::{Duty, Step};
+use crate::{cancel, clock};
+use serde::{Deserialize, Serialize};
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+/// Longest sleep between two looks whether the load is over.
+const LOOK_AROUND_NS: u64 = 10_000_000;
+/// Between two looks whether all has left.
+const DRAIN_LOOK: Duration = Duration::from_micros(200);
+/// With less than all of the time, so many bytes at most wait in a stream before they are sent: the
+/// rest of a stream's time is then short.
+const WAITING_BYTES: libc::c_int = 128 << 10;
+/// An even rate is at least so many writes a second.
+const WRITES_PER_S: f64 = 200.0;
+
+/// What a load is to do; the near side tells it to the far side.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Press {
+    /// Share of each period, or of the rate.
+    pub intensity_ratio: f64,
+    /// Length of a period.
+    pub period_ns: u64,
+    /// Bytes a second of all streams, each way; 0 is as fast as they go.
+    pub bytes_per_s: f64,
+}
+
+impl Press {
+    /// Bytes of one write of one of `streams`.
+    pub fn write_bytes(&self, most: usize, streams: usize) -> usize {
+        if self.bytes_per_s == 0.0 {
+            return most;
+        }
+        let even = self.bytes_per_s * self.intensity_ratio / streams as f64 / WRITES_PER_S;
+        (even as usize).clamp(1, most)
+    }
+}
+
+/// The clockwork of one sender.
+pub struct Presser<'a> {
+    fd: RawFd,
+    busy: &'a Busy,
+    busy_ns: u64,
+    duty: Duty,
+    beat: Option<Beat>,
+    /// Something may be left in the socket.
+    undrained: bool,
+    drains: bool,
+}
+
+impl<'a> Presser<'a> {
+    /// For a sender on the socket `fd`, whose writes are of `write_bytes`.
+    pub fn new(
+        press: &Press,
+        fd: RawFd,
+        write_bytes: usize,
+        streams: usize,
+        patience_ns: u64,
+        busy: &'a Busy,
+    ) -> Self {
+        let now_ns = clock::monotonic_ns();
+        let per_s = press.bytes_per_s * press.intensity_ratio / (streams * write_bytes) as f64;
+        let paced = press.bytes_per_s > 0.0;
+        let drains = !paced && press.intensity_ratio < 1.0;
+        Self {
+            fd,
+            busy,
+            busy_ns: 0,
+            duty: Duty::begin(press.intensity_ratio, press.period_ns, now_ns, 0),
+            beat: paced.then(|| Beat::begin(per_s, patience_ns, now_ns)),
+            undrained: false,
+            drains,
+        }
+    }
+
+    /// Lets few bytes wait in a stream whose time is to be shared.
+    pub fn keep_short(&self) {
+        if self.drains {
+            let bytes = WAITING_BYTES;
+            // Advice: without it the share is kept over a longer time.
+            // SAFETY: the option's value is an int of the stated size.
+            unsafe {
+                libc::setsockopt(
+                    self.fd,
+                    libc::IPPROTO_TCP,
+                    libc::TCP_NOTSENT_LOWAT,
+                    (&raw const bytes).cast(),
+                    size_of::<libc::c_int>() as libc::socklen_t,
+                );
+            }
+        }
+    }
+
+    /// Sends by `send`, or waits a little.
+    pub fn turn(
+        &mut self,
+        send: impl FnOnce() -> Result<u64, ProbeError>,
+        over: impl Fn() -> bool,
+    ) -> Result<u64, ProbeError> {
+        cancel::check()?;
+        let now_ns = clock::monotonic_ns();
+        let step = match &mut self.beat {
+            Some(beat) => beat.next(now_ns),
+            None => self.duty.next(now_ns, self.busy_ns),
+        };
+        match step {
+            Step::Work => {
+                self.busy.begin(now_ns);
+                let sent = send();
+                self.busy_ns = self.busy.end(clock::monotonic_ns());
+                self.undrained = self.drains;
+                sent
+            }
+            Step::SleepUntil(_) if self.undrained => {
+                // Until all has left the way is in use.
+                self.busy.begin(now_ns);
+                while waiting_bytes(self.fd) > 0 && !over() && !cancel::requested() {
+                    std::thread::sleep(DRAIN_LOOK);
+                }
+                self.busy_ns = self.busy.end(clock::monotonic_ns());
+                self.undrained = false;
+                Ok(0)
+            }
+            Step::SleepUntil(at_ns) => {
+                let left_ns = at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS);
+                std::thread::sleep(Duration::from_nanos(left_ns));
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// Bytes in a socket that have not left, or are not acknowledged; 0 where the kernel does not tell.
+fn waiting_bytes(fd: RawFd) -> libc::c_int {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes an int.
+    let rc = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut bytes) };
+    if rc == 0 {
+        bytes
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(intensity_ratio: f64, bytes_per_s: f64) -> Press {
+        Press { intensity_ratio, period_ns: 10_000_000, bytes_per_s }
+    }
+
+    #[test]
+    fn a_slow_rate_is_written_in_small_pieces() {
+        assert_eq!(press(1.0, 0.0).write_bytes(1 << 17, 4), 1 << 17);
+        assert_eq!(press(1.0, 1e6).write_bytes(1 << 17, 1), 5000);
+        assert_eq!(press(0.5, 1e6).write_bytes(1 << 17, 2), 1250);
+        assert_eq!(press(1.0, 1e9).write_bytes(1 << 17, 1), 1 << 17);
+        assert_eq!(press(0.0, 1e6).write_bytes(1 << 17, 1), 1);
+    }
+
+    #[test]
+    fn turns_keep_the_share_and_the_rate() {
+        let busy = Busy::default();
+        let spent = |press: Press, work_ns: u64| {
+            let mut presser = Presser::new(&press, -1, 1000, 1, 100_000_000, &busy);
+            let (started_ns, mut sent) = (clock::monotonic_ns(), 0);
+            while clock::monotonic_ns() - started_ns < 300_000_000 {
+                let work = || {
+                    std::thread::sleep(Duration::from_nanos(work_ns));
+                    Ok(1000)
+                };
+                sent += presser.turn(work, || false).unwrap();
+            }
+            (presser.busy_ns as f64 / (clock::monotonic_ns() - started_ns) as f64, sent)
+        };
+        let (share, _) = spent(press(0.3, 0.0), 200_000);
+        // The last piece and the last sleep of thirty periods.
+        assert!((share - 0.3).abs() < 0.03, "{share}");
+        let (_, sent) = spent(press(0.5, 400_000.0), 1000);
+        // 200 kB a second for 0.3 s.
+        assert!(sent.abs_diff(60_000) <= 3_000, "{sent}");
+    }
+}

@@ -1,0 +1,110 @@
+"""load.cache and load.memory: whose lines are pushed out, and what crosses the memory bus."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+import pytest
+from channel import controlled
+from cpu_truth import last_cpu
+from trials import Trial, attempt, command, run
+
+LINE_BYTES = 64
+
+
+def pinned(benchmark: str, **more: Any) -> Trial:
+    given = {"threads": 1, "cpus": [last_cpu()], "duration_ns": 300_000_000, **more}
+    return run(benchmark, given)
+
+
+@contextmanager
+def beside(benchmark: str, **params: Any) -> Iterator[None]:
+    """The load on the last CPU, for a while."""
+    given = {"threads": 1, "cpus": [last_cpu()], "duration_ns": 0, **params}
+    with controlled("run", benchmark, given) as load:
+        load.ready()
+        load.say("go")
+        yield
+        load.say("stop")
+        load.trial()
+
+
+def chase_ns(bytes_: int, cpu: int) -> float:
+    params = {"lengths": [bytes_], "time_per_point_ns": 20_000_000, "cpu": cpu, "pages": ["huge"]}
+    words = ["taskset", "-c", str(cpu), *command("mem.latency", params)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    (value,) = [s["value"] for s in lines if s.get("metric") == "load_latency_ns"]
+    return float(value)
+
+
+def test_its_own_set_lies_in_the_cache_and_a_larger_one_does_not() -> None:
+    def measure() -> tuple[str, bool]:
+        own = pinned("load.cache")
+        bytes_ = int(own.one("working_set_bytes"))
+        large = pinned("load.cache", buffer_bytes=max(8 * bytes_, 256 << 20))
+        # Touches over the CPU time that was got: others of this machine take from both.
+        rates = [t.one("load_touches_per_s") / t.one("load_cpus") for t in (own, large)]
+        told = f"{bytes_ >> 10} KiB: {rates[0]:.3g} a second, large: {rates[1]:.3g}"
+        # Half the time of memory was the rule by which the size was chosen; neighbours come and go.
+        return told, rates[0] >= 1.5 * rates[1]
+
+    attempt("the set it chose", measure)
+
+
+def test_it_moves_much_less_than_a_load_of_the_memory() -> None:
+    """Even if each of its touches were a miss."""
+
+    def measure() -> tuple[str, bool]:
+        touches = pinned("load.cache", buffer_bytes=256 << 20)
+        moved = pinned("load.memory")
+        per_cpu_s = touches.one("load_touches_per_s") * LINE_BYTES / touches.one("load_cpus")
+        bytes_per_cpu_s = moved.one("load_bytes_per_s") / moved.one("load_cpus")
+        told = f"{per_cpu_s / 1e9:.2f} GB/s beside {bytes_per_cpu_s / 1e9:.2f} GB/s"
+        return told, per_cpu_s < 0.5 * bytes_per_cpu_s
+
+    attempt("bandwidth", measure)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs that share a cache")
+def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None:
+    """Working sets of mem.latency, each chased with and without the load beside it, in turn."""
+    cpu = min(os.sched_getaffinity(0))
+    bytes_ = int(pinned("load.cache").one("working_set_bytes"))
+    sizes = [int(bytes_ * part) for part in (0.5, 0.625, 0.75)]
+
+    def measure() -> tuple[str, bool]:
+        ratios: dict[str, list[float]] = {"load.cache": [], "load.cpu": []}
+        for _ in range(5):
+            for benchmark, seen in ratios.items():
+                alone = [chase_ns(size, cpu) for size in sizes]
+                with beside(benchmark):
+                    loaded = [chase_ns(size, cpu) for size in sizes]
+                seen.append(max(b / a for a, b in zip(alone, loaded, strict=True)))
+        taken, left = median(ratios["load.cache"]), median(ratios["load.cpu"])
+        # A fifth: a quarter of the set's lines fetched from memory at four times the time is most
+        # of a doubling; noise of neighbours on the same chip moves single chases by a tenth.
+        return f"beside the cache {taken:.2f}, beside a loop {left:.2f}", taken > 1.2 * left
+
+    attempt("a neighbour's lines", measure)
+
+
+def test_memory_is_what_a_load_of_the_memory_loads() -> None:
+    """Beyond the caches the size does not matter; inside it does."""
+
+    def measure() -> tuple[str, bool]:
+        # Its own choice is four times the last-level cache.
+        small, own = pinned("load.memory", buffer_bytes=1 << 20), pinned("load.memory")
+        large = pinned("load.memory", buffer_bytes=512 << 20)
+        rates = [t.one("load_bytes_per_s") / t.one("load_cpus") / 1e9 for t in (small, own, large)]
+        told = f"GB/s: {rates[0]:.2f} in the cache, {rates[1]:.2f} own, {rates[2]:.2f} large"
+        # A tenth: page tables and neighbours.
+        return told, rates[0] > 1.5 * rates[1] and abs(rates[1] / rates[2] - 1) <= 0.1
+
+    attempt("the buffer's size", measure)
