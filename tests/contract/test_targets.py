@@ -7,6 +7,7 @@ To add a kind: its line in `nephoscope.targets.TARGETS`; what has to be there fo
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 from nephoscope import catalog
-from nephoscope.errors import TargetError
+from nephoscope.errors import Lacking, TargetError
 from nephoscope.plans import KINDS
 from nephoscope.targets import TARGETS, Target
 
@@ -86,6 +87,48 @@ def test_a_trial_brings_its_samples_and_counters(factory: Callable[[], Target]) 
     assert (bucket.value, bucket.count) == (42.0, 3)
     assert trial.done.elapsed_ns > 0
     assert trial.done.samples == len(trial.samples)
+
+
+def test_an_adapter_s_tool_is_asked_for_and_runs_there(
+    factory: Callable[[], Target], request: pytest.FixtureRequest
+) -> None:
+    """Where it shares this machine's files the tool is there as it is here; a guest lacks it."""
+    shared = request.node.callspec.params["factory"] not in SLOW
+    params = {"files": 50, "transactions": 100}
+
+    async def work(target: Target) -> Any:
+        assert await target.tool("null") == ""
+        try:
+            version = await target.tool("postmark")
+        except Lacking as error:
+            return error
+        return version, await target.run("postmark", params, 60)
+
+    found = using(factory, work)
+    if isinstance(found, Lacking):
+        assert not (shared and shutil.which("postmark"))
+        assert "apt-get install postmark" in found.hint
+        return
+    version, trial = found
+    assert trial.failure is None, trial.failure
+    assert trial.documents["tool"]["version"] == version
+    assert {"transactions_per_s", "elapsed_ns"} <= {sample.metric for sample in trial.samples}
+    assert "psi_io_some_ratio" in trial.done.beside
+
+
+def test_what_a_tool_cannot_be_asked_is_a_failed_trial(factory: Callable[[], Target]) -> None:
+    async def work(target: Target) -> Any:
+        try:
+            await target.tool("postmark")
+        except Lacking:
+            return None
+        return await target.run("postmark", {"min_bytes": 9, "max_bytes": 9}, 10)
+
+    trial = using(factory, work)
+    if trial is None:
+        pytest.skip("no postmark there")
+    assert trial.failure is not None
+    assert (trial.failure.name, trial.failure.exit_code) == ("usage", 2)
 
 
 def test_trials_follow_one_another(factory: Callable[[], Target]) -> None:

@@ -127,7 +127,7 @@ def last_words(output: Output) -> str:
     errors = [line.strip() for line in output.stderr.splitlines() if line.strip()]
     said = [line.strip() for line in output.stdout.splitlines() if line.strip()]
     words = errors[:1] or said[-1:]
-    return f" Its words: {words[0][:200]}" if words else " It said nothing."
+    return f" Its words: '{words[0][:200]}'." if words else " It said nothing."
 
 
 def check_ending(output: Output) -> None:

@@ -113,6 +113,8 @@ class Target(Protocol):
         serve: be the far side, on this address of the target, for the peer that presents the token
         that `Running.ready` returns under "token". peer: where the far side is. gap_meter: watch a
         CPU that the benchmark leaves free, where there is one.
+
+        Raises BenchmarkFailed for parameters that an adapter's tool cannot be asked.
         """
 
     async def tool(self, benchmark: str) -> str:

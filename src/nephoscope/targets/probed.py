@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nephoscope import catalog as catalogue
-from nephoscope.adapters import ADAPTERS
+from nephoscope.adapters import ADAPTERS, Adapter, Command
 from nephoscope.catalog import Catalog
-from nephoscope.errors import BenchmarkFailed, TargetError
+from nephoscope.errors import BenchmarkFailed, TargetError, UsageError
 from nephoscope.targets.base import Peer, Target, TargetTrial
 from nephoscope.targets.channel import Channel
 from nephoscope.targets.output import MAX_BYTES, MAX_LINES
@@ -63,7 +63,10 @@ class ProbeTarget:
 
     async def run(self, benchmark: str, params: Mapping[str, Any], timeout_s: float) -> TargetTrial:
         """See `Target.run`."""
-        running = await self.start(benchmark, params, timeout_s)
+        try:
+            running = await self.start(benchmark, params, timeout_s)
+        except BenchmarkFailed as failure:
+            return TargetTrial((), {}, None, failure)
         try:
             await running.ready(timeout_s + LATER_S)
         except BenchmarkFailed as failure:
@@ -86,7 +89,7 @@ class ProbeTarget:
         adapter = ADAPTERS.get(benchmark)
         if adapter is not None:
             await self.tool(benchmark)
-            command = wrap(await self._where(), adapter, adapter.called(params), timeout_s)
+            command = wrap(await self._where(), adapter, _called(adapter, params), timeout_s)
         else:
             command = [
                 await self._where(),
@@ -190,6 +193,14 @@ class ProbeTarget:
                 "Use a relative name without '..'.",
             )
         return relative
+
+
+def _called(adapter: Adapter, params: Mapping[str, Any]) -> Command:
+    """The tool's command; what it cannot be asked is this trial's failure, as with the probe."""
+    try:
+        return adapter.called(params)
+    except UsageError as error:
+        raise BenchmarkFailed("usage", error.message, error.hint, error.exit_code) from error
 
 
 class _Copying:

@@ -7,6 +7,7 @@ use super::{errors, place};
 use crate::buffer::{Buffer, Pages};
 use crate::cancel;
 use crate::error::{Kind, ProbeError};
+use serde_json::{json, Value};
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -41,6 +42,18 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The same as an object.
+    pub fn to_json(self) -> Value {
+        json!({
+            "created": self.created,
+            "read": self.read,
+            "appended": self.appended,
+            "deleted": self.deleted,
+            "read_bytes": self.read_bytes,
+            "written_bytes": self.written_bytes,
+        })
+    }
+
     /// What came on top of `before`.
     pub fn since(self, before: Self) -> Self {
         Self {

@@ -44,6 +44,7 @@ use crate::window::latency_histogram;
 use crate::{cancel, clock, factors, timed};
 use hdrhistogram::Histogram;
 use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use serde_json::json;
 
 const fn param(id: &'static str, unit: Unit, kind: Kind, doc: &'static str) -> Param {
     Param { id, unit, kind, doc }
@@ -55,10 +56,6 @@ const fn int(default: i64, min: i64, max: i64) -> Kind {
 
 const fn rate(id: &'static str, unit: Unit, headline: bool, doc: &'static str) -> Metric {
     Metric { id, unit, better: Better::Higher, shape: Shape::Scalar, headline, doc }
-}
-
-const fn told(id: &'static str, unit: Unit, doc: &'static str) -> Metric {
-    Metric { id, unit, better: Better::None, shape: Shape::Scalar, headline: false, doc }
 }
 
 /// Declaration.
@@ -142,14 +139,14 @@ pub const SPEC: Spec = Spec {
         rate("files_deleted_per_s", Unit::PerS, false, "Files deleted a second of a phase."),
         rate("read_bytes_per_s", Unit::BytesPerS, false, "Bytes read a second of a phase."),
         rate("written_bytes_per_s", Unit::BytesPerS, false, "Bytes written a second of a phase."),
-        told("files_created_count", Unit::Count, "Files made in a phase."),
-        told("files_read_count", Unit::Count, "Files read in the transactions."),
-        told("files_appended_count", Unit::Count, "Files added to in the transactions."),
-        told("files_deleted_count", Unit::Count, "Files deleted in a phase."),
-        told("files_left_count", Unit::Count, "Files that were there after the transactions."),
-        told("left_bytes", Unit::Bytes, "Bytes in the files after the transactions."),
-        told("read_bytes", Unit::Bytes, "Bytes read in a phase."),
-        told("written_bytes", Unit::Bytes, "Bytes written in a phase."),
+        Metric {
+            id: "counts",
+            unit: Unit::None,
+            better: Better::None,
+            shape: Shape::Document,
+            headline: false,
+            doc: "Files and bytes of each phase, and what was there after the transactions.",
+        },
     ],
     overhead: "files, transactions and their bytes; the folder goes away at the end",
     source: "Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
@@ -254,13 +251,15 @@ impl Work {
         let seconds = transactions.elapsed_ns as f64 / 1e9;
         trial.emit("transactions_per_s", draws.transactions as f64 / seconds, factors! {})?;
         let all = [create, transactions, delete];
+        let mut counts = Factors::new();
         for phase in &all {
             phase.emit(trial)?;
+            counts.insert(phase.name.to_owned(), phase.counts.to_json());
         }
+        counts.insert("left".to_owned(), json!({"files": files, "bytes": bytes}));
         let elapsed_ns: u64 = all.iter().map(|phase| phase.elapsed_ns).sum();
         trial.emit("elapsed_ns", elapsed_ns as f64, factors! {"phase": "all"})?;
-        trial.emit("files_left_count", files as f64, factors! {})?;
-        trial.emit("left_bytes", bytes as f64, factors! {})?;
+        trial.emit_document("counts", counts.into())?;
         trial.emit_histogram("transaction_latency_ns", &self.histogram, &factors! {})
     }
 
@@ -320,18 +319,17 @@ impl Phase {
         let Counts { created, read, appended, deleted, read_bytes, written_bytes } = self.counts;
         let (makes, deletes) = (self.name != "delete", self.name != "create");
         let all = [
-            ("files_created_per_s", "files_created_count", created, makes),
-            ("files_read_per_s", "files_read_count", read, makes && deletes),
-            ("files_appended_per_s", "files_appended_count", appended, makes && deletes),
-            ("files_deleted_per_s", "files_deleted_count", deleted, deletes),
-            ("read_bytes_per_s", "read_bytes", read_bytes, makes && deletes),
-            ("written_bytes_per_s", "written_bytes", written_bytes, makes),
+            ("files_created_per_s", created, makes),
+            ("files_read_per_s", read, makes && deletes),
+            ("files_appended_per_s", appended, makes && deletes),
+            ("files_deleted_per_s", deleted, deletes),
+            ("read_bytes_per_s", read_bytes, makes && deletes),
+            ("written_bytes_per_s", written_bytes, makes),
         ];
         let seconds = self.elapsed_ns as f64 / 1e9;
         // What a phase never does is left out, and is no zero.
-        for (rate, count, value, _) in all.into_iter().filter(|(.., does)| *does) {
+        for (rate, value, _) in all.into_iter().filter(|(.., does)| *does) {
             trial.emit(rate, value as f64 / seconds, factors.clone())?;
-            trial.emit(count, value as f64, factors.clone())?;
         }
         Ok(())
     }

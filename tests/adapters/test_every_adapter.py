@@ -1,0 +1,178 @@
+"""What holds for every adapter: its declaration, its command, its captures, its way with junk."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from captured import captures, output, record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nephoscope import adapters, catalog
+from nephoscope.adapters import ADAPTERS, Adapter, Output, ToolError
+from nephoscope.adapters.frame import SCRATCH
+from nephoscope.errors import UnknownName
+from nephoscope.model import Better, Sample, Shape
+
+PACKAGE = Path(adapters.__file__).parent
+HEADINGS = (
+    "# What it measures",
+    "# How",
+    "# Known truth",
+    "# Cross-check",
+    "# Overhead",
+    "# Caveats",
+)
+SUFFIX = {
+    "ns": "_ns",
+    "bytes": "_bytes",
+    "bytes_per_s": "_bytes_per_s",
+    "bits_per_s": "_bits_per_s",
+    "per_s": "_per_s",
+    "ratio": "_ratio",
+    "cpus": "_cpus",
+    "count": "_count",
+    "none": "",
+}
+every = pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=lambda one: one.spec.id)
+every_capture = pytest.mark.parametrize(
+    ("adapter", "name"),
+    [(one, path.stem) for one in ADAPTERS.values() for path in captures(one.spec.id)],
+    ids=lambda one: one if isinstance(one, str) else one.spec.id,
+)
+
+
+def parsed(adapter: Adapter, said: Output) -> list[Sample] | ToolError:
+    try:
+        return adapter.parse(said)
+    except ToolError as error:
+        return error
+
+
+def test_every_file_is_in_the_table() -> None:
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "frame"}
+    assert files == set(ADAPTERS)
+
+
+def test_the_contract_is_what_the_code_says() -> None:
+    text = catalog.contract_path("adapters.json").read_text(encoding="utf-8")
+    assert json.loads(text) == json.loads(json.dumps(adapters.document()))
+    known = catalog.load()
+    for name, adapter in ADAPTERS.items():
+        assert known.benchmark(name) == adapter.spec
+
+
+@every
+def test_the_declaration_is_complete(adapter: Adapter) -> None:
+    spec = adapter.spec
+    assert spec.kind == catalog.ADAPTER
+    assert not spec.load
+    assert not spec.two_sided
+    for text in (spec.summary, spec.overhead, spec.source, spec.tool, spec.minimum, spec.install):
+        assert text.strip(), spec.id
+    places = [spec.page.find(heading) for heading in HEADINGS]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert any(metric.headline for metric in spec.metrics)
+    assert adapters.frame.TOOL in spec.metrics
+    for metric in spec.metrics:
+        assert metric.id.endswith(SUFFIX[metric.unit]), metric.id
+        assert metric.shape is not Shape.DOCUMENT or metric.better is Better.NONE
+    for doc in [param.doc for param in spec.params] + [metric.doc for metric in spec.metrics]:
+        assert doc.endswith("."), doc
+
+
+@every
+def test_defaults_make_a_command_and_unknown_names_do_not(adapter: Adapter) -> None:
+    command = adapter.called({})
+    job = command.job(adapter.spec.tool)
+    # What the probe takes, and nothing that a shell would have to read.
+    assert set(job) == {"program", "arguments", "input", "directory", "needs_bytes"}
+    assert all(isinstance(word, str) for word in job["arguments"])
+    assert "/" not in adapter.spec.tool
+    assert SCRATCH in command.input + " ".join(command.arguments)
+    with pytest.raises(UnknownName):
+        adapter.called({"no_such_parameter": 1})
+
+
+@every
+def test_versions_are_compared_by_their_numbers(adapter: Adapter) -> None:
+    minimum = adapter.spec.minimum
+    first = int(re.findall(r"\d+", minimum)[0])
+    assert adapter.recent(minimum)
+    assert adapter.recent(f"{first + 1}.0")
+    assert not adapter.recent("0.0.1")
+    with pytest.raises(ToolError):
+        adapter.version(Output("busybox: no such applet\n"))
+
+
+@every
+def test_there_are_captures_of_success_and_of_failure(adapter: Adapter) -> None:
+    said = [output(record(adapter.spec.id, path.stem)) for path in captures(adapter.spec.id)]
+    outcomes = [isinstance(parsed(adapter, one), list) for one in said]
+    assert outcomes.count(True) >= 3
+    assert outcomes.count(False) >= 2
+
+
+@every_capture
+def test_a_capture_gives_declared_figures_or_a_sentence(adapter: Adapter, name: str) -> None:
+    said = output(record(adapter.spec.id, name))
+    assert adapter.recent(adapter.version(said))
+    found = parsed(adapter, said)
+    if isinstance(found, ToolError):
+        assert str(found).endswith(".")
+        return
+    declared = {m.id for m in adapter.spec.metrics if m.shape is not Shape.DOCUMENT}
+    assert {sample.metric for sample in found} == declared
+    assert all(sample.value >= 0 for sample in found)
+
+
+@every_capture
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_what_is_cut_off_is_never_a_smaller_figure(
+    adapter: Adapter, name: str, data: st.DataObject
+) -> None:
+    said = output(record(adapter.spec.id, name))
+    whole = parsed(adapter, said)
+    cut = data.draw(st.integers(0, len(said.stdout)))
+    short = parsed(adapter, replace(said, stdout=said.stdout[:cut]))
+    # Either all figures are there and are the same, or it says so.
+    assert isinstance(short, ToolError) or short == whole
+
+
+@every_capture
+@given(junk=st.text(max_size=60), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_junk_in_between_is_a_sentence_or_changes_nothing_declared(
+    adapter: Adapter, name: str, junk: str, data: st.DataObject
+) -> None:
+    said = output(record(adapter.spec.id, name))
+    at = data.draw(st.integers(0, len(said.stdout)))
+    text = said.stdout[:at] + junk + said.stdout[at:]
+    found = parsed(adapter, replace(said, stdout=text))
+    if not isinstance(found, ToolError):
+        assert all(sample.value >= 0 for sample in found)
+
+
+@every
+@given(text=st.text(max_size=300), errors=st.text(max_size=80), code=st.integers(0, 255))
+@settings(max_examples=100, deadline=None)
+def test_any_other_text_is_no_measurement(
+    adapter: Adapter, text: str, errors: str, code: int
+) -> None:
+    end = (1, len(text.encode("utf-8", "replace")))
+    assert isinstance(parsed(adapter, Output(text, errors, code, marks=(end,))), ToolError)
+
+
+@every_capture
+@pytest.mark.parametrize(("code", "signal"), [(1, None), (None, 9)])
+def test_a_tool_that_failed_has_no_figures(
+    adapter: Adapter, name: str, code: int | None, signal: int | None
+) -> None:
+    said = replace(output(record(adapter.spec.id, name)), exit_code=code, signal=signal)
+    assert isinstance(parsed(adapter, said), ToolError)

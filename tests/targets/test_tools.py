@@ -1,0 +1,118 @@
+"""What the probe's `wrap` brings back from a tool, line by line, and the words that call it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nephoscope.adapters import ADAPTERS, Command, Output, ToolError
+from nephoscope.errors import Lacking
+from nephoscope.model import Sample
+from nephoscope.targets.process import Ended
+from nephoscope.targets.tools import parse_wrapped, version_of, wrap
+
+POSTMARK = ADAPTERS["postmark"]
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "postmark"
+
+
+def done(samples: int = 0) -> dict[str, Any]:
+    values = {"started_wall_ns": 1, "elapsed_ns": 5, "samples": samples, "beside": {"load_1m": 0.5}}
+    return {"done": {**values, "notes": ["A note."]}}
+
+
+def lines(*events: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(event, separators=(",", ":")).encode() + b"\n" for event in events)
+
+
+def tool(name: str) -> dict[str, Any]:
+    return {"tool": json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))["tool"]}
+
+
+def test_a_trial_has_the_tool_s_figures_and_the_machine_s_counters() -> None:
+    trial = parse_wrapped(lines(tool("study"), done()), 0, POSTMARK)
+    assert trial.failure is None
+    assert trial.done is not None
+    assert trial.done.beside == {"load_1m": 0.5}
+    assert trial.done.notes == ("A note.",)
+    assert trial.done.samples == len(trial.samples) + 1
+    document = trial.documents["tool"]
+    assert (document["program"], document["version"]) == ("postmark", "1.51")
+    assert "93.38 megabytes read" in document["stdout"]
+
+
+@pytest.mark.parametrize("name", ["no-folder", "crash", "terse"])
+def test_what_is_no_measurement_is_a_named_failure(name: str) -> None:
+    trial = parse_wrapped(lines(tool(name), done()), 0, POSTMARK)
+    assert trial.failure is not None
+    assert (trial.failure.name, trial.samples) == ("tool_failed", ())
+    assert trial.failure.message.startswith("postmark: postmark failed: ")
+
+
+def test_a_missing_tool_is_lacking_with_the_command_that_installs_it() -> None:
+    error = {"name": "no_program", "message": "There is no program.", "hint": "Install it."}
+    trial = parse_wrapped(lines({"error": error}), 4, POSTMARK)
+    assert trial.failure is not None
+    assert trial.failure.exit_code == 4
+    assert "apt-get install postmark" in trial.failure.hint
+    ended = Ended(4, lines({"error": error}), "")
+    with pytest.raises(Lacking, match=r"here: There is no program") as caught:
+        version_of(POSTMARK, ended, "here")
+    assert "apt-get install postmark" in caught.value.hint
+
+
+def test_the_version_is_asked_and_held_to_the_minimum() -> None:
+    ended = Ended(0, lines(tool("version"), done()), "")
+    assert version_of(POSTMARK, ended, "here") == "1.51"
+    newer = replace(POSTMARK, spec=replace(POSTMARK.spec, minimum="1.60"))
+    with pytest.raises(Lacking, match=r"is version 1.51, and 1.60 or newer is needed"):
+        version_of(newer, ended, "here")
+    other = {"tool": {**tool("version")["tool"], "stdout": "usage: postmark FILE\n"}}
+    with pytest.raises(Lacking, match="is another program"):
+        version_of(POSTMARK, Ended(0, lines(other, done()), ""), "here")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lines(done()),
+        lines(tool("study"), tool("study"), done()),
+        lines({"tool": {"stdout": 3}}, done()),
+        lines(tool("study")),
+        lines(tool("study"), done())[:-5],
+    ],
+)
+def test_half_an_answer_is_no_trial(text: bytes) -> None:
+    trial = parse_wrapped(text, 0, POSTMARK)
+    assert trial.failure is not None
+    assert trial.failure.name in ("bad_output", "probe_died")
+    assert trial.samples == ()
+
+
+@pytest.mark.parametrize("samples", [[], [Sample("made_up", 1.0)]])
+def test_an_adapter_may_not_make_up_figures(samples: list[Sample]) -> None:
+    wrong = replace(POSTMARK, parse=lambda _: samples)
+    trial = parse_wrapped(lines(tool("study"), done()), 0, wrong)
+    assert trial.failure is not None
+    assert trial.failure.name == "bad_output"
+
+
+def test_the_tool_s_error_is_not_swallowed() -> None:
+    def parse(_: Output) -> list[Sample]:
+        raise ToolError("it is tired.")
+
+    trial = parse_wrapped(lines(tool("study"), done()), 0, replace(POSTMARK, parse=parse))
+    assert str(trial.failure).startswith("postmark: postmark failed: it is tired.")
+
+
+def test_the_words_are_a_list_that_no_shell_reads() -> None:
+    command = Command(arguments=("; rm -rf /",), input="$(id)\n")
+    words = wrap("/p", POSTMARK, command, 2.5)
+    assert words[:3] == ["/p", "wrap", "--job"]
+    job = json.loads(words[3])
+    assert job["program"] == "postmark"
+    assert job["arguments"] == ["; rm -rf /"]
+    assert words[4:] == ["--deadline", "2.500", "--with-parent"]
