@@ -4,10 +4,10 @@
 2. *dedicated*: nothing worth a name was lost; *SMT sibling shared* if a look at the clock then
    takes much longer while all CPUs are busy.
 3. *weight only*: the CPU is lost in turns of a scheduler's slice.
-4. The CPU is given back at regular moments, so there is a budget. *Reservation per CPU* if each CPU
-   has as much alone as with all busy; *cap per machine* if all together have no more than one
-   alone, or less than all of their CPUs where one alone has all of its own. With one CPU there is no
-   telling: *reservation or cap*.
+4. The CPU is given back at regular moments, so there is a budget. *Reservation per CPU* if each
+   CPU has as much alone as with all busy; *cap per machine* if all together have no more than one
+   alone, or less than all of their CPUs where one alone has all of its own. With one CPU there is
+   no telling: *reservation or cap*.
 5. *unclear*, with what is missing.
 """
 
@@ -21,7 +21,15 @@ import numpy as np
 from nephoscope.analysis.scheduler import refills, sentences, shares, sleeping, timing
 from nephoscope.analysis.scheduler.refills import Refills
 from nephoscope.analysis.scheduler.timing import Pattern, Timing
-from nephoscope.analysis.scheduler.verdict import Fit, Look, Obtained, Scheduler, Word, of_kind
+from nephoscope.analysis.scheduler.verdict import (
+    Fit,
+    Look,
+    Loop,
+    Obtained,
+    Scheduler,
+    Word,
+    of_kind,
+)
 
 SLOWER = 1.25
 """Look cost with all CPUs busy over one alone from which a shared core is named. Clock rates drop
@@ -109,7 +117,7 @@ def _named(one: View | None, every: View | None, views: Sequence[View]) -> Named
     return Word.UNCLEAR, Fit(shares.over_window(_loops(lossy[-1]), "cpus")), said
 
 
-def _loops(view: View) -> list:  # type: ignore[type-arg]
+def _loops(view: View) -> list[Loop]:
     return [one.loop for one in view.loops]
 
 
@@ -124,7 +132,7 @@ def _undisturbed(one: View | None, every: View | None, views: Sequence[View]) ->
         high=None if total.high is None else total.high / n,
         unit="ratio",
     )
-    said = (sentences.undisturbed(min(values), len(values)),)
+    said: tuple[str, ...] = (sentences.undisturbed(min(values), len(values)),)
     slower = _slower(one, every)
     if slower is not None and slower >= SLOWER:
         return Word.SMT_SIBLING_SHARED, Fit(share), (*said, sentences.slower(slower))

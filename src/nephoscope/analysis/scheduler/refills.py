@@ -16,10 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nephoscope.analysis.means import t_quantile
 from nephoscope.analysis.scheduler.verdict import Gap
 from nephoscope.analysis.values import Array
+
+Flags = NDArray[np.bool_]
 
 LONG_NS = 1e6
 """Gaps from here on are the scheduler's; shorter ones are interrupts and the like."""
@@ -27,7 +30,7 @@ LONG_NS = 1e6
 SHORTEST_NS, LEAST_PERIODS = 5e6, 4
 """Periods are looked for from the first to a window over the second."""
 
-_COHERENT = 0.8
+_COHERENT = 0.5
 """Mean resultant length of ends on a grid: 1 is exact, and 0.8 leaves room for other gaps."""
 _AS_GOOD = 0.9
 """Any period's halves and thirds fit as well as it: the longest within this of the best is it."""
@@ -121,8 +124,7 @@ def _fitted(ends: Sequence[Array], weights: Sequence[Array], period: float) -> R
         if fit is None:
             return None
         period, origins, residual, half = fit
-        # A timer of the kernel is on time within tens of microseconds; a busy machine is not.
-        spread = max(0.02 * period, 0.3e6, min(spread / 2, 4 * residual))
+        spread = max(_near(period), min(spread / 2, 4 * residual))
     numbers, kept = _numbered(ends, origins, period, spread)
     n = int(sum(int(one.sum()) for one in kept))
     if n < _LEAST_ENDS:
@@ -137,6 +139,11 @@ def _fitted(ends: Sequence[Array], weights: Sequence[Array], period: float) -> R
     return Refills(
         period, period - half, period + half, tuple(origins), n, on / lost, float(np.mean(filled))
     )
+
+
+def _near(period: float) -> float:
+    """How far from the grid an end may lie: some kernels wake a CPU that idled at its next tick."""
+    return max(0.02 * period, min(0.12 * period, 2.5e6))
 
 
 def _phase(times: Array, weights: Array, period: float) -> float | None:
@@ -154,19 +161,20 @@ def _to_nearest(offset: float, period: float) -> float:
 
 def _numbered(
     ends: Sequence[Array], origins: Sequence[float | None], period: float, spread: float
-) -> tuple[list[Array], list[Array]]:
+) -> tuple[list[Array], list[Flags]]:
     """The number of each end's period, and whether it lies on the grid."""
-    numbers, kept = [], []
+    numbers: list[Array] = []
+    kept: list[Flags] = []
     for times, origin in zip(ends, origins, strict=True):
         number = np.round((times - (origin or 0.0)) / period)
         on = np.abs(times - (origin or 0.0) - number * period) <= spread
         numbers.append(number)
-        kept.append(on if origin is not None else np.zeros(times.size, dtype=bool))
+        kept.append(on & (origin is not None))
     return numbers, kept
 
 
 def _regression(
-    ends: Sequence[Array], numbers: Sequence[Array], kept: Sequence[Array]
+    ends: Sequence[Array], numbers: Sequence[Array], kept: Sequence[Flags]
 ) -> tuple[float, list[float | None], float, float] | None:
     """Common slope, an origin for each loop, residual deviation, half-width of the slope."""
     top = bottom = 0.0

@@ -128,8 +128,9 @@ def as_fast(ratio: float) -> str:
 def counters(look: Look) -> str:
     """The own quota said so itself."""
     return (
-        f"The own control group counted {look.throttled_count} stops, {look.throttled_ratio or 0:.2f} "
-        f"CPUs' time, over {look.window_ns / 1e9:g} s; most of what the loops lost fell on them."
+        f"The own control group counted {look.throttled_count} stops in "
+        f"{look.window_ns / 1e9:g} s, {look.throttled_ratio or 0:.2f} CPUs all the time; most of "
+        "what the loops lost fell on them."
     )
 
 
@@ -205,8 +206,9 @@ def contradictions(word: Word, looks: Sequence[Look]) -> tuple[str, ...]:
     by_others = (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.WEIGHT_ONLY)
     if word in (*by_others, Word.RESERVATION_OR_CAP) and steal < 0.25 * lost:
         said.append(
-            f"Steal counts only {percent(steal)} where the loops lost up to {percent(lost)}: either "
-            "this hypervisor does not tell, or it was this machine's own kernel that took the CPU."
+            f"Steal counts only {percent(steal)} where the loops lost up to {percent(lost)}: "
+            "either this hypervisor does not tell, or it was this machine's own kernel that took "
+            "the CPU."
         )
     if word is Word.OWN_QUOTA and steal >= LITTLE:
         said.append(

@@ -43,7 +43,8 @@ def edges_of(loops: Sequence[Loop], refills: Refills, origin_ns: float) -> Array
     last = min((loop.gaps[-1].end_ns for loop in loops if loop.gaps), default=0)
     low = int(np.ceil((first - origin_ns) / period))
     high = int(np.floor((last - origin_ns) / period + 1e-3))
-    return origin_ns + period * np.arange(low, max(high, low) + 1)
+    edges: Array = origin_ns + period * np.arange(low, max(high, low) + 1, dtype=float)
+    return edges
 
 
 def together(look: Look, refills: Refills) -> Array:

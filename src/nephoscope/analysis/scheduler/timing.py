@@ -31,10 +31,11 @@ SLICE_NS = 4e6
 LITTLE = 0.05
 """A busy loop that lost less than this had the CPU for itself, but for interrupts and daemons."""
 
-_COHERENT = 0.85
+_COHERENT, _ALIGNED = 0.85, 0.6
+"""Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
 """Ticks and what follows from them are this close; a timer of its own may be anywhere."""
-_REGULAR, _FILLED = 0.7, 0.45
+_REGULAR, _FILLED = 0.5, 0.45
 _A_TURN = 1.3
 
 
@@ -100,7 +101,7 @@ def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
         began, ended = resultant(starts, ones, one)[0], resultant(ends, ones, one)[0]
         if abs(began) >= _COHERENT:
             apart = abs(np.angle(ended / began)) / (2 * math.pi) * tick if ended else tick
-            return tick, bool(abs(ended) >= _COHERENT and apart <= _TOGETHER_NS)
+            return tick, bool(abs(ended) >= _ALIGNED and apart <= _TOGETHER_NS)
     return None, False
 
 

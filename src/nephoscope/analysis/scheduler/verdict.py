@@ -6,7 +6,7 @@ verdict names the mechanism that takes the CPU away, with the evidence in senten
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -175,8 +175,9 @@ class Scheduler:
     """What schedules one target, in a word and a sentence, with what carries it.
 
     per_cpu: what each CPU gave in each look. contradictions: what speaks against the word, steal
-    first. missing: what was not looked at and would say more. looks: the trials that it was read
-    from, for pictures.
+    first. missing: what was not looked at and would say more. conditions: the levels of what the
+    plan varied, under which this holds; empty where it varied nothing. looks: the trials that it
+    was read from, for pictures.
     """
 
     target: str
@@ -188,12 +189,14 @@ class Scheduler:
     contradictions: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     next_step: str = ""
+    conditions: Mapping[str, Any] = field(default_factory=dict)
     looks: tuple[Look, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output (contracts/result.schema.json); without the looks."""
         return {
             "target": self.target,
+            "conditions": dict(self.conditions),
             "word": self.word.value,
             "sentence": self.sentence,
             "per_cpu": [one.to_json() for one in self.per_cpu],
