@@ -380,6 +380,11 @@ class RunResult:
     refused: tuple[str, ...] = ()
     derived: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def schedulers(self) -> tuple[Any, ...]:
+        """analysis.scheduler.Scheduler of each target: see results/scheduler.py."""
+        return tuple(self.derived.get("schedulers", ()))
+
     def to_json(self) -> dict[str, Any]:
         """The `--json` output (contracts/result.schema.json)."""
         return {
@@ -397,4 +402,5 @@ class RunResult:
             "isolation": self.derived["isolation"].to_json()
             if "isolation" in self.derived
             else None,
+            "schedulers": [one.to_json() for one in self.schedulers],
         }

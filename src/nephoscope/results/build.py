@@ -20,7 +20,16 @@ from nephoscope.model import (
     TrialStatus,
 )
 from nephoscope.plans import Plan
-from nephoscope.results import derived, execution, experiment, isolation, lines, names, sightings
+from nephoscope.results import (
+    derived,
+    execution,
+    experiment,
+    isolation,
+    lines,
+    names,
+    scheduler,
+    sightings,
+)
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.store import StoredRun, counts, query
 
@@ -49,6 +58,8 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     further |= sightings.of_run(run, level)
     taken = isolation.isolation(manifest, records, metrics, values, distributions, level)
     further |= {"isolation": taken} if taken is not None else {}
+    if named := scheduler.schedulers(run, fingerprints):
+        further |= {"schedulers": named}
     executed = execution.execution(manifest, records)
     further |= {"execution": executed} if executed is not None else {}
     series = _series(run)

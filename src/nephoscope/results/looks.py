@@ -12,17 +12,8 @@ from nephoscope.model import Sample
 
 BENCHMARK = "cpu.gaps"
 
-_SCALARS = {
-    "share": "cpu_share_ratio",
-    "cycles_share": "cpu_share_cycles_ratio",
-    "thread_cpu_ratio": "thread_cpu_ratio",
-    "look_cost_ns": "look_cost_ns",
-}
-_HISTOGRAMS = {
-    "runs": "run_length_ns",
-    "gap_lengths": "gap_length_ns",
-    "periods": "gap_period_ns",
-}
+_SHARE = "cpu_share_ratio"
+_HISTOGRAMS = ("run_length_ns", "gap_length_ns", "gap_period_ns")
 _DEFAULTS = {"duration_ns": 1_000_000_000, "threshold_ns": 100_000, "busy_ns": 500_000_000}
 
 Place = tuple[Any, int]
@@ -77,7 +68,7 @@ def _loops(samples: Iterable[Sample]) -> tuple[Loop, ...]:
             gaps[place].append(Gap(sample.at_ns, sample.value, cause))
         elif sample.metric == "sleep_event_ns":
             sleeps[place].append(Gap(sample.at_ns, sample.value, "slept"))
-        elif sample.metric in _HISTOGRAMS.values():
+        elif sample.metric in _HISTOGRAMS:
             pairs[place, sample.metric][sample.value] += sample.count
         else:
             scalars[place][sample.metric] = sample.value
@@ -85,17 +76,25 @@ def _loops(samples: Iterable[Sample]) -> tuple[Loop, ...]:
     def distribution(place: Place, metric: str) -> Pairs:
         return tuple(sorted(pairs[place, metric].items()))
 
+    def in_order(found: list[Gap]) -> tuple[Gap, ...]:
+        return tuple(sorted(found, key=lambda gap: gap.start_ns))
+
     return tuple(
         Loop(
             cpu=place[0] if isinstance(place[0], int) else None,
             process=place[1],
-            gaps=tuple(sorted(gaps[place], key=lambda gap: gap.start_ns)),
-            sleeps=tuple(sorted(sleeps[place], key=lambda gap: gap.start_ns)),
-            **{name: scalars[place].get(metric) for name, metric in _SCALARS.items()},  # type: ignore[arg-type]
-            **{name: distribution(place, metric) for name, metric in _HISTOGRAMS.items()},
+            share=scalars[place][_SHARE],
+            cycles_share=scalars[place].get("cpu_share_cycles_ratio"),
+            thread_cpu_ratio=scalars[place].get("thread_cpu_ratio"),
+            look_cost_ns=scalars[place].get("look_cost_ns"),
+            runs=distribution(place, "run_length_ns"),
+            gap_lengths=distribution(place, "gap_length_ns"),
+            periods=distribution(place, "gap_period_ns"),
+            gaps=in_order(gaps[place]),
+            sleeps=in_order(sleeps[place]),
         )
         for place in sorted(scalars, key=lambda place: (str(place[0]), place[1]))
-        if _SCALARS["share"] in scalars[place]
+        if _SHARE in scalars[place]
     )
 
 

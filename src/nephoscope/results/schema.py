@@ -23,6 +23,7 @@ from nephoscope.results.schema_parts import full_estimate as _full_estimate
 from nephoscope.results.schema_parts import list_of as _list_of
 from nephoscope.results.schema_parts import nullable as _nullable
 from nephoscope.results.schema_parts import object_of as _object
+from nephoscope.results.schema_scheduler import schedulers as _schedulers
 from nephoscope.store import STATES
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -260,6 +261,7 @@ def result_schema() -> dict[str, Any]:
                 "execution": _execution(),
                 "experiment": _experiment(),
                 "isolation": _isolation(),
+                "schedulers": _schedulers(),
             }
         ),
     }
