@@ -172,6 +172,23 @@ def isolate(**given: Any) -> int:
 
 
 @app.command()
+@click.option(
+    "--target", "targets", multiple=True, metavar="T", help="Instead of here; repeatable."
+)
+@_seed
+@_store
+@_json
+def scheduler(**given: Any) -> int:
+    """What takes the CPU away, and by which rule? Looks for 9 s.
+
+    T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    """
+    from nephoscope.commands import scheduler as command
+
+    return command.run(**given)
+
+
+@app.command()
 @_store
 @_json
 def runs(**given: Any) -> int:
