@@ -92,6 +92,33 @@ def test_a_host_has_loopback_pings_and_no_ipv6_unless_asked() -> None:
     wire.in_lab({"hosts": {"a": {}, "b": {"ipv6": True}}}, work)
 
 
+def test_hidden_limits_are_in_force_and_out_of_sight() -> None:
+    def shown(host: Host) -> list[str]:
+        script = "cat /proc/self/cgroup; find /sys/fs/cgroup -name 'cpu*'; ls /sys/class/net"
+        words = [*host.enter(), "sh", "-c", script]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+
+    def work(lab: Lab) -> None:
+        seen = shown(lab.hosts["a"])
+        assert not any("cpu" in word.rpartition(":")[2] for word in seen), seen
+        assert not any(lab.name in word for word in seen), seen
+        assert "eth0" in seen
+        group = cgroups.host(lab.name, "a")
+        quota, period = (
+            ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            if group.version("cpu") == 1
+            else ("cpu.max", "cpu.max")
+        )
+        assert group.file("cpu", quota, quota).read_text().split()[0] == "15000"
+        assert group.file("cpu", period, period).read_text().split()[-1] == "30000"
+        assert any(lab.name in word for word in shown(lab.hosts["b"]))
+        asyncio.run(conditions.apply(lab, {"hosts.a.cpu.hidden": False}))
+        assert any(lab.name in word for word in shown(lab.hosts["a"]))
+
+    limits = {"cap": 0.5, "cap_period": "30ms", "hidden": True}
+    wire.in_lab({"hosts": {"a": {"cpu": limits}, "b": {}}}, work)
+
+
 @pytest.mark.parametrize("mbit", [47, 200])
 @pytest.mark.parametrize("path", ["auto", "line"])
 def test_a_rate_holds_both_ways(mbit: int, path: str) -> None:

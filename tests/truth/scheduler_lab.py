@@ -18,6 +18,9 @@ from nephoscope.results.looks import look_of
 from nephoscope.targets.lab import LabTarget
 
 TIMEOUT_S = 60.0
+ATTEMPTS = 4
+MOST_STEAL = 0.03
+"""What the machine under this one may take meanwhile: beyond it, two schedulers were measured."""
 
 
 def topology(name: str, network: str, setting: Setting) -> Any:
@@ -97,6 +100,21 @@ def looks_of(trials: list[dict[str, Any]], cpus: int) -> list[Look]:
     ]
 
 
+def stolen(trials: list[dict[str, Any]]) -> float:
+    """The largest steal ratio of any look; 0 where the machine does not tell."""
+    return max(one["beside"].get("steal_ratio") or 0.0 for one in trials)
+
+
 def measure(name: str, network: str, setting: Setting) -> list[dict[str, Any]]:
-    """As `measured`, from code that is not asynchronous."""
-    return asyncio.run(measured(name, network, setting))
+    """As `measured`, again while the machine below takes too much, and the last time anyway.
+
+    Every attempt is printed. What is measured each time is the whole setting, lab and all.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        trials = asyncio.run(measured(name, network, setting))
+        steal = stolen(trials)
+        said = f"  {setting.text}: attempt {attempt}, steal {100 * steal:.1f} %"
+        print(said, flush=True)  # noqa: T201
+        if steal <= MOST_STEAL:
+            break
+    return trials
