@@ -12,6 +12,9 @@ from nephoscope.model import Estimate
 
 NEED_LOOKS = "One busy loop alone and one on every CPU at once: `nephoscope scheduler`."
 
+ENOUGH_NS = 1e9
+"""Ten of the usual periods of 100 ms: fewer refills tell no period."""
+
 NEXT = {
     Word.DEDICATED: "Look again at another hour: a neighbour who slept may be awake then.",
     Word.RESERVATION_PER_CPU: "Count on this share of each CPU, no more: it does not grow when "
@@ -226,6 +229,11 @@ def missing(looks: Sequence[Look], word: Word) -> tuple[str, ...]:
         said.append("One busy loop on every CPU at once was not looked at.")
     if "one" not in kinds:
         said.append("One busy loop alone was not looked at.")
+    longest = max((look.window_ns for look in looks), default=0)
+    if word is Word.UNCLEAR and longest < ENOUGH_NS:
+        said.append(
+            f"The longest look lasted {ms(longest)}: periods of 100 ms need {ms(ENOUGH_NS)}."
+        )
     if word in (Word.RESERVATION_OR_CAP, Word.UNCLEAR) and "sleeping" not in kinds:
         said.append("A loop that sleeps now and then was not looked at.")
     return tuple(said)
