@@ -1,6 +1,6 @@
 """Looks that a simulated kernel gives: a tick, budgets with payback, turns, interrupts, sleeps.
 
-One step is 50 µs. A budget is seen to be used up at a tick, and what was taken too much is paid
+One step is 100 µs. A budget is seen to be used up at a tick, and what was taken too much is paid
 back from the next period, as CFS bandwidth and SCHED_DEADLINE do; turns change at ticks.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nephoscope.analysis.scheduler import Gap, Look, Loop
 
-STEP_NS = 50_000
+STEP_NS = 100_000
 Runs = Callable[[int], list[bool]]
 """Step number -> which loops have the CPU in that step."""
 
@@ -95,7 +95,7 @@ def look(
         for _ in range(window_ms * 3 // 1000 if noise else 0):
             assert noise is not None
             at = noise.randrange(steps)
-            for step in range(at, min(steps, at + noise.randint(4, 40))):
+            for step in range(at, min(steps, at + noise.randint(2, 20))):
                 had[step][number] = False
     seen = [
         _loop([one[number] for one in had], cpu + number // processes, number % processes, cost_ns)
