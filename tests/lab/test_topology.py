@@ -72,7 +72,7 @@ def test_a_topology_survives_being_written_down() -> None:
         ("[a, lan]", "[a, lam]", "11:18", "neither host nor switch"),
         ("[a, lan]", "[a, a]", "10:3", "both ends are 'a'"),
         ("cap: 150%", "cap: lots", "6:11", "no share of a CPU"),
-        ("cap: 150%", "cap: 50%, cap_period: 1500us", "6:10", "less than 1 ms in its period"),
+        ("cap: 150%", "cap: 50%, cap_period: 1500us", "6:5", "less than 1 ms in its period"),
         ("cap: 150%", "cap_period: 5s", "6:11", "less than or equal to 1"),
         ("cap: 150%", "cap: 250%", "6:11", "more than the 2 of `cpus`"),
         ("slice: 30ms", "slice: 50ms", "6:49", "longer than the period"),

@@ -30,21 +30,22 @@ def schedulers(run: StoredRun, fingerprints: Mapping[str, Any]) -> tuple[Schedul
     if not any(benchmark == BENCHMARK for benchmark in _benchmarks(run)):
         return ()
     cpus = {target: _cpus(document) for target, document in fingerprints.items()}
+    own = {param.id for param in run.spec(BENCHMARK).params}
     looks: dict[tuple[str, str], list[Look]] = {}
     for record, table in run.tables():
         if record.benchmark == BENCHMARK and counts(record):
             target = record.key.target
             look = _look(record, table, cpus.get(target))
-            looks.setdefault((target, factors_key(conditions_of(record))), []).append(look)
+            looks.setdefault((target, factors_key(conditions_of(record, own))), []).append(look)
     return tuple(
         replace(infer(target, found), conditions=json.loads(conditions))
         for (target, conditions), found in looks.items()
     )
 
 
-def conditions_of(record: TrialRecord) -> dict[str, Any]:
-    """The factors of a trial that are no parameters of the benchmark, and its loads."""
-    found = {name: level for name, level in record.factors.items() if name not in record.params}
+def conditions_of(record: TrialRecord, own: Iterable[str]) -> dict[str, Any]:
+    """The factors of a trial without the benchmark's own parameters (`own`), and its loads."""
+    found = {name: level for name, level in record.factors.items() if name not in own}
     if record.loads:
         found["loads"] = ", ".join(sorted({str(load["name"]) for load in record.loads}))
     return found
