@@ -7,6 +7,7 @@ are those that the instrument promises.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -72,12 +73,35 @@ def test_a_quota_is_what_all_loops_together_obtain() -> None:
     def measure() -> tuple[str, bool]:
         trial = run(limited.inside(command(BENCHMARK, {"duration_ns": 3_000_000_000})))
         obtained = trial.one("obtained_cpus")
+        cycles = trial.one("obtained_cpus_cycles")
         loops = len(trial.all("cpu_share_ratio"))
-        return f"{obtained:.4f} CPUs by {loops} loops", abs(obtained - 0.50) <= 0.02
+        said = f"{obtained:.4f} CPUs by {loops} loops, {cycles:.4f} over whole cycles"
+        # Whole cycles of all loops have no edges: what is left is the tick that sees the quota end,
+        # 4 ms on each of two CPUs, paid back in the next of 28 periods.
+        return said, abs(obtained - 0.50) <= 0.02 and abs(cycles - 0.50) <= 0.01
 
     with group() as limited:
         limited.limit(50_000, 100_000)
         attempt("quota 50/100 ms, a loop on every CPU", measure)
+
+
+def test_a_loop_sleeps_when_it_is_told() -> None:
+    params = {
+        "duration_ns": 600_000_000,
+        "cpus": [last_cpu()],
+        "sleep_ns": 50_000_000,
+        "busy_ns": 100_000_000,
+    }
+    trial = run(command(BENCHMARK, params))
+    sleeps = trial.all("sleep_event_ns")
+    # Busy 100, asleep 50, four times at most; a busy machine lengthens either.
+    assert 2 <= len(sleeps) <= 4
+    assert all(sleep["value"] >= 49.9e6 for sleep in sleeps)
+    starts = [sleep["at_ns"] for sleep in sleeps]
+    assert all(later - one >= 149e6 for one, later in itertools.pairwise(starts))
+    # Sleeps are no gaps: the share is of the time in which it was busy.
+    assert trial.one("cpu_share_ratio") > 0.5
+    assert not trial.all("obtained_cpus_cycles")
 
 
 @needs_root
