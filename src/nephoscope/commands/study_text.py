@@ -11,6 +11,7 @@ from nephoscope.commands import output
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
     from nephoscope.studies import Concluded, Number, Outcome, PartResult, Shelf
+    from nephoscope.studies.emulating import Row
     from nephoscope.studies.filling import FilledSheet
     from nephoscope.studies.records import Table
 
@@ -177,6 +178,7 @@ def beside(shelf: Shelf, found: Sequence[PartResult], concluded: Sequence[Conclu
     for part in found:
         lines += ["", f"{_INDENT}{part.part.name}, run {part.run}"]
         lines += [_wrap(f"! {warning}") for warning in part.warnings]
+        lines += _emulated(part.emulated)
         for sheet in part.sheets:
             lines += ["", *_sheet(sheet)]
         for one in part.outcomes:
@@ -187,6 +189,28 @@ def beside(shelf: Shelf, found: Sequence[PartResult], concluded: Sequence[Conclu
         for name, outcome in conclusion.evidence:
             lines.append(_wrap(f"{name}: {outcome.mark.value if outcome else 'not measured'}"))
     return "\n".join(lines)
+
+
+def _emulated(rows: Sequence[Row]) -> list[str]:
+    """Set, measured and published, row by row."""
+    from nephoscope.studies import emulating
+
+    if not rows:
+        return []
+    lines = ["", "EMULATED ROWS", _wrap(emulating.summary(rows))]
+    for row in rows:
+        lines += ["", _wrap(f"{row.title}", "")]
+        for cell in row.cells:
+            lines += [
+                _wrap(f"{cell.word.upper()}: {cell.what}, set to {cell.set_to:.4g} {row.unit}"),
+                _wrap(f"ours    {emulating.told_ours(cell, row.unit)}", _INDENT * 2, 12),
+            ]
+            if cell.theirs:
+                told = emulating.told_theirs(cell)
+                lines.append(_wrap(f"theirs  {told}", _INDENT * 2, 12))
+        if row.expected:
+            lines.append(_wrap(emulating.told_verdict(row)))
+    return lines
 
 
 def _sheet(sheet: FilledSheet) -> list[str]:

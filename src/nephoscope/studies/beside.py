@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nephoscope.model import RunResult
-from nephoscope.studies import comparing, drawing, filling
+from nephoscope.studies import comparing, drawing, emulating, filling
 from nephoscope.studies.page import PartResult
 from nephoscope.studies.records import Part
 from nephoscope.studies.shelf import Shelf
@@ -20,4 +20,5 @@ def beside(shelf: Shelf, part: Part, result: RunResult, warnings: Sequence[str] 
         tuple(filling.fill(shelf, part, result)),
         tuple(drawing.draw(shelf, part, result)),
         tuple(warnings),
+        tuple(emulating.emulate(shelf, part, result)),
     )

@@ -17,10 +17,11 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
-from nephoscope.studies import filling, plots
+from nephoscope.studies import emulating, filling, plots
 from nephoscope.studies.comparing import Outcome
 from nephoscope.studies.concluding import Concluded
 from nephoscope.studies.drawing import Picture
+from nephoscope.studies.emulating import Row
 from nephoscope.studies.filling import FilledSheet
 from nephoscope.studies.records import Part
 from nephoscope.studies.rules import Mark
@@ -45,6 +46,7 @@ class PartResult:
     sheets: tuple[FilledSheet, ...] = ()
     pictures: tuple[Picture, ...] = ()
     warnings: tuple[str, ...] = ()
+    emulated: tuple[Row, ...] = ()
 
 
 def html(shelf: Shelf, parts: Sequence[PartResult], concluded: Sequence[Concluded] = ()) -> str:
@@ -118,12 +120,55 @@ def _part(one: PartResult) -> Section:
     blocks: list[Block] = [Sentence(f"{one.part.section}; run {one.run}.")]
     if one.warnings:
         blocks.append(Items(tuple(Item(text, tone="warning") for text in one.warnings)))
+    blocks += _emulated(one.emulated)
     for sheet in one.sheets:
         blocks += [Heading(f"{sheet.table}: {sheet.title}"), _sheet(sheet), Sentence(sheet.why)]
     blocks += [plots.chart(picture) for picture in one.pictures]
     if one.outcomes:
         blocks += [Heading("Comparisons"), _comparisons(one.outcomes)]
     return Section(one.part.name, one.part.title, tuple(blocks))
+
+
+def _emulated(rows: Sequence[Row]) -> list[Block]:
+    """Set, measured and published, row by row; then what each is called from inside."""
+    if not rows:
+        return []
+    head = (
+        Column("row"),
+        Column("share of"),
+        Column("set", True),
+        Column("ours"),
+        Column(""),
+        Column("theirs"),
+    )
+    lines = tuple(
+        (
+            row.title if not index else "",
+            cell.what,
+            f"{cell.set_to:.4g}",
+            emulating.told_ours(cell, row.unit),
+            cell.word,
+            emulating.told_theirs(cell),
+        )
+        for row in rows
+        for index, cell in enumerate(row.cells)
+    )
+    items = tuple(
+        Item(
+            wording.clean(
+                f"{row.title}: {emulating.told_verdict(row) or 'not asked from inside.'}"
+            ),
+            tone="" if row.verdict == row.expected else "warning",
+            details=(row.why,),
+        )
+        for row in rows
+    )
+    return [
+        Heading("Emulated rows: set, measured, published"),
+        Sentence(emulating.summary(rows)),
+        Table(head, lines),
+        Items(items),
+    ]
 
 
 def _sheet(sheet: FilledSheet) -> Table:

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Record
 from nephoscope.studies.counted import Census
+from nephoscope.studies.emulated import Emulated
 from nephoscope.studies.picks import Cell, Ours, Pick, Text, Theirs
 from nephoscope.studies.shown import Drawing, Sheet
 
@@ -138,6 +139,7 @@ class Part(Record):
     comparisons: tuple[Mapping, ...] = ()
     sheets: tuple[Sheet, ...] = ()
     drawings: tuple[Drawing, ...] = ()
+    emulated: tuple[Emulated, ...] = ()
 
     @model_validator(mode="after")
     def _here_or_not(self) -> Part:
@@ -145,7 +147,9 @@ class Part(Record):
             raise ValueError(f"{self.name}: give either `plan` or `not_yet`")
         if self.plan and set(self.scales) != set(SCALES):
             raise ValueError(f"{self.name}: say what each scale sets: {', '.join(SCALES)}")
-        of_ours = self.sheets or self.drawings or any(m.ours for m in self.comparisons)
+        of_ours = (
+            self.sheets or self.drawings or self.emulated or any(m.ours for m in self.comparisons)
+        )
         if not self.plan and (self.scales or of_ours):
             raise ValueError(f"{self.name}: without a plan there is nothing of ours to compare")
         known = {mapping.id for mapping in self.comparisons}
