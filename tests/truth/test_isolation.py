@@ -165,12 +165,12 @@ def capped(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> 
 def test_half_a_quota_doubles_the_time_is_called_the_own_quota_and_ends_with_it(
     tmp_path: Path,
 ) -> None:
-    # Ten periods of 0.1 s, of each of which it gets half; where in a period it begins moves the
-    # share by a twentieth of itself at most.
+    # 25 periods of 20 ms, of each of which it gets half; where in a period it begins moves the
+    # share by a 25th of itself at most.
     tried(
         "half a quota",
         tmp_path,
-        lambda path: capped(path, "cpu.gaps", SHARE, 6, duration_ns=1_000_000_000),
+        lambda path: capped(path, "cpu.gaps", SHARE, 8, duration_ns=500_000_000),
     )
 
 

@@ -30,6 +30,9 @@ AGGRESSOR, SERVER = "aggressor", "server"
 
 CAP = 0.5
 """CPUs of a victim under its own quota, where that is one of the treatments."""
+CAP_PERIOD = "20ms"
+"""Short, so that even a trial of 0.1 s sees several periods and not the luck of one."""
+
 QUOTA = "quota"
 """Level of `resource` at which the victim has a quota and no neighbour does anything."""
 
@@ -129,8 +132,7 @@ def _victims(asked: Asked, known: Catalog) -> list[_Victim]:
             "Name what is to be watched.",
             f"A VICTIM is {ALL}, a benchmark, or a resource: {', '.join(resources.NAMES)}.",
         )
-    capped = asked.placement == places.CAPPED
-    return [_victim(name, known, capped) for name in dict.fromkeys(wanted)]
+    return [_victim(name, known) for name in dict.fromkeys(wanted)]
 
 
 def _all(known: Catalog, *, victims: bool) -> list[str]:
@@ -143,7 +145,7 @@ def _all(known: Catalog, *, victims: bool) -> list[str]:
     ]
 
 
-def _victim(name: str, known: Catalog, capped: bool) -> _Victim:
+def _victim(name: str, known: Catalog) -> _Victim:
     if name in resources.RESOURCES:
         one = resources.RESOURCES[name]
         if one.victim is None:
@@ -154,7 +156,7 @@ def _victim(name: str, known: Catalog, capped: bool) -> _Victim:
         _there(one, known)
         entry = {
             "benchmark": one.victim.benchmark,
-            "params": {**one.victim.params, **(one.victim.longer if capped else {})},
+            "params": dict(one.victim.params),
             "headline": [one.victim.metric],
         }
         return _Victim(_with_roles(entry, one.victim.network), one.victim.network)
@@ -366,7 +368,8 @@ def _lab(asked: Asked, found: places.Placed, network: bool) -> dict[str, Any]:
 
 def _add_quota(values: dict[str, Any]) -> None:
     """The victim's own quota, as one more treatment without any neighbour."""
-    conditions = {f"lab.hosts.{VICTIM}.cpu.cap": CAP}
+    path = f"lab.hosts.{VICTIM}.cpu"
+    conditions = {f"{path}.cap": CAP, f"{path}.cap_period": CAP_PERIOD}
     values["backgrounds"].append({"name": QUOTA, "conditions": conditions})
     values["factors"]["resource"]["levels"].append(QUOTA)
     # The quota is part of what is measured.
