@@ -21,6 +21,7 @@ VERBS = [
     "survey",
     "run",
     "bench",
+    "isolate",
     "runs",
     "show",
     "stop",
