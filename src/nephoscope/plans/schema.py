@@ -44,7 +44,7 @@ ROLES = ("victim", "aggressor", "client", "server", "balancer", "generator")
 
 _PATH = (
     r"^(lab\.(links|hosts|geo)\..+|backgrounds|backgrounds\.[a-z0-9_-]+\.(active|params\..+)"
-    r"|benchmarks\.[0-9]+\.params\..+)$"
+    r"|backgrounds\.\*\.(count|params\..+)|benchmarks\.[0-9]+\.params\..+)$"
 )
 _PATHS = (
     "lab.links.wan.delay",
@@ -56,6 +56,8 @@ _PATHS = (
     "backgrounds.noise.active",
     "backgrounds.noise.params.threads",
     "benchmarks.0.params.threads",
+    "backgrounds.*.params.intensity_ratio",
+    "backgrounds.*.count",
 )
 
 
