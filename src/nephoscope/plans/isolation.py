@@ -368,8 +368,8 @@ def _lab(asked: Asked, found: places.Placed, network: bool) -> dict[str, Any]:
 
 def _add_quota(values: dict[str, Any]) -> None:
     """The victim's own quota, as one more treatment without any neighbour."""
-    path = f"lab.hosts.{VICTIM}.cpu"
-    conditions = {f"{path}.cap": CAP, f"{path}.cap_period": CAP_PERIOD}
+    values["lab"]["hosts"][VICTIM]["cpu"]["cap_period"] = CAP_PERIOD
+    conditions = {f"lab.hosts.{VICTIM}.cpu.cap": CAP}
     values["backgrounds"].append({"name": QUOTA, "conditions": conditions})
     values["factors"]["resource"]["levels"].append(QUOTA)
     # The quota is part of what is measured.

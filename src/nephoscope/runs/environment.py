@@ -169,10 +169,9 @@ class LabEnvironment:
         )
 
     def _own(self, path: str) -> Any:
-        """The value at a path of the topology as the plan has it; None where it says nothing."""
-        from nephoscope.lab import files
-
-        value: Any = files.values_of(self._topology)
+        """The value at a path of the topology as the plan has it, else the default; None where
+        there is none."""
+        value: Any = self._topology.model_dump(mode="json", by_alias=True)
         for step in path.split("."):
             value = value.get(step) if isinstance(value, dict) else None
         return "bare" if value is None and path.endswith(PLATFORM) else value
