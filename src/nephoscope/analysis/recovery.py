@@ -81,7 +81,8 @@ class Drift:
 def drift(at: Numbers, quiet: Numbers, *, better: Better, confidence: float = 0.95) -> Drift:
     """Trend of the quiet trials over time (Theil-Sen on logarithms).
 
-    at: when each was taken, any unit, shape (n,). Below 8 trials nothing is said. A drift does not
+    at: when each was taken, any unit, shape (n,); one value a round, or what rounds have in common
+    feigns a trend. Below 8 trials nothing is said. A drift does not
     void factors of trials that have quiet on both sides, since what is straight cancels there.
     """
     times, values = clean(at), clean(quiet)

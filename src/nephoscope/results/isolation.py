@@ -8,10 +8,11 @@ its round's quiet trials). Intervals are plain; verdicts are corrected over all 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.analysis import compare, proportions, recovery
-from nephoscope.model import Better, MetricResult, TrialRecord
+from nephoscope.model import MetricResult, TrialRecord
 from nephoscope.plans import resources
 from nephoscope.results import isolation_cells, isolation_doses, isolation_names
 from nephoscope.results import isolation_lines as gather
@@ -94,14 +95,15 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
 
 
 def _drifts(lines: Sequence[WatchedLine], run: Trials) -> Iterable[QuietDrift]:
+    """One value a round: quiet trials of one round share its luck and would feign a trend."""
     for line in lines:
-        quiet = gather.quiet_trials(line, run.records)
-        if quiet and line.victim.better is not Better.NONE:
-            at = [run.records[name].started_at for name in quiet]
-            found = recovery.drift(
-                at,
-                [line.values[name] for name in quiet],
-                better=line.victim.better,
-                confidence=run.confidence,
-            )
-            yield QuietDrift(line.victim, found)
+        of_round: dict[int, list[str]] = {}
+        for name in gather.quiet_trials(line, run.records):
+            of_round.setdefault(run.records[name].key.round, []).append(name)
+        found = recovery.drift(
+            [fmean(run.records[name].started_at for name in own) for own in of_round.values()],
+            [median(line.values[name] for name in own) for own in of_round.values()],
+            better=line.victim.better,
+            confidence=run.confidence,
+        )
+        yield QuietDrift(line.victim, found)

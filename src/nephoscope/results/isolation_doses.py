@@ -12,7 +12,7 @@ from nephoscope.analysis import compare, dose, fairness, interference
 from nephoscope.analysis.values import Array, Refused
 from nephoscope.model import Estimate
 from nephoscope.plans import resources
-from nephoscope.results.isolation_lines import Trials, WatchedLine, label
+from nephoscope.results.isolation_lines import QUOTA, Trials, WatchedLine, label
 from nephoscope.results.isolation_records import Cell, DosePoint, DoseResponse, Index
 
 FULL = 0.999
@@ -103,7 +103,7 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
     """The index of every victim beside every resource at full intensity; one chosen for each."""
     found = []
     for cell in cells:
-        if cell.resource == resources.IDLE or cell.intensity < FULL or cell.factor is None:
+        if cell.resource in (resources.IDLE, QUOTA) or cell.intensity < FULL or not cell.factor:
             continue
         try:
             index = fairness.isolation_index(cell.factor, cell.neighbours)

@@ -22,6 +22,8 @@ RESOURCE, INTENSITY, NEIGHBOURS = "resource", "intensity", "neighbours"
 LOAD_FACTORS = frozenset({RESOURCE, INTENSITY, NEIGHBOURS})
 ACHIEVED = "load_intensity_ratio"
 QUIET = "none"
+QUOTA = "quota"
+"""A treatment without a neighbour: the victim under its own quota (plans/isolation.py)."""
 _MIDDLE = 0.5
 
 
@@ -209,8 +211,7 @@ def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, Trial
     triples, used, sides = [], [], 0
     for name in loaded:
         record = records[name]
-        around = getattr(record, "around", None) or {}
-        beside = [str(around.get(side, "")) for side in ("before", "after")]
+        beside = [str(record.around.get(side, "")) for side in ("before", "after")]
         before, after = (line.values.get(one) for one in beside)
         number, value = record.key.round, line.values[name]
         if before is not None or after is not None:
