@@ -20,6 +20,7 @@ from nephoscope.report.sections import (
     disk,
     experiment,
     invalid,
+    isolation,
     loopback,
     machine,
     method,
@@ -44,6 +45,7 @@ class Entry:
 
 SECTIONS: tuple[Entry, ...] = (
     Entry("summary", summary.build),
+    Entry("isolation", isolation.build),
     Entry("experiment", experiment.build),
     Entry("machine", machine.build),
     Entry("census", census.build),

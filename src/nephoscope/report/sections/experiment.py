@@ -37,7 +37,11 @@ def build(result: RunResult) -> Section | None:
     if found.controls is not None:
         blocks += _controls(found.controls)
     blocks += _effects(found.effects)
-    blocks += _baselines(found.comparisons)
+    # Where loads stand beside victims, "What neighbours take" tells the same in pairs of trials.
+    told = "isolation" in result.derived
+    blocks += _baselines(
+        [one for one in found.comparisons if not (told and "resource" in one.changed)]
+    )
     blocks += _components(found.components)
     if found.notes:
         blocks += [Heading("Not given"), Items(tuple(Item(wording.clean(n)) for n in found.notes))]
