@@ -226,6 +226,11 @@ def _index(one: Index, names: Mapping[int, str]) -> tuple[str, ...]:
     )
 
 
+def _truth(resource: str) -> str:
+    """What a namer should say beside a load."""
+    return "none" if resource == IDLE else resource
+
+
 def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
     head = (
@@ -237,11 +242,11 @@ def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
     rows = tuple(
         (
             wording.clean(
-                f"{resource_name(str(one['resource']))} at {100 * float(one['intensity']):g} %"
+                f"{one['resource']} at {100 * float(one['intensity']):g} %"
                 + (f", {one['neighbours']} neighbours" if int(one["neighbours"]) > 1 else "")
             ),
-            resource_name(str(one["word"])),
-            {True: "yes", False: "no", None: "–"}[one.get("right")],
+            wording.clean(one["word"]),
+            "yes" if one["word"] == _truth(str(one["resource"])) else "no",
             wording.clean(", ".join(one.get("lost") or ()) or "nothing"),
         )
         for one in found[:MAX_ROWS]

@@ -73,7 +73,8 @@ def _trace(
         "type": "violin",
         "name": figures.text(phase),
         "legendgroup": figures.text(phase),
-        "scalegroup": figures.text(phase),
+        # One scale for all: as many values, as much area.
+        "scalegroup": "all",
         "showlegend": dense or all(not _is_dense(one) for one in groups),
         "offsetgroup": str(at),
         "x": xs,

@@ -12,6 +12,7 @@ from nephoscope.analysis import compare, dose, fairness, interference
 from nephoscope.analysis.values import Array, Refused
 from nephoscope.model import Estimate
 from nephoscope.plans import resources
+from nephoscope.results import isolation_names
 from nephoscope.results.isolation_lines import QUOTA, Trials, WatchedLine, label
 from nephoscope.results.isolation_records import Cell, DosePoint, DoseResponse, Index
 
@@ -116,7 +117,7 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
                 cell.neighbours,
                 index,
                 _jain(cell, run),
-                own=_is_own(cell),
+                own=isolation_names.canary_of(cell, run.records) == cell.resource,
                 chosen=False,
             )
         )
@@ -128,15 +129,6 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
             chosen[group] = one
     kept = {id(one) for one in chosen.values()}
     return [replace(one, chosen=id(one) in kept) for one in found]
-
-
-def _is_own(cell: Cell) -> bool:
-    """Whether the victim is the one that misses this resource (plans/resources.py)."""
-    resource = resources.RESOURCES.get(cell.resource)
-    own = resource.victim if resource else None
-    if own is None or own.benchmark != cell.victim.benchmark:
-        return False
-    return own.metric in (cell.victim.metric, cell.victim.metric.replace("_p50", ""))
 
 
 def _jain(cell: Cell, run: Trials) -> Estimate | None:

@@ -61,10 +61,9 @@ def canary_of(cell: Cell, records: Mapping[str, TrialRecord]) -> str:
     params = dict(record.params) if record else {}
     for name, resource in RESOURCES.items():
         victim = resource.victim
-        if victim is None or (victim.benchmark, victim.metric) != (
-            cell.victim.benchmark,
-            cell.victim.metric,
-        ):
+        # Of a histogram the line that is watched is its median: `rtt_ns` is `rtt_p50_ns`.
+        metric = cell.victim.metric.replace("_p50_", "_")
+        if victim is None or (victim.benchmark, victim.metric) != (cell.victim.benchmark, metric):
             continue
         if all(params.get(key) == victim.params[key] for key in _TELLING if key in victim.params):
             return name
