@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope.analysis import findings_interference as interference
+from nephoscope.analysis import findings_isolation as isolation
 from nephoscope.analysis import findings_machine as machine
 from nephoscope.analysis import findings_measured as measured
 from nephoscope.analysis import findings_slow as slow
@@ -33,6 +34,10 @@ RULES: tuple[Rule, ...] = (
     interference.steal,
     interference.throttling,
     interference.swapping,
+    isolation.taken,
+    isolation.not_back,
+    isolation.false_alarms,
+    isolation.kept_apart,
     slow.slow_trials,
     machine.swap_in_use,
     machine.steal_hidden,

@@ -1,0 +1,157 @@
+"""Findings on neighbours: what a victim loses beside a load, whether it comes back.
+
+"Neighbour" is said only where analysis/attribution.py says it; else the load is named as a load
+that stood beside the victim, which is all that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nephoscope import units
+from nephoscope.analysis.attribution import Word
+from nephoscope.analysis.case import Case, Unchecked, capped
+from nephoscope.model import Better, Estimate, Finding, Severity
+
+Answers = Iterator[Finding | Unchecked]
+
+_GRAVE = 1.25
+"""From a quarter more time on a loss is a warning: a fifth of the rate is gone."""
+
+_NEXT = {
+    "cpu": "Ask for dedicated CPUs or another placement, or plan with the share that is left.",
+    "memory": "Place bandwidth-hungry programs on machines of their own.",
+    "cache": "Keep working sets inside the cores' own caches, or ask for a partitioned cache.",
+    "disk_read": "Ask for a volume with guaranteed operations a second, or a local disk.",
+    "disk_write": "Ask for a volume with guaranteed operations a second, or a local disk.",
+    "fsync": "Put what must be durable on a volume of its own; batch its writes.",
+    "net_send": "Ask for guaranteed throughput; look at latency, which shaping may not keep.",
+    "net_receive": "Ask for guaranteed throughput; look at latency, which shaping may not keep.",
+    "packets": "Batch small messages, or ask for a type with guaranteed packets a second.",
+    "switches": "Ask for dedicated CPUs; fewer, larger messages switch less.",
+}
+_ANY_NEXT = "Plan with the low end of what is left, or ask for a machine that is not shared."
+
+
+def _cells(case: Case) -> list[Any]:
+    """The cells of this target (results/isolation_records.py), without the idle control."""
+    found = case.derived.get("isolation")
+    cells = found.cells if found is not None else ()
+    return [one for one in cells if one.victim.target == case.target and one.resource != "idle"]
+
+
+def _words(resource: str) -> str:
+    text = {"cpu": "CPU time", "memory": "memory bandwidth", "cache": "last-level cache"}
+    return text.get(resource, resource.replace("_", " "))
+
+
+def loss(factor: Estimate, better: Better) -> str:
+    """What a factor costs: '12 % [9, 15]' of a rate, or as much longer for a time."""
+
+    def cost(of: float) -> float:
+        return 1 - 1 / of if better is Better.HIGHER else of - 1
+
+    value = cost(factor.value)
+    sides = (factor.low, factor.high)
+    low, high = (None if side is None or side <= 0 else cost(side) for side in sides)
+    digits = units.interval_digits(value, low, high)
+    return units.format_interval(value, low, high, "ratio", digits)
+
+
+def _told(cell: Any) -> str:
+    """'Memory bandwidth of a neighbour costs mem.stream stream_bytes_per_s 12 % [9, 15]'."""
+    blamed = cell.attribution is not None and cell.attribution.word is Word.NEIGHBOUR
+    resource = _words(cell.resource)
+    who = f"{resource} of a neighbour" if blamed else f"a load on {resource} beside it"
+    many = f" ({cell.neighbours} at once)" if cell.neighbours > 1 else ""
+    victim = f"{cell.victim.benchmark} {cell.victim.metric}"
+    kind = "" if cell.victim.better is Better.HIGHER else " more time"
+    text = f"{who}{many} costs {victim} {loss(cell.factor, cell.victim.better)}{kind}"
+    return text[0].upper() + text[1:]
+
+
+def taken(case: Case) -> Answers:
+    """What victims lose, the worst first; of each victim and resource the greatest loss."""
+    worst: dict[tuple[Any, ...], Any] = {}
+    for cell in _cells(case):
+        if cell.comparison.verdict.word != "worse" or cell.factor is None:
+            continue
+        key = (cell.victim.benchmark, cell.victim.metric, cell.resource)
+        if key not in worst or worst[key].factor.value < cell.factor.value:
+            worst[key] = cell
+    if not worst:
+        return
+    ranked = sorted(worst.values(), key=lambda cell: -cell.factor.value)
+    first = ranked[0]
+    evidence = [f"{_told(cell)} (n = {cell.factor.n}); {_put_down(cell)}" for cell in ranked]
+    yield Finding(
+        "interference",
+        Severity.WARNING if (first.factor.low or 0) > _GRAVE else Severity.NOTICE,
+        f"{_told(first)} (n = {first.factor.n}).",
+        capped(evidence),
+        _NEXT.get(first.resource, _ANY_NEXT),
+    )
+
+
+def _put_down(cell: Any) -> str:
+    if cell.attribution is None:
+        return "put down to nobody"
+    return f"put down to: {cell.attribution.word.value}"
+
+
+def not_back(case: Case) -> Answers:
+    """Victims whose quiet after a load is worse than before it."""
+    stuck = [cell for cell in _cells(case) if cell.recovery.word == "not recovered"]
+    if stuck:
+        stuck.sort(key=lambda cell: -cell.recovery.ratio.value)
+        evidence = [
+            f"{cell.victim.benchmark} {cell.victim.metric} after {_words(cell.resource)}: "
+            f"{loss(cell.recovery.ratio, cell.victim.better)} worse than before "
+            f"(n = {cell.recovery.ratio.n})"
+            for cell in stuck
+        ]
+        yield Finding(
+            "no_recovery",
+            Severity.NOTICE,
+            f"{len(stuck)} of {len(_cells(case))} pairs of victim and load had not come back when "
+            "the load was gone.",
+            capped(evidence),
+            "Look for what stays behind (write-back, burst credits, page cache), and rest longer "
+            "between trials; factors of such pairs are held against both sides.",
+        )
+
+
+def false_alarms(case: Case) -> Answers:
+    """An idle neighbour that seems to take something: the experiment sees what is not there."""
+    found = case.derived.get("isolation")
+    idle = found.idle if found is not None else None
+    if found is None or idle is None or idle.share is None or "too many" not in idle.sentence:
+        return
+    if not any(one.victim.target == case.target for one in found.cells):
+        return
+    yield Finding(
+        "idle_interference",
+        Severity.WARNING,
+        idle.sentence,
+        (f"share with Wilson's interval: {units.format_value(idle.share.value, 'ratio')}, "
+         f"n = {idle.share.n}",),
+        "Repeat on a machine with less else to do; until then believe large factors only.",
+    )  # fmt: skip
+
+
+def kept_apart(case: Case) -> Answers:
+    """Nothing is lost beyond the margin, and it was looked for."""
+    cells = [cell for cell in _cells(case) if cell.has_interval]
+    kept = ("equivalent", "different but negligible", "better")
+    if cells and all(cell.comparison.verdict.word in kept for cell in cells):
+        widest = max(cells, key=lambda cell: cell.factor.high)
+        yield Finding(
+            "isolated",
+            Severity.INFO,
+            f"None of {len(cells)} pairs of victim and load loses more than the margin.",
+            (
+                f"the largest that fits the measurements: {_words(widest.resource)} on "
+                f"{widest.victim.benchmark}, at most {loss(widest.factor, widest.victim.better)}",
+            ),
+        )
