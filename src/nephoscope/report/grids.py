@@ -88,9 +88,10 @@ def _axis(names: Sequence[str], *, reverse: bool) -> dict[str, Any]:
     return {
         "tickmode": "array",
         "tickvals": list(range(len(names))),
-        "ticktext": [_wrapped(name) for name in names],
+        "ticktext": [wrapped(name) for name in names],
         "range": ends[::-1] if reverse else ends,
         "automargin": True,
+        "tickangle": 0,
         "showgrid": False,
         "showline": False,
         "ticks": "",
@@ -98,7 +99,7 @@ def _axis(names: Sequence[str], *, reverse: bool) -> dict[str, Any]:
     }
 
 
-def _wrapped(name: str, width: int = 16) -> str:
+def wrapped(name: str, width: int = 13) -> str:
     """A label over several lines, broken between words."""
     lines: list[str] = []
     for word in name.split():

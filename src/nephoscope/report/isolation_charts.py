@@ -225,7 +225,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         shapes.violins(places, phases_there, groups, axis),
         Table(head, rows),
         f"One point a trial; {_direction(victim)} The box holds the middle half, its line is the "
-        "median. The width shows where values lie, and ends where they end.",
+        "median. Each is as wide where most values lie, and ends where they end.",
         repeats=True,
     )
 

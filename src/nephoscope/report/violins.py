@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import units
-from nephoscope.report import figures, palette
+from nephoscope.report import figures, grids, palette
 
 FEWEST = 6
 
@@ -30,16 +30,17 @@ def violins(
 ) -> dict[str, Any]:
     """A violin for each group: places from left to right, phases beside each other in a colour."""
     data = [
-        _trace(places, at, phase, [one for one in groups if one.phase == phase], y, dense)
+        _trace(places, at, one, y, first=one is own[0])
         for at, phase in enumerate(phases)
-        for dense in (True, False)
-        if any(_is_dense(one) is dense for one in groups if one.phase == phase)
+        for own in [[one for one in groups if one.phase == phase]]
+        for one in own
     ]
     every = [value for one in groups for value in one.values]
     ticks = {
         "tickmode": "array",
         "tickvals": list(range(len(places))),
-        "ticktext": [figures.text(place) for place in places],
+        "ticktext": [f"{grids.wrapped(place)}<br>{_counts(place, groups)}" for place in places],
+        "tickangle": 0,
         "range": [-0.6, len(places) - 0.4],
         "automargin": True,
     }
@@ -48,37 +49,32 @@ def violins(
     return {"data": data, "layout": layout}
 
 
-def _is_dense(one: Group) -> bool:
-    return len(one.values) >= FEWEST
+def _counts(place: str, groups: Sequence[Group]) -> str:
+    """'n 10', or 'n 9 to 10' where the phases of a place have not equally many values."""
+    found = sorted({len(one.values) for one in groups if one.place == place})
+    return f"n {found[0]}" if len(found) == 1 else f"n {found[0]} to {found[-1]}"
 
 
 def _trace(
-    places: Sequence[str],
-    at: int,
-    phase: str,
-    groups: Sequence[Group],
-    y: figures.Axis,
-    dense: bool,
+    places: Sequence[str], at: int, group: Group, y: figures.Axis, *, first: bool
 ) -> dict[str, Any]:
-    own = [one for one in groups if _is_dense(one) is dense]
+    dense = len(group.values) >= FEWEST
     colour, _, symbol = palette.style(at)
-    xs = [places.index(one.place) for one in own for _ in one.values]
-    values = [value for one in own for value in one.values]
     hover = [
-        f"{one.place}, {phase}: {units.format_value(value, y.unit)} (one of {len(one.values)})"
-        for one in own
-        for value in one.values
+        f"{group.place}, {group.phase}: {units.format_value(value, y.unit)} "
+        f"(one of {len(group.values)})"
+        for value in group.values
     ]
     return {
         "type": "violin",
-        "name": figures.text(phase),
-        "legendgroup": figures.text(phase),
-        # One scale for all: as many values, as much area.
-        "scalegroup": "all",
-        "showlegend": dense or all(not _is_dense(one) for one in groups),
+        "name": figures.text(group.phase),
+        "legendgroup": figures.text(group.phase),
+        # Each to the same width: on one scale the steadiest would make slivers of all others.
+        "scalegroup": f"{at} {places.index(group.place)}",
+        "showlegend": first,
         "offsetgroup": str(at),
-        "x": xs,
-        "y": values,
+        "x": [places.index(group.place)] * len(group.values),
+        "y": list(group.values),
         "line": {"color": colour, "width": 1.2 if dense else 0},
         "fillcolor": palette.translucent(colour, 0.2 if dense else 0.0),
         "spanmode": "hard",

@@ -78,7 +78,7 @@ class Controls:
         )
         if not self.cells:
             return "A/A control: no cell has enough rounds for an interval."
-        if self.chance < _SUSPICIOUS:
+        if self.chance < SUSPICIOUS:
             return (
                 f"{head} That is too many: something that differs between trials of a round is "
                 "taken for an effect; do not believe small differences of this run."
@@ -97,7 +97,8 @@ class Controls:
         }
 
 
-_SUSPICIOUS = 0.01
+SUSPICIOUS = 0.01
+"""So many by chance alone would be seen in one experiment of a hundred."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from nephoscope.model import MetricResult, TrialRecord
 from nephoscope.plans import resources
 from nephoscope.results import isolation_cells, isolation_doses, isolation_names
 from nephoscope.results import isolation_lines as gather
+from nephoscope.results.effects import SUSPICIOUS
 from nephoscope.results.isolation_lines import Trials, WatchedLine
 from nephoscope.results.isolation_records import (
     Cell,
@@ -76,6 +77,8 @@ def isolation(
 
 def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
     """How often an idle neighbour seems to take something."""
+    from scipy.special import bdtrc
+
     idle = [cell for cell in cells if cell.resource == resources.IDLE]
     if not idle:
         return None
@@ -89,7 +92,7 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
         f"A/A control: beside a neighbour that does nothing {outside} of {len(decided)} intervals "
         f"exclude 1; chance alone gives {(1 - confidence) * len(decided):.1f}."
     )
-    if share.low is not None and share.low > 1 - confidence:
+    if outside and bdtrc(outside - 1, len(decided), 1 - confidence) < SUSPICIOUS:
         text += " That is too many: do not believe small factors of this run."
     return IdleControl(len(decided), outside, share, text)
 
