@@ -3,7 +3,7 @@
 A lab of this machine: the victim and one neighbour share CPU 0, another neighbour has CPU 1, and
 all of them reach a far host through one shaped link and use one disk. A case is one aggressor at a
 drawn intensity and, where there is a choice, with drawn parameters; canaries of 50 to 100 ms run
-quiet, noisy, quiet, noisy, quiet. `record` measures drawn cases, `learn` makes the references of
+quiet, noisy, noisy, quiet. `record` measures drawn cases, `learn` makes the references of
 some, `judge` names others, of another seed, without looking at what was injected, and writes
 docs/concepts/naming-accuracy.md.
 """
@@ -38,8 +38,8 @@ from nephoscope.targets.lab import LabTarget  # noqa: E402
 PAGE = _paired.ROOT / "docs" / "concepts" / "naming-accuracy.md"
 MODULE = _paired.ROOT / "src" / "nephoscope" / "analysis" / "naming_references.py"
 MS = 1_000_000
-PASSES = (False, True, False, True, False)
-"""Quiet and noisy: two noisy passes between three quiet ones."""
+PASSES = (False, True, True, False)
+"""Quiet, noisy, noisy, quiet."""
 
 CANARIES: Mapping[str, tuple[str, dict[str, Any], bool]] = {
     "loop": ("cpu.gaps", {"duration_ns": 100 * MS, "threshold_ns": 20_000, "events_max": 0}, False),
@@ -81,7 +81,7 @@ def loads(known: catalog.Catalog) -> dict[str, tuple[str, dict[str, Any], str]]:
         "fsync": ("load.disk", {"operation": "fsync"}, "other"),
         "net_send": ("load.net", {"direction": "send"}, "other"),
         "net_receive": ("load.net", {"direction": "receive"}, "other"),
-        "packets": ("load.net", {"direction": "packets"}, "other"),
+        "packets": ("load.packets", {"direction": "send"}, "other"),
         "switches": ("load.switches", {}, "near"),
         "none": ("load.cpu", {"threads": 1, "intensity_ratio": 0.0}, "other"),
     }
@@ -123,6 +123,8 @@ def draw(rng: random.Random, resource: str) -> dict[str, Any]:
     if resource in ("disk_read", "disk_write"):
         params["record_bytes"] = rng.choice([4, 16, 64, 256]) << 10
         params["order"] = rng.choice(["random", "sequential"])
+    if resource in ("net_send", "net_receive"):
+        params["protocol"] = rng.choice(["tcp", "udp"])
     if resource in ("cpu", "none"):
         params.pop("period_ns", None)
     return params
@@ -139,7 +141,8 @@ async def made(known: catalog.Catalog) -> AsyncIterator[dict[str, LabTarget]]:
             "victim": {"cpu": {"cpus": [0]}},
             "near": {"cpu": {"cpus": [0]}},
             "other": {"cpu": {"cpus": [1]}},
-            "far": {"cpu": {"cpus": [1]}},
+            # Beside the victim: on the other CPU the work of every aggressor would slow its answers.
+            "far": {"cpu": {"cpus": [0]}},
         },
         "network": "10.87.0.0/16",
         "links": {"wan": {"between": ["far", "lan"], "rate": "200Mbit/s"}},
@@ -156,15 +159,38 @@ async def made(known: catalog.Catalog) -> AsyncIterator[dict[str, LabTarget]]:
         await bringup.down(name)
 
 
+FLOORS: Mapping[str, float] = {"kernel_reads": 1e6, "kernel_writes": 1e6, "kernel_switches": 2e3}
+"""What an idle kernel does a second; added, so that nothing is compared with nothing."""
+
+
+def kernel_counters() -> dict[str, float]:
+    """Of the kernel that all hosts of a lab share, as each of them sees it in /proc."""
+    vmstat = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
+    stat = dict(line.split(" ", 1) for line in Path("/proc/stat").read_text().splitlines())
+    return {
+        "s": time.monotonic(),
+        "kernel_reads": 1024.0 * int(vmstat["pgpgin"]),
+        "kernel_writes": 1024.0 * int(vmstat["pgpgout"]),
+        "kernel_switches": float(stat["ctxt"]),
+    }
+
+
 async def canary(targets: Mapping[str, Target], name: str) -> dict[str, float]:
     """The canary's times: what it takes for one unit of its work, above 0; worse is larger."""
     benchmark, params, two_sided = CANARIES[name]
+    before = kernel_counters()
     samples = await one_trial(targets, "victim", benchmark, params, two_sided)
+    after = kernel_counters()
     values = {sample.metric: sample.value for sample in samples if not sample.count > 1}
     if name == "loop":
         return {
             "cpu": 1 / max(values["cpu_share_ratio"], 1e-3),
             "gaps": 10 + values["gaps_per_s"],
+            # While the loop runs the victim itself does none of this.
+            **{
+                key: FLOORS[key] + (after[key] - before[key]) / (after["s"] - before["s"])
+                for key in FLOORS
+            },
         }
     if name == "memory":
         return {name: 1 / values["stream_bytes_per_s"]}
@@ -258,17 +284,18 @@ async def case(
     given = {**fixed, **{k: v for k, v in params.items() if k in allowed}, "duration_ns": endless}
     if "rate_bits_per_s" in fixed:
         given["rate_bits_per_s"] = fixed["rate_bits_per_s"] * params["intensity_ratio"]
-    passes: list[dict[str, float]] = []
-    for noisy in PASSES:
-        beside = contextlib.nullcontext()
-        if noisy:
-            beside = injected(targets, spec, given, host)  # type: ignore[assignment]
+
+    async def one_pass() -> dict[str, float]:
         times: dict[str, float] = {}
-        async with beside:
-            for name, (benchmark, _, _) in CANARIES.items():
-                if benchmark in known.benchmarks:
-                    times |= await canary(targets, name)
-        passes.append(times)
+        for name, (benchmark, _, _) in CANARIES.items():
+            if benchmark in known.benchmarks:
+                times |= await canary(targets, name)
+        return times
+
+    passes = [await one_pass()]
+    async with injected(targets, spec, given, host):
+        passes += [await one_pass(), await one_pass()]
+    passes.append(await one_pass())
     return {"resource": resource, "load": load, "params": given, "host": host, "passes": passes}
 
 
@@ -318,7 +345,7 @@ def references_of(cases: Sequence[Mapping[str, Any]]) -> list[naming.Reference]:
     """What calibration cases teach."""
     return [
         naming.Reference(
-            one["resource"], {n: round(e.value, 3) for n, e in effects_of(one).items()}
+            one["resource"], {n: round(e.shrunk, 3) for n, e in effects_of(one).items()}
         )
         for one in cases
         if one["resource"] != "none"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 NONE = "none"
@@ -29,16 +28,22 @@ CANARIES: tuple[str, ...] = (
     "packets",
     "switches",
     "gaps",
+    "kernel_reads",
+    "kernel_writes",
+    "kernel_switches",
 )
 """What may be lost. Each is the victim of the resource of that name (plans/resources.py); `gaps`
-is the rate of scheduling gaps of a busy loop."""
+is the rate of scheduling gaps of a busy loop. The last three are counters of a kernel that the
+victim shares with its neighbours (containers, hosts of a lab), while it does nothing of the kind
+itself: bytes read and written a second, context switches. A victim with a kernel of its own has
+none of these."""
 
 SHARPNESS = 0.12
 """Effects far below this are noise and far above it all the same: how much is lost depends on the
 intensity, which canaries lose anything does not."""
 
-SURE = 3.0
-"""An effect counts from so many standard errors on."""
+SURE = 2.0
+"""An effect counts from so many errors on."""
 
 MATERIAL = 0.05
 """And from a twentieth on: that much the canaries of one machine differ from run to run."""
@@ -62,6 +67,13 @@ class Effect:
     def sure(self) -> bool:
         """Whether something was lost beyond noise."""
         return self.value > max(MATERIAL, SURE * self.error)
+
+    @property
+    def shrunk(self) -> float:
+        """The value, drawn toward 0 by its noise (the positive part of James and Stein's)."""
+        if self.value == 0:
+            return 0.0
+        return self.value * max(0.0, 1 - (self.error / self.value) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +115,11 @@ def effect(quiet: Sequence[float], noisy: Sequence[float]) -> Effect | None:
     """
     if min(len(quiet), len(noisy)) < 2:
         return None
-    before, during = ([math.log(value) for value in side] for side in (quiet, noisy))
-    errors = [_error(side) for side in (before, during)]
-    return Effect(median(during) - median(before), math.hypot(*errors))
-
-
-def _error(logs: Sequence[float]) -> float:
-    """Standard error of the median of a few values, from their range."""
-    # Range over d2(n) estimates the standard deviation of few normal values (Tippett 1925).
-    d2 = (0, 0, 1.128, 1.693, 2.059, 2.326, 2.534, 2.704, 2.847, 2.970, 3.078)
-    n = min(len(logs), len(d2) - 1)
-    return 1.2533 * (max(logs) - min(logs)) / d2[n] / math.sqrt(len(logs))
+    before, during = (sorted(math.log(value) for value in side) for side in (quiet, noisy))
+    # The quickest of each side: what disturbs from outside comes and goes, the neighbour is there
+    # in every noisy value. Two quickest that lie apart say how much is chance.
+    error = math.hypot(*((side[1] - side[0]) / 2 for side in (before, during)))
+    return Effect(during[0] - before[0], error)
 
 
 def name(effects: Mapping[str, Effect], references: Sequence[Reference]) -> Named:
@@ -156,7 +162,7 @@ def _distance(effects: Mapping[str, Effect], reference: Reference) -> float:
     if not shared:
         return math.inf
     parts = (
-        (_scale(effects[canary].value) - _scale(reference.effects[canary])) ** 2
+        (_scale(effects[canary].shrunk) - _scale(reference.effects[canary])) ** 2
         for canary in shared
     )
     return math.sqrt(sum(parts))
