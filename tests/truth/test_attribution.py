@@ -20,7 +20,7 @@ from nephoscope.lab import bringup, files
 from nephoscope.model import Better, Estimate
 from nephoscope.targets.lab import LabTarget
 
-from .trials import attempt, needs_root
+from trials import attempt, needs_root
 
 pytestmark = needs_root
 

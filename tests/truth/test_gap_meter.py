@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .trials import attempt, probe_path
+from trials import attempt, probe_path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

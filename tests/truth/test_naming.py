@@ -13,7 +13,7 @@ import pytest
 from nephoscope import catalog
 from nephoscope.analysis.naming_references import REFERENCES
 
-from .trials import attempt, needs_root
+from trials import attempt, needs_root
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
