@@ -348,7 +348,6 @@ def references_of(cases: Sequence[Mapping[str, Any]]) -> list[naming.Reference]:
             one["resource"], {n: round(e.shrunk, 3) for n, e in effects_of(one).items()}
         )
         for one in cases
-        if one["resource"] != "none"
     ]
 
 

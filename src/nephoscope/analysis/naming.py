@@ -38,12 +38,12 @@ victim shares with its neighbours (containers, hosts of a lab), while it does no
 itself: bytes read and written a second, context switches. A victim with a kernel of its own has
 none of these."""
 
-SHARPNESS = 0.12
-"""Effects far below this are noise and far above it all the same: how much is lost depends on the
-intensity, which canaries lose anything does not."""
+SHARPNESS = 0.5
+"""Effects far beyond this are all the same: how much is lost depends on the intensity, which
+canaries lose anything does not."""
 
 SURE = 2.0
-"""An effect counts from so many errors on."""
+"""An effect counts as lost from so many errors on."""
 
 MATERIAL = 0.05
 """And from a twentieth on: that much the canaries of one machine differ from run to run."""
@@ -51,9 +51,14 @@ MATERIAL = 0.05
 NEAREST = 3
 """References that vote."""
 
-FAR = 1.3
-"""Beyond this distance a signature is like none that is known. (Two canaries that are lost fully
-in one and not in the other lie 1.4 apart.)"""
+GRAIN = 0.02
+"""Added to the spread of every canary, so that one which never varied does not decide alone."""
+
+FARTHEST = 6.0
+"""Most that one canary may say, in its own spreads: it may be out of order by itself."""
+
+FAR = 3.0
+"""Beyond this distance (root mean square over the canaries) a signature is like none known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,9 @@ class Effect:
     @property
     def shrunk(self) -> float:
         """The value, drawn toward 0 by its noise (the positive part of James and Stein's)."""
-        if self.value == 0:
+        if self.error >= abs(self.value):
             return 0.0
-        return self.value * max(0.0, 1 - (self.error / self.value) ** 2)
+        return self.value * (1 - (self.error / self.value) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,56 +127,88 @@ def effect(quiet: Sequence[float], noisy: Sequence[float]) -> Effect | None:
     return Effect(during[0] - before[0], error)
 
 
-def name(effects: Mapping[str, Effect], references: Sequence[Reference]) -> Named:
-    """Names what was taken. Canaries that were not measured are left out of the comparison."""
+def name(
+    effects: Mapping[str, Effect],
+    references: Sequence[Reference],
+    spread: Mapping[str, float] | None = None,
+) -> Named:
+    """Names what was taken. Canaries that were not measured are left out of the comparison.
+
+    spread: by canary, how much its scaled effect differs among references of one resource
+    (`spread_of`, from these references when not given).
+    """
     known = {canary: one for canary, one in effects.items() if canary in CANARIES}
+    if not known or not references:
+        return Named(UNCLEAR, "No canary was measured, or nothing is known to compare it with.")
     lost = tuple(canary for canary in CANARIES if canary in known and known[canary].sure)
-    if not known:
-        return Named(UNCLEAR, "No canary was measured.")
-    if not lost:
-        return Named(NONE, f"None of {len(known)} canaries lost anything that could be told.")
+    widths = spread_of(references) if spread is None else spread
     ranked = sorted(
-        ((_distance(known, reference), reference.resource) for reference in references),
+        ((_distance(known, reference, widths), reference.resource) for reference in references),
         key=lambda pair: pair[0],
     )
-    votes: dict[str, float] = {}
-    for distance, resource in ranked[:NEAREST]:
-        votes[resource] = votes.get(resource, 0.0) + 1 / (0.05 + distance)
-    if not votes or ranked[0][0] > FAR:
-        return Named(
-            UNCLEAR,
-            f"{_listed(lost)} lost, which is like nothing that is known.",
-            lost,
-            ranked[0][0] if ranked else None,
-        )
-    order = sorted(votes, key=lambda resource: -votes[resource])
-    best = order[0]
+    what = _lost(lost, len(known))
+    if ranked[0][0] > FAR:
+        return Named(UNCLEAR, f"{what}, which is like nothing that is known.", lost, ranked[0][0])
+    best = _voted(ranked)
     distance = min(d for d, resource in ranked if resource == best)
-    second = next((resource for _, resource in ranked if resource != best), "")
-    rival = next((d for d, resource in ranked if resource != best), math.inf)
+    rival, second = next(((d, word) for d, word in ranked if word != best), (math.inf, ""))
     if math.isclose(rival, distance, abs_tol=1e-9):
-        sentence = f"{_listed(lost)} lost, which {best} and {second} explain alike."
+        sentence = f"{what}, which {best} and {second} explain alike."
         return Named(UNCLEAR, sentence, lost, distance, second)
-    sentence = f"{_listed(lost)} lost, as beside a neighbour that takes {best}."
+    if best == NONE:
+        return Named(NONE, f"{what}, as beside a neighbour that does nothing.", lost, distance)
+    sentence = f"{what}, as beside a neighbour that takes {best}."
     return Named(best, sentence, lost, distance, second)
 
 
-def _distance(effects: Mapping[str, Effect], reference: Reference) -> float:
-    """Euclidean, between what each canary lost on a scale from 0 (nothing) to 1 (very much)."""
+def _voted(ranked: Sequence[tuple[float, str]]) -> str:
+    """The resource that the nearest references speak for, nearer ones more."""
+    votes: dict[str, float] = {}
+    for distance, resource in ranked[:NEAREST]:
+        votes[resource] = votes.get(resource, 0.0) + 1 / (0.05 + distance)
+    return max(votes, key=lambda resource: votes[resource])
+
+
+def spread_of(references: Sequence[Reference]) -> dict[str, float]:
+    """How much each canary's scaled effect differs among references of one resource (pooled)."""
+    out = {}
+    for canary in CANARIES:
+        squares, degrees = 0.0, 0
+        for resource in {one.resource for one in references}:
+            own = [
+                _scale(one.effects[canary])
+                for one in references
+                if one.resource == resource and canary in one.effects
+            ]
+            if len(own) > 1:
+                mean = sum(own) / len(own)
+                squares += sum((value - mean) ** 2 for value in own)
+                degrees += len(own) - 1
+        out[canary] = math.sqrt(squares / degrees) if degrees else 0.0
+    return out
+
+
+def _distance(
+    effects: Mapping[str, Effect], reference: Reference, spread: Mapping[str, float]
+) -> float:
+    """Root mean square over the shared canaries, each in units of its own spread."""
     shared = [canary for canary in effects if canary in reference.effects]
     if not shared:
         return math.inf
-    parts = (
-        (_scale(effects[canary].shrunk) - _scale(reference.effects[canary])) ** 2
-        for canary in shared
-    )
-    return math.sqrt(sum(parts))
+    parts = []
+    for canary in shared:
+        apart = _scale(effects[canary].shrunk) - _scale(reference.effects[canary])
+        parts.append(min(FARTHEST, abs(apart) / (spread.get(canary, 0.0) + GRAIN)) ** 2)
+    return math.sqrt(sum(parts) / len(parts))
 
 
 def _scale(value: float) -> float:
     """From an effect to -1 … 1, steepest around 0."""
-    return math.tanh(value / SHARPNESS / 4) if value < 0 else 1 - math.exp(-value / SHARPNESS / 4)
+    return math.tanh(value / SHARPNESS)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _lost(names: Sequence[str], measured: int) -> str:
+    if not names:
+        return f"None of {measured} canaries lost anything for certain"
+    text = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{text} lost"
