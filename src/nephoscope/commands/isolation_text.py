@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +13,11 @@ from nephoscope.commands import output
 if TYPE_CHECKING:
     from nephoscope.model import Estimate, RunResult
     from nephoscope.results.isolation_records import Cell, DoseResponse, Index, Isolation, Victim
+
+MOST_ODD = 8
+"""Lines on what is odd; all of them are in --json."""
+
+_FIGURES = re.compile(r"[0-9][0-9.,]*")
 
 _HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "AFTER", "BLAMED")
 
@@ -34,7 +40,9 @@ def text(result: RunResult) -> str:
     parts.append(_block("Named", _named(found)))
     told = [found.idle.sentence] if found.idle else []
     parts.append(_block("Control", told))
-    parts.append(_block("Odd", [*_odd(found), *_invalid(result)]))
+    odd = [*_invalid(result), *_odd(found)]
+    more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
+    parts.append(_block("Odd", [*odd[:MOST_ODD], *more]))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -109,11 +117,12 @@ def _odd(found: Isolation) -> list[str]:
 
 
 def _invalid(result: RunResult) -> list[str]:
-    reasons: dict[str, int] = {}
+    """How many trials do not count, by the reason; those that differ in figures only are one."""
+    reasons: dict[str, list[str]] = {}
     for trial in result.invalid:
         for reason in trial.reasons[:1]:
-            reasons[reason] = reasons.get(reason, 0) + 1
-    return [f"{count} trials do not count: {reason}" for reason, count in reasons.items()]
+            reasons.setdefault(_FIGURES.sub("#", reason), []).append(reason)
+    return [f"{len(found)} trials do not count, such as: {found[0]}" for found in reasons.values()]
 
 
 def _block(head: str, lines: Sequence[str]) -> str:

@@ -257,6 +257,9 @@ def _common(asked: Asked, victims: Sequence[_Victim], aggressors: Sequence[str])
             "exclude": [] if asked.a_a else _idle_once(aggressors, intensities, counts),
         },
         "repeat": dict(_QUICK if asked.quick else _ROUNDS),
+        # A packet that leaves late because a neighbour took the CPU is late for the victim too:
+        # round trips count from the moment at which it was due.
+        "accept": ["late_sends"],
     }
     if asked.budget_s is not None:
         values["budget"] = asked.budget_s
@@ -373,7 +376,7 @@ def _add_quota(values: dict[str, Any]) -> None:
     values["backgrounds"].append({"name": QUOTA, "conditions": conditions})
     values["factors"]["resource"]["levels"].append(QUOTA)
     # The quota is part of what is measured.
-    values["accept"] = ["throttled"]
+    values["accept"].append("throttled")
 
 
 def _digest(values: dict[str, Any]) -> str:
