@@ -16,6 +16,7 @@ mod disk;
 mod error;
 mod files;
 mod gaps;
+mod handover;
 mod instruments;
 mod ladder;
 mod load;
