@@ -125,6 +125,14 @@ def test_a_shared_core_shows_in_the_cost_of_a_look_only(ratio: float, word: Word
     assert any(f"{ratio:.2f} times" in sentence for sentence in found.evidence)
 
 
+def test_a_shared_core_is_held_against_the_slowest_look_alone() -> None:
+    """Looks differ by themselves: a stranger may have been on the core's other thread."""
+    one, every = look(always(1), cost_ns=12.0), look(always(2), cost_ns=17.0)
+    slow = look(Turns(100, [100]), processes=1, cost_ns=16.5, sleep_ns=MS, every_ns=2 * MS)
+    assert verdict(one, every).word is Word.SMT_SIBLING_SHARED
+    assert verdict(one, every, slow).word is Word.DEDICATED
+
+
 def test_a_shared_core_is_not_named_from_another_cpus_cost() -> None:
     one = look(always(1), cost_ns=15.0)
     every = look(always(2), cost_ns=30.0, cpu=1)

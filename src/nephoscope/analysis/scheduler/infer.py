@@ -71,7 +71,7 @@ def infer(target: str, looks: Iterable[Look]) -> Scheduler:
         found = Scheduler(target, Word.UNCLEAR, "No look at the clock without sleep is there.")
         return replace(found, missing=(sentences.NEED_LOOKS,), looks=tuple(mine))
     views = [view for view in (one, every) if view is not None]
-    word, fit, evidence = _named(one, every, views)
+    word, fit, evidence = _named(one, every, views, _slower(mine, every))
     used = tuple(mine)
     return Scheduler(
         target=target,
@@ -103,10 +103,12 @@ def _chosen(looks: Sequence[Look], kind: str) -> View | None:
 Named = tuple[Word, Fit, tuple[str, ...]]
 
 
-def _named(one: View | None, every: View | None, views: Sequence[View]) -> Named:
+def _named(
+    one: View | None, every: View | None, views: Sequence[View], slower: float | None
+) -> Named:
     lossy = [view for view in views if view.lossy]
     if not lossy:
-        return _undisturbed(one, every, views)
+        return _undisturbed(views, slower)
     if all(_throttled(view) for view in lossy):
         return _quota(lossy[-1])
     if all(view.all_are(Pattern.TURNS) for view in lossy):
@@ -121,7 +123,7 @@ def _loops(view: View) -> list[Loop]:
     return [one.loop for one in view.loops]
 
 
-def _undisturbed(one: View | None, every: View | None, views: Sequence[View]) -> Named:
+def _undisturbed(views: Sequence[View], slower: float | None) -> Named:
     values = [loop.loop.share for view in views for loop in view.loops]
     total = shares.over_window(_loops(views[-1]), "cpus")
     n = len(views[-1].loops)
@@ -133,7 +135,6 @@ def _undisturbed(one: View | None, every: View | None, views: Sequence[View]) ->
         unit="ratio",
     )
     said: tuple[str, ...] = (sentences.undisturbed(min(values), len(values)),)
-    slower = _slower(one, every)
     if slower is not None and slower >= SLOWER:
         return Word.SMT_SIBLING_SHARED, Fit(share), (*said, sentences.slower(slower))
     if slower is not None:
@@ -141,15 +142,23 @@ def _undisturbed(one: View | None, every: View | None, views: Sequence[View]) ->
     return Word.DEDICATED, Fit(share), said
 
 
-def _slower(one: View | None, every: View | None) -> float | None:
-    """Time of a look on the same CPU with all CPUs busy, over that of it alone."""
-    if one is None or every is None:
+def _slower(looks: Sequence[Look], every: View | None) -> float | None:
+    """Time of a look on a CPU with all CPUs busy, over the longest of it with that one alone.
+
+    The longest of all looks that kept only one CPU busy: looks differ by themselves, with the clock
+    rate and with what strangers do on the other thread of the core.
+    """
+    if every is None:
         return None
-    alone = {loop.loop.cpu: loop.loop.look_cost_ns for loop in one.loops}
+    alone: dict[int | None, float] = {}
+    for look in of_kind(looks, "one", "several", "sleeping"):
+        for loop in look.loops:
+            if loop.look_cost_ns:
+                alone[loop.cpu] = max(alone.get(loop.cpu, 0.0), loop.look_cost_ns)
     ratios = [
-        loop.loop.look_cost_ns / cost
-        for loop in every.loops
-        if loop.loop.look_cost_ns and (cost := alone.get(loop.loop.cpu))
+        one.loop.look_cost_ns / cost
+        for one in every.loops
+        if one.loop.look_cost_ns and (cost := alone.get(one.loop.cpu))
     ]
     return float(np.median(ratios)) if ratios else None
 

@@ -23,8 +23,8 @@ from nephoscope.analysis.scheduler.refills import Refills, find, long_gaps, resu
 from nephoscope.analysis.scheduler.verdict import Look, Loop
 from nephoscope.analysis.values import Array
 
-TICKS_NS = (10e6, 4e6, 10e6 / 3, 1e6)
-"""Timer ticks of kernels built for 100, 250, 300 and 1000 Hz, longest first."""
+TICKS_NS = ((4e6, 10e6 / 3), (10e6,), (1e6,))
+"""Timer ticks of kernels built for 250 and 300, 100, and 1000 Hz, in the order of belief."""
 SLICE_NS = 4e6
 """A fair scheduler's slice: 2.8 to 4 ms on Linux; it ends at a tick."""
 
@@ -94,15 +94,28 @@ def of_loop(look: Look, loop: Loop) -> Timing:
 
 
 def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
-    """The longest tick on which the gaps begin, and whether they end on it as well."""
-    ones = np.ones(starts.size)
-    for tick in TICKS_NS:
-        one = np.array([tick])
-        began, ended = resultant(starts, ones, one)[0], resultant(ends, ones, one)[0]
-        if abs(began) >= _COHERENT:
+    """The tick on which the gaps begin, and whether they end on it as well.
+
+    Regular gaps begin on other ticks, too: every 20 ms is every 4 ms, every 10 and every 1. The
+    first ticks that hold are taken for the true ones.
+    """
+    for ticks in TICKS_NS:
+        found = None
+        for tick in ticks:
+            began, ended = _resultant(starts, tick), _resultant(ends, tick)
+            if abs(began) < _COHERENT:
+                continue
             apart = abs(np.angle(ended / began)) / (2 * math.pi) * tick if ended else tick
-            return tick, bool(abs(ended) >= _ALIGNED and apart <= _TOGETHER_NS)
+            if abs(ended) >= _ALIGNED and apart <= _TOGETHER_NS:
+                return tick, True
+            found = found or tick
+        if found is not None:
+            return found, False
     return None, False
+
+
+def _resultant(times: Array, tick: float) -> complex:
+    return complex(resultant(times, np.ones(times.size), np.array([tick]))[0])
 
 
 def _typical(starts: Array, ends: Array, lengths: Array) -> tuple[float, float]:
