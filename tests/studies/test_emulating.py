@@ -1,0 +1,179 @@
+"""Emulated rows: what was set, what was measured and what was published, held together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from nephoscope import catalog, plans, studies
+from nephoscope.analysis.scheduler import Scheduler, Word
+from nephoscope.commands import study_text
+from nephoscope.lab.topology import Topology
+from nephoscope.model import Better, Consistency, Estimate, MetricResult, RunResult
+from nephoscope.studies import emulating
+from nephoscope.studies.emulated import Emulated
+from nephoscope.studies.page import PartResult, sections
+
+SHELF = studies.load("zhuang-2012")
+PARTS = {part.name: part for part in SHELF.study.parts if part.emulated}
+STEADY = Consistency(None, None, None, None, None, "unknown")
+
+
+@dataclass(frozen=True)
+class Made:
+    """Of a result only what a study asks of it."""
+
+    metrics: tuple[MetricResult, ...]
+    schedulers: tuple[Scheduler, ...]
+    run: dict[str, Any]
+
+
+def line(
+    metric: str, target: str, factors: dict[str, Any], value: float, half: float
+) -> MetricResult:
+    estimate = Estimate(value, value - half, value + half, 0.95, 8, "ratio", "made")
+    return MetricResult("cpu.gaps", metric, target, factors, Better.HIGHER, estimate, STEADY)
+
+
+def made(half: float = 0.005, *, share: float = 0.75, word: Word = Word.RESERVATION_PER_CPU) -> Any:
+    """A run in which 30 of 40 ms gave `share`, and nothing else was measured."""
+    of = [({"cpus_max": 1, "cpu": None, "process": 0})]
+    of += [{"cpus_max": 2, "cpu": None, "process": n} for n in (0, 1)]
+    lines = [line("cpu_share_cycles_ratio", "sedf-30-40", one, share, half) for one in of]
+    seen = Scheduler("sedf-30-40", word, "each CPU has 30.0 ms in 40.0 ms.")
+    return Made(tuple(lines), (seen,), {"id": "made", "confidence": 0.95})
+
+
+def first(result: RunResult) -> emulating.Row:
+    return emulating.emulate(SHELF, PARTS["share"], result)[0]
+
+
+def test_a_row_stands_between_what_was_set_and_what_was_published() -> None:
+    row = first(made())
+    assert row.holds
+    assert [cell.what for cell in row.cells] == [
+        "one process",
+        "two processes, #1",
+        "two processes, #2",
+    ]
+    one = row.cells[0]
+    assert (one.set_to, one.word) == (75, "holds")
+    assert one.ours is not None
+    assert one.ours.value == pytest.approx(75)
+    # Typed from the study: Table 4.3, then Table 4.2.
+    assert one.theirs == (("emulated", 75.6), ("EC2", 75.7))
+    assert [cell.theirs[0][1] for cell in row.cells[1:]] == [74.0, 74.2]
+
+
+@pytest.mark.parametrize(
+    ("share", "half", "word"),
+    [
+        (0.75, 0.0199, "holds"),
+        (0.75, 0.0201, "too wide"),
+        (0.765, 0.006, "too wide"),
+        (0.78, 0.005, "missed"),
+        (0.70, 0.005, "missed"),
+    ],
+)
+def test_the_whole_interval_has_to_lie_within_two_points(
+    share: float, half: float, word: str
+) -> None:
+    assert first(made(half, share=share)).cells[0].word == word
+
+
+def test_a_wrong_word_from_inside_is_told() -> None:
+    row = first(made(word=Word.CAP_PER_MACHINE))
+    assert not row.holds
+    assert "while it is: reservation per CPU" in emulating.told_verdict(row)
+
+
+def test_what_was_not_measured_is_absent_and_not_zero() -> None:
+    rows = emulating.emulate(SHELF, PARTS["share"], made())
+    other = rows[1]
+    assert {cell.word for cell in other.cells} == {"not measured"}
+    assert other.verdict == "nothing"
+    assert all(cell.to_json()["ours"] is None for cell in other.cells)
+
+
+def test_no_interval_is_too_wide() -> None:
+    result = made()
+    bare = tuple(
+        replace(one, estimate=replace(one.estimate, low=None, high=None)) for one in result.metrics
+    )
+    assert first(replace(result, metrics=bare)).cells[0].word == "too wide"
+
+
+def test_every_row_of_both_tables_is_set_up() -> None:
+    """Each published share of Tables 4.2 and 4.3 stands beside one of ours, once in each table."""
+    named = [
+        (beside.table, beside.cell)
+        for part in PARTS.values()
+        for row in part.emulated
+        for share in row.shares
+        for beside in share.beside
+    ]
+    assert len(set(named)) == len(named)
+    for table in ("Table 4.2", "Table 4.3"):
+        shares = {
+            number.cell
+            for number in SHELF.numbers
+            if number.table == table and "process" in number.column
+        }
+        assert {cell for name, cell in named if name == table} == shares
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_what_is_set_follows_from_the_lab_of_the_plan(part: studies.Part) -> None:
+    """The shares of study.yaml are those of the slices, caps and weights in the plan."""
+    plan = studies.plan_of(SHELF, part, "small")
+    assert plan.lab is not None
+    hosts = Topology.model_validate(plan.lab).hosts
+    weights = {row.id: hosts[row.id].cpu.weight for row in part.emulated if "weight" in row.id}
+    for row in part.emulated:
+        spec = hosts[row.id].cpu
+        for share in row.shares:
+            loops = 2 if "two" in share.what else 1
+            if spec.reservation is not None:
+                wanted = spec.reservation.cpus
+            elif spec.cap is not None:
+                wanted = min(1.0, spec.cap / loops)
+            else:
+                wanted = spec.weight / sum(weights.values())
+            assert share.set_to == pytest.approx(100 * wanted, abs=0.005)
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_every_figure_of_a_row_is_one_that_its_plan_measures(part: studies.Part) -> None:
+    settings = plans.expand(studies.plan_of(SHELF, part, "small"), catalog.load())
+    for row in part.emulated:
+        for share in row.shares:
+            levels = share.ours.factors
+            assert any(
+                share.ours.target in one.targets
+                and all(
+                    str(one.factors[k]) == str(v) for k, v in levels.items() if k in one.factors
+                )
+                for one in settings
+            ), (row.id, share.what)
+
+
+def test_rows_are_in_every_form() -> None:
+    rows = tuple(emulating.emulate(SHELF, PARTS["share"], made()))
+    one = PartResult(PARTS["share"], "run", (), emulated=rows)
+    text = study_text.beside(SHELF, [one], ())
+    assert "HOLDS: one process, set to 75 % of a CPU" in text
+    assert "theirs  75.6 emulated, 75.7 EC2" in text
+    assert "From inside: reservation per CPU, as it is." in " ".join(text.split())
+    assert any("Emulated rows" in str(part.blocks) for part in sections(SHELF, [one], ()))
+    assert "1 of 5 rows" in emulating.summary(rows)
+
+
+def test_a_word_that_is_none_is_told() -> None:
+    share = {"what": "x", "set": 1, "ours": {"benchmark": "cpu.gaps", "metric": "obtained_cpus"}}
+    with pytest.raises(ValidationError, match="is no verdict"):
+        Emulated.model_validate(
+            {"id": "a", "title": "a", "target": "t", "word": "sedf", "why": "x", "shares": [share]}
+        )
