@@ -68,7 +68,7 @@ def reservation(target: str = "sedf") -> Scheduler:
         ("Steal rose by 3 % meanwhile, and a reservation takes nothing from others.",),
         ("behaviour after sleeping",),
         "Run `nephoscope scheduler`.",
-        looks(gaps, target),
+        looks=looks(gaps, target),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -141,3 +142,15 @@ def test_no_scheduler_no_blocks() -> None:
 def test_names_of_targets_cannot_run_in_the_page() -> None:
     bad = reservation("<script>alert(1)</script>")
     assert "<script>alert(1)" not in as_html.render("t", "", page([bad]))
+
+
+def test_one_target_under_two_conditions_is_told_apart() -> None:
+    alone, beside = (
+        replace(reservation(), conditions={"loads": name}) for name in ("none", "memory")
+    )
+    table = next(
+        block for block in scheduler_text.blocks([alone, beside]) if isinstance(block, Table)
+    )
+    assert [row[0] for row in table.rows] == ["sedf, loads none", "sedf, memory"]
+    found = charts([alone, beside])
+    assert len({chart.id for chart in found}) == len(found)

@@ -36,6 +36,13 @@ _BLOCKS = "·▁▂▃▄▅▆▇█"
 _ROWS = 40
 
 
+def name_of(scheduler: Scheduler) -> str:
+    """The target, and the conditions under which it was looked at where a plan varies them."""
+    told = wording.factors_text(scheduler.conditions)
+    target = wording.clean(scheduler.target)
+    return f"{target}, {told}" if told else target
+
+
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """Lengths of runs, waits and periods, in nanoseconds, ascending."""
@@ -95,7 +102,7 @@ def strip(scheduler: Scheduler, id: str) -> Chart | None:
         return None
     data = _running(lanes)
     layout = _strip_layout(lanes)
-    name = wording.clean(scheduler.target)
+    name = name_of(scheduler)
     kept = [lane.loop for lane in lanes if lane.loop.gaps]
     caption = (
         "A bar where the loop had its CPU, a mark where it had not; one trial of each look, the "
@@ -271,7 +278,7 @@ def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
     out = []
     for part, word in _PARTS.items():
         curves = [
-            (wording.clean(one.target), getattr(lengths(of_kind(one.looks, "one", "all")), part))
+            (name_of(one), getattr(lengths(of_kind(one.looks, "one", "all")), part))
             for one in schedulers
         ]
         curves = [(name, values) for name, values in curves if len(values) >= 2]
@@ -299,7 +306,7 @@ def _of_one(scheduler: Scheduler) -> Chart | None:
         "gaps from 1 ms count. Upright lines: what was fitted."
     )
     return _cdf(
-        f"scheduler-lengths-{wording.slug(scheduler.target)}",
+        "scheduler-lengths",
         "How long it runs, waits, and both",
         curves,
         caption,

@@ -29,10 +29,10 @@ def blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
     out: list[Block] = []
     if several:
         out += [Heading("What schedules them"), _verdicts(schedulers)]
-    for one in schedulers:
+    for number, one in enumerate(schedulers):
         if several:
-            out.append(Heading(wording.clean(one.target)))
-        out += _one(one)
+            out.append(Heading(scheduler_charts.name_of(one)))
+        out += _one(one, number)
     if several:
         out.append(Heading("Runs, waits and periods"))
     return [*out, *scheduler_charts.distributions(schedulers)]
@@ -40,7 +40,7 @@ def blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
 
 def _verdicts(schedulers: Sequence[Scheduler]) -> Table:
     rows = tuple(
-        (wording.clean(one.target), one.word.value, *_fit_cells(one)) for one in schedulers
+        (scheduler_charts.name_of(one), one.word.value, *_fit_cells(one)) for one in schedulers
     )
     head = (
         Column("target"),
@@ -61,7 +61,7 @@ def _short(estimate: Estimate | None) -> str:
     return "–" if estimate is None else wording.value_text(estimate)
 
 
-def _one(one: Scheduler) -> list[Block]:
+def _one(one: Scheduler, number: int) -> list[Block]:
     word = one.word.value
     out: list[Block] = [
         Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(one.sentence)}", lead=True)
@@ -70,8 +70,8 @@ def _one(one: Scheduler) -> list[Block]:
     fit = _fit(one)
     if fit is not None:
         out.append(fit)
-    chart = scheduler_charts.strip(one, f"scheduler-strip-{wording.slug(one.target)}")
-    if chart is not None:
+    chart = scheduler_charts.strip(one, f"scheduler-strip-{number}")
+    if chart is not None and number < MAX_STRIPS:
         out.append(chart)
     out += _obtained(one)
     out += _evidence(one)

@@ -128,7 +128,7 @@ def _seen(one: Emulated, result: RunResult) -> tuple[str, str]:
     """What the target is called from inside, and the sentence; '' where it is not asked."""
     if not one.word:
         return "", ""
-    for scheduler in getattr(result, "schedulers", ()):
+    for scheduler in result.schedulers:
         if scheduler.target == one.target:
             return str(scheduler.word), str(scheduler.sentence)
     return "nothing", "no look at it says what schedules it"

@@ -35,7 +35,7 @@ def build(result: RunResult) -> Section | None:
     metrics = selection.of_benchmark(result, *BENCHMARKS)
     gaps = _gaps(result)
     keys = selection.histogram_keys(result, "cpu.gaps", lambda name: name.startswith("gap_length"))
-    schedulers = tuple(getattr(result, "schedulers", ()))
+    schedulers = result.schedulers
     if not metrics and not gaps and not keys and not schedulers:
         return None
     blocks: list[Block] = [
