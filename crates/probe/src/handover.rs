@@ -95,6 +95,16 @@ impl Shared {
         Ok(!self.over.load(Ordering::Relaxed))
     }
 
+    /// Hands every turn back until it is over; what the kernel accounted meanwhile.
+    fn serve(&self) -> Result<Option<Accounted>, ProbeError> {
+        let mut before = None;
+        while self.wait(1)? {
+            before = before.or_else(Switches::read);
+            self.pass(0)?;
+        }
+        Ok(Accounted::since(before))
+    }
+
     fn read(&self, side: usize) -> Result<(), ProbeError> {
         let (fd, mut byte) = (self.pipes[side].0.as_raw_fd(), [0u8; 1]);
         // SAFETY: one byte of our own.
@@ -141,13 +151,13 @@ impl Partner {
         let shared = Shared::new(method)?;
         let its = Arc::clone(&shared);
         let serve = move || {
-            let pinned = affinity::pin(cpu);
-            let mut before = None;
-            while its.wait(1)? {
-                before = before.or_else(Switches::read);
-                its.pass(0)?;
+            let served = affinity::pin(cpu).and_then(|()| its.serve());
+            if served.is_err() {
+                // Nobody waits for a turn that will not come back.
+                its.over.store(true, Ordering::Relaxed);
+                let _ = its.pass(0);
             }
-            pinned.map(|()| Accounted::since(before))
+            served
         };
         let thread = std::thread::Builder::new()
             .stack_size(256 << 10)
