@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope import catalog
+from nephoscope.adapters import ADAPTERS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "nephoscope"
@@ -38,8 +39,8 @@ def test_every_benchmark_has_a_reference_page(spec: catalog.BenchmarkSpec) -> No
 def test_the_catalogue_is_the_contract() -> None:
     document = json.loads((ROOT / "contracts" / "benchmarks.json").read_text(encoding="utf-8"))
     native = [item["id"] for item in document["benchmarks"]]
-    # Booting a host is the runner's work: no probe could declare it.
-    assert list(catalog.load().benchmarks) == [*native, catalog.HOST_BOOT]
+    # Booting a host is the runner's work: no probe could declare it. Adapters declare themselves.
+    assert list(catalog.load().benchmarks) == [*native, catalog.HOST_BOOT, *ADAPTERS]
 
 
 def test_versions_agree() -> None:

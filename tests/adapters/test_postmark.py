@@ -102,7 +102,7 @@ def test_parameters_become_commands() -> None:
         {"files": 7, "transactions": 20, "directories": 0, "buffering": True, "directory": "/x"}
     )
     lines = command.input.splitlines()
-    assert lines[0] == "set location {scratch}"
+    assert lines[0] == "set location ."
     assert "set number 7" in lines
     assert "set size 1024 20480" in lines
     assert "set buffering true" in lines

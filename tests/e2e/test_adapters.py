@@ -33,7 +33,7 @@ def test_a_plan_names_it_like_any_benchmark(nephoscope: Run, tmp_path: Path) -> 
     plan = tmp_path / "mail.yaml"
     plan.write_text(
         "name: mail\n"
-        "rounds: 3\n"
+        "repeat: {min: 3, max: 3}\n"
         "benchmarks:\n"
         "  - benchmark: postmark\n"
         "    params: {transactions: 200, files: 100}\n"

@@ -17,7 +17,7 @@ from nephoscope.errors import UsageError
 from nephoscope.model import Better, Sample, Shape
 
 SCRATCH = "{scratch}"
-"""Stands in arguments and input for the path of the tool's scratch folder, which is removed."""
+"""Stands in arguments and input for the path of the tool's scratch folder, in which it starts."""
 
 TOOL = MetricSpec(
     "tool",

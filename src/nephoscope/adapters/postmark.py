@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 from nephoscope.adapters.frame import (
-    SCRATCH,
     TOOL,
     Adapter,
     Command,
@@ -132,7 +131,8 @@ def _command(params: Mapping[str, Any]) -> Command:
             "Set a larger max_bytes.",
         )
     lines = [
-        f"set location {SCRATCH}",
+        # Its scratch folder: it starts there. A long path makes it crash.
+        "set location .",
         f"set number {params['files']}",
         f"set transactions {params['transactions']}",
         f"set size {params['min_bytes']} {params['max_bytes']}",
