@@ -26,8 +26,8 @@ pytestmark = needs_root
 
 ROUNDS = 7
 """Six pairs are the fewest that have an interval at 95 %."""
-PI = {"threads": 1, "digits": 60_000}
-"""A few hundred milliseconds: several periods of a quota, many ticks of the counters."""
+PI = {"threads": 1, "digits": 15_000}
+"""Some 200 ms: a few periods of a quota, twenty ticks of the counters."""
 
 HOSTS = {
     "victim": {"cpu": {"cpus": [0]}},
