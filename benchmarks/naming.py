@@ -31,6 +31,7 @@ from nephoscope import catalog  # noqa: E402
 from nephoscope.analysis import naming  # noqa: E402
 from nephoscope.analysis.naming_references import REFERENCES  # noqa: E402
 from nephoscope.analysis.proportions import wilson  # noqa: E402
+from nephoscope.errors import NephoscopeError  # noqa: E402
 from nephoscope.lab import bringup, files  # noqa: E402
 from nephoscope.targets import Target  # noqa: E402
 from nephoscope.targets.lab import LabTarget  # noqa: E402
@@ -141,7 +142,7 @@ async def made(known: catalog.Catalog) -> AsyncIterator[dict[str, LabTarget]]:
             "victim": {"cpu": {"cpus": [0]}},
             "near": {"cpu": {"cpus": [0]}},
             "other": {"cpu": {"cpus": [1]}},
-            # Beside the victim: on the other CPU the work of every aggressor would slow its answers.
+            # Beside the victim: on the other CPU every aggressor's work would slow its answers.
             "far": {"cpu": {"cpus": [0]}},
         },
         "network": "10.87.0.0/16",
@@ -317,7 +318,13 @@ async def record(
             if time.monotonic() - began > limit_s:
                 break
             params = draw(rng, resource)
-            out.append({"seed": seed, **await case(targets, known, resource, params)})
+            try:
+                found = await case(targets, known, resource, params)
+            except (RuntimeError, NephoscopeError) as error:
+                # A case that could not be measured is no case: it is said, and not judged.
+                print(f"{number + 1}/{count} {resource}: left out: {error}", file=sys.stderr)
+                continue
+            out.append({"seed": seed, **found})
             if keep is not None:
                 with keep.open("a") as file:
                     file.write(json.dumps(out[-1]) + "\n")
