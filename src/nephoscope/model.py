@@ -403,4 +403,5 @@ class RunResult:
             if "isolation" in self.derived
             else None,
             "schedulers": [one.to_json() for one in self.schedulers],
+            "beside": [one.to_json() for one in self.derived.get("beside", ())],
         }

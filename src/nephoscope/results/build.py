@@ -20,6 +20,7 @@ from nephoscope.model import (
     TrialStatus,
 )
 from nephoscope.plans import Plan
+from nephoscope.results import counters as beside
 from nephoscope.results import (
     derived,
     execution,
@@ -60,6 +61,7 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     further |= {"isolation": taken} if taken is not None else {}
     if named := scheduler.schedulers(run, fingerprints):
         further |= {"schedulers": named}
+    further |= {"beside": beside.counters(records)}
     executed = execution.execution(manifest, records)
     further |= {"execution": executed} if executed is not None else {}
     series = _series(run)

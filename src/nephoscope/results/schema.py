@@ -29,6 +29,20 @@ from nephoscope.store import STATES
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
+def _beside() -> dict[str, Any]:
+    line = {
+        "target": _TEXT,
+        "counter": {**_TEXT, "description": "Key of the `beside` object of a trial."},
+        "unit": _TEXT,
+        "median": _NUMBER_OR_NULL,
+        "most": _NUMBER_OR_NULL,
+        "n": {**_COUNT, "description": "Trials that show it, of `trials`."},
+        "trials": _COUNT,
+        "why_missing": _TEXT_OR_NULL,
+    }
+    return {**_list_of(line), "description": "The machine's counters beside the trials."}
+
+
 def _consistency() -> dict[str, Any]:
     return _object(
         {
@@ -262,6 +276,7 @@ def result_schema() -> dict[str, Any]:
                 "experiment": _experiment(),
                 "isolation": _isolation(),
                 "schedulers": _schedulers(),
+                "beside": _beside(),
             }
         ),
     }

@@ -18,6 +18,7 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
+from nephoscope.results.counters import CounterLine
 from nephoscope.results.execution import PHASES, Execution, LoadUse, PhaseTime, Skew
 
 _MEANINGS = {
@@ -57,7 +58,37 @@ def build(result: RunResult) -> Section | None:
         blocks.append(_skew(found.skew))
     if found.loads:
         blocks += _loads(result, found.loads)
+    blocks += _beside(result)
     return Section("phases", "How it was run", tuple(blocks)) if blocks else None
+
+
+def _beside(result: RunResult) -> list[Block]:
+    """The counters beside the trials; those that nothing shows in one sentence."""
+    lines = [one for one in result.derived.get("beside", ()) if isinstance(one, CounterLine)]
+    shown = [one for one in lines if one.median is not None and one.most is not None]
+    if not shown:
+        return []
+    several = len({one.target for one in lines}) > 1
+    rows = tuple(
+        (
+            wording.clean(f"{one.target}: {one.name}" if several else one.name),
+            units.format_value(one.median or 0.0, one.unit),
+            units.format_value(one.most or 0.0, one.unit),
+            str(one.n),
+        )
+        for one in shown
+    )
+    columns = (
+        Column("beside the trials"),
+        Column("median", numeric=True),
+        Column("most", numeric=True),
+        Column("n", numeric=True),
+    )
+    blocks: list[Block] = [Heading("What stood beside"), Table(columns, rows)]
+    hidden = dict.fromkeys(f"{one.name}: {one.why}" for one in lines if one.why)
+    if hidden:
+        blocks.append(Sentence(wording.clean(f"Missing is not zero. {'; '.join(hidden)}.")))
+    return blocks
 
 
 def _time(times: Sequence[PhaseTime]) -> Chart:
