@@ -91,6 +91,25 @@ def test_coefficient_of_variation_picks_its_interval():
     assert (flat.value, flat.low, flat.high) == (0, 0, 0)
 
 
+def test_standard_deviation_covers_as_often_as_it_says():
+    draws = np.random.default_rng(8).normal(100, 5, (400, 20))
+    found = [variation.standard_deviation(row, unit="ms") for row in draws]
+    covered = sum(one.low <= 5 <= one.high for one in found)
+    # 400 draws at 95 %: three standard errors are 13; the bootstrap of what looks skewed is short.
+    assert 360 <= covered <= 396
+    assert sum("chi-square" in one.method for one in found) > 300
+    assert found[0].unit == "ms"
+
+
+def test_standard_deviation_of_a_summary_is_the_textbooks():
+    # s = 41.47, n = 100: sqrt(99 / 128.42) and sqrt(99 / 73.36) times s.
+    low, high = variation.deviation_interval(41.47, 100)
+    assert (low, high) == pytest.approx((36.41, 48.17), abs=0.01)
+    flat = variation.standard_deviation([2.0] * 9, unit="ms")
+    assert (flat.value, flat.low, flat.high) == (0, 0, 0)
+    assert "BCa" in variation.standard_deviation(A, unit="ms").method
+
+
 @pytest.mark.parametrize("values", [[-3, 2, 1, -1, 0.5, -0.2], [0, 0, 0, 0, 0, 0, 1, 0]])
 def test_coefficient_of_variation_is_refused_near_a_mean_of_zero(values):
     with pytest.raises(Refused, match="no meaning"):

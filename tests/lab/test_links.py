@@ -103,6 +103,17 @@ def test_what_arrives_is_shaped_by_an_ifb_at_the_first_end_only() -> None:
     assert second == []
 
 
+def test_a_burst_that_is_asked_for_holds_in_both_shapers() -> None:
+    found = link(rate="100Mbit/s", ingress="50Mbit/s", burst="64B")
+    lines = links.shape_lines(found, found.cable.first)
+    classes = [line for line in lines if line.startswith("class")]
+    assert len(classes) == 2
+    assert all("burst 64b cburst 64b" in line for line in classes)
+    # By default 2 ms at the rate: 25 000 bytes at 100 Mbit/s.
+    plain = link(rate="100Mbit/s")
+    assert any("burst 25000b" in line for line in links.shape_lines(plain, plain.cable.first))
+
+
 def test_the_queue_holds_fifty_milliseconds_unless_asked_otherwise() -> None:
     # 200 Mbit/s for 50 ms is 1.25 MB: 826 frames of 1514 bytes.
     assert shaping.queue_packets(200e6, 1500, None) == 826

@@ -15,7 +15,7 @@ HERE = [(shelf, part) for shelf in studies.load_all() for part in shelf.study.pa
 PARTS = pytest.mark.parametrize(
     ("shelf", "part"), HERE, ids=[f"{shelf.name}-{part.name}" for shelf, part in HERE]
 )
-WITHIN = {"direction", "kernel", "type", "operation", "bytes", "streams", "load"}
+WITHIN = {"direction", "kernel", "type", "operation", "bytes", "streams", "load", "phase"}
 """Factors of samples, and of the rows of loads, which no plan varies."""
 COMPARED = [
     (shelf, part, mapping)
@@ -111,12 +111,13 @@ def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) 
         for one in settings
         if _measures(one, benchmark, target, str(factors.get("load", "")))
         and all(
-            one.factors[name] == level or str(one.factors[name]) == str(level)
+            str(one.factors[name]) in (str(level), f"[{level}]") or one.factors[name] == level
             for name, level in factors.items()
             if name in one.factors
         )
     ]
     assert fitting, f"no setting of {benchmark} on '{target}' with {factors}"
+    # A list of one is a level of a parameter that takes a list; its samples name the one.
     # What is no factor of the plan is one of the samples (kernel, type, direction, bytes).
     within = {name for name in factors if name not in fitting[0].factors}
     assert within <= WITHIN

@@ -136,9 +136,9 @@ def test_sets_are_the_unit_on_both_sides() -> None:
 def test_curves_are_ratios_round_by_round_with_theirs_beside() -> None:
     base = noisy(1e5, 0.05, 3)
     made = result(
-        line("net.rtt", "rtt_sent_p50_ns", base, "client", beside="awake"),
+        line("net.rtt", "rtt_sent_p90_ns", base, "client", beside="awake"),
         line(
-            "net.rtt", "rtt_sent_p50_ns", [x * 1.5 for x in base], "client", beside="awake+send45"
+            "net.rtt", "rtt_sent_p90_ns", [x * 1.5 for x in base], "client", beside="awake+send45"
         ),
     )
     (picture,) = drawing.draw(DELGADO, DELGADO.part("shaping"), made)
@@ -150,7 +150,8 @@ def test_curves_are_ratios_round_by_round_with_theirs_beside() -> None:
     assert theirs["the neighbour sends", 45] == pytest.approx(1.32962, abs=1e-5)
     chart = plots.chart(picture)
     names = [trace.get("name", "") for trace in chart.figure["data"]]
-    assert sum(name.startswith("theirs") for name in names) == 4
+    assert [name.startswith("theirs") for name in names] == [False, False, True, True]
+    assert chart.figure["data"][2]["y"] == pytest.approx([1.23364, 1.32962], abs=1e-5)
     as_html.safe_json(chart.figure)
 
 

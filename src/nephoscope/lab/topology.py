@@ -217,8 +217,8 @@ class LinkSpec(Conditions):
         default=None,
         alias="burst",
         description="What its shapers let pass at once after a pause; by default 2 ms at the rate. "
-        "With one frame, 1514B, a shaper is like a wire: frames leave one after the other, and "
-        "what shares it waits.",
+        "With less than a frame, 64B, a shaper is like a wire: after each frame the next one waits "
+        "until that one would be through.",
     )
     mtu_bytes: Annotated[Count, Field(ge=576, le=9000)] = Field(
         default=1500, alias="mtu", description="Largest packet."

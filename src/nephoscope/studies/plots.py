@@ -19,7 +19,10 @@ def chart(picture: Picture) -> Chart:
     drawing = picture.drawing
     build = {"samples": _samples, "bars": _bars, "lines": _lines}[drawing.kind]
     figure = build(picture)
-    figure["data"] += [_mark(one) for one in picture.points]
+    names = [curve.name for curve in picture.curves]
+    for name in dict.fromkeys(point.curve for point in picture.points):
+        colour = palette.style(names.index(name))[0] if name in names else _THEIRS
+        figure["data"].append(_marks([one for one in picture.points if one.curve == name], colour))
     figure["layout"]["showlegend"] = True
     theirs = " Their numbers stand as crosses." if picture.points else ""
     return Chart(
@@ -126,27 +129,31 @@ def _bars(picture: Picture) -> dict[str, Any]:
     return {"data": data, "layout": layout}
 
 
-def _mark(point: Theirs) -> dict[str, Any]:
-    name = f"theirs{': ' + point.curve if point.curve else ''} ({point.source})"
-    text = told(point.value, point.low, point.high, "")
-    trace: dict[str, Any] = {
+def _marks(points: Sequence[Theirs], colour: str) -> dict[str, Any]:
+    """Their numbers beside one curve, or beside none: crosses, with an interval where there is."""
+    first = points[0]
+    name = f"theirs{': ' + first.curve if first.curve else ''} ({first.source})"
+    ends = [
+        (one.value if one.low is None else one.low, one.value if one.high is None else one.high)
+        for one in points
+    ]
+    texts = (told(one.value, one.low, one.high, "") for one in points)
+    return {
         "type": "scatter",
         "mode": "markers",
         "name": figures.text(name),
-        "x": [point.x],
-        "y": [point.value],
-        "marker": {"color": _THEIRS, "symbol": "x", "size": 11},
-        "customdata": [figures.text(f"{name}: {text}")],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
-    if point.low is not None and point.high is not None:
-        trace["error_y"] = {
+        "x": [one.x for one in points],
+        "y": [one.value for one in points],
+        "marker": {"color": colour, "symbol": "x", "size": 11},
+        "error_y": {
             "type": "data",
             "symmetric": False,
-            "array": [point.high - point.value],
-            "arrayminus": [point.value - point.low],
-        }
-    return trace
+            "array": [high - one.value for one, (_, high) in zip(points, ends, strict=True)],
+            "arrayminus": [one.value - low for one, (low, _) in zip(points, ends, strict=True)],
+        },
+        "customdata": [figures.text(f"{name}: {text}") for text in texts],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
 
 
 def told_value(value: float, picture: Picture) -> str:
