@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
+from trials import attempt, needs_root
 
 from nephoscope.analysis import attribution
 from nephoscope.analysis.attribution import Attribution, Word
@@ -19,8 +20,6 @@ from nephoscope.analysis.compare import paired
 from nephoscope.lab import bringup, files
 from nephoscope.model import Better, Estimate
 from nephoscope.targets.lab import LabTarget
-
-from trials import attempt, needs_root
 
 pytestmark = needs_root
 

@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from trials import attempt, needs_root
 
 from nephoscope import catalog
 from nephoscope.analysis.naming_references import REFERENCES
-
-from trials import attempt, needs_root
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
