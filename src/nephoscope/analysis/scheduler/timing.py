@@ -23,7 +23,8 @@ from nephoscope.analysis.scheduler.refills import Refills, find, long_gaps, resu
 from nephoscope.analysis.scheduler.verdict import Look, Loop
 from nephoscope.analysis.values import Array
 
-TICKS_NS = ((4e6, 10e6 / 3), (10e6,), (1e6,))
+SHORTEST_NS = 1e6
+TICKS_NS = ((4e6, 10e6 / 3), (10e6,), (SHORTEST_NS,))
 """Timer ticks of kernels built for 250 and 300, 100, and 1000 Hz, in the order of belief."""
 SLICE_NS = 4e6
 """A fair scheduler's slice: 2.8 to 4 ms on Linux; it ends at a tick."""
@@ -35,6 +36,8 @@ _COHERENT, _ALIGNED = 0.85, 0.6
 """Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
 """Ticks and what follows from them are this close; a timer of its own may be anywhere."""
+_SWITCH_NS = 0.06e6
+"""A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
 _REGULAR, _FILLED = 0.5, 0.45
 _A_TURN = 1.3
 
@@ -96,22 +99,31 @@ def of_loop(look: Look, loop: Loop) -> Timing:
 def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
     """The tick on which the gaps begin, and whether they end on it as well.
 
-    Regular gaps begin on other ticks, too: every 20 ms is every 4 ms, every 10 and every 1. The
-    first ticks that hold are taken for the true ones.
+    Regular gaps begin on other ticks, too: every 12 ms is every 4 ms and every 1. The first ticks
+    that hold are taken for the true ones, unless both ends lie on the shortest to its precision.
     """
     for ticks in TICKS_NS:
         found = None
         for tick in ticks:
-            began, ended = _resultant(starts, tick), _resultant(ends, tick)
-            if abs(began) < _COHERENT:
+            if abs(_resultant(starts, tick)) < _COHERENT:
                 continue
-            apart = abs(np.angle(ended / began)) / (2 * math.pi) * tick if ended else tick
-            if abs(ended) >= _ALIGNED and apart <= _TOGETHER_NS:
+            if _apart(starts, ends, tick) <= _TOGETHER_NS:
                 return tick, True
             found = found or tick
         if found is not None:
+            regular = abs(_resultant(ends, found)) >= _COHERENT
+            if regular and _apart(starts, ends, SHORTEST_NS) <= _SWITCH_NS:
+                return SHORTEST_NS, True
             return found, False
     return None, False
+
+
+def _apart(starts: Array, ends: Array, tick: float) -> float:
+    """How far the ends lie from the ticks of the starts; infinite where they lie anywhere."""
+    began, ended = _resultant(starts, tick), _resultant(ends, tick)
+    if abs(ended) < _ALIGNED:
+        return math.inf
+    return float(abs(np.angle(ended / began))) / (2 * math.pi) * tick
 
 
 def _resultant(times: Array, tick: float) -> complex:
