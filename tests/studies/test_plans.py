@@ -15,7 +15,10 @@ HERE = [(shelf, part) for shelf in studies.load_all() for part in shelf.study.pa
 PARTS = pytest.mark.parametrize(
     ("shelf", "part"), HERE, ids=[f"{shelf.name}-{part.name}" for shelf, part in HERE]
 )
-WITHIN = {"direction", "kernel", "type", "operation", "bytes", "streams", "load", "phase"}
+WITHIN = {
+    *("direction", "kernel", "type", "operation", "bytes", "streams"),
+    *("load", "phase", "cpu", "process"),
+}
 """Factors of samples, and of the rows of loads, which no plan varies."""
 COMPARED = [
     (shelf, part, mapping)
