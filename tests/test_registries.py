@@ -20,7 +20,15 @@ def modules(folder: str) -> list[Path]:
     return [p for p in sorted((PACKAGE / folder).glob("*.py")) if not p.name.startswith("_")]
 
 
-@pytest.mark.parametrize("path", modules("analysis"), ids=lambda path: path.stem)
+LEARNT = {"naming_references"}
+"""Written by a benchmark: values without a question, held to themselves in test_naming."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules("analysis") if path.stem not in LEARNT],
+    ids=lambda path: path.stem,
+)
 def test_every_analysis_has_a_test_file_and_says_what_it_asks(path: Path) -> None:
     assert (ROOT / "tests" / "analysis" / f"test_{path.stem}.py").is_file()
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
