@@ -146,14 +146,14 @@ def test_a_loads_own_samples_are_no_answer() -> None:
 def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
     """Of the reservation of 30 in 40 ms: one loop, and the first of two."""
     zhuang = studies.load("zhuang-2012")
-    share, both = "cpu_share_cycles_ratio", "sedf-30-40+sedf-30-40-b"
+    share = "cpu_share_cycles_ratio"
     made = result(
-        line("cpu.gaps", share, noisy(one, 0.001, 5), "sedf-30-40", together="alone"),
-        line("cpu.gaps", share, noisy(two, 0.001, 6), "sedf-30-40", together=both),
-        line("cpu.gaps", "obtained_cpus", noisy(whole, 0.001, 7), "cap-200", cpus="[0,1]"),
+        line("cpu.gaps", share, noisy(one, 0.001, 5), "sedf-30-40", cpus_max=1),
+        line("cpu.gaps", share, noisy(two, 0.001, 6), "sedf-30-40", cpus_max=2, process=0),
+        line("cpu.gaps", "obtained_cpus", noisy(whole, 0.001, 7), "cap-200", cpus_max=2),
     )
     found = compare(zhuang, zhuang.part("share"), made)
-    return [item for item in found if item.id in ("sedf-30-40-one", "sedf-30-40-two")]
+    return [item for item in found if item.id in ("sedf-30-40-one", "sedf-30-40-two-1")]
 
 
 def test_nothing_but_a_guarantee_is_concluded_where_the_control_does_not_hold() -> None:
@@ -164,14 +164,21 @@ def test_nothing_but_a_guarantee_is_concluded_where_the_control_does_not_hold() 
             "cpu_share_cycles_ratio",
             noisy(0.75, 0.001, 5),
             "sedf-30-40",
-            together="alone",
+            cpus_max=1,
         ),
-        line("cpu.gaps", "obtained_cpus", noisy(1.5, 0.001, 6), "cap-150", cpus="[0,1]"),
+        line(
+            "cpu.gaps",
+            "cpu_share_cycles_ratio",
+            noisy(0.75, 0.001, 6),
+            "cap-150",
+            cpus_max=2,
+            cpu=0,
+        ),
         # Something else had a third of the machine.
-        line("cpu.gaps", "obtained_cpus", noisy(1.3, 0.001, 7), "cap-200", cpus="[0,1]"),
+        line("cpu.gaps", "obtained_cpus", noisy(1.3, 0.001, 7), "cap-200", cpus_max=2),
     )
     found = {one.id: one for one in compare(zhuang, zhuang.part("share"), made)}
-    capped, reserved = found["cap-150-two"], found["sedf-30-40-one"]
+    capped, reserved = found["cap-150-two-1"], found["sedf-30-40-one"]
     assert capped.mark is Mark.NOT_COMPARABLE
     assert "control does not hold" in capped.sentence
     assert "at least 97 % of a CPU each; ours 6" in capped.sentence
