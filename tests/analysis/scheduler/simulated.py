@@ -47,23 +47,33 @@ class Budget:
 
 @dataclass
 class Turns:
-    """One loop among others by weight: at each tick the one that had least for its weight runs."""
+    """One loop among others by weight, as the kernel's fair scheduler (EEVDF) takes turns.
+
+    At each tick whoever has had no more than his part, and of those the one whose slice is due
+    first. Source: Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995.
+    """
 
     weight: int
     others: Sequence[int]
     tick_ns: int = 4_000_000
     tick_phase_ns: int = 0
-    had: list[float] = field(init=False)
+    slice_ns: int = 2_800_000
     now_runs: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.had = [0.0] * (1 + len(self.others))
+        self.weights = [self.weight, *self.others]
+        self.had = [0.0 for _ in self.weights]
+        self.due = [self.slice_ns / weight for weight in self.weights]
 
     def __call__(self, step: int) -> list[bool]:
         if (step * STEP_NS - self.tick_phase_ns) % self.tick_ns < STEP_NS:
-            weights = [self.weight, *self.others]
-            self.had[self.now_runs] += self.tick_ns / weights[self.now_runs]
-            self.now_runs = min(range(len(weights)), key=lambda one: self.had[one])
+            one = self.now_runs
+            self.had[one] += self.tick_ns / self.weights[one]
+            self.due[one] = self.had[one] + self.slice_ns / self.weights[one]
+            pairs = list(zip(self.had, self.weights, strict=True))
+            fair = sum(had * weight for had, weight in pairs) / sum(self.weights)
+            eligible = [n for n, had in enumerate(self.had) if had <= fair * (1 + 1e-12)]
+            self.now_runs = min(eligible, key=lambda n: self.due[n])
         return [self.now_runs == 0]
 
 

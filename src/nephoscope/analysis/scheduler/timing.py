@@ -40,6 +40,9 @@ _SWITCH_NS = 0.06e6
 """A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
 _REGULAR, _FILLED = 0.5, 0.45
 _A_TURN = 1.3
+_SHORT_CYCLE_NS = 20e6
+"""Of two equal weights against their sum, a fair scheduler gives two slices in a row to each side:
+8 ms and 8 ms. Budgets have longer periods."""
 
 
 class Pattern(StrEnum):
@@ -83,7 +86,7 @@ def of_loop(look: Look, loop: Loop) -> Timing:
     tick, aligned = _ticks(starts, ends)
     run, gap = _typical(starts, ends, lengths)
     refills = find([loop.gaps], look.window_ns)
-    short = min(run, gap) <= _A_TURN * max(SLICE_NS, tick or 0.0)
+    short = _short(min(run, gap), tick, refills)
     grid = refills is not None and refills.regular >= _REGULAR and refills.filled >= _FILLED
     if grid and not (aligned and short):
         pattern = Pattern.REFILLS
@@ -94,6 +97,13 @@ def of_loop(look: Look, loop: Loop) -> Timing:
     else:
         pattern = Pattern.IRREGULAR
     return Timing(loop, pattern, lost, tick, aligned, run, gap, refills)
+
+
+def _short(length: float, tick: float | None, refills: Refills | None) -> bool:
+    """Whether runs or gaps are a turn long: one slice, two where the whole cycle is short."""
+    turn = _A_TURN * max(SLICE_NS, tick or 0.0)
+    quick = refills is not None and refills.period_ns < _SHORT_CYCLE_NS
+    return length <= (2 * turn if quick else turn)
 
 
 def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
