@@ -50,7 +50,7 @@ CANARIES: Mapping[str, tuple[str, dict[str, Any], bool]] = {
          "laps": 1, "passes": 2},
         False,
     ),
-    "cache": ("mem.latency", {"lengths": [8 << 20], "pages": ["huge"],
+    "cache": ("mem.latency", {"lengths": [2 << 20], "pages": ["huge"],
                               "time_per_point_ns": 40 * MS}, False),
     "disk_read": ("disk.io", {"operation": "randread", "duration_ns": 60 * MS,
                               "file_bytes": 16 << 20}, False),
@@ -75,7 +75,7 @@ def loads(known: catalog.Catalog) -> dict[str, tuple[str, dict[str, Any], str]]:
     """
     table: dict[str, tuple[str, dict[str, Any], str]] = {
         "cpu": ("load.cpu", {"threads": 1}, "near"),
-        "memory": ("load.memory", {"threads": 1, "operation": "copy"}, "other"),
+        "memory": ("load.memory", {"threads": 1}, "other"),
         "cache": ("load.cache", {"threads": 1}, "other"),
         "disk_read": ("load.disk", {"operation": "read"}, "other"),
         "disk_write": ("load.disk", {"operation": "write"}, "other"),

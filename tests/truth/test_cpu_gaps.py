@@ -73,7 +73,7 @@ def test_a_quota_is_what_all_loops_together_obtain() -> None:
     def measure() -> tuple[str, bool]:
         trial = run(limited.inside(command(BENCHMARK, {"duration_ns": 3_000_000_000})))
         obtained = trial.one("obtained_cpus")
-        cycles = trial.one("obtained_cpus_cycles")
+        cycles = trial.one("obtained_cycles_cpus")
         loops = len(trial.all("cpu_share_ratio"))
         said = f"{obtained:.4f} CPUs by {loops} loops, {cycles:.4f} over whole cycles"
         # Whole cycles of all loops have no edges: what is left is the tick that sees the quota end,
@@ -101,7 +101,7 @@ def test_a_loop_sleeps_when_it_is_told() -> None:
     assert all(later - one >= 149e6 for one, later in itertools.pairwise(starts))
     # Sleeps are no gaps: the share is of the time in which it was busy.
     assert trial.one("cpu_share_ratio") > 0.5
-    assert not trial.all("obtained_cpus_cycles")
+    assert not trial.all("obtained_cycles_cpus")
 
 
 @needs_root

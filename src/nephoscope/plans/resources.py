@@ -75,7 +75,7 @@ _TABLE: tuple[Resource, ...] = (
     Resource(
         "memory",
         "memory bandwidth",
-        Aggressor("load.memory", {"threads": 1, "operation": "copy"}),
+        Aggressor("load.memory", {"threads": 1}),
         Victim(
             "mem.stream",
             "stream_bytes_per_s",
@@ -96,7 +96,7 @@ _TABLE: tuple[Resource, ...] = (
         Victim(
             "mem.latency",
             "load_latency_ns",
-            {"lengths": [8 * _MIB], "pages": ["huge"], "time_per_point_ns": 100_000_000},
+            {"lengths": [2 * _MIB], "pages": ["huge"], "time_per_point_ns": 100_000_000},
         ),
     ),
     Resource(

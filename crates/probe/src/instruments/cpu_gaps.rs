@@ -48,7 +48,7 @@
 //! 50 of 100 ms in 2 s and 2.5 in 1 s. `cpu_share_cycles_ratio` counts whole cycles only, between
 //! the first and the last start of a gap of at least 1/500 of the window; it exists from
 //! three such gaps on, and says nothing about time outside of them. Loops that share one quota
-//! cut its periods differently; `obtained_cpus_cycles` counts them all in one span of whole cycles.
+//! cut its periods differently; `obtained_cycles_cpus` counts them all in one span of whole cycles.
 //! Steal is counted in ticks of 10 ms, so that several short thefts before a long preemption can
 //! pass for its cause. Under SCHED_DEADLINE threads can be neither created nor pinned: one loop
 //! then runs on the calling thread, wherever the kernel puts it, and being held to the budget shows
@@ -162,7 +162,7 @@ pub const SPEC: Spec = Spec {
             "CPUs that all loops together had.",
         ),
         metric(
-            "obtained_cpus_cycles",
+            "obtained_cycles_cpus",
             Unit::Cpus,
             Better::Higher,
             Shape::Scalar,
@@ -343,7 +343,7 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.emit("obtained_cpus", obtained, factors! {})?;
     let long_ns = (settings.duration_ns as f64 * watch::LONG_SHARE) as u64;
     if let Some(obtained) = record::obtained_over_cycles(&records, long_ns) {
-        trial.emit("obtained_cpus_cycles", obtained, factors! {})?;
+        trial.emit("obtained_cycles_cpus", obtained, factors! {})?;
     }
     for metric in ["steal_ratio", "psi_cpu_some_ratio", "throttled_ratio"] {
         // A counter that this machine hides yields no sample: missing is not zero.
