@@ -301,14 +301,19 @@ async def case(
 
 
 async def record(
-    known: catalog.Catalog, count: int, seed: int, limit_s: float, keep: Path | None = None
+    known: catalog.Catalog,
+    count: int,
+    seed: int,
+    limit_s: float,
+    keep: Path | None = None,
+    resources: Sequence[str] = (),
 ) -> list[Any]:
     """That many cases, every resource equally often, in drawn order, until the time is over.
 
-    keep: file to which each is added as soon as it is measured.
+    keep: file to which each is added as soon as it is measured. resources: only these, else all.
     """
     rng = random.Random(seed)
-    names = list(loads(known))
+    names = [name for name in loads(known) if not resources or name in resources]
     wanted = [names[n % len(names)] for n in range(count)]
     rng.shuffle(wanted)
     out = []
@@ -348,13 +353,26 @@ def effects_of(one: Mapping[str, Any]) -> dict[str, naming.Effect]:
     return out
 
 
+FELT = 0.1
+"""ln of the factor from which a victim has felt its resource's load: 10 %, twice the spread of the
+quietest canaries here."""
+
+
 def references_of(cases: Sequence[Mapping[str, Any]]) -> list[naming.Reference]:
-    """What calibration cases teach."""
-    return [
+    """What calibration cases teach: those whose own victim felt something, and those of nothing.
+
+    What its own victim does not feel has no signature; kept, it would give noise a name.
+    """
+    found = [
         naming.Reference(
             one["resource"], {n: round(e.shrunk, 3) for n, e in effects_of(one).items()}
         )
         for one in cases
+    ]
+    return [
+        one
+        for one in found
+        if one.resource == naming.NONE or one.effects.get(one.resource, 0.0) >= FELT
     ]
 
 

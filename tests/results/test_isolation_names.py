@@ -49,11 +49,11 @@ def test_every_victim_is_the_canary_of_its_resource(canary: str) -> None:
 
 
 def test_what_all_victims_lose_is_named() -> None:
-    reference = next(one for one in REFERENCES if one.resource == "memory")
-    cells = [cell(c, math.exp(reference.effects.get(c, 0.0))) for c in CANARIES]
+    reference = next(one for one in REFERENCES if one.resource == "net_receive")
+    cells = [cell(c, math.exp(reference.effects.get(c, 0.0)), "net_receive") for c in CANARIES]
     (found,) = named(cells, RECORDS)
-    assert (found["target"], found["resource"], found["neighbours"]) == ("v", "memory", 1)
-    assert found["word"] == "memory"
+    assert (found["target"], found["resource"], found["neighbours"]) == ("v", "net_receive", 1)
+    assert found["word"] == "net_receive"
 
 
 def test_nothing_lost_is_none_and_few_victims_are_not_named() -> None:
