@@ -30,6 +30,8 @@ ORDER = [
     "report",
     "studies",
     "commands",
+    "cli_shared",
+    "cli_groups",
     "cli",
     "__main__",
 ]

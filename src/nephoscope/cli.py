@@ -8,50 +8,31 @@ environment lacks something, 130 interrupted.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from nephoscope import __version__
+from nephoscope.cli_groups import lab, study
+from nephoscope.cli_shared import (
+    BUDGET,
+    FORMATS,
+    FRESH,
+    JSON,
+    PATH,
+    SEED,
+    SETS,
+    SETTINGS,
+    STORE,
+    InOrder,
+)
 from nephoscope.errors import NephoscopeError
-
-FORMATS = ("csv", "json", "parquet")
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_PATH = click.Path(path_type=Path)
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
-
-
-def _shared(*words: str, **kinds: Any) -> Callable[[_Function], _Function]:
-    """An option that several verbs have, so that it means the same in each."""
-    return click.option(*words, **kinds)
-
-
-_json = _shared("--json", "as_json", is_flag=True, help="Print JSON on stdout, nothing else.")
-_store = _shared(
-    "--store", type=_PATH, metavar="DIR", help="Where runs are kept (else NEPHOSCOPE_STORE)."
-)
-_seed = _shared(
-    "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of the order of trials."
-)
-_budget = _shared("--budget", metavar="TIME", help="Time to spend at most: 60s, 10min.")
-_fresh = _shared("--fresh", is_flag=True, help="Begin anew; leave an unfinished run as it is.")
-_sets = _shared("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set it; repeatable.")
-
-
-class _InOrder(click.Group):
-    """Lists the verbs in the order in which a person meets them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """As they stand in this file."""
-        return list(self.commands)
 
 
 @click.group(
-    cls=_InOrder,
-    context_settings=_SETTINGS,
+    cls=InOrder,
+    context_settings=SETTINGS,
     invoke_without_command=True,
     help="Measures clouds the way their users feel them; every number with its interval.",
 )
@@ -71,11 +52,11 @@ def app(context: click.Context) -> int:
 @click.option(
     "--target", "targets", multiple=True, metavar="T", help="Instead of here; repeatable."
 )
-@_budget
-@_seed
-@_store
-@_json
-@_fresh
+@BUDGET
+@SEED
+@STORE
+@JSON
+@FRESH
 def survey(**given: Any) -> int:
     """What did I really get? Measures this machine, writes a report.
 
@@ -87,13 +68,13 @@ def survey(**given: Any) -> int:
 
 
 @app.command()
-@click.argument("plan", type=_PATH)
-@_sets
-@_seed
-@_budget
-@_store
-@_json
-@_fresh
+@click.argument("plan", type=PATH)
+@SETS
+@SEED
+@BUDGET
+@STORE
+@JSON
+@FRESH
 @click.option("--dry-run", is_flag=True, help="Only show order, time, cost and what is touched.")
 def run(**given: Any) -> int:
     """Run the plan in a YAML file, or go on where it stopped."""
@@ -104,15 +85,15 @@ def run(**given: Any) -> int:
 
 @app.command()
 @click.argument("benchmark", metavar="ID")
-@_sets
+@SETS
 @click.option("--target", default="local", metavar="T", show_default=True, help="Where to run it.")
 @click.option(
     "--repetitions", type=click.IntRange(1, 100_000), metavar="N", help="Exactly so many trials."
 )
-@_budget
-@_seed
-@_store
-@_json
+@BUDGET
+@SEED
+@STORE
+@JSON
 def bench(**given: Any) -> int:
     """Run one benchmark now; prints every metric, with interval.
 
@@ -154,11 +135,11 @@ def bench(**given: Any) -> int:
 @click.option("--a-a", is_flag=True, help="Neighbours that do nothing: the noise.")
 @click.option("--quick", is_flag=True, help="Full load only, six rounds.")
 @click.option("--dry-run", is_flag=True, help="Only show order, time and what is touched.")
-@_budget
-@_seed
-@_store
-@_json
-@_fresh
+@BUDGET
+@SEED
+@STORE
+@JSON
+@FRESH
 def isolate(**given: Any) -> int:
     """What does a neighbour take away, and does it come back?
 
@@ -175,9 +156,9 @@ def isolate(**given: Any) -> int:
 @click.option(
     "--target", "targets", multiple=True, metavar="T", help="Instead of here; repeatable."
 )
-@_seed
-@_store
-@_json
+@SEED
+@STORE
+@JSON
 def scheduler(**given: Any) -> int:
     """What takes the CPU away, and by which rule? Looks for 9 s.
 
@@ -189,8 +170,8 @@ def scheduler(**given: Any) -> int:
 
 
 @app.command()
-@_store
-@_json
+@STORE
+@JSON
 def runs(**given: Any) -> int:
     """The runs of the store, newest first."""
     from nephoscope.commands import runs as command
@@ -201,8 +182,8 @@ def runs(**given: Any) -> int:
 @app.command()
 @click.argument("name", metavar="[RUN]", default="latest")
 @click.option("--journal", is_flag=True, help="What happened when, instead.")
-@_store
-@_json
+@STORE
+@JSON
 def show(**given: Any) -> int:
     """Analyse a run again, rewrite its report, print it.
 
@@ -215,8 +196,8 @@ def show(**given: Any) -> int:
 
 @app.command()
 @click.argument("name", metavar="[RUN]", default="latest")
-@_store
-@_json
+@STORE
+@JSON
 def stop(**given: Any) -> int:
     """End a run that another process measures; keep its trials.
 
@@ -237,8 +218,8 @@ def stop(**given: Any) -> int:
     show_default=True,
     help="Of the file.",
 )
-@click.option("-o", "--output", "to", type=_PATH, metavar="FILE", help="Instead of stdout.")
-@_store
+@click.option("-o", "--output", "to", type=PATH, metavar="FILE", help="Instead of stdout.")
+@STORE
 def export(**given: Any) -> int:
     """Write the samples of a run as CSV, JSON or Parquet.
 
@@ -250,9 +231,9 @@ def export(**given: Any) -> int:
 
 
 @app.command("import")
-@click.argument("file", type=_PATH)
-@_store
-@_json
+@click.argument("file", type=PATH)
+@STORE
+@JSON
 def import_(**given: Any) -> int:
     """Take in samples of PerfKit Benchmarker; prints our analysis.
 
@@ -287,8 +268,8 @@ def import_(**given: Any) -> int:
     show_default=True,
     help="Which direction of the numbers in plain files is good.",
 )
-@_store
-@_json
+@STORE
+@JSON
 def compare(**given: Any) -> int:
     """Is B better than A? Of runs, targets or files of numbers.
 
@@ -313,7 +294,7 @@ def compare(**given: Any) -> int:
 @click.option("--since", metavar="DATE", help="Only runs from that day on (UTC).")
 @click.option("--until", metavar="DATE", help="Only runs up to that day, included.")
 @click.option(
-    "--import", "files", multiple=True, type=_PATH, metavar="FILE.csv", help="Counts; repeatable."
+    "--import", "files", multiple=True, type=PATH, metavar="FILE.csv", help="Counts; repeatable."
 )
 @click.option("--study", metavar="NAME", help="The census that this study published.")
 @click.option(
@@ -326,11 +307,11 @@ def compare(**given: Any) -> int:
 @click.option(
     "--confidence", default="95%", metavar="RATIO", show_default=True, help="Of the intervals."
 )
-@click.option("-o", "--output", "to", type=_PATH, metavar="FILE", help="As .html, .md or .json.")
-@_budget
-@_seed
-@_store
-@_json
+@click.option("-o", "--output", "to", type=PATH, metavar="FILE", help="As .html, .md or .json.")
+@BUDGET
+@SEED
+@STORE
+@JSON
 def census(**given: Any) -> int:
     """Which CPU does one get, and how fast is each?
 
@@ -344,7 +325,7 @@ def census(**given: Any) -> int:
 
 @app.command("list")
 @click.argument("benchmark", required=False)
-@_json
+@JSON
 def list_(**given: Any) -> int:
     """What can be measured: benchmarks, parameters and metrics.
 
@@ -356,8 +337,8 @@ def list_(**given: Any) -> int:
 
 
 @app.command()
-@_store
-@_json
+@STORE
+@JSON
 def doctor(**given: Any) -> int:
     """What works here, what lacks, and how to install it."""
     from nephoscope.commands import doctor as command
@@ -366,7 +347,7 @@ def doctor(**given: Any) -> int:
 
 
 @app.command()
-@_json
+@JSON
 def version(**given: Any) -> int:
     """Print the versions of the program and of its probe."""
     from nephoscope.commands import version as command
@@ -374,116 +355,13 @@ def version(**given: Any) -> int:
     return command.run(**given)
 
 
-@app.group(cls=_InOrder)
-def study() -> None:
-    """The five reference studies: theirs, and ours beside it."""
-
-
-@study.command("list")
-@_store
-@_json
-def study_list(**given: Any) -> int:
-    """The studies: parts, published numbers, last run here."""
-    from nephoscope.commands import study as command
-
-    return command.list_(**given)
-
-
-@study.command("show")
-@click.argument("name")
-@_store
-@_json
-def study_show(**given: Any) -> int:
-    """Print what NAME published; ours beside it if it was run."""
-    from nephoscope.commands import study as command
-
-    return command.show(**given)
-
-
-@study.command("run")
-@click.argument("name")
-@click.option(
-    "--scale",
-    type=click.Choice(["small", "paper"]),
-    default="small",
-    show_default=True,
-    help="Minutes on two CPUs, or as the study did it.",
-)
-@click.option("--part", "parts", multiple=True, metavar="PART", help="Only this one; repeatable.")
-@_seed
-@_store
-@_json
-@_fresh
-def study_run(**given: Any) -> int:
-    """Measure the parts of NAME that are here; compare."""
-    from nephoscope.commands import study as command
-
-    return command.run(**given)
-
-
-@app.group(cls=_InOrder)
-def lab() -> None:
-    """A cloud in one Linux box: hosts, links, delays."""
-
-
-@lab.command("up")
-@click.argument("topology", type=_PATH)
-@_json
-def lab_up(**given: Any) -> int:
-    """Bring up the lab of a topology file; all of it or nothing."""
-    from nephoscope.commands import lab as command
-
-    return command.up(**given)
-
-
-@lab.command("down")
-@click.argument("name", required=False, metavar="[NAME|TOPOLOGY.yaml]")
-@click.option("--all", "everything", is_flag=True, help="Every lab of this machine.")
-@_json
-def lab_down(**given: Any) -> int:
-    """Remove everything of a lab, also after a kill."""
-    from nephoscope.commands import lab as command
-
-    return command.down(**given)
-
-
-@lab.command("list")
-@_json
-def lab_list(**given: Any) -> int:
-    """The labs here: state, hosts, what their links are made of."""
-    from nephoscope.commands import lab as command
-
-    return command.list_(**given)
-
-
-@lab.command("exec", context_settings={"ignore_unknown_options": True})
-@click.argument("place", metavar="LAB/HOST")
-@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM…")
-def lab_exec(**given: Any) -> int:
-    """Run a program inside a host; the exit code is its own."""
-    from nephoscope.commands import lab as command
-
-    return command.exec_(**given)
-
-
-@lab.command("check")
-@click.argument("topology", type=_PATH, required=False)
-@click.option("--only", multiple=True, metavar="ID", help="Checks that begin so; repeatable.")
-@_json
-def lab_check(**given: Any) -> int:
-    """Hold every mechanism to its truth: set, measured, verdict.
-
-    With TOPOLOGY, whether that file can be built here, and the mechanisms and settings that it
-    uses.
-    """
-    from nephoscope.commands import lab as command
-
-    return command.check(**given)
+app.add_command(study)
+app.add_command(lab)
 
 
 def reference_markdown() -> str:
     """The reference page's body: a heading for each verb, and what its --help prints."""
-    settings: dict[str, Any] = {**_SETTINGS, "terminal_width": 80}
+    settings: dict[str, Any] = {**SETTINGS, "terminal_width": 80}
     top = click.Context(app, info_name="nephoscope", **settings)
     parts = [f"```text\n{app.get_help(top)}\n```\n"]
     for name, verb in app.commands.items():

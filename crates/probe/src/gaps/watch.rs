@@ -342,7 +342,9 @@ mod tests {
         let record = watch.record().unwrap();
         // Busy, asleep, busy, asleep, busy, asleep; each may be longer on a busy machine.
         assert!((1..=3).contains(&record.sleeps.len()), "{:?}", record.sleeps);
-        assert!(record.sleeps.iter().all(|sleep| sleep.length >= 9_900_000), "{:?}", record.sleeps);
+        // The end of the window cuts a sleep that it finds.
+        let (_, whole) = record.sleeps.split_last().unwrap();
+        assert!(whole.iter().all(|sleep| sleep.length >= 9_900_000), "{:?}", record.sleeps);
         let slept: u64 = record.sleeps.iter().map(|sleep| sleep.length).sum();
         assert!(record.slept_ns <= slept as f64 + 1e3, "{record:?}");
         assert!((record.awake_ns() + record.slept_ns - record.window_ns).abs() < 1.0);

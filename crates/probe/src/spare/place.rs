@@ -7,6 +7,16 @@ use nephoscope_wire::spec::Spec;
 
 /// A CPU that the trial leaves free: the last one that it neither pinned a thread to nor names.
 pub fn free_cpu(spec: &Spec, params: &Params, allowed: &[usize]) -> Result<usize, String> {
+    free_besides(affinity::pinned(), spec, params, allowed)
+}
+
+/// The same, told to which CPUs threads are pinned.
+fn free_besides(
+    mut used: Vec<usize>,
+    spec: &Spec,
+    params: &Params,
+    allowed: &[usize],
+) -> Result<usize, String> {
     if team::under_deadline() {
         return Err("a task under SCHED_DEADLINE can create no thread".to_owned());
     }
@@ -17,7 +27,6 @@ pub fn free_cpu(spec: &Spec, params: &Params, allowed: &[usize]) -> Result<usize
     if allowed.len() < 2 {
         return Err("the trial has one CPU, and uses it".to_owned());
     }
-    let mut used = affinity::pinned();
     let has = |id: &str| spec.params.iter().any(|param| param.id == id);
     if has("threads") {
         match params.size("threads") {
@@ -62,7 +71,8 @@ mod tests {
     fn free(id: &str, params: &str, allowed: &[usize]) -> Result<usize, String> {
         let spec = instruments::find(id).unwrap().spec;
         let given = serde_json::from_str(params).unwrap();
-        free_cpu(spec, &Params::check(spec, &given).unwrap(), allowed)
+        // Other tests of this process pin threads too.
+        free_besides(Vec::new(), spec, &Params::check(spec, &given).unwrap(), allowed)
     }
 
     #[test]
