@@ -96,7 +96,8 @@ def test_a_loop_sleeps_when_it_is_told() -> None:
     sleeps = trial.all("sleep_event_ns")
     # Busy 100, asleep 50, four times at most; a busy machine lengthens either.
     assert 2 <= len(sleeps) <= 4
-    assert all(sleep["value"] >= 49.9e6 for sleep in sleeps)
+    # The end of the window may cut the last.
+    assert all(sleep["value"] >= 49.9e6 for sleep in sleeps[:-1])
     starts = [sleep["at_ns"] for sleep in sleeps]
     assert all(later - one >= 149e6 for one, later in itertools.pairwise(starts))
     # Sleeps are no gaps: the share is of the time in which it was busy.

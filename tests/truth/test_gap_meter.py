@@ -24,6 +24,7 @@ ROUNDS = 150
 """Of some tens of milliseconds each; enough for half a percent on a quiet machine."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meter", ["spinning", "sleeping"])
 def test_a_meter_costs_the_other_core_nothing(meter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interval of the factor contains 1 and is at most 1 % to either side."""

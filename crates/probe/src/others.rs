@@ -30,8 +30,10 @@ impl Others {
     ) -> Self {
         let namespace = |of: &str| files.link_name(format!("/proc/{of}")).ok();
         let (pids, network) = (namespace("self/ns/pid"), namespace("self/ns/net"));
-        // That of process 1 may be hidden from us; then it is taken for ours.
-        let first = namespace("1/ns/net").is_none_or(|first| Some(first) == network);
+        // That of process 1 may be hidden even from root; process 2, the kernel's own, has the same
+        // one. Where both are hidden it is taken for ours.
+        let first = namespace("1/ns/net").or_else(|| namespace("2/ns/net"));
+        let first = first.is_none_or(|first| Some(first) == network);
         match pids.as_deref() {
             Some(FIRST_PID_NAMESPACE) if first => {
                 Self::of_the_kernel(files, cpu, vmstat, own_ticks)
@@ -131,7 +133,8 @@ mod tests {
             ("/proc/8/io", IO),
         ]);
         captured.link("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
-        for (path, network) in [("self", 5), ("7", 5), ("8", 6), ("1", 1)] {
+        // Process 1 hides its own.
+        for (path, network) in [("self", 5), ("7", 5), ("8", 6), ("2", 1)] {
             captured.link(&format!("/proc/{path}/ns/net"), &format!("net:[{network}]"));
         }
         let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
