@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from nephoscope import studies
-from nephoscope.analysis import estimates, variation
-from nephoscope.model import Better, MetricResult, RunResult
+from nephoscope.model import MetricResult
 from nephoscope.studies import Mark, Outcome, compare
 from nephoscope.studies.records import Mapping, Part
 
+from .made import line, noisy, result
+
 DELGADO = studies.load("delgado-2010")
 ISOLATION = DELGADO.part("isolation")
-
-
-def line(
-    benchmark: str,
-    metric: str,
-    values: Sequence[float],
-    target: str = "victim",
-    **factors: Any,
-) -> MetricResult:
-    return MetricResult(
-        benchmark=benchmark,
-        metric=metric,
-        target=target,
-        factors=factors,
-        better=Better.NONE,
-        estimate=estimates.median(values, unit="ns"),
-        consistency=variation.consistency(values),
-        trial_values=tuple(values),
-        rounds=tuple(range(1, len(values) + 1)),
-    )
-
-
-def result(*lines: MetricResult) -> RunResult:
-    run = {"id": "made", "confidence": 0.95}
-    return RunResult(run=run, metrics=lines, findings=(), invalid=())
-
-
-def noisy(level: float, spread: float, seed: int, n: int = 20) -> list[float]:
-    return list(level * (1 + spread * np.random.default_rng(seed).standard_normal(n)))
 
 
 def quiet(drift: float = 1.0) -> list[MetricResult]:

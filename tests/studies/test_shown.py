@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from nephoscope import studies
-from nephoscope.analysis import estimates, means, variation
-from nephoscope.model import Better, MetricResult, RunResult
+from nephoscope.analysis import means
+from nephoscope.model import MetricResult
 from nephoscope.report import as_html
 from nephoscope.studies import Mark, concluding, drawing, filling, page, plots
 from nephoscope.studies.picks import Ours, Theirs
 from nephoscope.studies.records import Control, Part
 from nephoscope.studies.shown import Drawing, Sheet
+
+from .made import line, noisy, result
 
 DELGADO = studies.load("delgado-2010")
 TABLES = ("Table 3.2", "Table 3.3", "Table 3.4")
@@ -27,31 +27,6 @@ SHOWN = [
     for part in shelf.study.parts
     if part.sheets or part.drawings
 ]
-
-
-def line(
-    benchmark: str, metric: str, values: Sequence[float], target: str, **factors: Any
-) -> MetricResult:
-    return MetricResult(
-        benchmark=benchmark,
-        metric=metric,
-        target=target,
-        factors=factors,
-        better=Better.NONE,
-        estimate=estimates.median(values, unit="ns"),
-        consistency=variation.consistency(values),
-        trial_values=tuple(values),
-        rounds=tuple(range(1, len(values) + 1)),
-    )
-
-
-def result(*lines: MetricResult) -> RunResult:
-    run = {"id": "made", "confidence": 0.95}
-    return RunResult(run=run, metrics=lines, findings=(), invalid=())
-
-
-def noisy(level: float, spread: float, seed: int, n: int = 20) -> list[float]:
-    return list(level * (1 + spread * np.random.default_rng(seed).standard_normal(n)))
 
 
 def pi(level: float, beside: str, seed: int) -> MetricResult:
