@@ -82,7 +82,7 @@ def test_the_spread_is_the_scatter_inside_the_resources() -> None:
     two = [Reference("cpu", {"cpu": value, "memory": 0.3}) for value in (0.1, 0.2)]
     spread = naming.spread_of([*two, Reference("cache", {"cpu": 3.0, "memory": 0.9})])
     assert spread["memory"] == 0.0
-    assert spread["cpu"] == pytest.approx((math.tanh(0.4) - math.tanh(0.2)) / 2**0.5)
+    assert spread["cpu"] == pytest.approx((math.asinh(0.2) - math.asinh(0.1)) / 2**0.5)
     assert spread["fsync"] == 0.0
 
 
@@ -99,12 +99,5 @@ def test_the_references_that_are_shipped_name_themselves() -> None:
     for reference in REFERENCES:
         own = {canary: Effect(value, 1e-6) for canary, value in reference.effects.items()}
         found = naming.name(own, REFERENCES)
-        # Not 0: a vote's weights are sums.
-        assert (found.distance or 0.0) < 1e-6 or found.word != reference.resource
-    # Three neighbours vote: the odd one of a resource may be outvoted, most may not.
-    words = [
-        naming.name({c: Effect(v, 1e-6) for c, v in one.effects.items()}, REFERENCES).word
-        for one in REFERENCES
-    ]
-    right = sum(w == one.resource for w, one in zip(words, REFERENCES, strict=True))
-    assert right >= 0.9 * len(REFERENCES)
+        assert found.word == reference.resource
+        assert (found.distance or 0.0) < 1e-6

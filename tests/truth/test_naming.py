@@ -16,6 +16,7 @@ from nephoscope.analysis.naming_references import REFERENCES
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
+import _naming_lab as naming_lab
 import naming as benchmark
 
 pytestmark = [
@@ -23,11 +24,9 @@ pytestmark = [
     pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs"),
 ]
 
-# Those that are told apart on a machine whose disk and memory strangers share
-# (docs/concepts/naming-accuracy.md); the others are not yet.
-TOLD_APART = ("cpu", "disk_read", "net_receive", "packets", "switches", "none")
-CASES = len(TOLD_APART)
-LIMIT_S = 60.0
+RESOURCES = tuple(naming_lab.loads(catalog.load()))
+CASES = 6
+LIMIT_S = 90.0
 
 
 def test_drawn_aggressors_are_named() -> None:
@@ -35,11 +34,12 @@ def test_drawn_aggressors_are_named() -> None:
 
     def measure() -> tuple[str, bool]:
         seed = random.SystemRandom().randrange(2**31)
-        cases = asyncio.run(
-            benchmark.record(catalog.load(), CASES, seed, LIMIT_S, resources=TOLD_APART)
-        )
+        drawn = random.Random(seed).sample(RESOURCES, CASES)
+        cases = asyncio.run(benchmark.record(catalog.load(), CASES, seed, LIMIT_S, resources=drawn))
         told = benchmark.judge(cases, REFERENCES)
-        right = sum(injected == named for injected, named in told)
+        right = sum(
+            benchmark.is_right(one, word) for one, (_, word) in zip(cases, told, strict=True)
+        )
         return f"seed {seed}: {told}", len(told) >= CASES - 1 and right >= len(told) - 1
 
     attempt("naming", measure)

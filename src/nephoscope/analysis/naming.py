@@ -30,17 +30,19 @@ CANARIES: tuple[str, ...] = (
     "gaps",
     "kernel_reads",
     "kernel_writes",
+    "kernel_flushes",
+    "kernel_packets",
     "kernel_switches",
 )
 """What may be lost. Each is the victim of the resource of that name (plans/resources.py); `gaps`
-is the rate of scheduling gaps of a busy loop. The last three are counters of a kernel that the
+is the rate of scheduling gaps of a busy loop. The last five are counters of a kernel that the
 victim shares with its neighbours (containers, hosts of a lab), while it does nothing of the kind
-itself: bytes read and written a second, context switches. A victim with a kernel of its own has
-none of these."""
+itself: bytes read and written a second, flushes of a disk's cache, packets, context switches. A
+victim with a kernel of its own has none of these."""
 
-SHARPNESS = 0.5
-"""Effects far beyond this are all the same: how much is lost depends on the intensity, which
-canaries lose anything does not."""
+SHARPNESS = 1.0
+"""Effects below this count by their size, those far beyond by their order of magnitude: how much is
+lost depends on the intensity, but a queue that is full and one that is not lie magnitudes apart."""
 
 SURE = 2.0
 """An effect counts as lost from so many errors on."""
@@ -48,10 +50,7 @@ SURE = 2.0
 MATERIAL = 0.05
 """And from a twentieth on: that much the canaries of one machine differ from run to run."""
 
-NEAREST = 3
-"""References that vote."""
-
-GRAIN = 0.02
+GRAIN = 0.2
 """Added to the spread of every canary, so that one which never varied does not decide alone."""
 
 FARTHEST = 6.0
@@ -149,8 +148,9 @@ def name(
     what = _lost(lost, len(known))
     if ranked[0][0] > FAR:
         return Named(UNCLEAR, f"{what}, which is like nothing that is known.", lost, ranked[0][0])
-    best = _voted(ranked)
-    distance = min(d for d, resource in ranked if resource == best)
+    # The nearest alone: one resource is taken in several ways (a stream, datagrams), of each of
+    # which a single reference may be known.
+    distance, best = ranked[0]
     rival, second = next(((d, word) for d, word in ranked if word != best), (math.inf, ""))
     if math.isclose(rival, distance, abs_tol=1e-9):
         sentence = f"{what}, which {best} and {second} explain alike."
@@ -159,14 +159,6 @@ def name(
         return Named(NONE, f"{what}, as beside a neighbour that does nothing.", lost, distance)
     sentence = f"{what}, as beside a neighbour that takes {best}."
     return Named(best, sentence, lost, distance, second)
-
-
-def _voted(ranked: Sequence[tuple[float, str]]) -> str:
-    """The resource that the nearest references speak for, nearer ones more."""
-    votes: dict[str, float] = {}
-    for distance, resource in ranked[:NEAREST]:
-        votes[resource] = votes.get(resource, 0.0) + 1 / (0.05 + distance)
-    return max(votes, key=lambda resource: votes[resource])
 
 
 def spread_of(references: Sequence[Reference]) -> dict[str, float]:
@@ -203,8 +195,8 @@ def _distance(
 
 
 def _scale(value: float) -> float:
-    """From an effect to -1 … 1, steepest around 0."""
-    return math.tanh(value / SHARPNESS)
+    """From an effect to what is compared: like it around 0, like its logarithm far from there."""
+    return math.asinh(value / SHARPNESS)
 
 
 def _lost(names: Sequence[str], measured: int) -> str:

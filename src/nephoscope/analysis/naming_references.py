@@ -1,524 +1,76 @@
-"""Signatures of known aggressors, measured on 2026-11-21 (benchmarks/naming.py, seed 51).
+"""Signatures of known aggressors, measured on 2026-11-21 (benchmarks/naming.py, seed 61).
 
-Each is one aggressor at a drawn intensity: ln(time noisy / time quiet) of every canary.
+A row is one aggressor at a drawn intensity: ln(time noisy / time quiet) of every canary.
 """
 
 from __future__ import annotations
 
 from nephoscope.analysis.naming import Reference
 
-REFERENCES: tuple[Reference, ...] = (
-    Reference(
-        "cpu",
-        {
-            "cpu": 0.669,
-            "gaps": 0.0,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 0.124,
-            "memory": 0.428,
-            "cache": 1.89,
-            "disk_read": 0.04,
-            "disk_write": 0.114,
-            "fsync": 0.0,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 0.0,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "cpu",
-        {
-            "cpu": 0.645,
-            "gaps": 0.895,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 0.139,
-            "memory": 0.466,
-            "cache": 2.01,
-            "disk_read": 0.0,
-            "disk_write": 0.0,
-            "fsync": 0.0,
-            "net_send": 0.0,
-            "net_receive": -0.0,
-            "packets": 0.0,
-            "switches": 0.674,
-        },
-    ),
-    Reference(
-        "cpu",
-        {
-            "cpu": 0.67,
-            "gaps": 1.235,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 0.144,
-            "memory": 0.542,
-            "cache": 1.054,
-            "disk_read": 0.158,
-            "disk_write": 0.25,
-            "fsync": 0.243,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 2.266,
-            "switches": 1.208,
-        },
-    ),
-    Reference(
-        "cpu",
-        {
-            "cpu": 0.649,
-            "gaps": 1.007,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 0.098,
-            "memory": 0.648,
-            "cache": 0.0,
-            "disk_read": 0.178,
-            "disk_write": 0.0,
-            "fsync": 0.494,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 1.288,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "cpu",
-        {
-            "cpu": 0.661,
-            "gaps": -0.566,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 0.15,
-            "memory": 0.422,
-            "cache": 1.407,
-            "disk_read": 0.088,
-            "disk_write": 0.255,
-            "fsync": 0.0,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 1.801,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "disk_read",
-        {
-            "cpu": 0.0,
-            "gaps": 0.0,
-            "kernel_reads": 6.751,
-            "kernel_writes": 0.0,
-            "kernel_switches": 1.266,
-            "memory": 0.0,
-            "cache": 0.014,
-            "disk_read": 1.415,
-            "disk_write": 1.153,
-            "fsync": 1.495,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": -0.033,
-            "switches": 0.106,
-        },
-    ),
-    Reference(
-        "disk_read",
-        {
-            "cpu": -0.002,
-            "gaps": -0.681,
-            "kernel_reads": 6.695,
-            "kernel_writes": 0.0,
-            "kernel_switches": 2.029,
-            "memory": 0.037,
-            "cache": -0.005,
-            "disk_read": 0.96,
-            "disk_write": 1.143,
-            "fsync": 0.705,
-            "net_send": 0.0,
-            "net_receive": -0.001,
-            "packets": 0.242,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "disk_write",
-        {
-            "cpu": 0.0,
-            "gaps": 0.191,
-            "kernel_reads": 0.0,
-            "kernel_writes": 6.301,
-            "kernel_switches": 2.927,
-            "memory": 0.017,
-            "cache": 0.0,
-            "disk_read": 0.666,
-            "disk_write": 0.533,
-            "fsync": 0.388,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": -0.155,
-            "switches": 0.112,
-        },
-    ),
-    Reference(
-        "disk_write",
-        {
-            "cpu": 0.0,
-            "gaps": -0.584,
-            "kernel_reads": 0.0,
-            "kernel_writes": 6.11,
-            "kernel_switches": 2.726,
-            "memory": 0.0,
-            "cache": 0.005,
-            "disk_read": 0.429,
-            "disk_write": 0.371,
-            "fsync": 0.422,
-            "net_send": 0.0,
-            "net_receive": -0.0,
-            "packets": 0.049,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "disk_write",
-        {
-            "cpu": 0.0,
-            "gaps": 0.0,
-            "kernel_reads": 0.0,
-            "kernel_writes": 5.483,
-            "kernel_switches": 3.423,
-            "memory": 0.0,
-            "cache": 0.0,
-            "disk_read": 0.59,
-            "disk_write": 0.401,
-            "fsync": 0.144,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 0.397,
-            "switches": 0.224,
-        },
-    ),
-    Reference(
-        "fsync",
-        {
-            "cpu": 0.0,
-            "gaps": 0.0,
-            "kernel_reads": 0.0,
-            "kernel_writes": 6.751,
-            "kernel_switches": 3.164,
-            "memory": 0.012,
-            "cache": -0.034,
-            "disk_read": 0.657,
-            "disk_write": 0.622,
-            "fsync": 0.588,
-            "net_send": -0.0,
-            "net_receive": -0.0,
-            "packets": 0.0,
-            "switches": -0.263,
-        },
-    ),
-    Reference(
-        "fsync",
-        {
-            "cpu": 0.0,
-            "gaps": 0.149,
-            "kernel_reads": 0.0,
-            "kernel_writes": 6.731,
-            "kernel_switches": 3.156,
-            "memory": 0.073,
-            "cache": 0.093,
-            "disk_read": 0.616,
-            "disk_write": 0.681,
-            "fsync": 0.559,
-            "net_send": -0.0,
-            "net_receive": 0.0,
-            "packets": 0.0,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "net_receive",
-        {
-            "cpu": 0.0,
-            "gaps": 0.961,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 2.689,
-            "memory": 0.458,
-            "cache": 0.0,
-            "disk_read": 0.093,
-            "disk_write": 0.049,
-            "fsync": 0.0,
-            "net_send": 0.009,
-            "net_receive": 0.552,
-            "packets": 3.278,
-            "switches": -0.314,
-        },
-    ),
-    Reference(
-        "net_receive",
-        {
-            "cpu": 0.0,
-            "gaps": 3.025,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 2.645,
-            "memory": 0.0,
-            "cache": 0.0,
-            "disk_read": 0.355,
-            "disk_write": 0.0,
-            "fsync": 0.309,
-            "net_send": 0.012,
-            "net_receive": 0.217,
-            "packets": 4.681,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "net_receive",
-        {
-            "cpu": 0.003,
-            "gaps": 2.8,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 2.323,
-            "memory": 0.0,
-            "cache": 0.321,
-            "disk_read": 0.0,
-            "disk_write": 0.196,
-            "fsync": 0.0,
-            "net_send": 0.009,
-            "net_receive": 0.265,
-            "packets": 4.138,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "net_send",
-        {
-            "cpu": 0.008,
-            "gaps": 1.356,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 2.601,
-            "memory": 0.259,
-            "cache": 0.192,
-            "disk_read": 0.0,
-            "disk_write": 0.0,
-            "fsync": 0.0,
-            "net_send": 4.148,
-            "net_receive": 3.375,
-            "packets": 7.416,
-            "switches": 0.232,
-        },
-    ),
-    Reference(
-        "net_send",
-        {
-            "cpu": 0.0,
-            "gaps": 1.661,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 2.306,
-            "memory": 0.18,
-            "cache": 0.153,
-            "disk_read": 0.142,
-            "disk_write": 0.0,
-            "fsync": 0.0,
-            "net_send": 0.222,
-            "net_receive": 0.007,
-            "packets": 4.138,
-            "switches": -0.318,
-        },
-    ),
-    Reference(
-        "net_send",
-        {
-            "cpu": 0.0,
-            "gaps": 1.123,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 2.597,
-            "memory": 0.123,
-            "cache": 0.19,
-            "disk_read": 0.0,
-            "disk_write": 0.287,
-            "fsync": 0.0,
-            "net_send": 5.474,
-            "net_receive": 3.407,
-            "packets": 6.851,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "none",
-        {
-            "cpu": 0.0,
-            "gaps": 0.0,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 0.143,
-            "memory": 0.0,
-            "cache": 0.0,
-            "disk_read": 0.296,
-            "disk_write": 0.0,
-            "fsync": -0.055,
-            "net_send": 0.0,
-            "net_receive": -0.0,
-            "packets": 0.0,
-            "switches": -0.376,
-        },
-    ),
-    Reference(
-        "none",
-        {
-            "cpu": 0.0,
-            "gaps": -0.694,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 0.172,
-            "memory": 0.0,
-            "cache": -0.014,
-            "disk_read": 0.001,
-            "disk_write": 0.0,
-            "fsync": 0.0,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 0.304,
-            "switches": 0.0,
-        },
-    ),
-    Reference(
-        "packets",
-        {
-            "cpu": 0.048,
-            "gaps": 1.599,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 3.214,
-            "memory": 0.373,
-            "cache": 0.308,
-            "disk_read": 0.043,
-            "disk_write": 0.171,
-            "fsync": 0.549,
-            "net_send": 0.329,
-            "net_receive": -0.0,
-            "packets": 0.33,
-            "switches": 1.044,
-        },
-    ),
-    Reference(
-        "packets",
-        {
-            "cpu": 0.102,
-            "gaps": 2.083,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 3.009,
-            "memory": 0.441,
-            "cache": 0.066,
-            "disk_read": 0.0,
-            "disk_write": 0.156,
-            "fsync": 0.0,
-            "net_send": 0.36,
-            "net_receive": -0.0,
-            "packets": 0.645,
-            "switches": 0.574,
-        },
-    ),
-    Reference(
-        "packets",
-        {
-            "cpu": 0.021,
-            "gaps": 0.671,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 3.11,
-            "memory": 0.149,
-            "cache": 0.231,
-            "disk_read": 0.081,
-            "disk_write": 0.212,
-            "fsync": 0.0,
-            "net_send": 0.337,
-            "net_receive": -0.0,
-            "packets": 0.689,
-            "switches": 1.127,
-        },
-    ),
-    Reference(
-        "switches",
-        {
-            "cpu": 0.684,
-            "gaps": 1.792,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 5.032,
-            "memory": 0.372,
-            "cache": 0.312,
-            "disk_read": -0.131,
-            "disk_write": -0.299,
-            "fsync": 0.181,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 1.007,
-            "switches": 0.927,
-        },
-    ),
-    Reference(
-        "switches",
-        {
-            "cpu": 0.665,
-            "gaps": 1.473,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 5.221,
-            "memory": 0.398,
-            "cache": 0.0,
-            "disk_read": 0.041,
-            "disk_write": 0.0,
-            "fsync": 0.181,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 0.707,
-            "switches": 0.824,
-        },
-    ),
-    Reference(
-        "switches",
-        {
-            "cpu": 0.634,
-            "gaps": 0.392,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 4.674,
-            "memory": 0.517,
-            "cache": 1.874,
-            "disk_read": 0.0,
-            "disk_write": 0.028,
-            "fsync": 0.0,
-            "net_send": 0.0,
-            "net_receive": 0.0,
-            "packets": 0.793,
-            "switches": 0.864,
-        },
-    ),
-    Reference(
-        "switches",
-        {
-            "cpu": 0.615,
-            "gaps": 0.72,
-            "kernel_reads": 0.0,
-            "kernel_writes": 0.0,
-            "kernel_switches": 5.009,
-            "memory": 0.385,
-            "cache": 0.806,
-            "disk_read": 0.0,
-            "disk_write": 0.0,
-            "fsync": 0.0,
-            "net_send": -0.0,
-            "net_receive": 0.0,
-            "packets": 0.455,
-            "switches": 0.75,
-        },
-    ),
+_MEASURED: tuple[str, ...] = (
+    "cpu",
+    "memory",
+    "cache",
+    "disk_read",
+    "disk_write",
+    "fsync",
+    "net_send",
+    "net_receive",
+    "packets",
+    "switches",
+    "gaps",
+    "kernel_reads",
+    "kernel_writes",
+    "kernel_flushes",
+    "kernel_packets",
+    "kernel_switches",
 )
+
+_TABLE = """
+cache       0.00 -0.05 0.93 0.24 0.00 0.00 0.00 0.00 0.00 0.51 0.00 0.00 0.00 0.00 0.00 0.07
+cpu         0.69 0.66 0.18 0.18 0.28 0.00 0.00 0.00 1.82 0.57 1.65 0.00 0.00 0.00 0.00 0.18
+cpu         0.66 0.41 0.61 0.00 0.00 0.00 0.00 0.00 1.56 0.73 0.69 0.00 0.00 0.00 0.00 0.14
+cpu         0.67 0.32 2.02 0.00 0.22 0.00 0.00 0.00 2.21 0.64 0.65 0.00 0.00 0.00 0.00 0.12
+cpu         0.70 0.42 1.44 0.29 0.22 0.98 0.00 0.00 2.05 0.67 0.00 0.00 0.00 0.00 0.00 0.14
+disk_read   0.00 -0.07 0.00 0.71 0.84 0.86 0.00 0.00 -0.39 -0.50 0.00 6.31 0.00 0.00 0.00 1.01
+disk_read   0.00 0.00 -0.06 0.62 0.54 -0.24 0.00 0.00 -0.25 0.00 0.00 6.73 0.00 0.00 0.00 2.08
+disk_read   0.00 0.00 0.00 0.18 0.28 0.51 0.00 0.00 0.00 0.00 0.00 4.84 0.00 0.00 0.00 2.83
+disk_read   0.00 0.01 1.17 0.87 0.94 1.13 0.00 0.00 0.00 0.00 -0.85 6.83 0.00 0.00 0.00 1.22
+disk_write  0.00 0.01 0.10 1.21 1.35 0.00 0.00 0.00 0.00 0.00 0.00 0.00 7.85 0.00 0.00 1.83
+disk_write  0.00 0.00 -0.04 0.64 0.70 0.50 0.00 0.00 0.00 0.00 0.70 0.00 7.00 0.00 0.00 2.29
+disk_write  0.00 0.01 0.00 0.65 0.92 0.84 0.00 0.00 0.01 0.19 -0.66 0.00 6.95 0.00 0.00 2.24
+disk_write  0.00 0.00 0.76 1.15 1.28 1.68 0.00 0.00 0.00 -0.04 0.00 0.00 7.49 0.00 0.00 1.54
+fsync       0.00 0.00 0.00 0.43 0.37 0.12 0.00 0.00 -0.01 -0.15 0.70 0.00 6.79 5.92 0.00 3.17
+fsync       0.00 0.00 0.00 0.00 0.13 0.00 0.00 0.00 0.16 0.00 0.12 0.00 6.50 5.88 0.00 2.97
+fsync       0.00 0.00 0.00 0.25 0.38 0.35 0.00 0.00 -0.05 0.08 -0.61 0.00 6.59 5.82 0.00 2.98
+fsync       0.00 0.00 0.00 0.40 0.32 0.52 0.00 0.00 0.41 0.05 0.26 0.00 6.33 5.72 0.00 2.75
+net_receive 0.04 0.17 0.06 0.00 0.14 0.01 0.00 0.46 3.68 0.00 1.57 0.00 0.00 0.00 0.22 2.42
+net_receive 0.00 0.21 0.00 0.00 0.60 0.46 0.01 0.35 4.44 0.45 2.53 0.00 0.00 0.00 0.32 2.51
+net_receive 0.17 0.26 0.00 0.18 0.20 0.30 0.00 0.39 3.76 -0.08 4.34 0.00 0.00 0.00 0.39 2.73
+net_receive 0.05 0.23 0.00 0.00 0.00 0.00 0.00 0.34 3.67 0.00 0.53 0.00 0.00 0.00 0.18 2.19
+net_send    0.00 0.13 0.00 -0.08 0.01 -0.23 7.48 3.38 7.27 -0.26 -1.22 0.00 0.00 0.00 1.44 2.70
+net_send    0.00 0.52 0.22 0.00 0.16 0.05 0.56 0.00 4.99 0.25 2.82 0.00 0.00 0.00 0.39 2.69
+net_send    0.00 0.18 0.17 0.13 0.16 0.24 4.39 3.43 7.38 0.21 0.00 0.00 0.00 0.00 0.84 2.67
+net_send    0.08 0.03 0.65 0.03 0.19 0.00 0.48 0.00 4.61 0.00 3.26 0.00 0.00 0.00 0.35 2.58
+none        0.00 0.00 0.00 0.00 0.03 0.00 0.00 0.00 0.12 0.00 0.00 0.00 0.00 0.00 0.00 0.17
+none        0.00 0.00 0.00 0.25 0.00 0.30 0.00 0.00 -0.08 -0.50 -0.17 0.00 0.00 0.00 0.00 0.13
+none        0.00 -0.07 0.00 0.00 0.00 0.12 0.00 0.00 0.00 0.24 0.00 0.00 0.00 0.00 0.00 0.10
+none        0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.25 0.00 -0.46 0.00 0.00 0.00 0.00 0.11
+packets     0.06 0.38 0.00 0.11 0.25 0.00 0.40 0.00 0.00 0.80 1.77 0.00 0.00 0.00 1.34 3.70
+packets     0.03 0.00 0.00 0.00 0.00 0.00 0.28 0.00 0.00 0.34 1.22 0.00 0.00 0.00 0.84 3.20
+packets     0.04 0.37 0.24 0.06 0.17 0.00 0.57 0.00 0.16 0.52 0.73 0.00 0.00 0.00 1.30 3.42
+packets     0.10 0.52 0.00 0.09 0.31 0.29 0.40 0.00 0.71 1.15 1.47 0.00 0.00 0.00 1.60 3.16
+switches    0.64 0.47 0.85 0.00 0.00 0.47 0.00 0.00 0.78 0.75 0.43 0.00 0.00 0.00 0.00 4.60
+switches    0.67 0.67 0.84 -0.10 -0.01 0.47 0.00 0.00 0.79 0.59 0.05 0.00 0.00 0.00 0.00 4.76
+switches    0.68 0.67 0.47 0.12 0.12 0.36 0.00 0.00 0.18 0.74 0.00 0.00 0.00 0.00 0.00 4.55
+switches    0.68 0.68 2.11 -0.17 -0.11 0.00 0.00 0.00 0.44 0.88 0.76 0.00 0.00 0.00 0.00 4.80
+"""
+
+
+def _reference(row: str) -> Reference:
+    resource, *cells = row.split()
+    given = zip(_MEASURED, cells, strict=True)
+    return Reference(resource, {name: float(v) for name, v in given if v != "-"})
+
+
+REFERENCES: tuple[Reference, ...] = tuple(map(_reference, _TABLE.split("\n")[1:-1]))
