@@ -33,6 +33,7 @@ mod stream;
 mod team;
 mod timed;
 mod together;
+mod touch;
 mod trial;
 mod walks;
 mod window;

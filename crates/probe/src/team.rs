@@ -3,7 +3,7 @@
 use crate::error::{Kind, ProbeError};
 use crate::together::{Barrier, Latch};
 use crate::trial::Factors;
-use crate::{affinity, cancel, clock, factors, timed};
+use crate::{affinity, cancel, clock, factors, timed, touch};
 
 /// What one thread did, and when (monotonic clock).
 #[derive(Debug)]
@@ -242,7 +242,7 @@ fn serve<S, T>(
         affinity::pin(cpu)?;
     }
     let mut state = prepare(thread)?;
-    touch_stack();
+    touch::own_pages();
     start()?;
     let section = timed::start();
     let started_ns = clock::monotonic_ns();
@@ -252,17 +252,6 @@ fn serve<S, T>(
     let result = result?;
     section.stop();
     Ok(Member { thread, cpu, started_ns, ended_ns, state, result })
-}
-
-/// Faults in the part of the stack that a timed section may grow into.
-#[inline(never)]
-pub fn touch_stack() {
-    let mut pages = [0u8; 128 << 10];
-    for at in (0..pages.len()).step_by(4096) {
-        // SAFETY: `at` is inside the array; volatile, so that the touch is not optimised away.
-        unsafe { pages.as_mut_ptr().add(at).write_volatile(1) };
-    }
-    std::hint::black_box(&mut pages);
 }
 
 /// What the threads of a team wait for: the gate, if there is one, then each other.

@@ -9,7 +9,7 @@ use super::{Place, Settings};
 use crate::clock::{self, Ticks};
 use crate::error::{Kind, ProbeError};
 use crate::trial::Trial;
-use crate::{affinity, cancel, team, timed};
+use crate::{affinity, cancel, team, timed, touch};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// From the last arrival to the start of the window: every process has been given the CPU by then.
@@ -237,7 +237,7 @@ fn child<C: Ticks>(settings: &Settings, shared: &Shared, task: &Task) -> i32 {
             None => Ok(()),
         };
         let mut watch = Watch::prepare::<C>(settings, place, pinned);
-        team::touch_stack();
+        touch::own_pages();
         while reserved && !team::under_deadline() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

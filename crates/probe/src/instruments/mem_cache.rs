@@ -43,7 +43,7 @@ use crate::ladder::{self, Ladder, PASSES};
 use crate::simd::Level;
 use crate::trial::Trial;
 use crate::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
-use crate::{cancel, factors, pages, simd, team, timed};
+use crate::{cancel, factors, pages, simd, timed, touch};
 use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 
 /// Declaration.
@@ -145,7 +145,7 @@ impl Vector {
             modified_words: 0,
         };
         vector.whole(Operation::Write, longest)?;
-        team::touch_stack();
+        touch::own_pages();
         Ok(vector)
     }
 

@@ -43,7 +43,7 @@ use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::ladder::{self, Ladder, PASSES};
 use crate::ring::{Ring, LINE_BYTES};
 use crate::trial::Trial;
-use crate::{cancel, factors, pages, team, timed};
+use crate::{cancel, factors, pages, timed, touch};
 use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 
 /// Declaration.
@@ -170,7 +170,7 @@ impl Chase {
             cancel::check()?;
             self.ring.grow((self.ring.lines() + HOPS_PER_LOOK).min(lines));
         }
-        team::touch_stack();
+        touch::own_pages();
         if length <= self.llc_bytes {
             self.hop(lines)?;
         } else {
