@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Run
 
 here = pytest.mark.skipif(shutil.which("postmark") is None, reason="needs postmark")
-SMALL = ("--set", "files=200", "--set", "transactions=500", "--budget", "4s")
+SMALL = ("--set", "files=2000", "--set", "transactions=2000", "--budget", "4s")
 
 
 @here
@@ -20,9 +20,9 @@ def test_bench_measures_with_the_tool_and_leaves_nothing(nephoscope: Run, tmp_pa
     done = nephoscope("bench", "postmark", *SMALL, "--set", f"directory={scratch}", "--json")
     assert done.code == 0, done.err
     found = {(one["metric"], one["factors"].get("phase")): one for one in done.json()["metrics"]}
-    # Whole seconds would say 500 at most for 500 transactions.
+    # Whole seconds would say 2000 at most for 2000 transactions.
     assert found["transactions_per_s", None]["value"] > 0
-    assert found["reported_transactions_per_s", None]["value"] <= 500
+    assert found["reported_transactions_per_s", None]["value"] <= 2000
     assert found["elapsed_ns", "all"]["value"] > found["elapsed_ns", "create"]["value"] > 0
     assert found["transactions_per_s", None]["n"] >= 3
     assert list(scratch.iterdir()) == []
@@ -36,9 +36,9 @@ def test_a_plan_names_it_like_any_benchmark(nephoscope: Run, tmp_path: Path) -> 
         "repeat: {min: 3, max: 3}\n"
         "benchmarks:\n"
         "  - benchmark: postmark\n"
-        "    params: {transactions: 200, files: 100}\n"
+        "    params: {transactions: 2000, files: 2000}\n"
         "  - benchmark: disk.files\n"
-        "    params: {transactions: 200, files: 100}\n",
+        "    params: {transactions: 2000, files: 2000}\n",
         encoding="utf-8",
     )
     done = nephoscope("run", plan, "--json")
