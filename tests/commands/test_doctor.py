@@ -10,7 +10,9 @@ import pytest
 
 from nephoscope import cli
 from nephoscope.commands import checks
-from nephoscope.commands.checks import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.commands.checks import frame, kernel, limits, programs
+from nephoscope.commands.checks import places as store_places
+from nephoscope.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
 
 
 @pytest.fixture
@@ -35,18 +37,18 @@ def test_every_check_says_what_it_looks_at_and_answers(
 def test_no_check_fails_where_proc_and_sys_are_hidden(
     check: Callable[[Places], Finding], places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_read", lambda path: None)
+    monkeypatch.setattr(frame, "read", lambda path: None)
     assert check(places).detail
 
 
-def test_every_check_of_the_file_is_in_the_table() -> None:
+def test_every_check_that_is_written_is_in_the_table() -> None:
     written = [
         thing
-        for name, thing in vars(checks).items()
+        for module in (kernel, limits, store_places, programs)
+        for name, thing in vars(module).items()
         if not name.startswith("_")
         and callable(thing)
-        and getattr(thing, "__module__", "") == checks.__name__
-        and not isinstance(thing, type)
+        and getattr(thing, "__module__", "") == module.__name__
     ]
     assert set(written) == set(checks.CHECKS)
     assert len(set(checks.CHECKS)) == len(checks.CHECKS)
@@ -111,13 +113,13 @@ def test_a_machine_that_has_it_all_is_ready(
 def test_limits_of_both_versions_of_control_groups_are_read(
     files: dict[str, str], expected: str, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_read", files.get)
-    assert checks.cgroup(places).detail == expected
+    monkeypatch.setattr(frame, "read", files.get)
+    assert limits.cgroup(places).detail == expected
 
 
 def test_a_store_that_cannot_be_written_lacks(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    finding = checks.store(Places(tmp_path / "file" / "store", tmp_path))
+    finding = store_places.store(Places(tmp_path / "file" / "store", tmp_path))
     assert (finding.state, finding.needed) == (LACKS, True)
     assert "not a directory" in finding.detail
     assert "--store" in finding.fix

@@ -14,8 +14,15 @@ from jsonschema import Draft202012Validator
 from nephoscope import studies
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample, Setting
-from nephoscope.results import build, census, census_files, census_schema, sightings
-from nephoscope.results.census import UNKNOWN_TYPE, Count, Told
+from nephoscope.results import (
+    build,
+    census,
+    census_files,
+    census_records,
+    census_schema,
+    sightings,
+)
+from nephoscope.results.census_records import UNKNOWN_TYPE, Count, Told
 from nephoscope.store import Store, StoredRun
 from nephoscope.studies.census import published
 from results.made import make_run
@@ -82,11 +89,11 @@ def run_of(
     return run
 
 
-def shares(kind: census.Kind) -> dict[str, int]:
+def shares(kind: census_records.Kind) -> dict[str, int]:
     return {one.model: one.count for one in kind.models}
 
 
-def of(runs: list[StoredRun], **options: Any) -> census.Census:
+def of(runs: list[StoredRun], **options: Any) -> census_records.Census:
     seen = sightings.seen(runs, **options)
     return census.build(
         seen.counts, seen.measured, runs=seen.runs, flags=seen.flags, left_out=seen.left_out
@@ -370,7 +377,7 @@ def test_a_study_without_a_census_names_those_that_have_one() -> None:
         published(studies.load("caldwell-2011"))
 
 
-def study() -> census.Census:
+def study() -> census_records.Census:
     found = published(studies.load("zhuang-2012"))
     return census.build(found.counts, told=found.told, sources=found.sources, flags=found.flags)
 

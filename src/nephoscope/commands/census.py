@@ -12,7 +12,7 @@ from nephoscope.commands import options, output
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.results.census import Census
+    from nephoscope.results.census_records import Census
     from nephoscope.store import Store, StoredRun
 
 _FORMATS = (".html", ".md", ".json")
@@ -138,7 +138,7 @@ def _of_runs(
     *,
     with_lab: bool,
 ) -> Census:
-    from nephoscope.results import census, sightings
+    from nephoscope.results import census, census_records, sightings
 
     if not runs:
         raise UsageError(
@@ -159,7 +159,7 @@ def _of_runs(
         confidence=confidence,
         at_least=at_least,
         runs=seen.runs,
-        identity=census.IDENTITY,
+        identity=census_records.IDENTITY,
         flags=seen.flags,
         left_out=seen.left_out,
     )

@@ -8,9 +8,9 @@ import textwrap
 from pathlib import Path
 
 from nephoscope.commands import checks, output
-from nephoscope.commands.checks import LACKS, LIMITED, Finding, Places
+from nephoscope.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
 
-_MARKS = {checks.WORKS: "ok", LIMITED: "--", LACKS: "!!"}
+_MARKS = {WORKS: "ok", LIMITED: "--", LACKS: "!!"}
 _NAME_WIDTH = 22
 
 

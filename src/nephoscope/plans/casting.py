@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Background, Hook
-from nephoscope.plans import levers, roles
+from nephoscope.plans import lab_levers, levers, roles
 from nephoscope.plans.check import nowhere, spec_of
-from nephoscope.plans.levers import Lever
+from nephoscope.plans.lever import NONE, Lever
 from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry, Plan, Target
 from nephoscope.plans.parameters import checked_params
 from nephoscope.reading.sentences import Place, did_you_mean
@@ -164,8 +164,8 @@ def _backgrounds(plan: Plan, catalog: Catalog, place: Place) -> tuple[Background
     found: list[Background] = []
     for index, load in enumerate(plan.backgrounds):
         loc: Loc = ("backgrounds", index)
-        if load.name == levers.NONE or load.name in [one.name for one in plan.backgrounds[:index]]:
-            what = "is the word for no load" if load.name == levers.NONE else "is there twice"
+        if load.name == NONE or load.name in [one.name for one in plan.backgrounds[:index]]:
+            what = "is the word for no load" if load.name == NONE else "is there twice"
             raise PlanError(
                 f"{place((*loc, 'name'))}the background '{load.name}' {what}.", "Name it otherwise."
             )
@@ -197,7 +197,7 @@ def _treatments(plan: Plan, topology: Topology | None, place: Place) -> dict[str
                     f"{place(loc)}a factor sets '{path}' as well.", "Keep one of the two."
                 )
             own = path.removeprefix("lab.")
-            value = levers.condition(plan, topology, own, raw, loc, loc, place)
+            value = lab_levers.condition(plan, topology, own, raw, loc, loc, place)
             found.setdefault(load.name, {})[own] = value
     return found
 

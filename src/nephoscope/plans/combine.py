@@ -11,7 +11,7 @@ from typing import Any
 from nephoscope.errors import PlanError
 from nephoscope.plans import fraction
 from nephoscope.plans.fraction import Fraction, Unbalanced
-from nephoscope.plans.levers import Level, Lever
+from nephoscope.plans.lever import Level, Lever
 from nephoscope.plans.model import Plan
 from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.reading.yamltext import Loc

@@ -11,11 +11,11 @@ from typing import Any
 from nephoscope.catalog import Catalog
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.model import Background, Setting
-from nephoscope.plans import around, combine, levers, pairing
+from nephoscope.plans import around, combine, lab_levers, levers, pairing
 from nephoscope.plans.casting import Cast, cast
 from nephoscope.plans.check import checked, nowhere
 from nephoscope.plans.combine import Crossing
-from nephoscope.plans.levers import Level, Lever
+from nephoscope.plans.lever import Level, Lever, scalar
 from nephoscope.plans.model import Entry, Plan
 from nephoscope.reading.sentences import Place
 
@@ -191,7 +191,7 @@ def _possible_conditions(parts: Cast, rows: Sequence[_Row], place: Place) -> Non
                 continue
             seen.add(key)
             try:
-                levers.applied(parts.topology, conditions)
+                lab_levers.applied(parts.topology, conditions)
             except UsageError as error:
                 told = ", ".join(f"{name}={label}" for name, label in row.labels.items())
                 raise PlanError(
@@ -227,7 +227,7 @@ def _settings(parts: Cast, rows: Sequence[_Row], catalog: Catalog, place: Place)
                 raise _twice(row, seen[key], place)
             seen[key] = row
         further = {
-            name: levers.scalar(everything[name])
+            name: scalar(everything[name])
             for name in sorted(differing[row.entry.benchmark])
             if name not in row.labels and name not in row.varied
         }

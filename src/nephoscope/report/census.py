@@ -9,7 +9,7 @@ from nephoscope.errors import StoreError
 from nephoscope.report import as_html, as_markdown, as_terminal
 from nephoscope.report.sections.census import section
 from nephoscope.report.writing import replace_file
-from nephoscope.results.census import Census
+from nephoscope.results.census_records import Census
 
 TITLE = "A census of CPUs"
 

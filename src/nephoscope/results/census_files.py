@@ -18,7 +18,7 @@ from pathlib import Path
 from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
 from nephoscope.reading.sentences import did_you_mean
-from nephoscope.results.census import Count, Told
+from nephoscope.results.census_records import Count, Told
 
 NEEDED = ("instance_type", "model")
 COLUMNS = (

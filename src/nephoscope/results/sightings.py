@@ -14,7 +14,8 @@ from nephoscope.analysis import facts
 from nephoscope.errors import StoreError
 from nephoscope.model import Better, Shape, TrialRecord, factors_key
 from nephoscope.results import lines
-from nephoscope.results.census import IDENTITY, UNKNOWN_TYPE, Census, Count, Measured, build
+from nephoscope.results.census import build
+from nephoscope.results.census_records import IDENTITY, UNKNOWN_TYPE, Census, Count, Measured
 from nephoscope.store import StoredRun, counts, query
 
 GROUPS = ("cpu.", "mem.", "disk.")

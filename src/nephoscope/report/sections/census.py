@@ -19,7 +19,7 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
-from nephoscope.results.census import Bench, Census, Group, Kind
+from nephoscope.results.census_records import Bench, Census, Group, Kind
 
 _PATTERNS = ("", "/", "x", ".")
 """Of the bars once all colours are used: a model has to stay the same on paper."""
