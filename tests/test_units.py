@@ -85,6 +85,12 @@ def test_formatting_keeps_three_digits(value: float) -> None:
     assert abs(shown - value) <= 0.00501 * value
 
 
+@given(st.floats(allow_nan=False), st.integers(min_value=0, max_value=6))
+def test_any_number_can_be_written_with_any_digits(value: float, digits: int) -> None:
+    assert units.format_number(value, digits)
+    assert "e" not in units.format_number(max(1e-4, min(abs(value), 1e6)), digits)
+
+
 @given(st.integers(min_value=0, max_value=10**7))
 def test_durations_survive_a_round_trip_to_the_second(seconds: int) -> None:
     text = units.format_duration(seconds)

@@ -149,7 +149,11 @@ def quantity_of(unit: str) -> str:
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, without an exponent between 1e-4 and 1e7."""
+    """A number with so many significant digits, one at the least.
+
+    Without an exponent between 1e-4 and 1e7.
+    """
+    digits = max(1, digits)
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     if not 1e-4 <= abs(value) < 1e7:

@@ -8,7 +8,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.analysis.scheduler.simulated import Budget, Turns, always, look, side_by_side
+from tests.analysis.scheduler.simulated import (
+    STEP_NS,
+    Budget,
+    Turns,
+    always,
+    look,
+    side_by_side,
+)
 
 from nephoscope.analysis.scheduler import Gap, Look, Scheduler, Word, infer
 from nephoscope.analysis.scheduler.refills import find
@@ -74,6 +81,23 @@ def test_a_cap_is_shared_by_all_cpus(period: int, cap: float, seed: int) -> None
     found = verdict(look(alone, noise=rng), look(budgets(2, cap, period, rng), noise=rng))
     assert found.word is Word.CAP_PER_MACHINE, found
     check_fit(found, cap, period * MS)
+
+
+@pytest.mark.parametrize(
+    ("shift", "word"), [(0, Word.CAP_PER_MACHINE), (100 * MS, Word.UNCLEAR)], ids=["with", "apart"]
+)
+def test_a_cpu_that_loses_little_tells_by_when_it_has_the_cpu_again(shift: int, word: Word) -> None:
+    """A mild cap may stop one of two CPUs for a moment only, and not in every period."""
+    period = 300 * MS
+
+    def rule(step: int) -> list[bool]:
+        now = step * STEP_NS
+        left, shifted = period - now % period, period - (now + shift) % period
+        seldom = now // period % 2 == 1
+        return [left > 24 * MS, not (seldom and shifted <= 9 * MS)]
+
+    found = verdict(look(always(1)), look(rule))
+    assert found.word is word, found
 
 
 @given(periods.filter(lambda ms: ms >= 40), st.floats(0.25, 0.75), seeds)

@@ -207,7 +207,7 @@ def _budget(one: View | None, every: View | None) -> Named:
     compared = sentences.compared(alone, together, loops)
     if not one.lossy:
         # One CPU has all of itself and all of them have less: only their sum can be limited.
-        if len(every.lossy) == loops:
+        if _share_refills(every):
             return Word.CAP_PER_MACHINE, _cap_fit([every]), (*said, compared)
         return Word.UNCLEAR, Fit(), (*said, compared)
     # 1 for a cap, as many as there are loops for a reservation of each.
@@ -217,6 +217,22 @@ def _budget(one: View | None, every: View | None) -> Named:
     if times <= 1 + 0.25 * (loops - 1):
         return Word.CAP_PER_MACHINE, _cap_fit(views), (*said, compared)
     return Word.UNCLEAR, Fit(), (*said, compared)
+
+
+def _share_refills(view: View) -> bool:
+    """Whether every loop lost the CPU, those that lost little at the refills of the others."""
+    found = [one.refills for one in view.lossy if one.refills is not None]
+    grid = max(found, key=lambda refills: refills.n, default=None)
+    origin = grid.origins_ns[0] if grid is not None else None
+    return all(
+        one in view.lossy
+        or (
+            grid is not None
+            and origin is not None
+            and refills.ended_on(one.loop.gaps, grid, origin) >= _HALF_OF_LOSS
+        )
+        for one in view.loops
+    )
 
 
 def _one_kind(view: View, said: tuple[str, ...]) -> Named:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from nephoscope.analysis.scheduler.verdict import Gap
 from nephoscope.analysis.values import Array
 
 Flags = NDArray[np.bool_]
+_Times = TypeVar("_Times", float, Array)
 
 LONG_NS = 1e6
 """Gaps from here on are the scheduler's; shorter ones are interrupts and the like."""
@@ -92,6 +94,16 @@ def find(loops: Sequence[Sequence[Gap]], window_ns: float) -> Refills | None:
     return _fitted(ends, weights, period)
 
 
+def ended_on(gaps: Sequence[Gap], refills: Refills, origin_ns: float) -> float:
+    """Share of the time in a loop's long gaps that ends on this grid; 0 for fewer than two ends."""
+    longs = long_gaps(gaps)
+    lengths = np.array([gap.length_ns for gap in longs])
+    ends = np.array([gap.end_ns for gap in longs])
+    period = refills.period_ns
+    on = np.abs(_to_nearest(ends - origin_ns, period)) <= _near(period)
+    return float(lengths[on].sum() / lengths.sum()) if on.sum() > 1 else 0.0
+
+
 def _periodogram(ends: Sequence[Array], weights: Sequence[Array], window_ns: float) -> float | None:
     """The longest period whose coherence is about the best; None when none is coherent."""
     highest, lowest = 1 / SHORTEST_NS, LEAST_PERIODS / window_ns
@@ -154,7 +166,7 @@ def _phase(times: Array, weights: Array, period: float) -> float | None:
     return float(times[0]) + _to_nearest(mean * period - float(times[0]), period)
 
 
-def _to_nearest(offset: float, period: float) -> float:
+def _to_nearest(offset: _Times, period: float) -> _Times:
     """The offset to the nearest point of a grid, from -period/2 to period/2."""
     return (offset + period / 2) % period - period / 2
 

@@ -128,7 +128,7 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
             phase,
             _MEANINGS[phase],
             units.format_value(float(sum(values)), "ns"),
-            wording.percent(sum(values) / whole if whole else None, 0),
+            wording.percent(sum(values) / whole if whole else None),
         )
         for phase, values in parts
     )
@@ -195,7 +195,7 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
             wording.clean(load.target),
             str(load.n),
             str(load.died) if load.died else "–",
-            wording.percent(load.covered_least, 0) if load.covered_least is not None else "–",
+            wording.percent(load.covered_least) if load.covered_least is not None else "–",
         )
         for load in loads
     )
