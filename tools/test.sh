@@ -8,5 +8,5 @@ rc=0
 cargo test --workspace --locked -- --test-threads=1 || rc=1
 marks=(-m "not slow")
 [ "${1:-}" = --all ] && marks=()
-.venv/bin/python -m pytest -q -rs "${marks[@]}" || rc=1
+.venv/bin/python -m pytest -q -rs --durations=40 "${marks[@]}" || rc=1
 exit $rc
