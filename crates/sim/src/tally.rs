@@ -27,6 +27,28 @@ impl Moments {
         self.largest = self.largest.max(value);
     }
 
+    /// The same value so many times more.
+    #[inline]
+    pub fn add_many(&mut self, value: f64, times: u64) {
+        self.merge(&Self { count: times, mean: value, squares: 0.0, least: value, largest: value });
+    }
+
+    /// All values of another tally too (Chan's update).
+    #[inline]
+    pub fn merge(&mut self, other: &Self) {
+        if self.count == 0 || other.count == 0 {
+            *self = if self.count == 0 { *other } else { *self };
+            return;
+        }
+        let count = self.count + other.count;
+        let (off, share) = (other.mean - self.mean, other.count as f64 / count as f64);
+        self.mean += off * share;
+        self.squares += other.squares + off * off * share * self.count as f64;
+        self.count = count;
+        self.least = self.least.min(other.least);
+        self.largest = self.largest.max(other.largest);
+    }
+
     /// How many values.
     pub fn count(&self) -> u64 {
         self.count
@@ -70,6 +92,19 @@ impl Times {
         self.histogram.saturating_record(length_ns.round() as u64);
     }
 
+    /// The same length so many times more.
+    #[inline]
+    pub fn add_many(&mut self, length_ns: f64, times: u64) {
+        self.moments.add_many(length_ns, times);
+        self.histogram.saturating_record_n(length_ns.round() as u64, times);
+    }
+
+    /// All lengths of another tally too.
+    pub fn merge(&mut self, other: &Self) {
+        self.moments.merge(&other.moments);
+        self.histogram.add(&other.histogram).expect("a histogram that grows takes every length");
+    }
+
     /// How many.
     pub fn count(&self) -> u64 {
         self.moments.count()
@@ -100,7 +135,7 @@ impl OverTime {
     /// From `now` on it is `value`.
     #[inline]
     pub fn set(&mut self, now: Nanos, value: u64) {
-        self.area += u128::from(now - self.since) * u128::from(self.value);
+        self.area = self.area(now);
         self.since = now;
         self.value = value;
         self.largest = self.largest.max(value);
@@ -125,8 +160,12 @@ impl OverTime {
 
     /// Its mean from the beginning to `now`; None of no time.
     pub fn mean(&self, now: Nanos) -> Option<f64> {
-        let area = self.area + u128::from(now - self.since) * u128::from(self.value);
-        (now > self.began).then(|| area as f64 / (now - self.began) as f64)
+        (now > self.began).then(|| self.area(now) as f64 / (now - self.began) as f64)
+    }
+
+    /// Its sum over time, in nanoseconds, from the beginning to `now`.
+    pub fn area(&self, now: Nanos) -> u128 {
+        self.area + u128::from(now - self.since) * u128::from(self.value)
     }
 
     /// When it was set last.
@@ -178,6 +217,22 @@ mod tests {
             let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
             prop_assert!((moments.mean().unwrap() - mean).abs() <= 1e-6);
             prop_assert!((moments.variance().unwrap() - variance).abs() <= 1e-9 * variance.max(1.0));
+        }
+
+        #[test]
+        fn parts_put_together_are_the_whole(values in prop::collection::vec((-1e3f64..1e3, 0u64..5), 1..50)) {
+            let (mut whole, mut one, mut other) = <(Moments, Moments, Moments)>::default();
+            for (number, (value, times)) in values.iter().enumerate() {
+                (0..*times).for_each(|_| whole.add(*value));
+                if number % 2 == 0 { &mut one } else { &mut other }.add_many(*value, *times);
+            }
+            one.merge(&other);
+            prop_assert_eq!((one.count(), one.range()), (whole.count(), whole.range()));
+            let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+                (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
+                (a, b) => a == b,
+            };
+            prop_assert!(close(one.mean(), whole.mean()) && close(one.variance(), whole.variance()));
         }
     }
 }

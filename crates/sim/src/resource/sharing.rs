@@ -7,7 +7,7 @@
 //! nanoseconds of the agenda, so that a job's response time does not depend on how fine the agenda is.
 use crate::Nanos;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Parts of a nanosecond.
 const PARTS: f64 = 4_294_967_296.0;
@@ -41,6 +41,68 @@ impl<J> Ord for Share<J> {
     }
 }
 
+/// Jobs by their ends, the first first. Jobs of one size end in the order they came: such a run needs
+/// no heap.
+#[derive(Clone, Debug)]
+struct Ends<J> {
+    run: VecDeque<Share<J>>,
+    rest: BinaryHeap<Share<J>>,
+}
+
+impl<J> Default for Ends<J> {
+    fn default() -> Self {
+        Self { run: VecDeque::new(), rest: BinaryHeap::new() }
+    }
+}
+
+impl<J> Ends<J> {
+    fn len(&self) -> usize {
+        self.run.len() + self.rest.len()
+    }
+
+    #[inline]
+    fn push(&mut self, share: Share<J>) {
+        // Shares order as a heap wants it: what ends later is less.
+        if self.run.back().is_none_or(|last| share < *last) {
+            self.run.push_back(share);
+        } else {
+            self.rest.push(share);
+        }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<&Share<J>> {
+        match (self.run.front(), self.rest.peek()) {
+            (Some(one), Some(other)) => Some(if other > one { other } else { one }),
+            (one, other) => one.or(other),
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Share<J>> {
+        match (self.run.front(), self.rest.peek()) {
+            (Some(one), Some(other)) if other > one => self.rest.pop(),
+            (Some(_), _) => self.run.pop_front(),
+            (None, _) => self.rest.pop(),
+        }
+    }
+
+    fn take(&mut self) -> Vec<Share<J>> {
+        self.run.drain(..).chain(self.rest.drain()).collect()
+    }
+}
+
+/// a * b / c, rounded down; c is not 0.
+#[inline]
+fn share_of(a: u128, b: u128, c: u128) -> u128 {
+    let product = a * b;
+    match (u64::try_from(product), u64::try_from(c)) {
+        // A division of 64 bits takes a tenth of the time.
+        (Ok(product), Ok(c)) => u128::from(product / c),
+        _ => product / c,
+    }
+}
+
 /// A job that has had its service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished<J> {
@@ -59,19 +121,13 @@ pub struct Sharing<J> {
     /// What a job would have been served since the beginning, in parts of a nanosecond.
     served: u128,
     came: u64,
-    jobs: BinaryHeap<Share<J>>,
+    jobs: Ends<J>,
 }
 
 impl<J> Sharing<J> {
     /// So many servers of speed 1, and no job.
     pub fn new(servers: u32) -> Self {
-        Self {
-            servers: u128::from(servers),
-            counted: 0,
-            served: 0,
-            came: 0,
-            jobs: BinaryHeap::new(),
-        }
+        Self { servers: u128::from(servers), counted: 0, served: 0, came: 0, jobs: Ends::default() }
     }
 
     /// Jobs in service.
@@ -81,7 +137,7 @@ impl<J> Sharing<J> {
 
     /// Whether there is no job.
     pub fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
+        self.jobs.len() == 0
     }
 
     /// A job comes now and needs `service_ns` of a server (below 0 counts as 0). Everything that ends
@@ -119,17 +175,54 @@ impl<J> Sharing<J> {
         Some(Nanos::try_from(end.div_ceil(1 << PART_BITS)).unwrap_or(Nanos::MAX))
     }
 
+    /// The next job that lacks no more than `service_ns`: it ends now, early.
+    pub fn cut(&mut self, now: Nanos, service_ns: f64) -> Option<J> {
+        self.count_to(u128::from(now) << PART_BITS);
+        let lacks = self.jobs.peek()?.ends.0 .0.saturating_sub(self.served);
+        let near = (lacks as f64) < service_ns * PARTS;
+        near.then(|| self.jobs.pop().map(|share| share.job))?
+    }
+
+    /// From now on every job's rest takes `ratio` times as much service.
+    pub fn stretch(&mut self, now: Nanos, ratio: f64) {
+        self.count_to(u128::from(now) << PART_BITS);
+        let served = self.served;
+        let longer = |mut share: Share<J>| {
+            let (ends, number) = share.ends.0;
+            let rest = (ends.saturating_sub(served) as f64 * ratio).round() as u128;
+            share.ends = Reverse((served + rest, number));
+            share
+        };
+        let mut shares: Vec<_> = self.jobs.take().into_iter().map(longer).collect();
+        shares.sort_unstable_by(|a, b| b.cmp(a));
+        shares.into_iter().for_each(|share| self.jobs.push(share));
+    }
+
+    /// Drops all jobs, and tells which they were, in the order they came.
+    pub fn clear(&mut self) -> Vec<J> {
+        let mut shares = self.jobs.take();
+        shares.sort_by_key(|share| share.ends.0 .1);
+        shares.into_iter().map(|share| share.job).collect()
+    }
+
     fn true_end(&self) -> Option<u128> {
         let needs = self.jobs.peek()?.ends.0 .0.saturating_sub(self.served);
         let jobs = self.jobs.len() as u128;
-        let lasts = if jobs > self.servers { (needs * jobs).div_ceil(self.servers) } else { needs };
+        let lasts = if jobs <= self.servers {
+            needs
+        } else if self.servers == 1 {
+            needs * jobs
+        } else {
+            (needs * jobs).div_ceil(self.servers)
+        };
         Some(self.counted + lasts)
     }
 
     fn count_to(&mut self, to: u128) {
         let jobs = self.jobs.len() as u128;
         let passed = to.saturating_sub(self.counted);
-        self.served += if jobs > self.servers { passed * self.servers / jobs } else { passed };
+        self.served +=
+            if jobs > self.servers { share_of(passed, self.servers, jobs) } else { passed };
         self.counted = self.counted.max(to);
         if jobs == 0 {
             // Nobody to be served: begin again, so that the numbers stay small.

@@ -1,0 +1,57 @@
+//! Requests a CPU-second of sites and users, for a quick look; `benchmarks/` compares with peers.
+//!
+//! `geo` runs the grouped day of a micro-blogging service and the same day with 50 and 2,000
+//! instances, an hour of single requests in bursts and as a stream; `geo day` the whole day of single
+//! requests (65 million), to see its memory.
+use nephoscope_sim::geo::{builtin, run, scenario::Grouping, Scenario};
+
+fn timed(what: &str, scenario: &Scenario) {
+    let began = std::time::Instant::now();
+    let seen = run(scenario, 1).expect("it can be run");
+    let spent = began.elapsed().as_secs_f64();
+    let requests = seen.requests() as f64;
+    eprintln!(
+        "{what}: {spent:.3} s, {:.2} M requests/s, {:.2} M events/s, {} in flight, mean {:.3} ms, {:.0} MB",
+        requests / spent / 1e6,
+        seen.events as f64 / spent / 1e6,
+        seen.in_flight,
+        seen.mean_ns(|_| true).unwrap_or(f64::NAN) / 1e6,
+        peak_mb(),
+    );
+}
+
+/// Most memory of this process so far.
+fn peak_mb() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes.map_or(f64::NAN, |kilobytes| kilobytes / 1024.0)
+}
+
+fn sized(mut scenario: Scenario, instances: u32) -> Scenario {
+    for (_, site) in &mut scenario.sites.0 {
+        (site.instances, site.hosts) = (instances, instances);
+    }
+    scenario
+}
+
+fn main() {
+    let single = Grouping { users: 1, requests: 1 };
+    let day = builtin::scenario("twitter-2008-as-printed-two").expect("it comes with the program");
+    let stream = builtin::scenario("twitter-2008-consistent-two").expect("it comes with it");
+    let bursts = Scenario { grouping: single, ..day.clone() };
+    let stream = Scenario { grouping: single, ..stream };
+    if std::env::args().nth(1).as_deref() == Some("day") {
+        timed("day of single requests, a stream", &stream);
+        return timed("day of single requests, bursts", &bursts);
+    }
+    timed("day, grouped", &day);
+    for instances in [50, 2000] {
+        timed(&format!("day, grouped, {instances} instances"), &sized(day.clone(), instances));
+    }
+    timed("3 h of single requests, bursts", &Scenario { duration_h: 3.0, ..bursts });
+    for instances in [10, 50, 2000] {
+        let hour = Scenario { duration_h: 3.0, ..sized(stream.clone(), instances) };
+        timed(&format!("3 h of single requests, a stream, {instances} instances"), &hour);
+    }
+}

@@ -1,0 +1,58 @@
+//! The six regions that are known by name, with CloudAnalyst's figures between them.
+//! Source: Wickremasinghe, Calheiros and Buyya, CloudAnalyst, AINA 2010, and the tool's defaults.
+use super::scenario::Position;
+
+/// Names of the regions, in the tool's order, and a point amid their users for maps and distances.
+pub const REGIONS: [(&str, Position); 6] = [
+    ("north_america", Position { lat: 39.0, lon: -95.0 }),
+    ("south_america", Position { lat: -17.0, lon: -55.0 }),
+    ("europe", Position { lat: 49.5, lon: 10.0 }),
+    ("asia", Position { lat: 26.0, lon: 95.0 }),
+    ("africa", Position { lat: 6.0, lon: 20.0 }),
+    ("oceania", Position { lat: -32.0, lon: 147.0 }),
+];
+
+/// Milliseconds one way.
+const LATENCY_MS: [[f64; 6]; 6] = [
+    [25.0, 100.0, 150.0, 250.0, 250.0, 100.0],
+    [100.0, 25.0, 250.0, 500.0, 350.0, 200.0],
+    [150.0, 250.0, 25.0, 150.0, 150.0, 200.0],
+    [250.0, 500.0, 150.0, 25.0, 500.0, 500.0],
+    [250.0, 350.0, 150.0, 500.0, 25.0, 500.0],
+    [100.0, 200.0, 200.0, 500.0, 500.0, 25.0],
+];
+
+/// Within a region; the tool calls them megabits a second and computes with megabytes.
+const BANDWIDTH_WITHIN: [f64; 6] = [2000.0, 800.0, 2500.0, 1500.0, 500.0, 2000.0];
+const BANDWIDTH_BETWEEN: f64 = 1000.0;
+
+/// The number of a region that is known by name.
+pub fn known(region: &str) -> Option<usize> {
+    REGIONS.iter().position(|entry| entry.0 == region)
+}
+
+/// Milliseconds one way between two known regions.
+pub fn latency_ms(one: &str, other: &str) -> Option<f64> {
+    Some(LATENCY_MS[known(one)?][known(other)?])
+}
+
+/// Bandwidth between two known regions.
+pub fn bandwidth_mbps(one: &str, other: &str) -> Option<f64> {
+    let (one, other) = (known(one)?, known(other)?);
+    Some(if one == other { BANDWIDTH_WITHIN[one] } else { BANDWIDTH_BETWEEN })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_there_is_as_long_as_the_way_back() {
+        for (one, _) in REGIONS {
+            for (other, _) in REGIONS {
+                assert_eq!(latency_ms(one, other), latency_ms(other, one));
+            }
+        }
+        assert_eq!((latency_ms("asia", "europe"), latency_ms("asia", "mars")), (Some(150.0), None));
+    }
+}
