@@ -2,6 +2,9 @@
 use crate::Nanos;
 use hdrhistogram::Histogram;
 
+/// Where the figures of an outcome go: metric, factors, value, how often it was seen.
+pub type Emit<'a> = dyn FnMut(&str, &[(&str, String)], f64, u64) + 'a;
+
 /// Values: count, mean, variance, extremes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
@@ -33,7 +36,8 @@ impl Moments {
         self.merge(&Self { count: times, mean: value, squares: 0.0, least: value, largest: value });
     }
 
-    /// All values of another tally too (Chan's update).
+    /// All values of another tally too.
+    /// Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm" (1979).
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         if self.count == 0 || other.count == 0 {
@@ -89,7 +93,7 @@ impl Times {
     #[inline]
     pub fn add(&mut self, length_ns: f64) {
         self.moments.add(length_ns);
-        self.histogram.saturating_record(length_ns.round() as u64);
+        self.histogram.record(length_ns.round() as u64).expect("a histogram without bound grows");
     }
 
     /// The same length so many times more.
@@ -115,9 +119,23 @@ impl Times {
         &self.moments
     }
 
+    /// Takes other lengths in.
+    pub fn merge(&mut self, other: &Self) {
+        self.moments.merge(&other.moments);
+        self.histogram.add(&other.histogram).expect("both have 3 digits and resize");
+    }
+
     /// The histogram, for percentiles to 3 digits.
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
+    }
+
+    /// The histogram as (value, count), ascending; a value is the middle of its bucket.
+    pub fn pairs(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        self.histogram.iter_recorded().map(|bucket| {
+            let middle = self.histogram.median_equivalent(bucket.value_iterated_to());
+            (middle as f64, bucket.count_since_last_iteration())
+        })
     }
 }
 
@@ -197,6 +215,20 @@ mod tests {
     }
 
     #[test]
+    fn percentiles_are_those_of_the_list() {
+        let mut times = Times::default();
+        (1..=1000).for_each(|ms| times.add(f64::from(ms) * 1e6));
+        let p99 = times.histogram().value_at_quantile(0.99) as f64;
+        // Three significant digits.
+        assert!((p99 / 990e6 - 1.0).abs() < 1e-3, "{p99}");
+        let mut both = Times::default();
+        both.merge(&times);
+        both.merge(&times);
+        assert_eq!(both.pairs().map(|(_, count)| count).sum::<u64>(), 2000);
+        assert_eq!(both.moments().range(), Some((1e6, 1e9)));
+    }
+
+    #[test]
     fn a_mean_over_time() {
         let mut jobs = OverTime::default();
         jobs.up(10);
@@ -217,6 +249,14 @@ mod tests {
             let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
             prop_assert!((moments.mean().unwrap() - mean).abs() <= 1e-6);
             prop_assert!((moments.variance().unwrap() - variance).abs() <= 1e-9 * variance.max(1.0));
+            let (mut left, mut right) = (Moments::default(), Moments::default());
+            let (first, last) = values.split_at(values.len() / 3);
+            first.iter().for_each(|value| left.add(*value));
+            last.iter().for_each(|value| right.add(*value));
+            left.merge(&right);
+            prop_assert_eq!((left.count(), left.range()), (moments.count(), moments.range()));
+            prop_assert!((left.mean().unwrap() - mean).abs() <= 1e-6);
+            prop_assert!((left.variance().unwrap() - variance).abs() <= 1e-6 * variance.max(1.0));
         }
 
         #[test]
