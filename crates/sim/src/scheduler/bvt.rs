@@ -32,14 +32,14 @@ pub struct Bvt {
 impl Bvt {
     /// All at virtual time zero; a virtual CPU stays on one processor.
     pub fn new(host: &Host, settings: BvtSettings) -> Self {
-        let one = |(number, domain): (usize, usize)| Virtual {
+        let one = |(home, domain): (usize, usize)| Virtual {
             avt: 0,
             advance: u64::from(host.domains[domain].mcu_advance),
             wants: false,
             running: false,
-            home: number % host.processors,
+            home,
         };
-        let vcpus = host.domain_of_vcpus().into_iter().enumerate().map(one).collect();
+        let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).map(one).collect();
         Self { vcpus, settings }
     }
 

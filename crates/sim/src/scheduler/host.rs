@@ -1,12 +1,9 @@
-//! The host: what happens, in which order, and who is told.
-use super::bvt::{Bvt, BvtSettings};
-use super::credit::Credit;
-use super::sedf::Sedf;
-use super::state::{Processor, Rules, Stretch, Vcpu};
-use super::workload::{Doing, Workload};
+//! The host: processors, what runs on them, and how they are given out.
+use super::bvt::BvtSettings;
+use super::linux::{LinuxSettings, Quota, Reservation};
+use super::workload::Workload;
 use crate::error::{above_zero, Refused};
-use crate::random::Stream;
-use crate::{simulate as run, Agenda, Model, Nanos, Stop};
+use crate::Nanos;
 
 /// Slice, period, and whether it may use what nobody else wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +17,9 @@ pub struct SedfTriple {
 }
 
 /// A virtual machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Domain {
-    /// Weight under contention (Credit), 256 as a rule.
+    /// Weight under contention (Credit, Linux), 256 as a rule.
     pub weight: u32,
     /// At most so many per cent of one processor (Credit); 0 is no cap.
     pub cap: u32,
@@ -30,6 +27,12 @@ pub struct Domain {
     pub sedf: SedfTriple,
     /// Inverse weight (BVT), 10 as a rule.
     pub mcu_advance: u32,
+    /// Time of all its virtual CPUs together in each period (Linux); None is no quota.
+    pub quota: Option<Quota>,
+    /// Time of each of its virtual CPUs in each period (Linux); None for one that has a weight.
+    pub reservation: Option<Reservation>,
+    /// Processors on which its virtual CPUs stay, in turn; none given: in turn over all.
+    pub cpus: Vec<usize>,
     /// One workload for each virtual CPU.
     pub vcpus: Vec<Workload>,
 }
@@ -37,7 +40,16 @@ pub struct Domain {
 impl Default for Domain {
     fn default() -> Self {
         let sedf = SedfTriple { slice_ns: 0, period_ns: 100_000_000, extra: true };
-        Self { weight: 256, cap: 0, sedf, mcu_advance: 10, vcpus: vec![Workload::Spinning] }
+        Self {
+            weight: 256,
+            cap: 0,
+            sedf,
+            mcu_advance: 10,
+            quota: None,
+            reservation: None,
+            cpus: Vec::new(),
+            vcpus: vec![Workload::Spinning],
+        }
     }
 }
 
@@ -50,10 +62,12 @@ pub enum Policy {
     Sedf,
     /// Xen's borrowed virtual time.
     Bvt(BvtSettings),
+    /// Linux: weights (EEVDF), quotas (CFS bandwidth), reservations (`SCHED_DEADLINE`).
+    Linux(LinuxSettings),
 }
 
 /// A physical machine with what runs on it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Host {
     /// Processors.
     pub processors: usize,
@@ -63,23 +77,6 @@ pub struct Host {
     pub policy: Policy,
 }
 
-/// Simulates a host for a while; `tell` is told of every stretch that a virtual CPU ran, in order of
-/// its end. Returns the number of scheduling events. Refused: no processor, no virtual CPU, a triple
-/// outside Xen's limits, more time promised on a processor than it has.
-pub fn simulate(
-    host: &Host,
-    seed: u64,
-    length_ns: Nanos,
-    tell: impl FnMut(Stretch),
-) -> Result<u64, Refused> {
-    host.check()?;
-    Ok(match host.policy {
-        Policy::Credit => drive(host, Credit::new(host), seed, length_ns, tell),
-        Policy::Sedf => drive(host, Sedf::new(host)?, seed, length_ns, tell),
-        Policy::Bvt(settings) => drive(host, Bvt::new(host, settings), seed, length_ns, tell),
-    })
-}
-
 impl Host {
     /// Domain of each virtual CPU, through all domains.
     pub(super) fn domain_of_vcpus(&self) -> Vec<usize> {
@@ -87,7 +84,24 @@ impl Host {
         self.domains.iter().enumerate().flat_map(of).collect()
     }
 
-    fn check(&self) -> Result<(), Refused> {
+    /// Where each virtual CPU stays, through all domains: on the processors that its domain names,
+    /// in turn, else on all in turn.
+    pub(super) fn homes(&self) -> Vec<usize> {
+        let mut homes = Vec::new();
+        for domain in &self.domains {
+            for number in 0..domain.vcpus.len() {
+                let home = match domain.cpus.len() {
+                    0 => homes.len() % self.processors,
+                    named => domain.cpus[number % named],
+                };
+                homes.push(home);
+            }
+        }
+        homes
+    }
+
+    /// Refused: no processor, no virtual CPU, weights that are none.
+    pub(super) fn check(&self) -> Result<(), Refused> {
         above_zero("the number of processors", self.processors as f64)?;
         if self.domain_of_vcpus().is_empty() {
             return Err(Refused::new("No domain has a virtual CPU.", "Give one a workload."));
@@ -97,174 +111,5 @@ impl Host {
             above_zero(&format!("mcu_advance of domain {number}"), f64::from(domain.mcu_advance))?;
         }
         Ok(())
-    }
-}
-
-fn drive<R: Rules>(
-    host: &Host,
-    rules: R,
-    seed: u64,
-    length_ns: Nanos,
-    tell: impl FnMut(Stretch),
-) -> u64 {
-    let workloads = host.domains.iter().flat_map(|domain| domain.vcpus.iter());
-    let vcpus: Vec<Vcpu> = workloads
-        .enumerate()
-        .map(|(number, workload)| Vcpu {
-            doing: Doing::new(workload.clone(), Stream::of(seed, 0, number as u64)),
-            wants: false,
-            on: None,
-        })
-        .collect();
-    let mut agenda = Agenda::default();
-    for (number, vcpu) in vcpus.iter().enumerate() {
-        agenda.at(vcpu.doing.first_wake(), Happens::Wakes(number));
-    }
-    if let Some(every) = rules.tick_ns() {
-        (0..host.processors).for_each(|processor| agenda.at(every, Happens::Ticks(processor)));
-    }
-    if let Some(every) = rules.account_ns() {
-        agenda.at(every, Happens::Accounts);
-    }
-    let processors = vec![Processor::default(); host.processors];
-    let mut machine = Machine { rules, vcpus, processors, tell };
-    run(&mut machine, &mut agenda, length_ns);
-    for processor in 0..host.processors {
-        machine.charge(processor, length_ns);
-    }
-    agenda.passed()
-}
-
-enum Happens {
-    Wakes(usize),
-    /// The timer of a processor with that number.
-    Timer(usize, u64),
-    Ticks(usize),
-    Accounts,
-}
-
-struct Machine<R, T> {
-    rules: R,
-    vcpus: Vec<Vcpu>,
-    processors: Vec<Processor>,
-    tell: T,
-}
-
-impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
-    /// Charges who runs on a processor for the time until now. Whether it has finished its work.
-    fn charge(&mut self, processor: usize, now: Nanos) -> bool {
-        let place = &mut self.processors[processor];
-        let Some(vcpu) = place.current else { return false };
-        let from = std::mem::replace(&mut place.since, now);
-        if from < now {
-            (self.tell)(Stretch { vcpu, processor, from, to: now });
-            self.rules.ran(vcpu, now - from, now);
-        }
-        let left = &mut self.vcpus[vcpu].doing.left_ns;
-        *left = left.map(|left| left - (now - from).min(left));
-        *left == Some(0)
-    }
-
-    fn decide(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
-        let now = agenda.now();
-        let finished = self.charge(processor, now);
-        let mut current = self.processors[processor].current.take();
-        if let Some(vcpu) = current {
-            self.vcpus[vcpu].on = None;
-            if finished {
-                current = None;
-                self.vcpus[vcpu].wants = false;
-                self.rules.blocks(vcpu, now);
-                if let Some(at) = self.vcpus[vcpu].doing.sleeps_until(now) {
-                    agenda.at(at, Happens::Wakes(vcpu));
-                }
-            }
-        }
-        let decision = self.rules.decides(processor, current, now);
-        let place = &mut self.processors[processor];
-        place.timer += 1;
-        place.since = now;
-        place.current = decision.vcpu;
-        let mut again_at = decision.again_at;
-        if let Some(vcpu) = decision.vcpu {
-            self.vcpus[vcpu].on = Some(processor);
-            let done_at = self.vcpus[vcpu].doing.left_ns.map(|left| now + left);
-            again_at = again_at.into_iter().chain(done_at).min();
-        }
-        if let Some(at) = again_at {
-            agenda.at(at, Happens::Timer(processor, place.timer));
-        }
-    }
-
-    fn wake(&mut self, vcpu: usize, agenda: &mut Agenda<Happens>) {
-        let now = agenda.now();
-        if let Some(processor) = self.vcpus[vcpu].on {
-            // More work for one that runs: its timer would end it too early.
-            self.charge(processor, now);
-        }
-        if let Some(at) = self.vcpus[vcpu].doing.wake(now) {
-            agenda.at(at, Happens::Wakes(vcpu));
-        }
-        if let Some(processor) = self.vcpus[vcpu].on {
-            self.decide(processor, agenda);
-        } else if !self.vcpus[vcpu].wants {
-            self.vcpus[vcpu].wants = true;
-            for processor in self.rules.wakes(vcpu, now, &self.processors) {
-                self.decide(processor, agenda);
-            }
-        }
-    }
-
-    fn account(&mut self, agenda: &mut Agenda<Happens>) {
-        let now = agenda.now();
-        (0..self.processors.len()).for_each(|processor| {
-            self.charge(processor, now);
-        });
-        let accounted = self.rules.accounts(now);
-        for vcpu in accounted.parked {
-            if let Some(processor) = self.vcpus[vcpu].on {
-                self.decide(processor, agenda);
-            }
-        }
-        for vcpu in accounted.unparked {
-            if self.vcpus[vcpu].wants && self.vcpus[vcpu].on.is_none() {
-                for processor in self.rules.wakes(vcpu, now, &self.processors) {
-                    self.decide(processor, agenda);
-                }
-            }
-        }
-    }
-}
-
-impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
-    type Event = Happens;
-
-    fn happens(&mut self, event: Happens, agenda: &mut Agenda<Happens>) -> Stop {
-        match event {
-            Happens::Wakes(vcpu) => self.wake(vcpu, agenda),
-            Happens::Timer(processor, number) => {
-                if number == self.processors[processor].timer {
-                    self.decide(processor, agenda);
-                }
-            }
-            Happens::Ticks(processor) => {
-                let now = agenda.now();
-                self.charge(processor, now);
-                let current = self.processors[processor].current;
-                if self.rules.ticks(processor, current, now) {
-                    self.decide(processor, agenda);
-                }
-                if let Some(every) = self.rules.tick_ns() {
-                    agenda.after(every, Happens::Ticks(processor));
-                }
-            }
-            Happens::Accounts => {
-                self.account(agenda);
-                if let Some(every) = self.rules.account_ns() {
-                    agenda.after(every, Happens::Accounts);
-                }
-            }
-        }
-        Stop::No
     }
 }

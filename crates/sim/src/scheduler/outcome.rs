@@ -5,7 +5,7 @@ use super::scenario::Scenario;
 use super::seen::{Lengths, Seen};
 use super::state::Stretch;
 use crate::error::Refused;
-use crate::tally::Times;
+use crate::tally::{Emit, Times};
 use crate::Nanos;
 
 /// Intervals that are told one by one at most: more are no picture.
@@ -106,7 +106,7 @@ impl Outcome {
     ///
     /// `cpu_share_ratio`, `run_ns`, `wait_ns`, `period_ns` and `fixed_work_share_ratio` by `vm` and
     /// `vcpu`; `response_time_ns` by `vm`; `scheduling_events` of all.
-    pub fn samples(&self, emit: &mut dyn FnMut(&str, &[(&str, String)], f64, u64)) {
+    pub fn samples(&self, emit: &mut Emit<'_>) {
         for one in &self.vcpus {
             let factors = [("vm", self.vms[one.vm].clone()), ("vcpu", one.vcpu.to_string())];
             emit("cpu_share_ratio", &factors, one.seen.share(), 1);

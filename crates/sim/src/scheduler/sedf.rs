@@ -46,10 +46,9 @@ impl Sedf {
     pub fn new(host: &Host) -> Result<Self, Refused> {
         let mut promised = vec![0.0; host.processors];
         let mut vcpus = Vec::new();
-        for (number, domain) in host.domain_of_vcpus().into_iter().enumerate() {
+        for (home, domain) in host.homes().into_iter().zip(host.domain_of_vcpus()) {
             let triple = host.domains[domain].sedf;
             check(domain, triple)?;
-            let home = number % host.processors;
             promised[home] += triple.slice_ns as f64 / triple.period_ns as f64;
             vcpus.push(Reservation {
                 triple,

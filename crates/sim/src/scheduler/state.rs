@@ -33,6 +33,8 @@ pub struct Processor {
     pub current: Option<usize>,
     /// Since when it has been charged for.
     pub since: Nanos,
+    /// When it decides again by its policy at the latest.
+    pub again_at: Option<Nanos>,
     /// Number of the timer that still holds; earlier ones are void.
     pub timer: u64,
 }
@@ -52,6 +54,10 @@ pub trait Rules {
     fn ran(&mut self, vcpu: usize, ran_ns: Nanos, now: Nanos);
     /// `vcpu` wants to run from `now` on. Returns processors that have to decide anew.
     fn wakes(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Vec<usize>;
+    /// The processor that is charged before `vcpu` wakes; None where waking looks at no charge.
+    fn charged_before(&self, _vcpu: usize) -> Option<usize> {
+        None
+    }
     /// `vcpu` has nothing to do from `now` on; it has been charged.
     fn blocks(&mut self, vcpu: usize, now: Nanos);
     /// Who runs next on a processor. `current` ran there until now and still wants to.
@@ -72,6 +78,14 @@ pub trait Rules {
     /// those that may run again.
     fn accounts(&mut self, _now: Nanos) -> Accounted {
         Accounted::default()
+    }
+    /// An alarm that was set since the last call: when, and its number. Asked until there is none.
+    fn alarm(&mut self) -> Option<(Nanos, usize)> {
+        None
+    }
+    /// An alarm rings. Returns processors that have to decide anew.
+    fn rings(&mut self, _alarm: usize, _now: Nanos, _processors: &[Processor]) -> Vec<usize> {
+        Vec::new()
     }
 }
 

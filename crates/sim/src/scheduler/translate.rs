@@ -174,7 +174,8 @@ impl Scenario {
             return Err(Refused::new(what, "Leave it away."));
         }
         if reserved.is_some() && vm.quota.is_some() {
-            let what = "It has a reservation and a quota; a quota does not hold for what is reserved.";
+            let what =
+                "It has a reservation and a quota; a quota does not hold for what is reserved.";
             return Err(Refused::new(what, "Leave one of them away."));
         }
         Ok(())

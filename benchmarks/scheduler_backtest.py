@@ -1,0 +1,222 @@
+"""Runs and waits of a lab host, measured and simulated with the same parameters, side by side.
+
+Reads recordings of `benchmarks/scheduler.py record --folder F`: reservations, caps and quotas with
+one loop on each CPU. What is simulated is the setting and nothing of what was seen, but for one
+number: how the setting's periods lie to the kernel's tick, which nobody can set. That is read from
+where pauses begin (at ticks) and end (at periods), never from how long they are. A pause shorter
+than half a tick is not the scheduler's (interrupts, the machine below) and is left out on both
+sides. The distance of two distributions is Wasserstein's, in per cent of the measured mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cmath
+import itertools
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from _paired import write_result
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "truth"))
+
+import scheduler_settings  # noqa: E402
+from scheduler import read  # noqa: E402
+from scipy.stats import wasserstein_distance  # noqa: E402
+
+from nephoscope.model import Sample  # noqa: E402
+
+BOUND = 0.05
+HELD = ("reservation", "reservation on one CPU", "cap on one CPU", "own quota", "cap")
+LEAST_PAUSES = 5
+"""Fewer pauses of a loop say nothing about a distribution."""
+SIMULATED_NS = 60_000_000_000
+
+Pause = tuple[float, float]
+"""Begin and length, in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One look of one setting. runs, waits: distance over the measured mean; share: difference."""
+
+    text: str
+    name: str
+    pauses: int
+    runs: float
+    waits: float
+    run_mean_ns: float
+    wait_mean_ns: float
+
+
+def pauses(samples: Iterable[Sample], least_ns: float) -> dict[tuple[Any, int], list[Pause]]:
+    """The pauses of each loop from `least_ns` on, in order."""
+    found: dict[tuple[Any, int], list[Pause]] = {}
+    for one in samples:
+        if one.metric == "gap_event_ns" and one.value is not None and one.value >= least_ns:
+            place = (one.factors["cpu"], int(one.factors["process"]))
+            found.setdefault(place, []).append((float(one.at_ns), one.value))
+    return {place: sorted(mine) for place, mine in found.items()}
+
+
+def runs_between(mine: Sequence[Pause]) -> list[float]:
+    """Lengths of the runs between pauses that follow each other."""
+    pairs = itertools.pairwise(mine)
+    return [after - (begin + length) for (begin, length), (after, _) in pairs]
+
+
+def middle(moments: Iterable[float], period_ns: float) -> float:
+    """Mean direction of moments on a circle of one period."""
+    turned = (cmath.exp(2j * math.pi * moment / period_ns) for moment in moments)
+    return cmath.phase(sum(turned)) / (2 * math.pi) * period_ns % period_ns
+
+
+def phase_ms(mine: Sequence[Pause], period_ns: float, tick_ns: float) -> float:
+    """When a period begins, on a clock that ticks at 0, modulo the tick."""
+    tick = middle((begin for begin, _ in mine), tick_ns)
+    period = middle((begin + length for begin, length in mine), period_ns)
+    return (period - tick) % tick_ns / 1e6
+
+
+def machine(setting: scheduler_settings.Setting, phase: float) -> dict[str, Any]:
+    """The setting as a scheduler scenario whose machine `a` is looked from."""
+    cpu = setting.cpu
+    own: dict[str, Any] = {"vcpus": setting.cpus}
+    if "reservation" in cpu:
+        slice_ms, period_ms = (
+            float(cpu["reservation"][name].removesuffix("ms")) for name in ("slice", "period")
+        )
+        own["reservation"] = {"slice_ms": slice_ms, "period_ms": period_ms, "phase_ms": phase}
+    else:
+        period_ms = float(cpu["cap_period"].removesuffix("ms"))
+        own["quota"] = {"cpus": cpu["cap"], "period_ms": period_ms, "phase_ms": phase}
+        own["cpus"] = cpu["cpus"]
+    vms = {"a": own}
+    for number, one in enumerate(setting.competitors):
+        vms[f"c{number}"] = {"vcpus": len(one.cpus), "weight": one.weight, "cpus": list(one.cpus)}
+    return {"version": 1, "policy": "linux", "processors": 2, "vms": vms}
+
+
+def simulated(program: Path, scenario: dict[str, Any], params: dict[str, Any]) -> list[Sample]:
+    """The samples of `cpu.gaps` inside the machine `a`. RuntimeError carries its own sentence."""
+    words = [str(program), "run", "cpu.gaps", "--params", json.dumps(params)]
+    words += ["--machine", json.dumps(scenario), "--vm", "a"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip() or f"{program} ended with {done.returncode}")
+    lines = (json.loads(line) for line in done.stdout.splitlines())
+    return [
+        Sample(line["metric"], line["value"], line["count"], line["at_ns"] or 0, line["factors"])
+        for line in lines
+        if "metric" in line
+    ]
+
+
+def compared(
+    program: Path, setting: scheduler_settings.Setting, trial: dict[str, Any], tick_ns: float
+) -> Compared | None:
+    """One look against its simulation; None where there are too few pauses."""
+    assert setting.period_ns is not None
+    least_ns = tick_ns / 2
+    mine = [one for one in pauses(trial["samples"], least_ns).values() if len(one) >= LEAST_PAUSES]
+    given = trial["params"]
+    if not mine or given.get("sleep_ns") or given.get("processes_per_cpu", 1) > 1:
+        return None
+    params = {"duration_ns": SIMULATED_NS, "threshold_ns": int(least_ns), "events_max": 100_000}
+    params |= {"cpus_max": given.get("cpus_max", 0)}
+    # Loops with reservations have periods of their own; a quota has one for all.
+    each = mine if "reservation" in setting.cpu else mine[:1]
+    theirs: list[list[Pause]] = []
+    for one in each:
+        scenario = machine(setting, phase_ms(one, setting.period_ns, tick_ns))
+        loops = pauses(simulated(program, scenario, params), least_ns)
+        theirs += list(loops.values())[:1] if len(each) > 1 else list(loops.values())
+    measured_runs = [run for one in mine for run in runs_between(one)]
+    measured_waits = [length for one in mine for _, length in one]
+    if not theirs:
+        return None
+    run_mean = sum(measured_runs) / len(measured_runs)
+    wait_mean = sum(measured_waits) / len(measured_waits)
+    runs = [run for one in theirs for run in runs_between(one)]
+    waits = [length for one in theirs for _, length in one]
+    return Compared(
+        setting.text,
+        setting.name,
+        len(measured_waits),
+        wasserstein_distance(measured_runs, runs) / run_mean,
+        wasserstein_distance(measured_waits, waits) / wait_mean,
+        run_mean,
+        wait_mean,
+    )
+
+
+def compare_all(args: argparse.Namespace) -> list[Compared]:
+    """Every recorded look that can be compared; prints each."""
+    found = []
+    drawn: dict[int, list[scheduler_settings.Setting]] = {}
+    for path in sorted(args.folder.glob("*.json.gz")):
+        values = read(path)
+        seed = values["seed"]
+        drawn.setdefault(seed, scheduler_settings.draw(seed, args.number))
+        setting = drawn[seed][values["number"]]
+        if setting.name not in HELD:
+            continue
+        for trial in values["trials"]:
+            one = compared(args.program, setting, trial, args.tick_ms * 1e6)
+            if one is None:
+                continue
+            found.append(one)
+            print(
+                f"{path.name} n={one.pauses:3} run {one.run_mean_ns / 1e6:6.2f} ms "
+                f"{100 * one.runs:5.1f} %  wait {one.wait_mean_ns / 1e6:6.2f} ms "
+                f"{100 * one.waits:5.1f} %  {one.text}",
+                flush=True,
+            )
+    return found
+
+
+def figures(found: Sequence[Compared]) -> dict[str, Any]:
+    """By what was set: looks, mean and largest distance of runs and of waits."""
+    table = {}
+    for name in sorted({one.name for one in found}):
+        mine = [one for one in found if one.name == name]
+        table[name] = {
+            "looks": len(mine),
+            "pauses": sum(one.pauses for one in mine),
+            "run_distance_mean_ratio": sum(one.runs for one in mine) / len(mine),
+            "wait_distance_mean_ratio": sum(one.waits for one in mine) / len(mine),
+            "run_distance_max_ratio": max(one.runs for one in mine),
+            "wait_distance_max_ratio": max(one.waits for one in mine),
+            "looks_within_bound": sum(max(one.runs, one.waits) <= BOUND for one in mine),
+        }
+    return table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="recordings")
+    parser.add_argument("--program", type=Path, required=True, help="nephoscope-sim")
+    parser.add_argument("--number", type=int, default=60, help="settings drawn from each seed")
+    parser.add_argument("--tick-ms", type=float, default=4.0, help="of the machine recorded on")
+    parser.add_argument("--write", action="store_true", help="store the result with the date")
+    args = parser.parse_args()
+    found = compare_all(args)
+    table = figures(found)
+    for name, row in table.items():
+        print(f"{name}: {json.dumps({key: round(value, 4) for key, value in row.items()})}")
+    if args.write:
+        write_result("scheduler-backtest", {"bound_ratio": BOUND, "settings": table})
+    held = [row["run_distance_mean_ratio"] <= BOUND for row in table.values()]
+    held += [row["wait_distance_mean_ratio"] <= BOUND for row in table.values()]
+    return 0 if held and all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

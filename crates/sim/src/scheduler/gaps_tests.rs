@@ -1,0 +1,225 @@
+//! Scenarios from JSON, and what probes inside them read.
+use super::gaps::{self, Look};
+use super::scenario::{run, Outcome, Scenario};
+use crate::{theory, Nanos, SECOND};
+use std::collections::BTreeMap;
+
+const MS: Nanos = 1_000_000;
+
+fn scenario(policy: &str, processors: usize, rest: &str) -> Scenario {
+    let text =
+        format!(r#"{{"version": 1, "policy": "{policy}", "processors": {processors}, {rest}}}"#);
+    Scenario::from_json(&text).unwrap()
+}
+
+fn outcome(policy: &str, processors: usize, rest: &str) -> Outcome {
+    run(&scenario(policy, processors, rest), 1).unwrap()
+}
+
+/// Lengths in ms and their share of all, from 1 % on.
+fn spread(outcome: &Outcome, vcpu: usize) -> Vec<(u64, f64)> {
+    let runs = &outcome.vcpus[vcpu].seen.runs;
+    let all = runs.count() as f64;
+    runs.pairs()
+        .map(|(length, count)| (length / MS, count as f64 / all))
+        .filter(|one| one.1 >= 0.01)
+        .collect()
+}
+
+fn near(found: &[(u64, f64)], wanted: &[(u64, f64)]) {
+    assert_eq!(found.len(), wanted.len(), "{found:?}");
+    for (found, wanted) in found.iter().zip(wanted) {
+        // A hundredth: the page gives whole per cent.
+        assert!(found.0 == wanted.0 && (found.1 - wanted.1).abs() <= 0.01, "{found:?}, {wanted:?}");
+    }
+}
+
+/// Shapes of the runs under a cap on one processor, as published for Credit.
+#[test]
+fn a_cap_runs_in_pieces_of_thirty_and_sixty() {
+    let two =
+        outcome("credit", 1, r#""vms": {"a": {"cap_percent": 40}, "b": {"cap_percent": 40}}"#);
+    near(&spread(&two, 0), &[(30, 0.67), (60, 0.33)]);
+    let alone = outcome("credit", 1, r#""vms": {"a": {"cap_percent": 44}}"#);
+    near(&spread(&alone, 0), &[(30, 0.17), (60, 0.83)]);
+    let few =
+        outcome("sedf", 1, r#""vms": {"a": {"reservation": {"slice_ms": 10, "period_ms": 26}}}"#);
+    near(&spread(&few, 0), &[(10, 1.0)]);
+    assert!((few.vcpus[0].seen.share() - 0.3846).abs() < 0.002);
+}
+
+/// The published residuals: a fixed amount of work sees one of two numbers of pauses.
+#[test]
+fn fixed_work_reads_one_of_two_shares() {
+    let read = |work: u32, vms: &str| -> Vec<f64> {
+        let rest = format!(r#""fixed_work": {{"work_ms": {work}, "starts": 400}}, "vms": {vms}"#);
+        let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+        outcome("sedf", 1, &rest).samples(&mut |metric, _, value, count| {
+            if metric == "fixed_work_share_ratio" {
+                *all.entry((value * 1000.0).round() as u64).or_default() += count;
+            }
+        });
+        all.into_keys().map(|share| share as f64 / 10.0).collect()
+    };
+    let vms = r#"{"a": {"reservation": {"slice_ms": 150, "period_ms": 210}}}"#;
+    assert_eq!(read(500, vms), [67.6, 73.5]);
+    assert_eq!(read(1000, vms), [70.4, 73.5]);
+}
+
+fn value(found: &[(String, String, f64, u64)], metric: &str) -> Vec<(f64, u64)> {
+    found.iter().filter(|one| one.0 == metric).map(|one| (one.2, one.3)).collect()
+}
+
+/// (metric, factors as JSON, value, count) of a look.
+fn looked(scenario: &Scenario, look: &Look) -> Vec<(String, String, f64, u64)> {
+    let mut all = Vec::new();
+    gaps::run(scenario, None, look, 5).unwrap().samples(&mut |metric, factors, value, count, _| {
+        let factors: BTreeMap<_, _> = factors.iter().cloned().collect();
+        all.push((metric.to_owned(), serde_json::to_string(&factors).unwrap(), value, count));
+    });
+    all
+}
+
+#[test]
+fn a_loop_sees_a_reservation_from_inside() {
+    let host = scenario(
+        "sedf",
+        2,
+        r#""vms": {"a": {"vcpus": 2, "reservation": {"slice_ms": 30, "period_ms": 40}}}"#,
+    );
+    let look = Look { duration_ns: 2 * SECOND, ..Look::default() };
+    let found = looked(&host, &look);
+    for (share, _) in value(&found, "cpu_share_cycles_ratio") {
+        assert!((share - 0.75).abs() < 1e-9, "{share}");
+    }
+    let gaps = value(&found, "gap_length_ns");
+    assert_eq!(gaps.len(), 2, "one length on each CPU: {gaps:?}");
+    // Three digits of the histogram.
+    assert!(gaps.iter().all(|(length, _)| (length / 10e6 - 1.0).abs() < 1e-3), "{gaps:?}");
+    let obtained = value(&found, "obtained_cycles_cpus")[0].0;
+    assert!((obtained - 1.5).abs() < 1e-9, "{obtained}");
+    let events: Vec<_> = found.iter().filter(|one| one.0 == "gap_event_ns").collect();
+    assert_eq!(events.len() as u64, gaps.iter().map(|(_, count)| count).sum::<u64>());
+    assert!(
+        events[0].1.contains(r#""cause":"unexplained","cpu":0,"process":0"#),
+        "{}",
+        events[0].1
+    );
+}
+
+#[test]
+fn loops_of_one_cpu_share_it() {
+    for (policy, vm) in [
+        ("credit", r#"{"weight": 256}"#),
+        ("linux", r#"{"weight": 100}"#),
+        ("linux", r#"{"quota": {"cpus": 0.5, "period_ms": 40}}"#),
+        ("linux", r#"{"reservation": {"slice_ms": 20, "period_ms": 40}}"#),
+    ] {
+        let host = scenario(policy, 1, &format!(r#""vms": {{"a": {vm}}}"#));
+        let whole = if vm.contains("weight") { 1.0 } else { 0.5 };
+        let look = Look { duration_ns: 4 * SECOND, processes_per_cpu: 2, ..Look::default() };
+        let shares = value(&looked(&host, &look), "cpu_share_ratio");
+        assert_eq!(shares.len(), 2);
+        for (share, _) in shares {
+            // A period more or less at the edges, and a turn.
+            assert!((share - whole / 2.0).abs() < 0.012, "{policy} {vm}: {share}");
+        }
+    }
+}
+
+#[test]
+fn sleeps_are_told_and_count_for_nothing() {
+    let host = scenario("linux", 1, r#""vms": {"a": {}}"#);
+    let look =
+        Look { duration_ns: 2 * SECOND, sleep_ns: 230 * MS, busy_ns: 420 * MS, ..Look::default() };
+    let found = looked(&host, &look);
+    let sleeps = value(&found, "sleep_event_ns");
+    assert_eq!(sleeps, [(230e6, 1), (230e6, 1), (230e6, 1)]);
+    assert_eq!(value(&found, "cpu_share_ratio"), [(1.0, 1)]);
+    assert!(value(&found, "gap_length_ns").is_empty());
+}
+
+/// Alone on a processor a server is M/M/1.
+#[test]
+fn a_web_server_alone_is_a_queue() {
+    let host = |seed| {
+        let rest = r#""duration_s": 400, "vms": {"web": {"workload": {"web": {"requests_per_s": 700, "service_ms": 1}}}}"#;
+        run(&scenario("linux", 1, rest), seed).unwrap()
+    };
+    let means: Vec<f64> =
+        (0..6).map(|seed| host(seed).responses[0].1.moments().mean().unwrap() / 1e9).collect();
+    let interval = crate::replicate::interval(&means, 0.99).unwrap();
+    let wanted = theory::mmc_response(1, 700.0, 1e-3);
+    assert!(interval.low <= wanted && wanted <= interval.high, "{interval:?}, {wanted}");
+}
+
+#[test]
+fn what_a_scheduler_costs_a_web_server() {
+    let p99 = |policy: &str, web: &str| {
+        let rest = format!(
+            r#""duration_s": 120, "vms": {{"spin": {{}}, "web": {{"workload":
+            {{"web": {{"requests_per_s": 100, "service_ms": 1}}}} {web}}}}}"#
+        );
+        let outcome = outcome(policy, 1, &rest);
+        outcome.responses[0].1.histogram().value_at_quantile(0.99) as f64 / 1e6
+    };
+    let credit = p99("credit", "");
+    let linux = p99("linux", "");
+    let sedf = p99("sedf", r#", "reservation": {"slice_ms": 30, "period_ms": 100}"#);
+    assert!(linux < credit && linux < sedf, "linux {linux}, credit {credit}, sedf {sedf}");
+}
+
+#[test]
+fn the_timeline_puts_what_belongs_together() {
+    let outcome = outcome("linux", 1, r#""timeline_s": 1, "vms": {"a": {"quota": {"cpus": 0.5}}}"#);
+    let ran: Nanos = outcome.timeline.iter().map(|one| one.to - one.from).sum();
+    assert!((9..=11).contains(&outcome.timeline.len()), "{:?}", outcome.timeline);
+    assert!(ran.abs_diff(SECOND / 2) <= 60 * MS, "{ran}");
+    let document = outcome.timeline_document();
+    assert_eq!(document["vcpus"][0]["vm"], "a");
+}
+
+#[test]
+fn what_cannot_be_is_told_in_one_sentence() {
+    let refused = |text: &str| {
+        let text = format!(r#"{{"version": 1, {text}}}"#);
+        Scenario::from_json(&text).unwrap_err().to_string()
+    };
+    let cases = [
+        (r#""policy": "cfs", "processors": 1, "vms": {"a": {}}"#, "unknown variant `cfs`"),
+        (r#""policy": "linux", "processors": 0, "vms": {"a": {}}"#, "processors"),
+        (r#""policy": "linux", "processors": 1, "vms": {}"#, "virtual CPU"),
+        (
+            r#""policy": "linux", "processors": 1, "vms": {"a": {"cap_percent": 40}}"#,
+            "vms.a: cap_percent has no meaning under Linux",
+        ),
+        (
+            r#""policy": "credit", "processors": 1, "vms": {"a": {"quota": {"cpus": 1}}}"#,
+            "quota has no meaning",
+        ),
+        (r#""policy": "linux", "processors": 1, "vms": {"a": {"cpus": [3]}}"#, "processor 3"),
+        (
+            r#""policy": "linux", "processors": 1, "vms": {"a": {"cpu": [3]}}"#,
+            "unknown field `cpu`",
+        ),
+        (r#""policy": "linux", "processors": 1, "duration_s": -1, "vms": {"a": {}}"#, "duration_s"),
+        (
+            r#""policy": "linux", "processors": 1, "vms": {"a": {"workload": {"web": {"requests_per_s": 2000, "service_ms": 1}}}}"#,
+            "2.00 times",
+        ),
+        (
+            r#""policy": "sedf", "processors": 1, "linux": {"tick_ms": 1}, "vms": {"a": {}}"#,
+            "linux is set",
+        ),
+    ];
+    for (text, wanted) in cases {
+        let said = refused(text);
+        assert!(said.contains(wanted) && !said.contains('\n'), "{said}");
+    }
+    let two = scenario("linux", 1, r#""vms": {"a": {}, "b": {}}"#);
+    let said = gaps::run(&two, None, &Look::default(), 1).unwrap_err().to_string();
+    assert!(said.contains("a, b"), "{said}");
+    assert!(gaps::run(&two, Some("c"), &Look::default(), 1).is_err());
+    let look = Look { cpus: vec![1], ..Look::default() };
+    assert!(gaps::run(&two, Some("a"), &look, 1).unwrap_err().what.contains("CPU 1"));
+}

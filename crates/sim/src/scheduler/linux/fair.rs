@@ -1,0 +1,291 @@
+//! The fair class of one host: on each processor a queue of the machines that are there, and for each
+//! of them a queue of its virtual CPUs. Quotas stop a machine's part on a processor.
+//!
+//! A machine's weight is shared by the processors on which it wants to run, by the virtual CPUs that
+//! want to run there. The kernel shares it by loads averaged over some 30 ms; here it is shared by
+//! what wants to run at the moment.
+use super::super::host::Host;
+use super::bandwidth::{Part, Pool};
+use super::eevdf::Queue;
+use super::LinuxSettings;
+use crate::Nanos;
+
+/// A machine's virtual CPUs on one processor.
+#[derive(Clone, Debug)]
+struct Group {
+    vm: usize,
+    members: Vec<usize>,
+    queue: Queue,
+    wanting: usize,
+    part: Part,
+}
+
+/// One processor.
+#[derive(Clone, Debug)]
+struct Place {
+    queue: Queue,
+    groups: Vec<Group>,
+}
+
+/// Where a virtual CPU belongs: processor, group there, number in the group.
+type Address = (usize, usize, usize);
+
+/// The fair class.
+#[derive(Clone, Debug)]
+pub struct Fair {
+    places: Vec<Place>,
+    addresses: Vec<Option<Address>>,
+    pools: Vec<Option<Pool>>,
+    weights: Vec<i64>,
+    /// Virtual CPUs of each machine that want to run.
+    wanting: Vec<usize>,
+    /// (processor, group) of each machine.
+    parts: Vec<Vec<(usize, usize)>>,
+    slice: Nanos,
+    tick: Nanos,
+}
+
+impl Fair {
+    /// All virtual CPUs that have no reservation, asleep.
+    pub fn new(host: &Host, settings: LinuxSettings) -> Self {
+        let (slice, tick) = (settings.base_slice_ns, settings.tick_ns);
+        let empty = Place { queue: Queue::new(0, slice, tick), groups: Vec::new() };
+        let pool = |domain: &super::super::Domain| {
+            domain.quota.map(|quota| Pool::new(quota, settings.bandwidth_slice_ns))
+        };
+        let mut fair = Self {
+            places: vec![empty; host.processors],
+            addresses: Vec::new(),
+            pools: host.domains.iter().map(pool).collect(),
+            weights: host.domains.iter().map(|one| i64::from(one.weight) * 1024).collect(),
+            wanting: vec![0; host.domains.len()],
+            parts: vec![Vec::new(); host.domains.len()],
+            slice,
+            tick,
+        };
+        let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).enumerate();
+        for (vcpu, (home, vm)) in vcpus {
+            let address = host.domains[vm].reservation.is_none().then(|| fair.seat(vcpu, home, vm));
+            fair.addresses.push(address);
+        }
+        for place in &mut fair.places {
+            place.queue = Queue::new(place.groups.len(), slice, tick);
+            for group in &mut place.groups {
+                group.queue = Queue::new(group.members.len(), slice, tick);
+            }
+        }
+        fair
+    }
+
+    fn seat(&mut self, vcpu: usize, home: usize, vm: usize) -> Address {
+        let groups = &mut self.places[home].groups;
+        let found = groups.iter().position(|group| group.vm == vm);
+        let number = found.unwrap_or_else(|| {
+            let queue = Queue::new(0, self.slice, self.tick);
+            groups.push(Group {
+                vm,
+                members: Vec::new(),
+                queue,
+                wanting: 0,
+                part: Part::default(),
+            });
+            self.parts[vm].push((home, groups.len() - 1));
+            groups.len() - 1
+        });
+        groups[number].members.push(vcpu);
+        (home, number, groups[number].members.len() - 1)
+    }
+
+    /// The processor of a virtual CPU of this class.
+    pub fn home(&self, vcpu: usize) -> Option<usize> {
+        self.addresses[vcpu].map(|address| address.0)
+    }
+
+    /// Quotas and when they are refilled first.
+    pub fn refills(&self) -> impl Iterator<Item = (usize, Nanos)> + '_ {
+        let first = |pool: &Pool| match pool.quota.phase_ns {
+            0 => pool.quota.period_ns,
+            phase => phase,
+        };
+        let pools = self.pools.iter().enumerate();
+        pools.filter_map(move |(vm, pool)| Some((vm, first(pool.as_ref()?))))
+    }
+
+    /// A virtual CPU ran. Returns whether another one's turn has come, or a quota is used up.
+    pub fn ran(&mut self, vcpu: usize, length: Nanos) -> bool {
+        let Some((home, number, member)) = self.addresses[vcpu] else { return false };
+        let place = &mut self.places[home];
+        let group = &mut place.groups[number];
+        let inner = group.queue.ran(member, length);
+        let outer = place.queue.ran(number, length);
+        let used = match &mut self.pools[group.vm] {
+            Some(pool) => pool.used(&mut group.part, length),
+            None => false,
+        };
+        inner || outer || used
+    }
+
+    /// A virtual CPU wants to run. Returns whether its processor may have to decide anew.
+    pub fn wakes(&mut self, vcpu: usize) -> bool {
+        let Some((home, number, member)) = self.addresses[vcpu] else { return false };
+        let group = &mut self.places[home].groups[number];
+        group.queue.enqueue(member);
+        group.wanting += 1;
+        let vm = group.vm;
+        self.wanting[vm] += 1;
+        self.share_weight(vm);
+        let place = &mut self.places[home];
+        let group = &mut place.groups[number];
+        if group.part.stopped {
+            return false;
+        }
+        if place.queue.holds(number) {
+            if place.queue.is_leaving(number) {
+                place.queue.enqueue(number);
+            }
+        } else {
+            if let Some(pool) = &mut self.pools[vm] {
+                if pool.must_stop(&mut group.part) {
+                    group.part.stopped = true;
+                    pool.stopped.push_back(home);
+                    return false;
+                }
+            }
+            place.queue.enqueue(number);
+        }
+        self.next(home) == Some(vcpu)
+    }
+
+    /// A virtual CPU wants nothing any more. Returns the machine whose quota has something to hand
+    /// out because of that.
+    pub fn blocks(&mut self, vcpu: usize) -> Option<usize> {
+        let (home, number, member) = self.addresses[vcpu]?;
+        let group = &mut self.places[home].groups[number];
+        group.wanting -= 1;
+        let vm = group.vm;
+        self.wanting[vm] -= 1;
+        group.queue.dequeue(member, true);
+        let freed = self.empties(home, number, true);
+        self.share_weight(vm);
+        freed
+    }
+
+    /// After one has left a group: an empty group leaves too.
+    fn empties(&mut self, home: usize, number: usize, asleep: bool) -> Option<usize> {
+        let place = &mut self.places[home];
+        let group = &mut place.groups[number];
+        if group.queue.len() > 0 {
+            return None;
+        }
+        if place.queue.holds(number) {
+            place.queue.dequeue(number, asleep);
+        }
+        let vm = group.vm;
+        let pool = self.pools[vm].as_mut()?;
+        pool.give_back(&mut group.part).then_some(vm)
+    }
+
+    /// Shares a machine's weight by where it wants to run.
+    fn share_weight(&mut self, vm: usize) {
+        if self.parts[vm].len() < 2 && self.wanting[vm] != 1 {
+            // It has one processor: its weight is there, whole, since its first virtual CPU woke.
+            return;
+        }
+        let all = self.wanting[vm].max(1) as i64;
+        for (home, number) in &self.parts[vm] {
+            let place = &mut self.places[*home];
+            let here = place.groups[*number].wanting as i64;
+            if here > 0 {
+                let weight = (self.weights[vm] * here / all).max(1);
+                place.queue.set_weight(*number, weight);
+            }
+        }
+    }
+
+    /// Who would run on a processor, as things stand.
+    fn next(&self, home: usize) -> Option<usize> {
+        let place = &self.places[home];
+        let group = &place.groups[place.queue.pick()?];
+        Some(group.members[group.queue.pick()?])
+    }
+
+    /// Who runs next on a processor; stops what has used up its quota.
+    pub fn decides(&mut self, home: usize) -> Option<usize> {
+        let before = self.places[home].queue.current();
+        loop {
+            let place = &mut self.places[home];
+            let number = place.queue.pick()?;
+            if place.queue.is_leaving(number) {
+                place.queue.remove(number);
+                continue;
+            }
+            let group = &mut place.groups[number];
+            if let Some(pool) = &mut self.pools[group.vm] {
+                if pool.must_stop(&mut group.part) {
+                    group.part.stopped = true;
+                    pool.stopped.push_back(home);
+                    place.queue.remove(number);
+                    continue;
+                }
+            }
+            let member = group.queue.pick()?;
+            if group.queue.is_leaving(member) {
+                group.queue.remove(member);
+                self.empties(home, number, true);
+                continue;
+            }
+            group.queue.set_current(Some(member));
+            let vcpu = group.members[member];
+            place.queue.set_current(Some(number));
+            if let Some(before) = before.filter(|before| *before != number) {
+                place.groups[before].queue.set_current(None);
+            }
+            return Some(vcpu);
+        }
+    }
+
+    /// Somebody of a higher class runs there now.
+    pub fn put_aside(&mut self, home: usize) {
+        let place = &mut self.places[home];
+        if let Some(before) = place.queue.current() {
+            place.groups[before].queue.set_current(None);
+        }
+        place.queue.set_current(None);
+    }
+
+    /// A quota's period begins. Returns the processors on which it may go on.
+    pub fn refill(&mut self, vm: usize) -> Vec<usize> {
+        if let Some(pool) = &mut self.pools[vm] {
+            pool.refill();
+        }
+        self.hand_out(vm)
+    }
+
+    /// The period of a machine's quota.
+    pub fn period(&self, vm: usize) -> Option<Nanos> {
+        Some(self.pools[vm].as_ref()?.quota.period_ns)
+    }
+
+    /// Pays stopped parts in turn. Returns the processors on which the machine may go on.
+    pub fn hand_out(&mut self, vm: usize) -> Vec<usize> {
+        let mut going_on = Vec::new();
+        let Some(pool) = &mut self.pools[vm] else { return going_on };
+        pool.handing_out = false;
+        for _ in 0..pool.stopped.len() {
+            let Some(home) = pool.stopped.pop_front().filter(|_| pool.has()) else { break };
+            let place = &mut self.places[home];
+            let found = place.groups.iter().position(|group| group.vm == vm);
+            let Some(number) = found else { continue };
+            let group = &mut place.groups[number];
+            if !pool.pay(&mut group.part) {
+                pool.stopped.push_front(home);
+                break;
+            }
+            if group.queue.len() > 0 {
+                place.queue.enqueue(number);
+                going_on.push(home);
+            }
+        }
+        going_on
+    }
+}

@@ -1,0 +1,249 @@
+//! What happens on a host, in which order, and who is told.
+use super::bvt::Bvt;
+use super::credit::Credit;
+use super::host::{Host, Policy};
+use super::linux::Linux;
+use super::sedf::Sedf;
+use super::state::{Processor, Rules, Stretch, Vcpu};
+use super::workload::Doing;
+use crate::error::Refused;
+use crate::random::Stream;
+use crate::tally::Times;
+use crate::{simulate as run, Agenda, Model, Nanos, Stop};
+
+/// What was counted of a whole run, beside its stretches.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Scheduling events that happened.
+    pub events: u64,
+    /// Response times of every virtual CPU that serves requests.
+    pub responses: Vec<Option<Times>>,
+}
+
+/// Simulates a host for a while; `tell` is told of every stretch that a virtual CPU ran, in order of
+/// its end. Returns the number of scheduling events. Refused: no processor, no virtual CPU, a triple
+/// outside Xen's limits, more time promised on a processor than it has.
+pub fn simulate(
+    host: &Host,
+    seed: u64,
+    length_ns: Nanos,
+    tell: impl FnMut(Stretch),
+) -> Result<u64, Refused> {
+    Ok(observe(host, seed, length_ns, 0, tell)?.events)
+}
+
+/// As [`simulate`], with the response times of requests that came from `before_ns` on.
+pub fn observe(
+    host: &Host,
+    seed: u64,
+    length_ns: Nanos,
+    before_ns: Nanos,
+    tell: impl FnMut(Stretch),
+) -> Result<Told, Refused> {
+    host.check()?;
+    let how = How { seed, length_ns, before_ns };
+    Ok(match host.policy {
+        Policy::Credit => drive(host, Credit::new(host), how, tell),
+        Policy::Sedf => drive(host, Sedf::new(host)?, how, tell),
+        Policy::Bvt(settings) => drive(host, Bvt::new(host, settings), how, tell),
+        Policy::Linux(settings) => drive(host, Linux::new(host, settings)?, how, tell),
+    })
+}
+
+#[derive(Clone, Copy)]
+struct How {
+    seed: u64,
+    length_ns: Nanos,
+    before_ns: Nanos,
+}
+
+fn drive<R: Rules>(host: &Host, rules: R, how: How, tell: impl FnMut(Stretch)) -> Told {
+    let workloads = host.domains.iter().flat_map(|domain| domain.vcpus.iter());
+    let mut vcpus: Vec<Vcpu> = workloads
+        .enumerate()
+        .map(|(number, workload)| Vcpu {
+            doing: Doing::new(workload, Stream::of(how.seed, 0, number as u64), how.before_ns),
+            wants: false,
+            on: None,
+        })
+        .collect();
+    let mut agenda = Agenda::default();
+    for (number, vcpu) in vcpus.iter_mut().enumerate() {
+        if let Some(at) = vcpu.doing.first_wake() {
+            agenda.at(at, Happens::Wakes(number));
+        }
+    }
+    if let Some(every) = rules.tick_ns() {
+        (0..host.processors).for_each(|processor| agenda.at(every, Happens::Ticks(processor)));
+    }
+    if let Some(every) = rules.account_ns() {
+        agenda.at(every, Happens::Accounts);
+    }
+    let processors = vec![Processor::default(); host.processors];
+    let mut machine = Machine { rules, vcpus, processors, tell };
+    machine.set_alarms(&mut agenda);
+    run(&mut machine, &mut agenda, how.length_ns);
+    for processor in 0..host.processors {
+        machine.charge(processor, how.length_ns);
+    }
+    let responses = machine.vcpus.into_iter().map(|vcpu| vcpu.doing.into_responses());
+    Told { events: agenda.passed(), responses: responses.collect() }
+}
+
+enum Happens {
+    Wakes(usize),
+    /// The timer of a processor with that number.
+    Timer(usize, u64),
+    Ticks(usize),
+    Accounts,
+    /// An alarm that the policy has set.
+    Rings(usize),
+}
+
+struct Machine<R, T> {
+    rules: R,
+    vcpus: Vec<Vcpu>,
+    processors: Vec<Processor>,
+    tell: T,
+}
+
+impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
+    /// Charges who runs on a processor for the time until now. Whether it has finished its work.
+    fn charge(&mut self, processor: usize, now: Nanos) -> bool {
+        let place = &mut self.processors[processor];
+        let Some(vcpu) = place.current else { return false };
+        let from = std::mem::replace(&mut place.since, now);
+        if from < now {
+            (self.tell)(Stretch { vcpu, processor, from, to: now });
+            self.rules.ran(vcpu, now - from, now);
+        }
+        let doing = &mut self.vcpus[vcpu].doing;
+        doing.works(from, now);
+        doing.finished(now)
+    }
+
+    fn set_alarms(&mut self, agenda: &mut Agenda<Happens>) {
+        while let Some((at, alarm)) = self.rules.alarm() {
+            agenda.at(at, Happens::Rings(alarm));
+        }
+    }
+
+    fn decide(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
+        let now = agenda.now();
+        let finished = self.charge(processor, now);
+        let mut current = self.processors[processor].current.take();
+        if let Some(vcpu) = current {
+            self.vcpus[vcpu].on = None;
+            if finished {
+                current = None;
+                self.vcpus[vcpu].wants = false;
+                self.rules.blocks(vcpu, now);
+                if let Some(at) = self.vcpus[vcpu].doing.sleeps_until(now) {
+                    agenda.at(at, Happens::Wakes(vcpu));
+                }
+            }
+        }
+        let decision = self.rules.decides(processor, current, now);
+        let place = &mut self.processors[processor];
+        place.since = now;
+        place.current = decision.vcpu;
+        place.again_at = decision.again_at;
+        if let Some(vcpu) = decision.vcpu {
+            self.vcpus[vcpu].on = Some(processor);
+        }
+        self.set_timer(processor, agenda);
+    }
+
+    /// When a processor decides again at the latest: as it was decided, or when the one that runs
+    /// is done.
+    fn set_timer(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
+        let place = &mut self.processors[processor];
+        place.timer += 1;
+        let now = agenda.now();
+        let done_at = place.current.and_then(|vcpu| self.vcpus[vcpu].doing.done_at(now));
+        if let Some(at) = place.again_at.into_iter().chain(done_at).min() {
+            agenda.at(at, Happens::Timer(processor, place.timer));
+        }
+    }
+
+    fn wake(&mut self, vcpu: usize, agenda: &mut Agenda<Happens>) {
+        let now = agenda.now();
+        if let Some(processor) = self.vcpus[vcpu].on {
+            // More work for one that runs: its timer would end it too early.
+            self.charge(processor, now);
+        }
+        if let Some(at) = self.vcpus[vcpu].doing.wake(now) {
+            agenda.at(at, Happens::Wakes(vcpu));
+        }
+        if let Some(processor) = self.vcpus[vcpu].on {
+            self.set_timer(processor, agenda);
+        } else if !self.vcpus[vcpu].wants {
+            self.vcpus[vcpu].wants = true;
+            if let Some(home) = self.rules.charged_before(vcpu) {
+                self.charge(home, now);
+            }
+            for processor in self.rules.wakes(vcpu, now, &self.processors) {
+                self.decide(processor, agenda);
+            }
+        }
+    }
+
+    fn account(&mut self, agenda: &mut Agenda<Happens>) {
+        let now = agenda.now();
+        (0..self.processors.len()).for_each(|processor| {
+            self.charge(processor, now);
+        });
+        let accounted = self.rules.accounts(now);
+        for vcpu in accounted.parked {
+            if let Some(processor) = self.vcpus[vcpu].on {
+                self.decide(processor, agenda);
+            }
+        }
+        for vcpu in accounted.unparked {
+            if self.vcpus[vcpu].wants && self.vcpus[vcpu].on.is_none() {
+                for processor in self.rules.wakes(vcpu, now, &self.processors) {
+                    self.decide(processor, agenda);
+                }
+            }
+        }
+    }
+}
+
+impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
+    type Event = Happens;
+
+    fn happens(&mut self, event: Happens, agenda: &mut Agenda<Happens>) -> Stop {
+        match event {
+            Happens::Wakes(vcpu) => self.wake(vcpu, agenda),
+            Happens::Timer(processor, number) => {
+                if number == self.processors[processor].timer {
+                    self.decide(processor, agenda);
+                }
+            }
+            Happens::Ticks(processor) => {
+                let now = agenda.now();
+                self.charge(processor, now);
+                let current = self.processors[processor].current;
+                if self.rules.ticks(processor, current, now) {
+                    self.decide(processor, agenda);
+                }
+                if let Some(every) = self.rules.tick_ns() {
+                    agenda.after(every, Happens::Ticks(processor));
+                }
+            }
+            Happens::Accounts => {
+                self.account(agenda);
+                if let Some(every) = self.rules.account_ns() {
+                    agenda.after(every, Happens::Accounts);
+                }
+            }
+            Happens::Rings(alarm) => {
+                for processor in self.rules.rings(alarm, agenda.now(), &self.processors) {
+                    self.decide(processor, agenda);
+                }
+            }
+        }
+        self.set_alarms(agenda);
+        Stop::No
+    }
+}
