@@ -8,6 +8,7 @@
 pub mod lines;
 pub mod params;
 pub mod spec;
+pub mod specs;
 
 /// Version of the line protocol. It changes when an old reader would misread a new line.
 pub const PROTOCOL: u32 = 2;
