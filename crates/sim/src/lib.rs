@@ -11,6 +11,7 @@
 //! | let work arrive | [`arrivals::Arrivals`] |
 //! | draw at random | [`random::Stream`] |
 //! | count what happened | [`tally`], with [`warmup`] cut and [`replicate`]d runs |
+//! | choose among unequal instances | [`selection`] |
 //! | check a queue | [`queue`] simulated, [`theory`] in closed form |
 //!
 //! ```
@@ -37,6 +38,7 @@ pub mod random;
 pub mod replicate;
 pub mod resource;
 pub mod scheduler;
+pub mod selection;
 pub mod tally;
 pub mod theory;
 pub mod warmup;
