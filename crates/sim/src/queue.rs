@@ -76,9 +76,8 @@ impl Queue {
         Some(per_ns * self.service.0.mean_ns() / f64::from(self.servers))
     }
 
-    /// Simulates it from empty until all requests are served. Refused: no server; a utilisation of 1
-    /// or more, whose line would only grow.
-    pub fn run(&self, seed: u64, replication: u64) -> Result<Seen, Refused> {
+    /// Refused: no server; a utilisation of 1 or more, whose line would only grow.
+    pub fn check(&self) -> Result<(), Refused> {
         above_zero("the number of servers", f64::from(self.servers))?;
         if let Some(utilisation) = self.utilisation().filter(|share| *share >= 1.0) {
             return Err(Refused::new(
@@ -86,6 +85,12 @@ impl Queue {
                 "Lower the arrival rate or the service time, or add servers.",
             ));
         }
+        Ok(())
+    }
+
+    /// Simulates it from empty until all requests are served. Refused: what [`Queue::check`] refuses.
+    pub fn run(&self, seed: u64, replication: u64) -> Result<Seen, Refused> {
+        self.check()?;
         let draws = Draws {
             coming: self.arrivals.begin(Stream::of(seed, replication, 0)),
             service: Stream::of(seed, replication, 1),
