@@ -21,6 +21,7 @@ ORDER = [
     "adapters",
     "analysis",
     "lab",
+    "simulation",
     "plans",
     "targets",
     "labcheck",

@@ -5,13 +5,14 @@ The file that is named wins over what it includes, mapping by mapping; lists are
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import PlanError
 from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.paths import put
 from nephoscope.reading.yamltext import Loc
 
 MAX_DEPTH = 8
@@ -189,33 +190,6 @@ def _read(file: Path, what: str, at: str) -> str:
         return textfile.read(file, what)
     except PlanError as error:
         raise PlanError(f"{at}{error.message}", error.hint) from error
-
-
-def put(values: Any, path: str, value: Any) -> None:
-    """Puts `value` at a dotted path; missing mappings are made, lists are not lengthened."""
-    steps = path.split(".")
-    node = values
-    for depth, step in enumerate(steps):
-        last = depth == len(steps) - 1
-        if isinstance(node, list):
-            if not (step.isascii() and step.isdigit() and int(step) < len(node)):
-                raise PlanError(
-                    f"--set {path}: '{step}' is no position of a list of {len(node)}.",
-                    "Positions count from 0: --set benchmarks.0.params.threads=2.",
-                )
-            if last:
-                node[int(step)] = value
-            else:
-                node = node[int(step)]
-        elif isinstance(node, MutableMapping):
-            if last:
-                node[step] = value
-            else:
-                node = node.setdefault(step, {})
-        else:
-            raise PlanError(
-                f"--set {path}: '{'.'.join(steps[:depth])}' holds no keys.", "Shorten the path."
-            )
 
 
 def _kind_of(value: Any) -> str:

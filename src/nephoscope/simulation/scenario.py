@@ -1,0 +1,123 @@
+"""A scenario: named, read, changed from the command line, checked by the simulator itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nephoscope.errors import BenchmarkFailed, PlanError, UnknownName
+from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.paths import put
+from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.yamltext import Loc
+from nephoscope.simulation import places, program, zones
+
+_USAGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is simulated: the word on the command line, its benchmark, whose scenarios it takes."""
+
+    word: str
+    benchmark: str
+    scenarios: str
+
+
+GEO = Kind("geo", "sim.geo", "sim.geo")
+PLACE = Kind("geo", "sim.place", "sim.geo")
+SCHEDULER = Kind("scheduler", "sim.scheduler", "sim.scheduler")
+SELECTION = Kind("selection", "sim.selection", "sim.selection")
+KINDS = (GEO, SCHEDULER, SELECTION)
+"""Kinds that have a word of their own, in the order of lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A checked scenario. text: its JSON, as the simulator takes it."""
+
+    name: str
+    values: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where the values came from; text: of a file, to find lines in."""
+
+    name: str
+    values: dict[str, Any]
+    text: str | None
+    sets: Mapping[str, str]
+
+    def place(self, loc: Loc) -> str:
+        """Text of a place, to begin an error with: that of `--set` where it gave the value."""
+        dotted = ".".join(map(str, loc))
+        for path, value in self.sets.items():
+            if loc and f"{dotted}.".startswith(f"{path}."):
+                return f"--set {path}={value}: "
+        found = yamltext.locate(self.text, loc) if self.text is not None else None
+        return f"{self.name}:{found[0]}:{found[1]}: " if found else f"{self.name}: "
+
+
+def builtin(kind: Kind) -> Mapping[str, Mapping[str, Any]]:
+    """The built-in scenarios of a kind by name."""
+    return program.scenarios().get(kind.scenarios, {})
+
+
+def load(
+    kind: Kind,
+    name: str,
+    sets: Mapping[str, str] | None = None,
+    over: Mapping[str, Any] | None = None,
+) -> Scenario:
+    """The scenario of a file or of a built-in name.
+
+    sets: dotted path -> YAML value, put over it. over: keys that are put over all of that. Raises
+    PlanError with file, line and column for what the simulator refuses; UnknownName when there is
+    neither file nor name.
+    """
+    source = _source(kind, name, sets or {})
+    for path, value in source.sets.items():
+        put(source.values, path, yamltext.parse_scalar(value))
+    source.values.update(over or {})
+    if kind.scenarios == GEO.scenarios:
+        zones.resolve(source.values, source.place)
+    text = places.as_text(source.values)
+    _check(kind, text, source.values, source.place)
+    return Scenario(str(source.values.get("name") or Path(name).stem), source.values, text)
+
+
+def _source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
+    known = builtin(kind)
+    if name in known:
+        return _Source(f"built-in {name}", dict(known[name]), None, sets)
+    file = Path(name)
+    if not file.exists() and not file.suffix:
+        raise UnknownName(
+            f"There is no scenario '{name}'{did_you_mean(name, known)}.",
+            f"Name a file, or a built-in one: {', '.join(known) or 'there is none'}.",
+        )
+    text = textfile.read(file, "scenario")
+    values = yamltext.parse(text, str(file))
+    if not isinstance(values, dict):
+        raise PlanError(f"{file}:1:1: a scenario is a mapping of keys.", "Begin with `version: 1`.")
+    return _Source(str(file), values, text, sets)
+
+
+def _check(
+    kind: Kind,
+    text: str,
+    values: Mapping[str, Any],
+    place: Callable[[Loc], str],
+) -> None:
+    try:
+        program.check(kind.benchmark, {"scenario": text})
+    except BenchmarkFailed as failure:
+        if failure.exit_code != _USAGE:
+            raise
+        message, loc = places.place_in(failure.message, text, values)
+        message = message.removeprefix(f"{kind.benchmark}: the scenario is not understood: ")
+        raise PlanError(f"{place(loc)}{message}", failure.hint) from failure
