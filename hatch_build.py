@@ -14,11 +14,11 @@ class ProbeBuildHook(BuildHookInterface):
     """Runs the same set-up as `make`, then includes what it built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Includes `_probe/<arch>-linux/nephoscope-{probe,lab}`, `_contracts/`, `_studies/`."""
+        """Includes `_probe/<arch>-linux/nephoscope-{probe,lab,sim}`, `_contracts/`, `_studies/`."""
         root = Path(self.root)
         machine = platform.machine()
         folder = root / "src" / "nephoscope" / "_probe"
-        programs = ("nephoscope-probe", "nephoscope-lab")
+        programs = ("nephoscope-probe", "nephoscope-lab", "nephoscope-sim")
         if not all((folder / f"{machine}-linux" / name).is_file() for name in programs):
             subprocess.run([str(root / "tools" / "setup.sh"), "probe-here"], check=True)
         included = build_data["force_include"]

@@ -47,14 +47,15 @@ def test_the_wheel_carries_an_executable_probe_and_the_contracts(
     assert json.loads(output) == described
 
 
-def test_the_wheel_carries_the_lab_program(wheel: Path, tmp_path: Path) -> None:
-    name = f"nephoscope/_probe/{platform.machine()}-linux/nephoscope-lab"
+@pytest.mark.parametrize("program", ["nephoscope-lab", "nephoscope-sim"])
+def test_the_wheel_carries_the_other_programs(wheel: Path, tmp_path: Path, program: str) -> None:
+    name = f"nephoscope/_probe/{platform.machine()}-linux/{program}"
     with zipfile.ZipFile(wheel) as archive:
         assert (archive.getinfo(name).external_attr >> 16) & 0o111, "it is not executable"
         path = Path(archive.extract(name, tmp_path))
     path.chmod(0o755)
     done = subprocess.run([path, "version"], env={}, check=True, capture_output=True, text=True)
-    assert done.stdout == f"nephoscope-lab {nephoscope.__version__}\n"
+    assert done.stdout == f"{program} {nephoscope.__version__}\n"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Writes what follows from the code: contracts/ and docs/reference/. With --check compares only.
 
-Sources: `nephoscope-probe describe` (benchmarks), the plan model, the result records, the commands.
+Sources: `nephoscope-probe describe` and `nephoscope-sim describe` (benchmarks), the plan model, the
+result records, the commands.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import scenario_keys
 
 from nephoscope import catalog
 
@@ -25,11 +28,20 @@ def as_json(document: Any) -> str:
 
 
 def describe() -> dict[str, Any]:
-    """What the probe says about itself."""
+    """What the probe and the simulator say about themselves; the latter under "simulations"."""
+    from nephoscope.simulation import find_simulator
     from nephoscope.targets.probe import find_probe
 
+    document = said(find_probe())
+    simulations = said(find_simulator())
+    only = [one for one in simulations["benchmarks"] if one["id"].startswith(catalog.SIMULATED)]
+    return {**document, "simulations": {**simulations, "benchmarks": only}}
+
+
+def said(program: Path) -> dict[str, Any]:
+    """What a program prints as `describe`."""
     output = subprocess.run(
-        [str(find_probe()), "describe"], check=True, capture_output=True, text=True, timeout=60
+        [str(program), "describe"], check=True, capture_output=True, text=True, timeout=60
     ).stdout
     document: dict[str, Any] = json.loads(output)
     return document
@@ -41,7 +53,8 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     from nephoscope.lab.schema import topology_schema
 
     return {
-        "contracts/benchmarks.json": as_json(document),
+        "contracts/benchmarks.json": as_json(native(document)),
+        "contracts/simulations.json": as_json(document["simulations"]),
         "contracts/adapters.json": as_json(adapters.document()),
         "contracts/sample.schema.json": as_json(catalog.line_schema()),
         "contracts/plan.schema.json": as_json(
@@ -52,6 +65,11 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
         "contracts/compare.schema.json": as_json(results.compare_schema()),
         "contracts/census.schema.json": as_json(results.census_schema()),
     }
+
+
+def native(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What the probe alone said."""
+    return {key: value for key, value in document.items() if key != "simulations"}
 
 
 def bounds(param: catalog.ParamSpec) -> str:
@@ -76,6 +94,8 @@ def benchmark_page(spec: catalog.BenchmarkSpec) -> str:
             f"An adapter: it drives `{spec.tool}`, version {spec.minimum} or newer, which has"
         ]
         lines += [f"to be installed where it runs: `{spec.install}`.", ""]
+    if spec.kind == catalog.SIMULATION:
+        lines += ["A simulation: `nephoscope simulate`, or a target of `kind: sim` in a plan.", ""]
     lines += ["## Metrics", ""]
     lines += ["| metric | unit | better | shape | meaning |", "|---|---|---|---|---|"]
     for metric in spec.metrics:
@@ -136,12 +156,31 @@ def topology_page() -> str:
     return keys_page("Topology files", topology_schema(), "Topology", "topology.schema.json")
 
 
+SCENARIOS = {
+    "geo": ("Scenarios of sites and users", ["geo/scenario.rs"]),
+    "scheduler": ("Scheduler scenarios", ["scheduler/scenario.rs"]),
+    "selection": ("Scenarios of selection", ["selection/scenario.rs"]),
+}
+"""Kind of scenario -> title of its page, and the files of crates/sim that define its keys."""
+
+
+def scenario_pages() -> dict[str, str]:
+    """The reference pages of scenario files, from the simulator's own types."""
+    folder = ROOT / "crates" / "sim" / "src"
+    return {
+        f"docs/reference/scenarios/{kind}.md": GENERATED
+        + scenario_keys.page(title, [folder / file for file in files])
+        for kind, (title, files) in SCENARIOS.items()
+    }
+
+
 def known(document: Mapping[str, Any]) -> catalog.Catalog:
     """The catalogue as it will be once everything is generated."""
     from nephoscope.adapters import ADAPTERS
 
     driven = [adapter.spec for adapter in ADAPTERS.values()]
-    return catalog.complete(catalog.parse(document), driven)
+    simulated = catalog.simulations(document["simulations"])
+    return catalog.complete(catalog.parse(native(document)), driven, simulated)
 
 
 def references(document: Mapping[str, Any]) -> dict[str, str]:
@@ -157,6 +196,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     pages["docs/reference/cli.md"] = cli_page()
     pages["docs/reference/plan.md"] = plan_page(listed)
     pages["docs/reference/topology.md"] = topology_page()
+    pages.update(scenario_pages())
     return pages
 
 

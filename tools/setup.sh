@@ -3,8 +3,8 @@
 # when its input has not changed, so that calling this before every target costs little.
 #   tools/setup.sh run            what `nephoscope` needs
 #   tools/setup.sh dev            what tests and checks need on top
-#   tools/setup.sh probe-here     only the probe and the lab program for this machine
-#   tools/setup.sh probe-aarch64  the same two for 64-bit ARM
+#   tools/setup.sh probe-here     only the static programs for this machine
+#   tools/setup.sh probe-aarch64  the same for 64-bit ARM
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p .setup
@@ -145,12 +145,12 @@ build_probe() { # architecture
   else
     stop "the probe for $arch needs the Rust target $musl, which is not installed. Run: rustup target add $musl"
   fi
-  say "building the probe and the lab program ($target)"
+  say "building the probe, the lab program and the simulator ($target)"
   RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe \
-    --package nephoscope-lab --target "$target" --target-dir target/static ||
+    --package nephoscope-lab --package nephoscope-sim --target "$target" --target-dir target/static ||
     stop "the probe does not build; the compiler's words are above."
   mkdir -p "$folder"
-  for program in nephoscope-lab nephoscope-probe; do
+  for program in nephoscope-lab nephoscope-probe nephoscope-sim; do
     # Written aside and renamed: a program that is running keeps its file.
     cp "target/static/$target/release/$program" "$folder/$program.new"
     mv "$folder/$program.new" "$folder/$program"
@@ -159,7 +159,7 @@ build_probe() { # architecture
 
 probe_is_fresh() {
   local program out
-  for program in nephoscope-probe nephoscope-lab; do
+  for program in nephoscope-probe nephoscope-lab nephoscope-sim; do
     out=src/nephoscope/_probe/$(uname -m)-linux/$program
     [ -x "$out" ] || return
     [ -z "$(find crates Cargo.toml Cargo.lock -newer "$out" -print -quit)" ] || return
@@ -186,7 +186,7 @@ case "${1:-run}" in
   probe-aarch64)
     find_cargo
     build_probe aarch64
-    say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab}"
+    say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab,sim}"
     ;;
   *) stop "'$1' is not a set-up; use run, dev, probe-here or probe-aarch64." ;;
 esac
