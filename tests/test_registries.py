@@ -47,8 +47,11 @@ def test_every_benchmark_has_a_reference_page(spec: catalog.BenchmarkSpec) -> No
 def test_the_catalogue_is_the_contract() -> None:
     document = json.loads((ROOT / "contracts" / "benchmarks.json").read_text(encoding="utf-8"))
     native = [item["id"] for item in document["benchmarks"]]
+    document = json.loads((ROOT / "contracts" / "simulations.json").read_text(encoding="utf-8"))
+    simulated = [item["id"] for item in document["benchmarks"]]
     # Booting a host is the runner's work: no probe could declare it. Adapters declare themselves.
-    assert list(catalog.load().benchmarks) == [*native, catalog.HOST_BOOT, *ADAPTERS]
+    assert list(catalog.load().benchmarks) == [*native, catalog.HOST_BOOT, *ADAPTERS, *simulated]
+    assert all(name.startswith(catalog.SIMULATED) for name in simulated)
 
 
 def test_versions_agree() -> None:

@@ -1,7 +1,8 @@
 """What can be measured: native benchmarks and adapters, as the files of contracts/ declare them.
 
 Python keeps no list of native benchmarks, metrics or units of its own; this module reads the file
-that `nephoscope-probe describe` wrote, and the one that the room adapters/ wrote.
+that `nephoscope-probe describe` wrote, the one that the room adapters/ wrote, and the one that
+`nephoscope-sim describe` wrote.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class MetricSpec:
     doc: str
 
 
-NATIVE, ADAPTER, RUNNER = "native", "adapter", "runner"
-"""Who executes a benchmark: the probe itself, a well-known tool under the probe, the runner."""
+NATIVE, ADAPTER, RUNNER, SIMULATION = "native", "adapter", "runner", "simulation"
+"""Who executes a benchmark: the probe itself, a well-known tool under the probe, the runner, the
+simulator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ class BenchmarkSpec:
     """A benchmark's declaration.
 
     two_sided: it has a far side that serves. load: it can be a background load; with `duration_ns`
-    0 it runs until it is told to stop. kind: `native`, `adapter` or `runner`. Of an adapter: tool
-    is the program that it drives, minimum the oldest version that it understands, install the
+    0 it runs until it is told to stop. kind: `native`, `adapter`, `runner` or `simulation`. Of an
+    adapter: tool is the program that it drives, minimum the oldest version that it understands, install the
     command that installs it.
     """
 
@@ -95,13 +97,19 @@ class BenchmarkSpec:
         )
 
 
+SIMULATED = "sim."
+"""Beginning of the ids of what only a simulation yields."""
+
+ANSWERED = ("cpu.gaps", "sys.fingerprint", "null")
+"""What a simulated machine answers in place of the probe."""
+
 HOST_BOOT = "host.boot"
 """A benchmark that no program on the target executes: the host itself is booted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All native benchmarks, `host.boot`, all adapters, and the version of the probe."""
+    """All native benchmarks, `host.boot`, adapters, simulations, and the version of the probe."""
 
     probe: str
     protocol: int
@@ -157,7 +165,14 @@ def parse_spec(item: Mapping[str, Any]) -> BenchmarkSpec:
 def load() -> Catalog:
     """The catalogue of this package."""
     native = parse(_document("benchmarks.json"))
-    return complete(native, [parse_spec(item) for item in _document("adapters.json")["adapters"]])
+    adapters = [parse_spec(item) for item in _document("adapters.json")["adapters"]]
+    return complete(native, adapters, simulations(_document("simulations.json")))
+
+
+def simulations(document: Mapping[str, Any]) -> list[BenchmarkSpec]:
+    """What only a simulation yields, from the JSON of `nephoscope-sim describe`."""
+    found = [parse_spec(item) for item in document["benchmarks"]]
+    return [replace(spec, kind=SIMULATION) for spec in found if spec.id.startswith(SIMULATED)]
 
 
 def _document(name: str) -> Mapping[str, Any]:
@@ -165,9 +180,13 @@ def _document(name: str) -> Mapping[str, Any]:
     return values
 
 
-def complete(native: Catalog, adapters: Iterable[BenchmarkSpec] = ()) -> Catalog:
-    """The native benchmarks, `host.boot` after them, then the adapters."""
-    more = {HOST_BOOT: host_boot(), **{spec.id: spec for spec in adapters}}
+def complete(
+    native: Catalog,
+    adapters: Iterable[BenchmarkSpec] = (),
+    simulated: Iterable[BenchmarkSpec] = (),
+) -> Catalog:
+    """The native benchmarks, `host.boot` after them, then the adapters and the simulations."""
+    more = {HOST_BOOT: host_boot(), **{spec.id: spec for spec in (*adapters, *simulated)}}
     return replace(native, benchmarks={**native.benchmarks, **more})
 
 

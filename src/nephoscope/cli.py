@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from nephoscope import __version__
-from nephoscope.cli_groups import lab, study
+from nephoscope.cli_groups import lab, simulate, study
 from nephoscope.cli_shared import (
     BUDGET,
     FORMATS,
@@ -97,7 +97,7 @@ def run(**given: Any) -> int:
 def bench(**given: Any) -> int:
     """Run one benchmark now; prints every metric, with interval.
 
-    T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    T is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
     from nephoscope.commands import bench as command
 
@@ -162,7 +162,7 @@ def isolate(**given: Any) -> int:
 def scheduler(**given: Any) -> int:
     """What takes the CPU away, and by which rule? Looks for 9 s.
 
-    T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    T is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
     from nephoscope.commands import scheduler as command
 
@@ -357,6 +357,7 @@ def version(**given: Any) -> int:
 
 app.add_command(study)
 app.add_command(lab)
+app.add_command(simulate)
 
 
 def reference_markdown() -> str:

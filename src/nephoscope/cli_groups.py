@@ -1,12 +1,13 @@
-"""Verbs of several words: `study …` and `lab …`. What each does is in commands/<verb>.py."""
+"""Verbs of several words: `study …`, `lab …`, `simulate …`. What each does is in commands/."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from nephoscope.cli_shared import FRESH, JSON, PATH, SEED, STORE, InOrder
+from nephoscope.cli_shared import FRESH, JSON, PATH, SEED, STORE, Function, InOrder
 
 
 @click.group(cls=InOrder)
@@ -114,3 +115,80 @@ def lab_check(**given: Any) -> int:
     from nephoscope.commands import lab as command
 
     return command.check(**given)
+
+
+@click.group(cls=InOrder)
+def simulate() -> None:
+    """Where to put sites, how CPUs are shared, what choosing saves."""
+
+
+def _simulation(verb: Function) -> Function:
+    """What every simulation takes."""
+    words: tuple[Callable[[Function], Function], ...] = (
+        click.argument("scenario", required=False, metavar="[SCENARIO]"),
+        click.option(
+            "--set",
+            "sets",
+            multiple=True,
+            metavar="PATH=VALUE",
+            help="Of the scenario; repeatable.",
+        ),
+        click.option(
+            "--replications",
+            type=click.IntRange(1, 100_000),
+            default=10,
+            metavar="N",
+            show_default=True,
+            help="Times, each with other chance.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**63 - 1),
+            metavar="N",
+            help="Chance of the whole run (else the scenario's, else drawn).",
+        ),
+        STORE,
+        JSON,
+        FRESH,
+    )
+    for word in reversed(words):
+        verb = word(verb)
+    return verb
+
+
+@simulate.command("geo")
+@_simulation
+@click.option("--place", is_flag=True, help="Ask where sites should stand instead.")
+@click.option("--latency", metavar="RUN", help="Round trips that this run measured (net.rtt).")
+def simulate_geo(**given: Any) -> int:
+    """Response times and cost of sites for users around the world.
+
+    SCENARIO is a YAML file or a built-in name; without one, the names are listed.
+    """
+    from nephoscope.commands import simulate as command
+
+    return command.geo(**given)
+
+
+@simulate.command("scheduler")
+@_simulation
+def simulate_scheduler(**given: Any) -> int:
+    """Shares, runs and waits of virtual machines under a scheduler.
+
+    SCENARIO is a YAML file or a built-in name; without one, the names are listed.
+    """
+    from nephoscope.commands import simulate as command
+
+    return command.scheduler(**given)
+
+
+@simulate.command("selection")
+@_simulation
+def simulate_selection(**given: Any) -> int:
+    """What launching until an instance is fast saves, fleet by fleet.
+
+    SCENARIO is a YAML file or a built-in name; without one, the names are listed.
+    """
+    from nephoscope.commands import simulate as command
+
+    return command.selection(**given)

@@ -85,7 +85,7 @@ def test_what_is_no_target_is_told_with_what_is(
     assert cli.main([*verb, "--target", "nowhere:x"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert "local, ssh:[user@]host[:port] or lab:LAB/HOST" in err
+    assert "local, ssh:[user@]host[:port], lab:LAB/HOST or sim" in err
 
 
 def test_two_targets_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

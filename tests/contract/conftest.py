@@ -52,6 +52,11 @@ def through_a_jump(
     )
 
 
+@pytest.fixture
+def simulated() -> Factory:
+    return lambda: TARGETS["sim"](Record(name="model", kind="sim"))
+
+
 @pytest.fixture(scope="session")
 def bare() -> Iterator[Factory]:
     yield from _host("bare")

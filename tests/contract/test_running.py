@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.test_targets import factory, using
+from tests.contract.test_targets import factory, machine, using
 from tests.targets.test_process import gone
 
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.targets import Peer, Target
 
-__all__ = ["factory"]
+__all__ = ["factory", "machine"]
 
 FOREVER = {"wait_ns": 60_000_000_000}
 SOON_NS = 300_000_000
@@ -47,7 +47,7 @@ def test_what_cannot_be_prepared_says_why(factory: Callable[[], Target]) -> None
     using(factory, work)
 
 
-def test_a_load_runs_until_it_is_told_to_stop(factory: Callable[[], Target]) -> None:
+def test_a_load_runs_until_it_is_told_to_stop(machine: Callable[[], Target]) -> None:
     async def work(target: Target) -> Any:
         running = await target.start("load.cpu", {"duration_ns": 0, "intensity_ratio": 0.1}, 60)
         await running.ready(20)
@@ -57,7 +57,7 @@ def test_a_load_runs_until_it_is_told_to_stop(factory: Callable[[], Target]) -> 
         await running.stop()
         return await running.result(20)
 
-    trial = using(factory, work)
+    trial = using(machine, work)
     assert trial.failure is None
     # Half a second was waited after `go`, less what a slow way took to bring it there.
     assert trial.done.elapsed_ns > 200_000_000
@@ -65,7 +65,7 @@ def test_a_load_runs_until_it_is_told_to_stop(factory: Callable[[], Target]) -> 
 
 
 def test_two_sides_meet_through_a_token_that_no_process_list_shows(
-    factory: Callable[[], Target],
+    machine: Callable[[], Target],
 ) -> None:
     async def work(target: Target) -> Any:
         server = await target.start("net.rtt", {}, 60, serve="127.0.0.1")
@@ -84,14 +84,14 @@ def test_two_sides_meet_through_a_token_that_no_process_list_shows(
         await server.stop()
         return trial, await server.result(20), peer
 
-    trial, served, peer = using(factory, work)
+    trial, served, peer = using(machine, work)
     assert trial.failure is None
     assert served.failure is None
     assert len(peer.token) >= 32
     assert peer.token not in repr(peer)
 
 
-def test_a_stranger_is_not_served(factory: Callable[[], Target]) -> None:
+def test_a_stranger_is_not_served(machine: Callable[[], Target]) -> None:
     async def work(target: Target) -> None:
         server = await target.start("net.rtt", {}, 60, serve="127.0.0.1")
         said = await server.ready(20)
@@ -102,7 +102,7 @@ def test_a_stranger_is_not_served(factory: Callable[[], Target]) -> None:
         await server.stop()
         await server.result(20)
 
-    using(factory, work)
+    using(machine, work)
 
 
 def test_close_ends_what_still_runs(factory: Callable[[], Target]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ FIXTURES: dict[str, tuple[str, ...]] = {
     "local": ("here",),
     "ssh": ("over_ssh", "through_a_jump"),
     "lab": ("bare", "container", "uml", "qemu"),
+    "sim": ("simulated",),
 }
 """Kind -> the fixtures of conftest.py that make one."""
 
@@ -33,14 +34,25 @@ SLOW = {"container", "uml", "qemu"}
 """They need the guests' image, and guests boot for seconds."""
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for names in FIXTURES.values()
-        for name in names
-    ]
-)
+SIMULATED = {"simulated"}
+"""They are no machines: no tool runs there, no load, and nobody serves."""
+
+NAMES = [name for names in FIXTURES.values() for name in names]
+
+
+def _params(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in names]
+
+
+@pytest.fixture(params=_params(NAMES))
 def factory(request: pytest.FixtureRequest) -> Callable[[], Target]:
+    made: Callable[[], Target] = request.getfixturevalue(request.param)
+    return made
+
+
+@pytest.fixture(params=_params(name for name in NAMES if name not in SIMULATED))
+def machine(request: pytest.FixtureRequest) -> Callable[[], Target]:
+    """As `factory`, of machines only."""
     made: Callable[[], Target] = request.getfixturevalue(request.param)
     return made
 
@@ -90,10 +102,10 @@ def test_a_trial_brings_its_samples_and_counters(factory: Callable[[], Target]) 
 
 
 def test_an_adapter_s_tool_is_asked_for_and_runs_there(
-    factory: Callable[[], Target], request: pytest.FixtureRequest
+    machine: Callable[[], Target], request: pytest.FixtureRequest
 ) -> None:
     """Where it shares this machine's files the tool is there as it is here; a guest lacks it."""
-    shared = request.node.callspec.params["factory"] not in SLOW
+    shared = request.node.callspec.params["machine"] not in SLOW
     # So many that no phase, the quick deletion neither, passes within one look at its output.
     params = {"files": 3000, "transactions": 3000}
 
@@ -105,7 +117,7 @@ def test_an_adapter_s_tool_is_asked_for_and_runs_there(
             return error
         return version, await target.run("postmark", params, 60)
 
-    found = using(factory, work)
+    found = using(machine, work)
     if isinstance(found, Lacking):
         assert not (shared and shutil.which("postmark"))
         assert "apt-get install postmark" in found.hint

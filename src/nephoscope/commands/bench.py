@@ -28,13 +28,23 @@ def run(
     """
     values = options.sets(sets)
     seconds = options.budget_s(budget)
-    from nephoscope import plans
+    from nephoscope import catalog, plans
     from nephoscope.targets.texts import parse
 
-    record = parse(target)
+    known = catalog.load()
+    simulated = known.benchmark(benchmark).kind == catalog.SIMULATION
+    record = parse("sim" if simulated and target == "local" else target)
     if seconds is None and repetitions is None:
         seconds = DEFAULT_BUDGET_S
-    plan = plans.single(benchmark, values, budget_s=seconds, seed=seed, rounds=repetitions)
+    plan = plans.single(
+        benchmark,
+        values,
+        "sim" if record.kind == "sim" else "local",
+        budget_s=seconds,
+        seed=seed,
+        rounds=repetitions,
+        known=known,
+    )
     (entry,) = plan.benchmarks
     entry = entry.model_copy(update={"peer": record.name if entry.peer else ""})
     plan = plan.model_copy(update={"targets": (record,), "benchmarks": (entry,)})

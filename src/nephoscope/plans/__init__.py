@@ -10,9 +10,10 @@ from nephoscope.plans.isolation import Asked, isolation
 from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
 from nephoscope.plans.placement import allowed_cpus
-from nephoscope.plans.schedule import nest_of, round_order, rounds_before_first
+from nephoscope.plans.schedule import chance, nest_of, round_order, rounds_before_first
 from nephoscope.plans.scheduler import scheduler
 from nephoscope.plans.schema import plan_schema
+from nephoscope.plans.simulation import simulation
 from nephoscope.plans.survey import LEVELS, census, single, survey, thread_levels
 from nephoscope.plans.touches import Touch, touches
 
@@ -31,6 +32,7 @@ __all__ = [
     "allowed_cpus",
     "around_order",
     "census",
+    "chance",
     "crossings",
     "estimate",
     "expand",
@@ -48,6 +50,7 @@ __all__ = [
     "round_order",
     "rounds_before_first",
     "scheduler",
+    "simulation",
     "single",
     "survey",
     "thread_levels",

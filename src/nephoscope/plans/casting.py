@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.catalog import ANSWERED, SIMULATION, BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Background, Hook
 from nephoscope.plans import lab_levers, levers, roles
@@ -19,6 +19,9 @@ from nephoscope.reading.yamltext import Loc
 
 if TYPE_CHECKING:
     from nephoscope.lab.topology import Topology
+
+SIM = "sim"
+"""The kind of targets that are simulated."""
 
 ALONE = ("null",)
 """Two-sided benchmarks that have a meaning without their far side as well."""
@@ -75,8 +78,14 @@ def _topology(plan: Plan, place: Place) -> Topology | None:
 def _hosts(plan: Plan, topology: Topology | None, place: Place) -> None:
     for index, target in enumerate(plan.targets):
         loc: Loc = ("targets", index)
+        if target.machine and target.kind != SIM:
+            raise PlanError(
+                f"{place((*loc, 'machine'))}`machine` is for targets of kind sim, and "
+                f"'{target.name}' is of kind {target.kind}.",
+                "Write `kind: sim`, or drop it.",
+            )
         if target.kind != "lab":
-            for key in ("lab", "host"):
+            for key in ("lab",) if target.kind == SIM else ("lab", "host"):
                 if getattr(target, key):
                     raise PlanError(
                         f"{place((*loc, key))}`{key}` is for targets of kind lab, and "
@@ -116,7 +125,28 @@ def _entry(
             f"none the role {' or '.join(roles.MEASURED)}.",
             "Say who: `on: NAME` or `on: ROLE`.",
         )
+    _fits(plan, spec, on, loc, place)
     return on, _peer(plan, entry.peer, spec, on, loc, place)
+
+
+def _fits(plan: Plan, spec: BenchmarkSpec, on: Sequence[str], loc: Loc, place: Place) -> None:
+    """A simulation runs on no machine, and a simulated machine answers little of what one does."""
+    for target in plan.targets:
+        simulated = target.kind == SIM
+        if target.name not in on or (spec.kind == SIMULATION) == simulated:
+            continue
+        if not simulated:
+            raise PlanError(
+                f"{place((*loc, 'benchmark'))}{spec.id} is simulated, and '{target.name}' is a "
+                "machine.",
+                "Give the plan a target of `kind: sim`.",
+            )
+        if spec.id not in ANSWERED:
+            raise PlanError(
+                f"{place((*loc, 'benchmark'))}'{target.name}' is simulated and does not answer "
+                f"{spec.id}.",
+                f"It answers the simulations and {', '.join(ANSWERED)}.",
+            )
 
 
 def _peer(
@@ -232,6 +262,7 @@ def _background(
             f"role {roles.AGGRESSOR}.",
             "Say who: `on: NAME` or `on: ROLE`.",
         )
+    _fits(plan, spec, on, loc, place)
     peer = _peer(plan, load.peer, spec, on, loc, place)
     return Background(load.name, load.benchmark, params, on, peer, load.settle_s)
 

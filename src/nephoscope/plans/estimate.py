@@ -30,7 +30,7 @@ WEEK_S = 7 * DAY_S
 MEASURED = "earlier trials"
 GUESSED = "a guess from the parameters"
 
-OVERHEAD_S: Mapping[str, float] = {"local": 0.05, "ssh": 0.15, "lab": 0.15}
+OVERHEAD_S: Mapping[str, float] = {"local": 0.05, "ssh": 0.15, "lab": 0.15, "sim": 0.05}
 """Starting and ending a probe on a target of each kind (rough; history replaces it)."""
 UNKNOWN_S = 1.0
 """A benchmark whose parameters say nothing of its time."""

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Ratio, Record, Seconds
 
-Kind = Literal["local", "ssh", "lab"]
+Kind = Literal["local", "ssh", "lab", "sim"]
 """Kinds of targets; `targets.TARGETS` has one factory for each (a test compares the two)."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -109,7 +109,8 @@ class Target(Record):
     )
     host: str = Field(
         default="",
-        description="Of kind `lab`: host of the topology; the target's own name when absent.",
+        description="Of kind `lab`: host of the topology; the target's own name when absent. Of "
+        "kind `sim`: the virtual machine to look from, where the scenario has several.",
     )
     address: str = Field(
         default="",
@@ -125,6 +126,11 @@ class Target(Record):
     )
     jump: tuple[str, ...] = Field(
         default=(), description="Of kind `ssh`: hosts to go through, in order: user@host:port."
+    )
+    machine: str | dict[str, Any] = Field(
+        default="",
+        description="Of kind `sim`: the simulated machine, a scheduler scenario: the name of a "
+        "built-in one, a file, or the scenario itself. Only cpu.gaps needs one.",
     )
     per_hour: Annotated[float, Field(ge=0)] | None = Field(
         default=None, description="What an hour of it costs, in the currency of `money`."

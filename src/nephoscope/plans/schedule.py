@@ -31,6 +31,16 @@ def round_order(seed: int, round: int, active: Sequence[Alternative]) -> list[Al
     return sorted(active, key=draw)
 
 
+def chance(seed: int, round: int) -> int:
+    """The seed of what is simulated in a round, above zero and below 2^63.
+
+    All alternatives of a round have the same one, so that they differ in what was varied and not in
+    their luck; no two rounds, and no two seeds of a plan, share one but by accident of the hash.
+    """
+    drawn = hashlib.blake2b(f"chance/{seed}/{round}".encode(), digest_size=8).digest()
+    return int.from_bytes(drawn, "big") >> 1 or 1
+
+
 def rounds_before_first(warmup: int) -> range:
     """The warm-up rounds in order: -(warmup - 1), …, -1, 0."""
     return range(1 - warmup, 1)

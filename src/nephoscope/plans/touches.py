@@ -89,6 +89,8 @@ def _target(target: Target, topology: Topology | None) -> Iterator[Touch]:
         yield Touch(
             "lab host", f"{lab}/{target.host or target.name}", f"target {target.name}: {why}"
         )
+    elif target.kind == "sim":
+        yield Touch("simulation", "no machine", f"target {target.name}: the simulator runs as you")
     else:
         user = f"{target.user}@" if target.user else ""
         port = f":{target.port}" if target.port else ""

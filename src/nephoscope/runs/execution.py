@@ -67,7 +67,7 @@ class Execution:
         for attempt in range(1, 2 + self._stage.plan.retry.times):
             timeout_s, cut_short = self._timeout(group)
             self._started(keys, group, attempt)
-            measured = await self._trial(group, timeout_s).run()
+            measured = await self._trial(group, timeout_s, round).run()
             if cut_short and _ran_out(measured):
                 self._run.event({"event": "trial_cut_short_by_budget", "trial": keys[0].name})
                 return False
@@ -85,10 +85,10 @@ class Execution:
         self._keep(judged(group, measured, spec, self._stage.plan.accept, about))
         return True
 
-    def _trial(self, group: Group, timeout_s: float) -> GroupTrial | BootTrial:
+    def _trial(self, group: Group, timeout_s: float, round: int) -> GroupTrial | BootTrial:
         if group.setting.benchmark == HOST_BOOT:
             return BootTrial(group, self._stage, timeout_s)
-        return GroupTrial(group, self._stage, timeout_s)
+        return GroupTrial(group, self._stage, timeout_s, round)
 
     def _try_again(self, measured: Measured, keys: Sequence[TrialKey], attempt: int) -> bool:
         """Whether the plan wants another attempt; the one that failed stays in the journal."""

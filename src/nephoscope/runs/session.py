@@ -81,7 +81,7 @@ class Session:
         )
         self._execution = Execution(
             run,
-            Stage(plan, catalog, self._stations, self._environment),
+            Stage(plan, catalog, self._stations, self._environment, self._seed),
             self._progress,
             observer,
             self._status,
@@ -109,7 +109,7 @@ class Session:
         for record in self._run.records():
             if record.position < 0:
                 self._warn(f"Trial {record.key.name} is measured again: {record.reasons[0]}.")
-        here = any(target.kind != "ssh" for target in self._plan.targets)
+        here = any(target.kind in ("local", "lab") for target in self._plan.targets)
         for sentence in preflight.check(self._run.path, self._settings, self._catalog, here=here):
             self._warn(sentence)
 

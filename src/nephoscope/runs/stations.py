@@ -114,7 +114,7 @@ class Stations:
         kind = self._all[name].wanted.kind
         if kind == "lab":
             return not self._environment.is_guest(self.host_of(name))
-        return kind == "local"
+        return kind in ("local", "sim")
 
     @contextlib.contextmanager
     def blamed(self, name: str) -> Iterator[None]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from nephoscope import plans
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.model import Background, Hook
@@ -24,6 +26,9 @@ from nephoscope.runs.waiting import Value, all_of, to_the_end
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import Peer, TargetTrial
 
+SEED = "seed"
+"""The parameter of a simulation that says where its chance begins."""
+
 BOOT_S = 600.0
 """Room for hosts that a condition makes anew: an emulated machine takes minutes to boot."""
 
@@ -34,19 +39,21 @@ _LATER_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where groups are executed."""
+    """Where groups are executed. seed: of the run."""
 
     plan: Plan
     catalog: Catalog
     stations: Stations
     environment: Environment
+    seed: int = 0
 
 
 class GroupTrial:
     """One execution of a group; `run` does it once."""
 
-    def __init__(self, group: Group, stage: Stage, measure_s: float) -> None:
+    def __init__(self, group: Group, stage: Stage, measure_s: float, round: int = 0) -> None:
         self._group = group
+        self._round = round
         self._setting = group.setting
         self._stage = stage
         self._limits = stage.plan.phases
@@ -220,7 +227,7 @@ class GroupTrial:
             name,
             stations[name],
             self._setting.benchmark,
-            self._setting.params,
+            self._params(name),
             deadline_s=self._limits.start_s + self._measure_s,
             limit_s=self._limits.start_s,
             same_clock=stations.shares_our_clock(name),
@@ -232,6 +239,13 @@ class GroupTrial:
         except BenchmarkFailed as failure:
             who = name if len(self._group.targets) > 1 else ""
             raise PhaseFailed(Phase.START, failure, who) from failure
+
+    def _params(self, name: str) -> Mapping[str, Any]:
+        """The setting's parameters; a simulation is told the chance of its round as well."""
+        params = self._setting.params
+        if self._stage.stations.kind_of(name) != "sim" or params.get(SEED):
+            return params
+        return {**params, SEED: plans.chance(self._stage.seed, self._round)}
 
     def _peer_of(self, server: Side, client: str) -> Peer:
         stations = self._stage.stations

@@ -28,10 +28,17 @@ def _lab(record: plans.Target) -> Target:
     return lab.make(record)
 
 
+def _sim(record: plans.Target) -> Target:
+    from nephoscope.targets import simulated
+
+    return simulated.make(record)
+
+
 TARGETS: Mapping[str, Callable[[plans.Target], Target]] = {
     "local": _local,
     "ssh": _ssh,
     "lab": _lab,
+    "sim": _sim,
 }
 """Kind -> factory that takes the plan's record of it; in the order of lists and pages."""
 

@@ -91,12 +91,12 @@ class ProbeTarget:
             await self.tool(benchmark)
             command = wrap(await self._where(), adapter, _called(adapter, params), timeout_s)
         else:
+            verb = "run" if serve is None else "serve"
             command = [
                 await self._where(),
-                "run" if serve is None else "serve",
+                verb,
                 benchmark,
-                "--params",
-                json.dumps(dict(params)),
+                *await self._given(benchmark, params),
                 "--deadline",
                 f"{timeout_s:.3f}",
                 "--with-parent",
@@ -162,6 +162,10 @@ class ProbeTarget:
             await asyncio.gather(*(probe.end() for probe in running), return_exceptions=True)
         finally:
             await self._channel.close()
+
+    async def _given(self, benchmark: str, params: Mapping[str, Any]) -> list[str]:
+        """The words that give a trial its parameters."""
+        return ["--params", json.dumps(dict(params))]
 
     def _known(self) -> Mapping[str, Any]:
         """What is known of the target besides the probe's document: keys for the fingerprint."""

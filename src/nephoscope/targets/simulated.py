@@ -1,0 +1,131 @@
+"""A simulation as a target: a simulated machine, or a simulated cloud that is asked as one.
+
+The simulator speaks as the probe does, so that all of `ProbeTarget` holds: started, told to go,
+cancelled, read. What differs is what it can be asked, and that its chance is given by the caller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nephoscope import plans, simulation
+from nephoscope.adapters import ADAPTERS
+from nephoscope.catalog import ANSWERED, SIMULATED, Catalog
+from nephoscope.errors import BenchmarkFailed, Lacking
+from nephoscope.targets.base import Peer
+from nephoscope.targets.local_channel import LocalChannel
+from nephoscope.targets.probed import ProbeTarget
+from nephoscope.targets.running import RunningProbe
+
+SEED = "seed"
+"""Taken out of every trial's parameters: it is the chance of the trial, whatever is simulated."""
+
+MOST_WORDS = 50_000
+"""Bytes of JSON that go as one argument, of which Linux allows 128 KiB; more goes in a file."""
+
+
+class SimTarget(ProbeTarget):
+    """Runs the simulator as a child process.
+
+    machine: the scheduler scenario in which cpu.gaps looks. vm: from which of its virtual machines;
+    empty where there is one only.
+    """
+
+    kind = "sim"
+
+    def __init__(
+        self,
+        name: str = "sim",
+        *,
+        machine: Mapping[str, Any] | None = None,
+        vm: str = "",
+        program: Path | None = None,
+        catalog: Catalog | None = None,
+    ) -> None:
+        channel = LocalChannel(name, probe=program or simulation.find_simulator())
+        super().__init__(name, channel, catalog=catalog)
+        self._machine = machine
+        self._vm = vm
+
+    async def start(
+        self,
+        benchmark: str,
+        params: Mapping[str, Any],
+        timeout_s: float,
+        *,
+        serve: str | None = None,
+        peer: Peer | None = None,
+        gap_meter: bool = False,
+    ) -> RunningProbe:
+        """See `Target.start`. There are no idle CPUs to watch, and no other side.
+
+        Raises BenchmarkFailed for what is not simulated.
+        """
+        if serve is not None or peer is not None:
+            raise BenchmarkFailed(
+                "usage",
+                f"{self.name}: {benchmark} has two sides, and nobody is at the other end of a "
+                "simulation.",
+                "Simulate networks with `nephoscope simulate geo`.",
+                2,
+            )
+        if benchmark in ADAPTERS or not _answered(benchmark):
+            raise BenchmarkFailed(
+                "usage",
+                f"{self.name}: {benchmark} cannot be simulated.",
+                f"It answers the simulations and {', '.join(ANSWERED)}.",
+                2,
+            )
+        return await super().start(benchmark, params, timeout_s)
+
+    async def tool(self, benchmark: str) -> str:
+        """See `Target.tool`; there are none."""
+        adapter = ADAPTERS.get(benchmark)
+        if adapter is None:
+            return ""
+        raise Lacking(
+            f"{self.name}: {adapter.spec.tool} does not run on a simulated machine.",
+            "Measure it on a real one.",
+        )
+
+    async def _given(self, benchmark: str, params: Mapping[str, Any]) -> list[str]:
+        own = {name: value for name, value in params.items() if name != SEED}
+        words = ["--params", await self._text(own)]
+        if params.get(SEED):
+            words += ["--seed", str(params[SEED])]
+        if self._machine is not None and not benchmark.startswith(SIMULATED):
+            words += ["--machine", await self._text(self._machine)]
+            words += ["--vm", self._vm] if self._vm else []
+        return words
+
+    async def _text(self, values: Mapping[str, Any]) -> str:
+        """JSON, or @FILE of it in the work folder; one file for all trials of one content."""
+        text = json.dumps(dict(values))
+        if len(text) <= MOST_WORDS:
+            return text
+        digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        file = Path(await self._channel.work()) / f"given-{digest}.json"
+        if not file.is_file():
+            file.write_text(text, encoding="utf-8")
+        return f"@{file}"
+
+    def _known(self) -> Mapping[str, Any]:
+        return {"reached": {"by": "simulation"}}
+
+
+def _answered(benchmark: str) -> bool:
+    return benchmark.startswith(SIMULATED) or benchmark in ANSWERED
+
+
+def make(record: plans.Target) -> SimTarget:
+    """The target that a plan's record describes. Raises UsageError."""
+    machine = record.machine
+    if isinstance(machine, str) and machine:
+        machine = dict(simulation.load(simulation.SCHEDULER, machine).values)
+    return SimTarget(
+        record.name, machine=machine if isinstance(machine, dict) else None, vm=record.host
+    )

@@ -1,0 +1,124 @@
+"""From a scenario to the report: simulations take the road of measurements."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.conftest import Run
+
+
+def metrics(result: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (one["metric"], ",".join(map(str, one["factors"].values()))): one
+        for one in result["metrics"]
+    }
+
+
+def samples(nephoscope: Run, store: Path) -> list[list[str]]:
+    text = nephoscope("export", "latest", "--store", store).out
+    kept = ("round", "metric", "value", "count", "factors")
+    rows = csv.DictReader(io.StringIO(text))
+    return [[row.get(name, "") for name in kept] for row in rows]
+
+
+def test_a_queue_meets_its_closed_form(nephoscope: Run) -> None:
+    done = nephoscope("bench", "sim.queue", "--repetitions", 12, "--seed", 5, "--json")
+    assert done.code == 0, done.err
+    found = metrics(done.json())
+    mean, exact = found["response_time_mean_ns", ""], found["exact_response_time_ns", ""]
+    assert exact["value"] == 5e6
+    # M/M/1 at 0.8 from empty: 400,000 requests have a deviation of the mean of 1.4 %, twelve of
+    # them a standard error of 0.4 %; five of those.
+    assert abs(mean["value"] / exact["value"] - 1) < 0.02
+    assert abs(found["little_ratio", ""]["value"] - 1) < 1e-6
+
+
+def test_selection_goes_from_the_name_to_the_report(nephoscope: Run, tmp_path: Path) -> None:
+    words = ("simulate", "selection", "zhuang-2012", "--set", "fleets=200", "--replications", 6)
+    done = nephoscope(*words, "--seed", 3, "--store", tmp_path / "a", "--json")
+    assert done.code == 0, done.err
+    result = done.json()
+    found = metrics(result)
+    assert round(found["printed_saving_usd", ""]["value"], 2) == 40_657.04
+    assert round(found["closed_saving_usd", ""]["value"], 2) == 38_170.23
+    assert found["saving_ratio", ""]["n"] == 6
+    assert abs(found["saving_ratio", ""]["value"] - 0.152) < 0.005
+    assert Path(result["run"]["report"]).is_file()
+    assert result["run"]["plan"] == "sim-selection-zhuang-2012"
+
+    again = nephoscope(*words, "--seed", 3, "--store", tmp_path / "b")
+    assert again.code == 0, again.err
+    assert samples(nephoscope, tmp_path / "a") == samples(nephoscope, tmp_path / "b")
+    other = nephoscope(*words, "--seed", 4, "--store", tmp_path / "c")
+    assert other.code == 0, other.err
+    assert samples(nephoscope, tmp_path / "a") != samples(nephoscope, tmp_path / "c")
+
+
+def test_an_unfinished_simulation_goes_on_with_the_chance_of_its_rounds(
+    nephoscope: Run, tmp_path: Path
+) -> None:
+    """Six rounds at once, and six of which one was simulated again: the same samples."""
+    plan = tmp_path / "queue.yaml"
+    plan.write_text(
+        "version: 1\nname: queue\nseed: 9\nwarmup: 0\nrepeat: {min: 6, max: 6}\n"
+        "targets: [{name: model, kind: sim}]\n"
+        "benchmarks: [{benchmark: sim.queue, params: {requests: 3000}}]\n"
+    )
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert nephoscope("run", plan, "--store", whole).code == 0
+    assert nephoscope("run", plan, "--store", parts).code == 0
+    lost = sorted((parts / "runs").glob("*/trials/*.parquet"))[3]
+    lost.unlink()
+    # As a kill leaves it: the run is told as unfinished.
+    manifest = lost.parents[1] / "manifest.json"
+    values = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**values, "state": "running"}))
+    assert nephoscope("run", plan, "--store", parts).code == 0
+    assert len(list((parts / "runs").iterdir())) == 1
+    assert sorted(samples(nephoscope, whole)) == sorted(samples(nephoscope, parts))
+
+
+def test_without_a_scenario_the_names_are_listed(nephoscope: Run) -> None:
+    done = nephoscope("simulate", "selection")
+    assert done.code == 0
+    assert "zhuang-2012" in done.out
+    assert max(map(len, done.out.splitlines())) < 80
+    listed = nephoscope("simulate", "selection", "--json").json()["scenarios"]
+    assert listed["zhuang-2012"]["instances"] == 100
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("simulate", "selection", "zhuang"), "There is no scenario 'zhuang'"),
+        (("simulate", "selection", "none.yaml"), "there is no such file"),
+        (("simulate", "selection", "zhuang-2012", "--set", "hours=-1"), "--set hours=-1: hours"),
+        (("bench", "sim.queue", "--set", "servers=0"), "servers must be a whole number from 1"),
+        (("bench", "cpu.pi", "--target", "sim"), "does not answer cpu.pi"),
+        (("survey", "--quick", "--target", "sim"), "does not answer"),
+    ],
+)
+def test_bad_input_is_one_sentence(nephoscope: Run, words: tuple[str, ...], sentence: str) -> None:
+    done = nephoscope(*words)
+    assert done.code == 2, done.err
+    assert sentence in done.sentence
+
+
+def test_a_simulation_on_a_machine_is_refused(nephoscope: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("version: 1\nname: odd\nbenchmarks: [{benchmark: sim.queue}]\n")
+    done = nephoscope("run", plan)
+    assert done.code == 2
+    assert "plan.yaml:3:" in done.sentence
+    assert "'local' is a machine" in done.sentence
+
+
+def test_a_simulator_that_is_missing_is_told(nephoscope: Run) -> None:
+    done = nephoscope("bench", "sim.queue", NEPHOSCOPE_SIM="/nowhere/nephoscope-sim")
+    assert done.code == 4
+    assert "there is no such file" in done.sentence
