@@ -12,11 +12,9 @@ from itertools import pairwise
 
 from nephoscope import units
 from nephoscope.analysis.scheduler import Fit, Gap, Look, Loop, Scheduler, of_kind
-from nephoscope.report import figures, palette, wording
+from nephoscope.report import figures, lanes, wording
 from nephoscope.report.blocks import Chart, Column, Table
-
-LEAST_GAP_NS = 1e6
-"""A shorter gap is an interrupt, not a decision of a scheduler."""
+from nephoscope.report.lanes import LEAST_GAP_NS, Lane
 
 KINDS = {
     "one": "one CPU busy",
@@ -30,10 +28,6 @@ SHOWN_PERIODS = 8
 """Periods in the strip: enough to see that they repeat, few enough to see each."""
 
 _LEAST_SHOWN_NS = 160e6
-_MAX_LANES = 16
-_STEPS = 48
-_BLOCKS = "·▁▂▃▄▅▆▇█"
-_ROWS = 40
 
 
 def name_of(scheduler: Scheduler) -> str:
@@ -73,61 +67,22 @@ def _long(loop: Loop) -> list[Gap]:
 # The strip: when each loop had its CPU ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    """One loop of one look, as far as it is shown."""
-
-    name: str
-    kind: str
-    trial: str
-    loop: Loop
-    start_ns: float
-    span_ns: float
-
-    def gaps(self) -> list[tuple[float, float, str]]:
-        """(start, end, cause) of what lies in the span, counted from its start."""
-        end = self.start_ns + self.span_ns
-        found = []
-        for gap in self.loop.gaps:
-            start, stop = max(gap.start_ns, self.start_ns), min(gap.end_ns, end)
-            if stop > start:
-                found.append((start - self.start_ns, stop - self.start_ns, gap.cause))
-        return found
-
-
 def strip(scheduler: Scheduler, id: str) -> Chart | None:
     """When each loop had the CPU: a trial of each look, the beginning of it; None without looks."""
-    lanes = _lanes(scheduler)
-    if not lanes:
+    found = _lanes(scheduler)
+    if not found:
         return None
-    data = _running(lanes)
-    layout = _strip_layout(lanes)
-    name = name_of(scheduler)
-    kept = [lane.loop for lane in lanes if lane.loop.gaps]
     caption = (
         "A bar where the loop had its CPU, a mark where it had not; one trial of each look, the "
         "one in the middle by what it obtained."
     )
-    if not kept:
+    if not any(lane.gaps for lane in found):
         caption += " Nobody took the CPU away."
-    text = Table(
-        (Column("look"), Column("loop"), Column(f"the first {_span_text(lanes)}")),
-        tuple(
-            (
-                KINDS[lane.kind] if not index or lanes[index - 1].kind != lane.kind else "",
-                lane.name,
-                _as_text(lane),
-            )
-            for index, lane in enumerate(lanes)
-        ),
-    )
-    title = f"Who had the CPU when: {name}"
-    return Chart(
-        id, title, {"data": data, "layout": layout}, _gap_table(lanes), caption, brief=text
-    )
+    title = f"Who had the CPU when: {name_of(scheduler)}"
+    return lanes.strip(found, id, title, caption, lanes.Words("look", "loop"))
 
 
-def _lanes(scheduler: Scheduler) -> list[_Lane]:
+def _lanes(scheduler: Scheduler) -> list[Lane]:
     out = []
     for kind in KINDS:
         found = of_kind(scheduler.looks, kind)
@@ -137,132 +92,22 @@ def _lanes(scheduler: Scheduler) -> list[_Lane]:
         look = ordered[len(ordered) // 2]
         span = _span_ns(scheduler.fit, look)
         for number, loop in enumerate(look.loops):
-            several = look.processes > 1 or loop.cpu is None
-            name = (
-                f"{loop.name}, process {loop.process}"
-                if several and loop.cpu is not None
-                else loop.name
-            )
-            if loop.cpu is None and len(look.loops) > 1:
-                name = f"loop {number}"
-            out.append(_Lane(name, kind, look.trial, loop, 0.0, span))
-    return out[:_MAX_LANES]
+            gaps = lanes.clipped(((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span)
+            out.append(Lane(KINDS[kind], _name(look, number), gaps, span))
+    return out[: lanes.MAX_LANES]
 
 
 def _name(look: Look, number: int) -> str:
     """'CPU 1', 'CPU 1, process 0' where several share it, 'loop 1' where none is pinned."""
     loop = look.loops[number]
     if loop.cpu is None:
-        return f"loop {number}"
-    return f"CPU {loop.cpu}, process {loop.process}" if look.processes > 1 else f"CPU {loop.cpu}"
+        return f"loop {number}" if len(look.loops) > 1 else loop.name
+    return f"{loop.name}, process {loop.process}" if look.processes > 1 else loop.name
 
 
 def _span_ns(fit: Fit, look: Look) -> float:
     period = fit.period_ns.value if fit.period_ns is not None else 0.0
     return min(float(look.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
-
-
-def _span_text(lanes: Sequence[_Lane]) -> str:
-    return units.format_value(max(lane.span_ns for lane in lanes), "ns")
-
-
-def _running(lanes: Sequence[_Lane]) -> list[dict[str, object]]:
-    """Thick lines for what was had, thin ones by cause for what was not; None breaks a line."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for place, lane in enumerate(lanes):
-        at = 0.0
-        for start, end, _ in [*lane.gaps(), (lane.span_ns, lane.span_ns, "")]:
-            x += [at, start, None]
-            y += [place, place, None]
-            at = end
-    out: list[dict[str, object]] = [
-        _line("had the CPU", x, y, {"color": palette.COLOURS[0], "width": 13})
-    ]
-    causes: dict[str, tuple[list[float | None], list[float | None]]] = {}
-    for place, lane in enumerate(lanes):
-        for start, end, cause in lane.gaps():
-            own_x, own_y = causes.setdefault(cause, ([], []))
-            own_x += [start, end, None]
-            own_y += [place, place, None]
-    for cause, (own_x, own_y) in causes.items():
-        colour = palette.CAUSES.get(cause, (palette.NEUTRAL, ""))[0]
-        if cause == "unexplained":
-            colour = palette.NEUTRAL  # the blue of the bars would hide it
-        out.append(_line(f"without: {cause}", own_x, own_y, {"color": colour, "width": 3}))
-    return out
-
-
-def _line(
-    name: str, x: list[float | None], y: list[float | None], line: dict[str, object]
-) -> dict[str, object]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": figures.text(name),
-        "x": x,
-        "y": y,
-        "line": line,
-        "hoverinfo": "name",
-        "connectgaps": False,
-    }
-
-
-def _strip_layout(lanes: Sequence[_Lane]) -> dict[str, object]:
-    ends = [0.0, *(lane.span_ns for lane in lanes)]
-    x_axis = figures.axis_of(figures.Axis("time in the trial", "ns", from_zero=True), ends)
-    y_axis = {
-        "tickmode": "array",
-        "tickvals": list(range(len(lanes))),
-        "ticktext": [figures.text(f"{KINDS[lane.kind]}: {lane.name}") for lane in lanes],
-        "range": [len(lanes) - 0.4, -0.6],
-        "automargin": True,
-        "showgrid": False,
-    }
-    layout = figures.layout(x_axis, y_axis, height=120 + 30 * len(lanes))
-    layout["shapes"] = [
-        figures.horizontal(index - 0.5)
-        for index in range(1, len(lanes))
-        if lanes[index].kind != lanes[index - 1].kind
-    ]
-    layout["legend"] |= {"itemsizing": "constant"}
-    return layout
-
-
-def _as_text(lane: _Lane) -> str:
-    """The lane in one line: how much of each step it had, from · for nothing to a full block."""
-    step = lane.span_ns / _STEPS
-    had = [step] * _STEPS
-    for start, end, _ in lane.gaps():
-        for index in range(int(start // step), min(_STEPS, int(end // step) + 1)):
-            had[index] -= max(0.0, min(end, (index + 1) * step) - max(start, index * step))
-    top = len(_BLOCKS) - 1
-    return "".join(_BLOCKS[min(top, max(0, round(top * part / step)))] for part in had)
-
-
-def _gap_table(lanes: Sequence[_Lane]) -> Table:
-    rows = [
-        (
-            KINDS[lane.kind],
-            lane.name,
-            units.format_value(start, "ns", 4),
-            units.format_value(end - start, "ns"),
-            wording.clean(cause),
-        )
-        for lane in lanes
-        for start, end, cause in lane.gaps()
-        if end - start >= LEAST_GAP_NS
-    ]
-    head = (
-        Column("look"),
-        Column("loop"),
-        Column("without the CPU from", True),
-        Column("for", True),
-        Column("cause"),
-    )
-    return Table(
-        head, tuple(rows[:_ROWS]), f"Gaps of at least 1 ms, {min(_ROWS, len(rows))} of {len(rows)}"
-    )
 
 
 # The distributions ------------------------------------------------------------------------------
