@@ -363,7 +363,8 @@ class RunResult:
     factors) for the timelines. refused: sentences on statistics that were asked for and not given.
     derived: what follows from several metrics together: knees of the memory ladders, scaling,
     broken laws (see results/derived.py), `experiment` where the plan has a design (see
-    results/effects.py), `isolation` where it sets loads beside victims (results/isolation.py).
+    results/effects.py), `isolation` where it sets loads beside victims (results/isolation.py),
+    `simulation` where something was simulated (results/simulation.py).
     """
 
     run: Mapping[str, Any]
@@ -403,5 +404,8 @@ class RunResult:
             if "isolation" in self.derived
             else None,
             "schedulers": [one.to_json() for one in self.schedulers],
+            "simulation": self.derived["simulation"].to_json()
+            if "simulation" in self.derived
+            else None,
             "beside": [one.to_json() for one in self.derived.get("beside", ())],
         }

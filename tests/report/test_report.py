@@ -375,13 +375,16 @@ def test_it_is_quick(survey: RunResult, tmp_path: Path) -> None:
     assert min(seconds) < 2  # the best of five: the machine may be busy, the report must not be
 
 
-def test_the_vendored_library_is_the_one_that_its_table_names() -> None:
+def test_vendored_files_are_those_that_their_table_names() -> None:
     static = resources.files("nephoscope.report").joinpath("static")
     table = static.joinpath("README.md").read_text(encoding="utf-8")
     digest = hashlib.sha256(static.joinpath(as_html.PLOTLY).read_bytes()).hexdigest()
     assert f"`{as_html.PLOTLY}`" in table
     assert digest in table
     assert "MIT" in static.joinpath("plotly-cartesian-4.1.1.LICENSE").read_text(encoding="utf-8")
+    outlines = hashlib.sha256(static.joinpath("coastline.json").read_bytes()).hexdigest()
+    assert outlines in table
+    assert "public domain" in static.joinpath("coastline.LICENSE").read_text(encoding="utf-8")
 
 
 def test_files_appear_whole_or_not_at_all(survey: RunResult, tmp_path: Path) -> None:
@@ -424,7 +427,8 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
     assert len({section.id for section in built}) == len(built)
     # A survey is none of these; every other section has something to say of it.
     silent = {entry.name for entry in sections.SECTIONS if entry.build(survey) is None}
-    assert silent == {"experiment", "isolation", "census"}
+    simulated = {"deployments", "placement", "simulated_scheduler", "saving"}
+    assert silent == {"experiment", "isolation", "census"} | simulated
 
 
 def test_no_table_has_a_row_of_another_width(survey: RunResult) -> None:

@@ -16,6 +16,7 @@ from nephoscope.analysis import findings_interference as interference
 from nephoscope.analysis import findings_isolation as isolation
 from nephoscope.analysis import findings_machine as machine
 from nephoscope.analysis import findings_measured as measured
+from nephoscope.analysis import findings_simulation as simulation
 from nephoscope.analysis import findings_slow as slow
 from nephoscope.analysis.case import Case, Series, Trials, Unchecked
 from nephoscope.model import Finding, MetricResult, Severity, TrialRecord, TrialStatus
@@ -38,6 +39,12 @@ RULES: tuple[Rule, ...] = (
     isolation.not_back,
     isolation.false_alarms,
     isolation.kept_apart,
+    simulation.unserved,
+    simulation.too_busy,
+    simulation.beyond_objective,
+    simulation.better_than_each,
+    simulation.choices,
+    simulation.no_saving,
     slow.slow_trials,
     machine.swap_in_use,
     machine.steal_hidden,

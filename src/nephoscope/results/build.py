@@ -30,6 +30,7 @@ from nephoscope.results import (
     names,
     scheduler,
     sightings,
+    simulation,
 )
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.store import StoredRun, counts, query
@@ -61,6 +62,8 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     further |= {"isolation": taken} if taken is not None else {}
     if named := scheduler.schedulers(run, fingerprints):
         further |= {"schedulers": named}
+    simulated = simulation.simulation(records, metrics)
+    further |= {"simulation": simulated} if simulated is not None else {}
     further |= {"beside": beside.counters(records)}
     executed = execution.execution(manifest, records)
     further |= {"execution": executed} if executed is not None else {}

@@ -24,6 +24,7 @@ from nephoscope.results.schema_parts import list_of as _list_of
 from nephoscope.results.schema_parts import nullable as _nullable
 from nephoscope.results.schema_parts import object_of as _object
 from nephoscope.results.schema_scheduler import schedulers as _schedulers
+from nephoscope.results.schema_simulation import simulation as _simulation
 from nephoscope.store import STATES
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -276,6 +277,7 @@ def result_schema() -> dict[str, Any]:
                 "experiment": _experiment(),
                 "isolation": _isolation(),
                 "schedulers": _schedulers(),
+                "simulation": _simulation(),
                 "beside": _beside(),
             }
         ),

@@ -17,6 +17,7 @@ from nephoscope.report.sections import (
     cache_ladder,
     census,
     delivers,
+    deployments,
     disk,
     experiment,
     invalid,
@@ -26,8 +27,11 @@ from nephoscope.report.sections import (
     method,
     odd,
     phases,
+    placement,
+    saving,
     scaling,
     scheduling,
+    simulated_scheduler,
     summary,
 )
 
@@ -45,6 +49,10 @@ class Entry:
 
 SECTIONS: tuple[Entry, ...] = (
     Entry("summary", summary.build),
+    Entry("placement", placement.build, placement.BENCHMARKS),
+    Entry("deployments", deployments.build, deployments.BENCHMARKS),
+    Entry("simulated_scheduler", simulated_scheduler.build, simulated_scheduler.BENCHMARKS),
+    Entry("saving", saving.build, saving.BENCHMARKS),
     Entry("isolation", isolation.build),
     Entry("experiment", experiment.build),
     Entry("machine", machine.build),

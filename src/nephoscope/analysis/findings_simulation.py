@@ -1,0 +1,209 @@
+"""Findings on what was simulated: users beyond the objective, sites too busy, fragile choices.
+
+They speak of the scenario, never of a machine: what a simulation says holds as far as its scenario
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from nephoscope import units
+from nephoscope.analysis.case import Case, Unchecked, capped, surely_above, surely_below, told
+from nephoscope.model import Estimate, Finding, Severity
+
+Answers = Iterator[Finding | Unchecked]
+
+ENOUGH = 0.95
+"""Less than this share of a region within the objective is told."""
+
+TOO_BUSY = 0.9
+"""From here on waits grow tenfold and more: 1 / (1 - 0.9) for one server (M/M/1)."""
+
+_SHIFT = 0.05
+"""A region that many sites serve by so much faster than each of them alone is no chance."""
+
+_MEAN, _WITHIN = "response_time_mean_ns", "within_objective_ratio"
+
+
+def _of(case: Case, part: str) -> list[Any]:
+    """Records of results/simulation_records.py of this target."""
+    found = case.derived.get("simulation")
+    return [one for one in getattr(found, part, ()) if one.target == case.target]
+
+
+def _name(found: Any) -> str:
+    levels = [f"{name}={str(level)[:40]}" for name, level in sorted(found.conditions.items())]
+    return f" ({', '.join(levels)})" if levels else ""
+
+
+def beyond_objective(case: Case) -> Answers:
+    """Regions of which too few answers come in time."""
+    late: list[tuple[Estimate, str]] = []
+    total, objective = 0, None
+    for deployment in _of(case, "deployments"):
+        for region in deployment.regions:
+            within = region.figures.get(_WITHIN)
+            total += within is not None
+            if within is not None and surely_below(within, ENOUGH):
+                late.append((within, f"{region.name}{_name(deployment)}"))
+                objective = deployment.objective_ns or objective
+    if not late:
+        return
+    late.sort(key=lambda one: one[0].value)
+    worst, where = late[0]
+    time = "the objective" if objective is None else units.format_value(objective, "ns")
+    yield Finding(
+        "beyond_objective",
+        Severity.WARNING if worst.value < 0.5 else Severity.NOTICE,
+        f"{len(late)} of {total} regions have fewer than {ENOUGH:.0%} of their answers within "
+        f"{time}; the worst is {where} with {told(worst)}.",
+        capped([f"{name}: {told(within)}" for within, name in late]),
+        "Ask which sites would serve them: `nephoscope simulate geo` with --place.",
+    )
+
+
+def too_busy(case: Case) -> Answers:
+    """Sites that are busy nearly all the time."""
+    found = [
+        (figure, f"{site.name}{_name(deployment)}")
+        for deployment in _of(case, "deployments")
+        for site in deployment.sites
+        if (figure := site.figures.get("utilisation_ratio")) and surely_above(figure, TOO_BUSY)
+    ]
+    if found:
+        found.sort(key=lambda one: -one[0].value)
+        worst, where = found[0]
+        yield Finding(
+            "site_too_busy",
+            Severity.WARNING,
+            f"Site {where} is busy {told(worst)} of the time: waits grow without bound near 100 %.",
+            capped([f"{name}: {told(figure)}" for figure, name in found]),
+            "Give it more instances, let it scale, or share its users with another site.",
+        )
+
+
+def unserved(case: Case) -> Answers:
+    """Requests without an answer."""
+    found = [
+        (figure, f"{share.name or 'all together'}{_name(deployment)}")
+        for deployment in _of(case, "deployments")
+        for share in (deployment.overall, *deployment.regions)
+        if (figure := share.figures.get("unserved_ratio")) and surely_above(figure, 0.0)
+    ]
+    if found:
+        found.sort(key=lambda one: -one[0].value)
+        worst, where = found[0]
+        yield Finding(
+            "unserved",
+            Severity.WARNING,
+            f"Not every request gets an answer; most are lost in {where}: {told(worst)}.",
+            capped([f"{name}: {told(figure)}" for figure, name in found]),
+            "Look at failures of sites and links in the scenario, and at what takes over then.",
+        )
+
+
+def better_than_each(case: Case) -> Answers:
+    """A region served faster by several sites than by the best of them alone.
+
+    Where each region goes to its closest site, that cannot be but by less load; so the scenarios
+    differ in something else, such as their latencies.
+    """
+    deployments = [(one, _sites(one)) for one in _of(case, "deployments")]
+    evidence = []
+    for several, sites in deployments:
+        alone = [one for one, own in deployments if len(own) == 1 and own <= sites]
+        if len(sites) < 2 or len({next(iter(_sites(one))) for one in alone}) < len(sites):
+            continue
+        for region in several.regions:
+            mean = region.figures.get(_MEAN)
+            others = [found for one in alone if (found := _mean(one, region.name)) is not None]
+            if mean is None or len(others) < len(alone):
+                continue
+            best = min(others, key=lambda one: one.value)
+            if surely_below(mean, (1 - _SHIFT) * (best.low or best.value)):
+                evidence.append(
+                    f"{region.name}: {told(mean)} with {len(sites)} sites, {told(best)} with the "
+                    "better one alone"
+                )
+    if evidence:
+        yield Finding(
+            "scenarios_disagree",
+            Severity.WARNING,
+            "With several sites a region is faster than with the better one alone, which sending "
+            "users to the closest site cannot do: the scenarios differ in more than their sites.",
+            capped(evidence),
+            "Compare the latencies of the scenarios; use one matrix for all of them.",
+        )
+
+
+def _sites(deployment: Any) -> frozenset[str]:
+    """Where the sites are: their regions, else their names."""
+    return frozenset(one.region or one.name for one in deployment.places if one.kind == "site")
+
+
+def _mean(deployment: Any, region: str) -> Estimate | None:
+    found: Sequence[Any] = [one for one in deployment.regions if one.name == region]
+    return found[0].figures.get(_MEAN) if found else None
+
+
+def choices(case: Case) -> Answers:
+    """Placements that do not exist, are perhaps not the best, or do not stand small changes."""
+    for placement in _of(case, "placements"):
+        if not placement.chosen:
+            yield Finding(
+                "no_choice",
+                Severity.WARNING,
+                f"No choice of sites keeps the objective within the budget{_name(placement)}.",
+                tuple(
+                    f"the best for {one.cost_usd_per_h:.4g} $ an hour: "
+                    f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
+                    for one in placement.front[-3:]
+                ),
+                "Raise the budget, allow more time, or name further sites.",
+            )
+            continue
+        bound = placement.figures.get("bound_ratio")
+        if bound is not None and bound.value > _SHIFT:
+            yield Finding(
+                "choice_not_proven",
+                Severity.NOTICE,
+                "A better choice of sites may exist: it would gain at most "
+                f"{units.format_value(bound.value, 'ratio')}{_name(placement)}.",
+                (f"chosen: {', '.join(placement.chosen)}",),
+                "Name fewer candidate sites, so that every choice can be looked at.",
+            )
+        moved = [one for one in placement.sensitivity if not one.same]
+        if moved:
+            yield Finding(
+                "fragile_choice",
+                Severity.NOTICE,
+                f"The choice of sites does not stand {len(moved)} of {len(placement.sensitivity)} "
+                f"changes of what was assumed{_name(placement)}.",
+                capped(
+                    [
+                        f"{one.what} × {one.change:g}: {', '.join(one.sites) or 'none fits'}"
+                        for one in moved
+                    ]
+                ),
+                "Measure what the choice hangs on before you decide.",
+            )
+
+
+def no_saving(case: Case) -> Answers:
+    """Choosing among instances that costs more than it saves."""
+    for one in _of(case, "selections"):
+        saving = one.figures.get("saving_ratio")
+        if saving is not None and surely_below(saving, 0.0):
+            yield Finding(
+                "no_saving",
+                Severity.NOTICE,
+                f"Choosing among instances costs more than it saves{_name(one)}: {told(saving)}.",
+                tuple(
+                    f"it pays from {figure.value:.3g} hours on"
+                    for name, figure in one.figures.items()
+                    if name == "break_even_h"
+                ),
+                "Keep instances longer than that, or take them as they come.",
+            )

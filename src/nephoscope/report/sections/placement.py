@@ -1,0 +1,55 @@
+"""Where to put sites: the choice, the front of cost against users in time, what would change it."""
+
+from __future__ import annotations
+
+from nephoscope import units
+from nephoscope.model import RunResult
+from nephoscope.report import choice_charts as charts
+from nephoscope.report import simulation_tables as tables
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Heading, Section, Sentence
+from nephoscope.results.simulation_records import Placement, Simulation
+
+BENCHMARKS = ("sim.place",)
+
+
+def build(result: RunResult) -> Section | None:
+    """Every question of where to put sites that the run answers."""
+    found = result.derived.get("simulation")
+    if not isinstance(found, Simulation) or not found.placements:
+        return None
+    names = tables.names_of(found.placements)
+    blocks: list[Block] = []
+    for number, (one, name) in enumerate(zip(found.placements, names, strict=True)):
+        blocks += [Heading(name)] if len(names) > 1 else []
+        blocks.append(Sentence(_lead(one), lead=True))
+        chart = charts.front(one, name, number)
+        blocks += [chart] if chart is not None else []
+        moved = tables.sensitivity(one)
+        blocks += [moved] if moved is not None else []
+    return Section("placement", "Where to put sites", tuple(blocks))
+
+
+def _lead(found: Placement) -> str:
+    if not found.chosen:
+        return "No choice of sites keeps the objective within the budget."
+    sites = wording.joined(wording.clean(site) for site in found.chosen)
+    text = f"Take {sites}"
+    within = found.figures.get(tables.WITHIN)
+    if within is not None:
+        text += f": {tables.told(within)} of the requests are answered within the objective"
+        if found.objective_ns is not None:
+            text += f" of {units.format_value(found.objective_ns, 'ns')}"
+    cost = found.figures.get("cost_usd_per_h")
+    if cost is not None:
+        text += f", for {tables.money(cost.value)} an hour"
+    return f"{text}. {_bound(found)}".strip()
+
+
+def _bound(found: Placement) -> str:
+    bound = found.figures.get("bound_ratio")
+    if bound is None:
+        return ""
+    if bound.value <= 0:
+        return "Every choice was looked at: there is no better one."
+    return f"A better one would gain at most {units.format_value(bound.value, 'ratio')}."

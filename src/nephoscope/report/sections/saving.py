@@ -1,0 +1,62 @@
+"""What choosing among instances saves: the mean, its spread over fleets, and the surface."""
+
+from __future__ import annotations
+
+from nephoscope.model import RunResult
+from nephoscope.report import charts, choice_charts, wording
+from nephoscope.report import simulation_tables as tables
+from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table
+from nephoscope.results.simulation_records import Selection, Simulation
+
+BENCHMARKS = ("sim.selection",)
+
+_TOLD = {
+    "saving_ratio": "saving",
+    "cost_usd": "cost of the fleet",
+    "launches": "launches",
+    "break_even_h": "pays from, hours",
+}
+
+
+def build(result: RunResult) -> Section | None:
+    """Every strategy that was simulated."""
+    found = result.derived.get("simulation")
+    if not isinstance(found, Simulation) or not found.selections:
+        return None
+    names = tables.names_of(found.selections)
+    blocks: list[Block] = [_table(found.selections, names)]
+    for number, (one, name) in enumerate(zip(found.selections, names, strict=True)):
+        own: list[Block] = []
+        chart = charts.cdf(
+            result,
+            tables.keys_of(result, BENCHMARKS[0], one, ()),
+            id=f"saving-{number}",
+            title=f"Saving over fleets: {name}",
+            axis="saving",
+            unit="ratio",
+        )
+        own += [chart] if chart is not None else []
+        own += [choice_charts.surface(one.surface, name, number)] if one.surface else []
+        blocks += [Heading(name), *own] if own and len(names) > 1 else own
+    intro = (
+        "Instances of one type differ in speed. Who keeps the fast ones needs fewer, and pays for "
+        "those that were tried."
+    )
+    return Section("saving", "What choosing instances saves", (Sentence(intro), *blocks))
+
+
+def _table(found: tuple[Selection, ...], names: list[str]) -> Table:
+    metrics = [name for name in _TOLD if any(name in one.figures for one in found)]
+    others = dict.fromkeys(name for one in found for name in one.figures if name not in _TOLD)
+    rows = tuple(
+        (_TOLD.get(metric) or wording.metric_name(metric), *(_cell(one, metric) for one in found))
+        for metric in [*metrics, *others]
+    )
+    return Table((Column(""), *(Column(name, True) for name in names)), rows)
+
+
+def _cell(found: Selection, metric: str) -> str:
+    estimate = found.figures.get(metric)
+    if estimate is not None and estimate.unit == "none" and "usd" not in metric:
+        return wording.value_text(estimate)
+    return tables.told(estimate)

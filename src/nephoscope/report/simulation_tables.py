@@ -1,0 +1,192 @@
+"""What was simulated, in tables: regions, sites, costs, choices, guests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nephoscope import units
+from nephoscope.model import Estimate, RunResult
+from nephoscope.report import selection, wording
+from nephoscope.report.blocks import Column, Table
+from nephoscope.results.simulation_records import Deployment, Placement, Share, SimulatedScheduler
+
+MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
+
+_LONGEST_LEVEL = 40
+
+
+def name_of(target: str, conditions: Mapping[str, Any], several: bool) -> str:
+    """What tells a simulated thing from the others: its conditions, and its target if need be."""
+    short = {name: _short(level) for name, level in conditions.items()}
+    told = wording.factors_text(short)
+    target = wording.clean(target)
+    if not told:
+        return target
+    return f"{target}, {told}" if several else told
+
+
+def _short(level: Any) -> Any:
+    if isinstance(level, str) and len(level) > _LONGEST_LEVEL:
+        return f"{level[: _LONGEST_LEVEL - 1]}…"
+    return level
+
+
+def names_of(found: Sequence[Any]) -> list[str]:
+    """A name for each of several; a number behind those that would be alike."""
+    several = len({one.target for one in found}) > 1
+    names = [name_of(one.target, one.conditions, several) for one in found]
+    return [
+        f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
+    ]
+
+
+def keys_of(
+    result: RunResult, benchmark: str, found: Any, own: Sequence[str], metric: str = ""
+) -> list[selection.HistogramKey]:
+    """Histograms of one simulated thing: its conditions, and no other factors but `own`."""
+    out = []
+    for key in selection.histogram_keys(result, benchmark, lambda one: metric in ("", one)):
+        factors = selection.key_factors(key)
+        rest = {k: v for k, v in factors.items() if k in found.conditions or k not in own}
+        rest.pop("seed", None)
+        if key[2] == found.target and rest == dict(found.conditions):
+            out.append(key)
+    return out
+
+
+def told(estimate: Estimate | None) -> str:
+    """Value and interval in short, '–' where there is none."""
+    if estimate is None:
+        return "–"
+    if estimate.unit in ("none", "usd"):
+        return money(estimate.value)
+    interval = wording.interval_text(estimate)
+    value = wording.value_text(estimate)
+    return f"{value} {interval}" if interval.startswith("[") else value
+
+
+def money(value: float) -> str:
+    """Dollars: '$0.507', '$1,234.50'."""
+    return f"${value:,.2f}" if abs(value) >= 10 else f"${units.format_number(value)}"
+
+
+def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
+    """Rows: overall and each region; a column for each deployment; mean response times."""
+    regions = list(dict.fromkeys(one.name for each in found for one in each.regions))
+    rows = [("overall", *(told(each.overall.figures.get(MEAN)) for each in found))]
+    for region in regions:
+        own = [_named(each.regions, region) for each in found]
+        rows.append((region, *(told(one.figures.get(MEAN)) if one else "–" for one in own)))
+    rows.append(
+        ("within the objective", *(told(each.overall.figures.get(WITHIN)) for each in found))
+    )
+    rows.append(("cost", *(told(each.overall.figures.get("cost_usd")) for each in found)))
+    known = [row for row in rows if any(cell != "–" for cell in row[1:])]
+    head = (Column("mean response time"), *(Column(name, True) for name in names))
+    return Table(head, tuple(known), "Deployments beside each other, each with its interval")
+
+
+def _named(shares: Sequence[Share], name: str) -> Share | None:
+    return next((one for one in shares if one.name == name), None)
+
+
+def shares(found: Sequence[Share], what: str, caption: str, *, collapsed: bool = False) -> Table:
+    """A line for each region or user base: mean, p50, p99, extremes, within, unserved."""
+    columns = {
+        "mean": MEAN,
+        "p50": "response_time_p50_ns",
+        "p99": "response_time_p99_ns",
+        "least": "response_time_min_ns",
+        "greatest": "response_time_max_ns",
+        "within the objective": WITHIN,
+        "unserved": "unserved_ratio",
+    }
+    return _filled(found, what, columns, caption, collapsed)
+
+
+def sites(found: Deployment) -> Table:
+    """A line for each site: requests, processing, utilisation, cost."""
+    columns = {
+        "requests": REQUESTS,
+        "processing, mean": "processing_time_mean_ns",
+        "response, mean": MEAN,
+        "utilisation": "utilisation_ratio",
+    }
+    return _filled(found.sites, "site", columns, "", False)
+
+
+def _filled(
+    found: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
+) -> Table:
+    kept = {
+        title: metric
+        for title, metric in columns.items()
+        if any(metric in one.figures for one in found)
+    }
+    rows = tuple(
+        (wording.clean(one.name), *(_cell(one.figures.get(metric)) for metric in kept.values()))
+        for one in found
+    )
+    head = (Column(what), *(Column(title, True) for title in kept))
+    return Table(head, rows, caption, collapsed)
+
+
+def _cell(estimate: Estimate | None) -> str:
+    """The value alone where it is a count or a ratio without spread, else with its interval."""
+    if estimate is not None and estimate.unit == "count":
+        return f"{estimate.value:,.0f}"
+    return told(estimate)
+
+
+def costs(found: Deployment) -> Table | None:
+    """What each site costs, by part; None where no price was given."""
+    if not found.costs:
+        return None
+    rows = tuple(
+        (wording.clean(one.site), wording.clean(one.part), money(one.estimate.value))
+        for one in found.costs
+    )
+    return Table((Column("site"), Column("for"), Column("cost", True)), rows, "Costs")
+
+
+def sensitivity(found: Placement) -> Table | None:
+    """What would be chosen if latency or growth were other than assumed."""
+    if not found.sensitivity:
+        return None
+    rows = tuple(
+        (
+            f"{wording.clean(one.what)} × {one.change:g}",
+            wording.joined(wording.clean(site) for site in one.sites) or "none fits",
+            "yes" if one.same else "no",
+            "–" if one.within_ratio is None else wording.percent(one.within_ratio, 3),
+            "–" if one.cost_usd_per_h is None else money(one.cost_usd_per_h),
+        )
+        for one in found.sensitivity
+    )
+    head = (
+        Column("if"),
+        Column("sites"),
+        Column("the same"),
+        Column("within", True),
+        Column("cost an hour", True),
+    )
+    return Table(head, rows, "Does the choice stand when the assumptions move?")
+
+
+def guests(found: SimulatedScheduler) -> Table:
+    """A line for each virtual CPU and machine: share, runs, waits, periods, web responses."""
+    columns = {
+        "share of a CPU": "cpu_share_ratio",
+        "run, median": "run_p50_ns",
+        "wait, median": "wait_p50_ns",
+        "period, median": "period_p50_ns",
+        "response, median": "response_time_p50_ns",
+        "response, p99": "response_time_p99_ns",
+    }
+    named = [
+        Share(one.vm if one.vcpu is None else f"{one.vm}, CPU {one.vcpu}", one.figures)
+        for one in found.guests
+    ]
+    return _filled(named, "virtual machine", columns, "", False)

@@ -1,0 +1,139 @@
+"""The documents that simulations leave in their trials, read with care: a wrong one is a note.
+
+places       {"objective_ms": …, "compat": …, "user_bases": [{name, region, latitude, longitude,
+             users}], "sites": [{name, region, latitude, longitude}]}
+front        [{sites, cost_usd_per_h, within_ratio, response_time_mean_ns}]
+chosen       {sites: [names]} or the names
+sensitivity  [{what, change, sites, within_ratio, cost_usd_per_h}]
+timeline     {"window_ns": …, "vcpus": [{vm, vcpu, runs: [[start_ns, end_ns], …]}]}
+surface      {"share_of_fast": [p], "factor": [x], "saving_ratio": [[…]]}, a row for each p
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from nephoscope.results.simulation_records import (
+    SITE,
+    USER_BASE,
+    Option,
+    Place,
+    Sensitivity,
+    Surface,
+    Track,
+)
+
+Found = TypeVar("Found")
+
+
+def read(
+    documents: Mapping[str, Any], name: str, reader: Callable[[Any], Found], notes: list[str]
+) -> Found | None:
+    """What a document says; None where it is missing, or is none of its kind (noted)."""
+    if documents.get(name) is None:
+        return None
+    try:
+        return reader(documents[name])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        notes.append(f"The document '{name}' cannot be read ({type(error).__name__}: {error}).")
+        return None
+
+
+def places(document: Any) -> tuple[Place, ...]:
+    """User bases, then sites."""
+    out = []
+    for kind, names in ((USER_BASE, "user_bases"), (SITE, "sites")):
+        for one in document.get(names) or ():
+            latitude, longitude = _number(one.get("latitude")), _number(one.get("longitude"))
+            if latitude is not None and not -90 <= latitude <= 90:
+                raise ValueError(f"{one['name']}: latitude {latitude:g}")
+            known = latitude is not None and longitude is not None
+            out.append(
+                Place(
+                    str(one["name"]),
+                    kind,
+                    "" if one.get("region") is None else str(one["region"]),
+                    latitude if known else None,
+                    (longitude + 180) % 360 - 180 if known and longitude is not None else None,
+                    _number(one.get("users")),
+                )
+            )
+    return tuple(out)
+
+
+def chosen(document: Any) -> tuple[str, ...]:
+    """Names of the sites that were chosen."""
+    found = document.get("sites", ()) if isinstance(document, Mapping) else document
+    return _names(found)
+
+
+def front(document: Any, taken: tuple[str, ...]) -> tuple[Option, ...]:
+    """Choices of sites, cheapest first. taken: the sites of the one that answers."""
+    options = [
+        Option(
+            _names(one["sites"]),
+            float(one["cost_usd_per_h"]),
+            float(one["within_ratio"]),
+            _number(one.get("response_time_mean_ns")),
+            bool(taken) and sorted(_names(one["sites"])) == sorted(taken),
+        )
+        for one in document
+    ]
+    return tuple(sorted(options, key=lambda one: (one.cost_usd_per_h, one.within_ratio)))
+
+
+def sensitivity(document: Any, taken: tuple[str, ...]) -> tuple[Sensitivity, ...]:
+    """What would be chosen if latency or growth were other than assumed."""
+    return tuple(
+        Sensitivity(
+            str(one["what"]),
+            float(one["change"]),
+            _names(one.get("sites") or ()),
+            _number(one.get("within_ratio")),
+            _number(one.get("cost_usd_per_h")),
+            sorted(_names(one.get("sites") or ())) == sorted(taken),
+        )
+        for one in document
+    )
+
+
+def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
+    """The window in nanoseconds, and when each virtual CPU ran in it."""
+    window = float(document["window_ns"])
+    found = [
+        Track(
+            str(one["vm"]),
+            int(one["vcpu"]),
+            tuple(_spans(one["runs"], window)),
+        )
+        for one in document["vcpus"]
+    ]
+    return window, tuple(found)
+
+
+def _spans(runs: Any, window: float) -> Iterator[tuple[float, float]]:
+    for start, end in sorted((float(a), float(b)) for a, b in runs):
+        if start < window and end > start:
+            yield start, min(end, window)
+
+
+def surface(document: Any) -> Surface:
+    """The saving over share and factor of fast instances."""
+    p = tuple(float(one) for one in document["share_of_fast"])
+    x = tuple(float(one) for one in document["factor"])
+    rows = tuple(tuple(_number(one) for one in row) for row in document["saving_ratio"])
+    if len(rows) != len(p) or any(len(row) != len(x) for row in rows):
+        raise ValueError(f"{len(p)} by {len(x)} axes, but {len(rows)} rows")
+    return Surface(p, x, rows)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(str(one) for one in value)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,317 @@
+"""What a simulated run says, as records: deployments, placements, schedulers, selections.
+
+An estimate is one over replications: each trial of a simulation is one replication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nephoscope.analysis.compare import estimate_json
+from nephoscope.model import Estimate
+
+USER_BASE, SITE = "user_base", "site"
+
+
+def _told(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else estimate_json(estimate)
+
+
+def _all(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: estimate_json(estimate) for name, estimate in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A user base or a site. latitude, longitude: None where the scenario gives no place for it.
+
+    kind: USER_BASE or SITE. users: at the peak, of a user base; None where it is not said.
+    """
+
+    name: str
+    kind: str
+    region: str
+    latitude: float | None
+    longitude: float | None
+    users: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "region": self.region,
+            "latitude": self.latitude,
+            "longitude": self.longitude,
+            "users": self.users,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one region, user base or site saw, or all together (name '').
+
+    figures: metric -> its estimate over replications, percentiles of histograms among them.
+    """
+
+    name: str
+    figures: Mapping[str, Estimate]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {"name": self.name, "figures": _all(self.figures)}
+
+
+@dataclass(frozen=True, slots=True)
+class HourCurve:
+    """A metric of one site, region or user base by hour of day (UTC), ascending. of: which.
+
+    kind: 'site', 'region', 'user_base', or '' for all together.
+    """
+
+    metric: str
+    kind: str
+    of: str
+    hours: tuple[int, ...]
+    estimates: tuple[Estimate, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "metric": self.metric,
+            "kind": self.kind,
+            "of": self.of,
+            "hours": list(self.hours),
+            "estimates": [estimate_json(one) for one in self.estimates],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one site costs for one thing: 'instances', 'transfer'."""
+
+    site: str
+    part: str
+    estimate: Estimate
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {"site": self.site, "part": self.part, "cost_usd": estimate_json(self.estimate)}
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Users and sites of one scenario. conditions: levels of what the plan varied.
+
+    objective_ns: the time that users accept; None where the scenario names none.
+    """
+
+    target: str
+    conditions: Mapping[str, Any]
+    objective_ns: float | None
+    places: tuple[Place, ...]
+    overall: Share
+    regions: tuple[Share, ...]
+    user_bases: tuple[Share, ...]
+    sites: tuple[Share, ...]
+    curves: tuple[HourCurve, ...]
+    costs: tuple[Cost, ...]
+    compat: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "target": self.target,
+            "conditions": dict(self.conditions),
+            "objective_ns": self.objective_ns,
+            "compat": self.compat or None,
+            "places": [one.to_json() for one in self.places],
+            "overall": self.overall.to_json(),
+            "regions": [one.to_json() for one in self.regions],
+            "user_bases": [one.to_json() for one in self.user_bases],
+            "sites": [one.to_json() for one in self.sites],
+            "curves": [one.to_json() for one in self.curves],
+            "costs": [one.to_json() for one in self.costs],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice of sites on the front of cost against users within the objective.
+
+    mean_ns: mean response time; None where it is not told. chosen: the one that answers.
+    """
+
+    sites: tuple[str, ...]
+    cost_usd_per_h: float
+    within_ratio: float
+    mean_ns: float | None
+    chosen: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "sites": list(self.sites),
+            "cost_usd_per_h": self.cost_usd_per_h,
+            "within_ratio": self.within_ratio,
+            "response_time_mean_ns": self.mean_ns,
+            "chosen": self.chosen,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Whether the choice stands when something is other than assumed.
+
+    what: 'latency', 'growth', … change: the factor on it. sites: what would be chosen then.
+    """
+
+    what: str
+    change: float
+    sites: tuple[str, ...]
+    within_ratio: float | None
+    cost_usd_per_h: float | None
+    same: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "what": self.what,
+            "change": self.change,
+            "sites": list(self.sites),
+            "within_ratio": self.within_ratio,
+            "cost_usd_per_h": self.cost_usd_per_h,
+            "same": self.same,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Which sites to take. front: cheapest first; chosen: names of sites, empty where none fits.
+
+    figures: scalars (users within the objective, cost, bound on the distance from the optimum).
+    """
+
+    target: str
+    conditions: Mapping[str, Any]
+    front: tuple[Option, ...]
+    chosen: tuple[str, ...]
+    figures: Mapping[str, Estimate]
+    sensitivity: tuple[Sensitivity, ...]
+    objective_ns: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "target": self.target,
+            "conditions": dict(self.conditions),
+            "objective_ns": self.objective_ns,
+            "front": [one.to_json() for one in self.front],
+            "chosen": list(self.chosen),
+            "figures": _all(self.figures),
+            "sensitivity": [one.to_json() for one in self.sensitivity],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """When one virtual CPU ran: [start, end] in nanoseconds, ascending, within the window."""
+
+    vm: str
+    vcpu: int
+    runs: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """One virtual CPU, or one machine (vcpu None): its estimates by metric."""
+
+    vm: str
+    vcpu: int | None
+    figures: Mapping[str, Estimate]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {"vm": self.vm, "vcpu": self.vcpu, "figures": _all(self.figures)}
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedScheduler:
+    """One host with its virtual machines. tracks: the first moments of one replication."""
+
+    target: str
+    conditions: Mapping[str, Any]
+    guests: tuple[Guest, ...]
+    tracks: tuple[Track, ...]
+    window_ns: float
+    trial: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output; the tracks stay in the store."""
+        return {
+            "target": self.target,
+            "conditions": dict(self.conditions),
+            "guests": [one.to_json() for one in self.guests],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The saving over two axes: saving[i][j] is at p[i], x[j]; None where there is none.
+
+    p: share of fast instances. x: how much faster they are.
+    """
+
+    p: tuple[float, ...]
+    x: tuple[float, ...]
+    saving: tuple[tuple[float | None, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "share_of_fast": list(self.p),
+            "factor": list(self.x),
+            "saving_ratio": [list(row) for row in self.saving],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What choosing among instances saves."""
+
+    target: str
+    conditions: Mapping[str, Any]
+    figures: Mapping[str, Estimate]
+    surface: Surface | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "target": self.target,
+            "conditions": dict(self.conditions),
+            "figures": _all(self.figures),
+            "surface": None if self.surface is None else self.surface.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Everything that was simulated in a run. notes: what could not be read, and why."""
+
+    deployments: tuple[Deployment, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    schedulers: tuple[SimulatedScheduler, ...] = ()
+    selections: tuple[Selection, ...] = ()
+    notes: Sequence[str] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output."""
+        return {
+            "deployments": [one.to_json() for one in self.deployments],
+            "placements": [one.to_json() for one in self.placements],
+            "schedulers": [one.to_json() for one in self.schedulers],
+            "selections": [one.to_json() for one in self.selections],
+            "notes": list(self.notes),
+        }

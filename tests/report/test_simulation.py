@@ -1,0 +1,201 @@
+"""Simulated runs in all four forms of the report."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from results import simulated
+
+from nephoscope import report
+from nephoscope.model import RunResult
+from nephoscope.report import sections, simulation_tables, world
+from nephoscope.report.blocks import Chart, Sentence, Table
+from nephoscope.results.simulation_records import Simulation
+
+MS = simulated.MS
+
+
+@pytest.fixture(scope="module")
+def everything() -> RunResult:
+    return simulated.result_of(
+        simulated.deployments(), simulated.placement(), simulated.scheduler(), simulated.saving()
+    )
+
+
+def charts_of(result: RunResult) -> dict[str, Chart]:
+    return {
+        block.id: block
+        for section in sections.build_all(result)
+        for block in section.blocks
+        if isinstance(block, Chart)
+    }
+
+
+def traces(chart: Chart) -> dict[str, dict[str, object]]:
+    return {str(trace.get("name")): trace for trace in chart.figure["data"]}
+
+
+def test_the_outlines_are_small_closed_and_on_the_globe() -> None:
+    static = resources.files("nephoscope.report").joinpath("static", "coastline.json")
+    assert len(static.read_bytes()) < 20_000
+    for ring in json.loads(static.read_text()):
+        assert len(ring) % 2 == 0
+        assert ring[:2] == ring[-2:]
+        assert all(abs(value) <= 1800 for value in ring[::2])
+        assert all(abs(value) <= 900 for value in ring[1::2])
+
+
+@pytest.mark.parametrize(
+    ("name", "latitude", "longitude", "on_land"),
+    [
+        ("Kansas", 38.5, -98.0, True),
+        ("Frankfurt", 50.1, 8.7, True),
+        ("Alice Springs", -23.7, 133.9, True),
+        ("the middle of the Atlantic", 30.0, -45.0, False),
+        ("the middle of the Pacific", 0.0, -140.0, False),
+        ("the Caspian Sea", 42.0, 50.5, False),
+    ],
+)
+def test_land_is_where_land_is(name: str, latitude: float, longitude: float, on_land: bool) -> None:
+    """By the crossing rule over all outlines, holes included."""
+    x, y = world.land()
+    crossings = 0
+    for x0, y0, x1, y1 in zip(x, y, x[1:], y[1:], strict=False):
+        if x0 is None or y0 is None or x1 is None or y1 is None:
+            continue
+        if (y0 > latitude) != (y1 > latitude):
+            crossings += longitude < x0 + (latitude - y0) * (x1 - x0) / (y1 - y0)
+    assert (crossings % 2 == 1) is on_land, name
+
+
+def test_the_map_has_users_by_size_and_colour_and_the_sites(everything: RunResult) -> None:
+    chart = charts_of(everything)["map-0"]
+    found = traces(chart)
+    users = found["users"]
+    marker = users["marker"]
+    assert isinstance(marker, dict)
+    assert marker["color"] == [value * MS for value in (80.5, 269.9, 504.9)]
+    assert marker["size"] == sorted(marker["size"], reverse=True)
+    # Pale is the objective: 300 ms between 0 and the slowest, 504.9.
+    assert marker["colorscale"][1][0] == pytest.approx(300 / 504.9, abs=1e-3)
+    assert found["sites"]["text"] == ["<b>us</b>"]
+    assert "1 place without coordinates" in chart.caption
+    rows = {row[0]: row for row in chart.table.rows}
+    assert rows["nowhere"][-1] == "not known"
+    assert rows["asia"][-1] == "25.0° N 95.0° E"
+
+
+def test_places_at_one_point_are_drawn_side_by_side() -> None:
+    spread = world.apart({"a": (10.0, 20.0), "b": (10.0, 20.0), "c": (0.0, 0.0)})
+    assert spread == {"a": (10.0, 17.5), "b": (10.0, 22.5), "c": (0.0, 0.0)}
+
+
+def test_hours_are_curves_from_0_to_24(everything: RunResult) -> None:
+    charts = charts_of(everything)
+    (curve,) = [t for t in charts["hourly-requests-0"].figure["data"] if t.get("name") == "us"]
+    assert len(curve["x"]) == 24
+    assert curve["y"][11] == 13_000_000
+    assert charts["hourly-requests-0"].figure["layout"]["xaxis"]["range"] == [0, 24]
+    assert "hourly-response-time-mean-ns-0" in charts
+
+
+def test_the_distribution_by_region_is_cut_by_the_objective(everything: RunResult) -> None:
+    chart = charts_of(everything)["response-0"]
+    assert set(traces(chart)) == {"N. America", "Europe", "Asia"}
+    (label,) = chart.figure["layout"]["annotations"]
+    assert label["text"] == "objective 300 ms"
+    assert label["x"] == pytest.approx(math.log10(300 * MS))
+
+
+def test_the_front_marks_the_choice(everything: RunResult) -> None:
+    chart = charts_of(everything)["front-0"]
+    line, chosen = chart.figure["data"]
+    assert line["x"] == [1.0, 2.0, 3.0]
+    assert (chosen["x"], chosen["y"]) == ([2.0], [0.93])
+    assert [row[-1] for row in chart.table.rows] == ["", "chosen", ""]
+
+
+def test_the_strip_shows_runs_of_180_and_waits_of_60(everything: RunResult) -> None:
+    chart = charts_of(everything)["simulated-strip-0"]
+    bars = traces(chart)["had the CPU"]
+    x = bars["x"]
+    assert isinstance(x, list)
+    assert [(a / MS, b / MS) for a, b in zip(x[:6:3], x[1:6:3], strict=True)] == [
+        (0, 180),
+        (240, 420),
+    ]
+    assert {row[3] for row in chart.table.rows} == {"60.0 ms"}
+
+
+def test_the_surface_has_the_figures_of_the_formula(everything: RunResult) -> None:
+    chart = charts_of(everything)["surface-0"]
+    (trace,) = chart.figure["data"]
+    assert trace["z"][0][1] == pytest.approx(0.3)
+    assert chart.table.rows[0][2] == "30.0 %"
+
+
+def test_deployments_stand_beside_each_other_like_a_table_of_a_paper() -> None:
+    result = simulated.result_of(simulated.three_deployments())
+    section = next(one for one in sections.build_all(result) if one.id == "deployments")
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    assert [column.title for column in table.columns[1:]] == ["us", "eu", "both"]
+    asia = next(row for row in table.rows if row[0] == "Asia")
+    assert [str(cell).split()[0] for cell in asia[1:]] == ["505", "625", "306"]
+
+
+def test_many_deployments_have_one_table_and_few_figures() -> None:
+    records, lines = [], []
+    for setting in range(9):
+        given = {"site_count": setting}
+        told = {"places": simulated.PLACES}
+        records.append(simulated.record("sim.geo", setting=setting, factors=given, documents=told))
+        lines += simulated.geo_lines(simulated.MEANS, given)
+    result = simulated.result_of((records, lines, {}))
+    assert sum(id.startswith("map-") for id in charts_of(result)) == 6
+    section = next(one for one in sections.build_all(result) if one.id == "deployments")
+    assert Sentence("3 further deployments: only in the table above.") in section.blocks
+
+
+def test_quirks_are_said() -> None:
+    scenario = json.dumps({"compat": "cloudanalyst"})
+    records = [simulated.record("sim.geo", params={"scenario": scenario})]
+    result = simulated.result_of((records, simulated.geo_lines(simulated.MEANS), {}))
+    text = report.terminal(result, colour=False, width=79)
+    assert "In the manner of cloudanalyst" in " ".join(text.split())
+
+
+def test_all_four_forms_hold_the_figures(everything: RunResult, tmp_path: Path) -> None:
+    paths = report.write(everything, tmp_path)
+    forms = (
+        paths.html.read_text(encoding="utf-8"),
+        paths.markdown.read_text(encoding="utf-8").replace("\\", ""),
+        report.terminal(everything, colour=False, width=79),
+    )
+    for text in forms:
+        assert "217" in text
+        assert "Take us and eu" in " ".join(text.split())
+    assert all(len(line) <= 79 for line in forms[2].splitlines())
+    assert json.loads(paths.json.read_text())["simulation"]["deployments"]
+
+
+def test_what_nobody_asked_has_no_section(survey: RunResult) -> None:
+    names = {entry.name for entry in sections.SECTIONS if entry.build(survey) is None}
+    assert {"deployments", "placement", "simulated_scheduler", "saving"} <= names
+
+
+def test_names_are_short_and_apart() -> None:
+    records, lines = [], []
+    for setting, text in enumerate(("{" + "x" * 300, "{" + "x" * 301)):
+        given = {"scenario": text}
+        records.append(simulated.record("sim.geo", setting=setting, factors=given))
+        lines += simulated.geo_lines(simulated.MEANS, given)
+    found = simulated.result_of((records, lines, {})).derived["simulation"]
+    assert isinstance(found, Simulation)
+    names = simulation_tables.names_of(found.deployments)
+    assert len(set(names)) == 2
+    assert all(len(name) < 60 for name in names)
