@@ -51,6 +51,32 @@ def rings_of(topology: dict[str, Any]) -> list[list[Point]]:
     return rings
 
 
+def within_the_map(ring: list[Point]) -> list[list[Point]]:
+    """The outline as one or two that end at 180 degrees; a step across it goes the short way."""
+    whole = [ring[0]]
+    for x, y in ring[1:]:
+        last = whole[-1][0]
+        whole.append((x - 360 * round((x - last) / 360), y))
+    parts = []
+    for turn in (-360, 0, 360):
+        moved = [(x + turn, y) for x, y in whole]
+        part = _cut([(-x, y) for x, y in _cut(moved)])
+        if part:
+            parts.append([(-x, y) for x, y in part])
+    return parts
+
+
+def _cut(ring: list[Point]) -> list[Point]:
+    """What of a closed outline lies west of 180 degrees (Sutherland and Hodgman, CACM 17, 1974)."""
+    out: list[Point] = []
+    for (x0, y0), (x1, y1) in zip(ring, ring[1:] + ring[:1], strict=True):
+        if x0 <= 180:
+            out.append((x0, y0))
+        if (x0 <= 180) != (x1 <= 180):
+            out.append((180.0, y0 + (180 - x0) * (y1 - y0) / (x1 - x0)))
+    return [*out, out[0]] if out and out[0] != out[-1] else out
+
+
 def thinned(points: list[Point], tolerance: float) -> list[Point]:
     """The line without the points that lie within the tolerance of what is left."""
     keep = {0, len(points) - 1}
@@ -86,7 +112,8 @@ def main(source: Path, target: Path) -> None:
     topology = json.loads(source.read_text(encoding="utf-8"))
     rings = [
         thinned(ring, TOLERANCE_DEGREES)
-        for ring in rings_of(topology)
+        for whole in rings_of(topology)
+        for ring in within_the_map(whole)
         if area(ring) >= LEAST_SQUARE_DEGREES and max(y for _, y in ring) > SOUTH
     ]
     flat = [[round(10 * part) for point in ring for part in point] for ring in rings]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.results import simulated
 
 from nephoscope.analysis.findings import findings
@@ -33,6 +35,24 @@ def test_several_sites_cannot_beat_the_better_one_alone() -> None:
     assert one.evidence[0].startswith("Asia: 306 ms")
 
 
+def test_deployments_on_targets_of_their_own_are_held_against_each_other_too() -> None:
+    records, lines, merged = simulated.three_deployments()
+    apart = [
+        replace(one, key=replace(one.key, target=str(one.factors["placement"])), factors={})
+        for one in records
+    ]
+    moved = [
+        replace(
+            one,
+            target=str(one.factors["placement"]),
+            factors={k: v for k, v in one.factors.items() if k != "placement"},
+        )
+        for one in lines
+    ]
+    one = found((apart, moved, merged))["scenarios_disagree"]
+    assert one.sentence.startswith("both: With several sites")
+
+
 def test_one_matrix_for_all_raises_no_such_claim() -> None:
     records, lines, merged = simulated.three_deployments()
     kept = [
@@ -47,16 +67,17 @@ def test_one_matrix_for_all_raises_no_such_claim() -> None:
 
 def test_a_choice_that_falls_with_its_assumptions_is_told() -> None:
     ids = found(simulated.placement(bound=0.2))
-    assert "1 of 2 changes" in ids["fragile_choice"].sentence
-    assert ids["fragile_choice"].evidence == ("latency × 1.25: us, eu, asia",)
+    assert "under 1 of 2 changes" in ids["fragile_choice"].sentence
+    evidence = ("latency × 1.25, load × 1: us, eu, asia would be best",)
+    assert ids["fragile_choice"].evidence == evidence
     assert "at most 20.0 %" in ids["choice_not_proven"].sentence
     assert "choice_not_proven" not in found(simulated.placement())
 
 
 def test_no_choice_is_a_warning_with_the_best_there_is() -> None:
-    one = found(simulated.placement(chosen=()))["no_choice"]
+    one = found(simulated.placement(met=False))["no_choice"]
     assert one.severity is Severity.WARNING
-    assert one.evidence[-1] == "the best for 3 $ an hour: 99.9 % within the objective"
+    assert one.evidence[-1] == "for 3 $ an hour: 99.9 % within the objective"
 
 
 def test_a_saving_below_zero_is_told_and_one_above_is_not() -> None:

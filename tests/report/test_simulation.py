@@ -8,13 +8,13 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from results import simulated
 
 from nephoscope import report
 from nephoscope.model import RunResult
 from nephoscope.report import sections, simulation_tables, world
 from nephoscope.report.blocks import Chart, Sentence, Table
 from nephoscope.results.simulation_records import Simulation
+from results import simulated
 
 MS = simulated.MS
 
@@ -82,8 +82,8 @@ def test_the_map_has_users_by_size_and_colour_and_the_sites(everything: RunResul
     assert marker["size"] == sorted(marker["size"], reverse=True)
     # Pale is the objective: 300 ms between 0 and the slowest, 504.9.
     assert marker["colorscale"][1][0] == pytest.approx(300 / 504.9, abs=1e-3)
-    assert found["sites"]["text"] == ["<b>us</b>"]
-    assert "1 place without coordinates" in chart.caption
+    assert found["sites"]["text"] == ["\u2003\u2002<b>us</b>"]
+    assert "for want of coordinates: 1 place." in chart.caption
     rows = {row[0]: row for row in chart.table.rows}
     assert rows["nowhere"][-1] == "not known"
     assert rows["asia"][-1] == "25.0° N 95.0° E"
@@ -129,6 +129,18 @@ def test_the_strip_shows_runs_of_180_and_waits_of_60(everything: RunResult) -> N
         (240, 420),
     ]
     assert {row[3] for row in chart.table.rows} == {"60.0 ms"}
+
+
+def test_one_length_is_a_step_from_the_ground(everything: RunResult) -> None:
+    for curve in charts_of(everything)["simulated-run-ns-0"].figure["data"]:
+        assert (curve["x"], curve["y"]) == ([180 * MS] * 2, [0.0, 1.0])
+
+
+def test_a_saving_may_be_a_loss() -> None:
+    chart = charts_of(simulated.result_of(simulated.saving(ratio=-0.05)))["saving-0"]
+    (curve,) = chart.figure["data"]
+    assert curve["x"][0] == pytest.approx(-0.05)
+    assert curve["y"][-1] == 1
 
 
 def test_the_surface_has_the_figures_of_the_formula(everything: RunResult) -> None:

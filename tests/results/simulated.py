@@ -32,6 +32,7 @@ PLACES: dict[str, Any] = {
         {"name": "nowhere", "region": "Asia", "users": 10},
     ],
     "sites": [{"name": "us", "region": "N. America", "latitude": 40.0, "longitude": -98.0}],
+    "caches": [{"name": "edge", "region": "Europe", "latitude": 48.0, "longitude": 2.0}],
 }  # fmt: skip
 MEANS = {"N. America": 80.5, "Europe": 269.9, "Asia": 504.9}
 TWO = {
@@ -163,20 +164,21 @@ FRONT = [
      "response_time_mean_ns": 143 * MS},
 ]  # fmt: skip
 SENSITIVITY = [
-    {"what": "latency", "change": 1.25, "sites": ["us", "eu", "asia"], "within_ratio": 0.9,
-     "cost_usd_per_h": 3.0},
-    {"what": "growth", "change": 1.5, "sites": ["us", "eu"], "within_ratio": 0.93,
-     "cost_usd_per_h": 3.1},
+    {"latency_factor": 1.25, "growth_factor": 1.0, "met": False, "same": False,
+     "chosen": {"within_ratio": 0.82}, "best": {"sites": ["us", "eu", "asia"],
+                                                "cost_usd_per_h": 3.0}},
+    {"latency_factor": 1.0, "growth_factor": 1.5, "met": True, "same": True,
+     "chosen": {"within_ratio": 0.93}, "best": {"sites": ["us", "eu"], "cost_usd_per_h": 3.1}},
 ]  # fmt: skip
 
 
 def placement(
-    *, chosen: Any = ("us", "eu"), bound: float = 0.0
+    *, met: bool = True, bound: float = 0.0
 ) -> tuple[list[TrialRecord], list[MetricResult], dict[Any, Any]]:
     """Three choices of sites, of which the middle one is taken."""
     told = {
         "front": FRONT,
-        "chosen": {"sites": list(chosen)},
+        "chosen": {"sites": ["us", "eu"], "met": met, "confirmed": met},
         "sensitivity": SENSITIVITY,
         "places": PLACES,
     }
@@ -190,12 +192,12 @@ def placement(
 
 def scheduler() -> tuple[list[TrialRecord], list[MetricResult], dict[Any, Any]]:
     """Two virtual CPUs under a cap of 150 %: 180 ms of running and 60 of waiting."""
-    window = 2000 * MS
-    runs = [[start * 240 * MS, start * 240 * MS + 180 * MS] for start in range(9)]
+    ends = [min(2000, start * 240 + 180) for start in range(9)]
+    runs = [[start * 240 * MS, end * MS, 0] for start, end in enumerate(ends)]
     told = {
         "timeline": {
-            "window_ns": window,
-            "vcpus": [{"vm": "guest", "vcpu": cpu, "runs": runs} for cpu in (0, 1)],
+            "vcpus": [{"vm": "guest", "vcpu": cpu, "intervals": runs} for cpu in (0, 1)],
+            "intervals_left_out": 0,
         }
     }
     lines, merged = [], {}
@@ -224,7 +226,7 @@ def saving(*, ratio: float = 0.16) -> tuple[list[TrialRecord], list[MetricResult
         line("sim.selection", "break_even_h", 17.4, "none"),
     ]
     spread = ([ratio + 0.01 * step for step in range(10)], [5] * 10)
-    merged = {("sim.selection", "saving_over_fleets_ratio", "sim", "{}"): spread}
+    merged = {("sim.selection", "saving_of_fleets_ratio", "sim", "{}"): spread}
     return [record("sim.selection", documents=told)], lines, merged
 
 

@@ -11,7 +11,7 @@ from nephoscope import results
 from nephoscope.model import TrialStatus
 from nephoscope.results.schema_simulation import simulation as schema
 from nephoscope.results.simulation import simulation
-from nephoscope.results.simulation_records import SITE, USER_BASE, Simulation
+from nephoscope.results.simulation_records import CACHE, SITE, USER_BASE, Simulation
 
 from . import simulated
 from .simulated import MS, record
@@ -26,7 +26,7 @@ def found_of(*made: object) -> Simulation:
 def test_a_deployment_has_its_places_figures_hours_and_costs() -> None:
     (one,) = found_of(simulated.deployments()).deployments
     assert one.objective_ns == 300 * MS
-    assert [place.kind for place in one.places] == [USER_BASE] * 4 + [SITE]
+    assert [place.kind for place in one.places] == [USER_BASE] * 4 + [SITE, CACHE]
     assert one.places[0].users == 42000
     assert one.places[3].latitude is None
     assert one.overall.figures["response_time_mean_ns"].value == 217.3 * MS
@@ -65,7 +65,8 @@ def test_a_placement_is_cheapest_first_and_knows_what_was_chosen() -> None:
     (one,) = found_of(simulated.placement()).placements
     assert [option.cost_usd_per_h for option in one.front] == [1.0, 2.0, 3.0]
     assert [option.chosen for option in one.front] == [False, True, False]
-    assert [moved.same for moved in one.sensitivity] == [False, True]
+    assert [moved.met for moved in one.sensitivity] == [False, True]
+    assert (one.met, one.confirmed) == (True, True)
     assert one.figures["bound_ratio"].value == 0
 
 
@@ -79,6 +80,16 @@ def test_a_scheduler_has_its_guests_and_tracks_within_the_window() -> None:
     assert one.guests[0].figures["run_p50_ns"].value == 180 * MS
     assert len(one.tracks) == 2
     assert one.tracks[0].runs[-1] == (1920 * MS, 2000 * MS)
+
+
+def test_runs_on_two_processors_that_touch_are_one() -> None:
+    told = {
+        "vcpus": [{"vm": "a", "vcpu": "0", "intervals": [[30, 40, 0], [0, 10, 0], [10, 20, 1]]}]
+    }
+    found = simulation([record("sim.scheduler", documents={"timeline": told})], [])
+    assert found is not None
+    (track,) = found.schedulers[0].tracks
+    assert track.runs == ((0, 20), (30, 40))
 
 
 def test_a_selection_has_its_surface() -> None:

@@ -142,8 +142,8 @@ def test_show_as_json_is_the_whole_shelf(capsys: pytest.CaptureFixture[str]) -> 
     [
         (["show", "delgado-2011"], "did you mean 'delgado-2010'?"),
         (["run", "nadeem"], "did you mean 'nadeem-2015'?"),
-        (["run", "delgado-2010", "--part", "place"], "did you mean 'places'?"),
-        (["run", "delgado-2010", "--part", "places"], "not yet: it needs users"),
+        (["run", "delgado-2010", "--part", "simulations"], "did you mean 'simulation'?"),
+        (["run", "delgado-2010", "--part", "sla"], "not yet: it needs agreements"),
         (["run", "delgado-2010", "--scale", "large"], "'small', 'paper'"),
     ],
 )

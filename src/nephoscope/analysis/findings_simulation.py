@@ -110,9 +110,12 @@ def better_than_each(case: Case) -> Answers:
     Where each region goes to its closest site, that cannot be but by less load; so the scenarios
     differ in something else, such as their latencies.
     """
-    deployments = [(one, _sites(one)) for one in _of(case, "deployments")]
+    found = case.derived.get("simulation")
+    deployments = [(one, _sites(one)) for one in getattr(found, "deployments", ())]
     evidence = []
     for several, sites in deployments:
+        if several.target != case.target:
+            continue
         alone = [one for one, own in deployments if len(own) == 1 and own <= sites]
         if len(sites) < 2 or len({next(iter(_sites(one))) for one in alone}) < len(sites):
             continue
@@ -151,19 +154,28 @@ def _mean(deployment: Any, region: str) -> Estimate | None:
 def choices(case: Case) -> Answers:
     """Placements that do not exist, are perhaps not the best, or do not stand small changes."""
     for placement in _of(case, "placements"):
-        if not placement.chosen:
+        if not placement.chosen or placement.met is False:
             yield Finding(
                 "no_choice",
                 Severity.WARNING,
-                f"No choice of sites keeps the objective within the budget{_name(placement)}.",
+                f"No choice of sites does what was asked for{_name(placement)}.",
                 tuple(
-                    f"the best for {one.cost_usd_per_h:.4g} $ an hour: "
+                    f"for {one.cost_usd_per_h:.4g} $ an hour: "
                     f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
                     for one in placement.front[-3:]
                 ),
                 "Raise the budget, allow more time, or name further sites.",
             )
             continue
+        if placement.confirmed is False:
+            yield Finding(
+                "choice_not_confirmed",
+                Severity.WARNING,
+                "By formula the chosen sites do what was asked for, in the simulation they do "
+                f"not{_name(placement)}.",
+                (f"chosen: {', '.join(placement.chosen)}",),
+                "Believe the simulation: it has the queues that the formula leaves out.",
+            )
         bound = placement.figures.get("bound_ratio")
         if bound is not None and bound.value > _SHIFT:
             yield Finding(
@@ -174,16 +186,17 @@ def choices(case: Case) -> Answers:
                 (f"chosen: {', '.join(placement.chosen)}",),
                 "Name fewer candidate sites, so that every choice can be looked at.",
             )
-        moved = [one for one in placement.sensitivity if not one.same]
+        moved = [one for one in placement.sensitivity if not one.met]
         if moved:
             yield Finding(
                 "fragile_choice",
                 Severity.NOTICE,
-                f"The choice of sites does not stand {len(moved)} of {len(placement.sensitivity)} "
-                f"changes of what was assumed{_name(placement)}.",
+                f"The chosen sites are no longer enough under {len(moved)} of "
+                f"{len(placement.sensitivity)} changes of what was assumed{_name(placement)}.",
                 capped(
                     [
-                        f"{one.what} × {one.change:g}: {', '.join(one.sites) or 'none fits'}"
+                        f"latency × {one.latency:g}, load × {one.growth:g}: "
+                        f"{', '.join(one.best) or 'nothing'} would be best"
                         for one in moved
                     ]
                 ),

@@ -29,17 +29,22 @@ def cdf(
     axis: str,
     unit: str,
     caption: str = "",
+    log: bool = True,
 ) -> Chart | None:
-    """Cumulative distributions of histograms on a logarithmic axis; None if there are none."""
+    """Cumulative distributions of histograms; None if there are none.
+
+    log: on a logarithmic axis, which has no place for zero and less; else on a linear one, for
+    distributions that stand on few values or cross zero.
+    """
     named = _named_histograms(result, keys)
-    named = [(name, data) for name, data in named if data[0] and data[0][-1] > 0]
+    named = [(name, data) for name, data in named if data[0] and (data[0][-1] > 0 or not log)]
     if not named:
         return None
     curves, rows, brief = [], [], []
     per_curve = max(6, CDF_ROWS // len(named))
     for name, (values, counts) in named:
         steps = selection.cumulative(values, counts)
-        curves.append(_cdf_curve(name, steps, unit))
+        curves.append(_cdf_curve(name, steps, unit, log))
         rows += [
             (name, units.format_value(value, unit), _share(share), f"{seen}")
             for value, share, seen in selection.thin_steps(steps, per_curve)[:per_curve]
@@ -47,7 +52,7 @@ def cdf(
         brief.append((name, f"{sum(counts)}", *_quantiles(steps, unit)))
     figure = figures.lines(
         curves,
-        figures.Axis(axis, unit, log=True),
+        figures.Axis(axis, unit, log=log, from_zero=not log),
         figures.Axis("Share of all that is at most this long", "ratio", from_zero=True),
         markers=False,
     )
@@ -87,8 +92,13 @@ def _sorted(result: RunResult, keys: Sequence[HistogramKey]) -> tuple[list[float
     return selection.merge_histograms(result.histograms[key] for key in keys)
 
 
-def _cdf_curve(name: str, steps: Sequence[tuple[float, float, int]], unit: str) -> figures.Curve:
-    drawn = [step for step in selection.thin_steps(steps, figures.CDF_POINTS) if step[0] > 0]
+def _cdf_curve(
+    name: str, steps: Sequence[tuple[float, float, int]], unit: str, log: bool
+) -> figures.Curve:
+    drawn = selection.thin_steps(steps, figures.CDF_POINTS)
+    # From the ground up, else a distribution of one value would be a point.
+    drawn = [(steps[0][0], 0.0, 0), *drawn]
+    drawn = [step for step in drawn if step[0] > 0 or not log]
     return figures.Curve(
         name,
         tuple(value for value, _, _ in drawn),

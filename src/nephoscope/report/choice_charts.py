@@ -86,6 +86,7 @@ def front(found: Placement, name: str, number: int) -> Chart | None:
 
 def surface(found: Surface, name: str, number: int) -> Chart:
     """The saving over share and factor of fast instances, as contours."""
+    known = [one for row in found.saving for one in row if one is not None]
     data = [
         {
             "type": "contour",
@@ -96,8 +97,10 @@ def surface(found: Surface, name: str, number: int) -> Chart:
                 [0.0, palette.translucent(palette.COLOURS[0], 0.05)],
                 [1.0, palette.translucent(palette.COLOURS[0], 0.85)],
             ],
-            "contours": {"showlabels": True, "start": -1, "end": 1, "size": 0.1,
-                         "labelfont": {"size": 11}},
+            "contours": {"coloring": "heatmap", "showlabels": True, "start": 0.1, "end": 0.9,
+                         "size": 0.1, "labelfont": {"size": 11}, "labelformat": ".0%"},
+            "zmin": min(0.0, *known),
+            "zmax": max(known),
             "line": {"width": 1, "color": palette.NEUTRAL},
             "hovertemplate": "factor %{x:.3g}, share of fast ones %{y:.3g}: saving %{z:.1%}"
             "<extra></extra>",
@@ -109,6 +112,8 @@ def surface(found: Surface, name: str, number: int) -> Chart:
         figures.axis_of(figures.Axis("share of fast instances", "ratio"), found.p),
         height=420,
     )
+    layout["xaxis"]["range"] = [min(found.x), max(found.x)]
+    layout["yaxis"]["range"] = [min(found.p), max(found.p)]
     layout["showlegend"] = False
     columns = sorted({round(i * (len(found.x) - 1) / 5) for i in range(6)})
     rows = tuple(

@@ -101,7 +101,7 @@ def _linear_ticks(low: float, high: float, axis: Axis) -> dict[str, Any]:
     last = math.ceil(high / step - 1e-9)
     places = [index * step for index in range(first, last + 1)]
     if axis.unit in ("count", "none"):
-        labels = [f"{place:.6g}" for place in places]
+        labels = [f"{place:,.10g}" if abs(place) >= 1e6 else f"{place:.6g}" for place in places]
     else:
         divisor, label = units.scale_of(axis.unit, max(abs(places[0]), abs(places[-1])))
         labels = [f"{place / divisor:.6g} {label}".strip() for place in places]

@@ -10,6 +10,7 @@ from nephoscope.report import charts, figures, selection, wording, world
 from nephoscope.report import simulation_tables as tables
 from nephoscope.report.blocks import Chart, Column, Spark, Table
 from nephoscope.results.simulation_records import (
+    CACHE,
     USER_BASE,
     Deployment,
     HourCurve,
@@ -41,16 +42,14 @@ def world_map(found: Deployment, name: str, number: int) -> Chart | None:
                 world.Dot(one.name, latitude, longitude, one.users, mean, _told(found, one))
             )
         else:
-            hover = f"site {one.name}" + (f", {one.region}" if one.region else "")
-            marks.append(
-                world.Mark(
-                    wording.clean(one.name), one.latitude or 0.0, one.longitude or 0.0, hover
-                )
-            )
+            hover = f"{one.kind} {one.name}" + (f", {one.region}" if one.region else "")
+            name, minor = wording.clean(one.name), one.kind == CACHE
+            at_site = (one.latitude or 0.0, one.longitude or 0.0)
+            marks.append(world.Mark("" if minor else name, *at_site, hover, minor))
     turn = "" if found.objective_ns is None else f" Pale is the objective of {_time(found)}."
     left_out = len(found.places) - len(known)
     if left_out:
-        turn += f" {wording.plural(left_out, 'place')} without coordinates are in the table only."
+        turn += f" Only in the table, for want of coordinates: {wording.plural(left_out, 'place')}."
     return Chart(
         f"map-{number}",
         f"Users and sites: {name}",
@@ -85,7 +84,7 @@ def _places_table(found: Deployment) -> Table:
     rows = tuple(
         (
             wording.clean(one.name),
-            "users" if one.kind == USER_BASE else "site",
+            "users" if one.kind == USER_BASE else one.kind,
             wording.clean(one.region),
             "–" if one.users is None else f"{one.users:,.0f}",
             _waits(found, one),

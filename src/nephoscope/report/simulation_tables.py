@@ -9,7 +9,13 @@ from nephoscope import units
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Column, Table
-from nephoscope.results.simulation_records import Deployment, Placement, Share, SimulatedScheduler
+from nephoscope.results.simulation_records import (
+    Deployment,
+    Placement,
+    Sensitivity,
+    Share,
+    SimulatedScheduler,
+)
 
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
 
@@ -157,36 +163,55 @@ def sensitivity(found: Placement) -> Table | None:
         return None
     rows = tuple(
         (
-            f"{wording.clean(one.what)} × {one.change:g}",
-            wording.joined(wording.clean(site) for site in one.sites) or "none fits",
-            "yes" if one.same else "no",
+            changed(one),
             "–" if one.within_ratio is None else wording.percent(one.within_ratio, 3),
-            "–" if one.cost_usd_per_h is None else money(one.cost_usd_per_h),
+            "yes" if one.met else "no",
+            "the same"
+            if one.same
+            else wording.joined(wording.clean(site) for site in one.best) or "none fits",
+            "–" if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h),
         )
         for one in found.sensitivity
     )
     head = (
         Column("if"),
-        Column("sites"),
-        Column("the same"),
-        Column("within", True),
-        Column("cost an hour", True),
+        Column("the choice: within", True),
+        Column("enough"),
+        Column("best then"),
+        Column("its cost an hour", True),
     )
     return Table(head, rows, "Does the choice stand when the assumptions move?")
 
 
-def guests(found: SimulatedScheduler) -> Table:
-    """A line for each virtual CPU and machine: share, runs, waits, periods, web responses."""
-    columns = {
+def changed(one: Sensitivity) -> str:
+    """'latency × 1.25', 'load × 2': what is other than assumed."""
+    told = [
+        f"{what} × {factor:g}"
+        for what, factor in (("latency", one.latency), ("load", one.growth))
+        if factor != 1
+    ]
+    return ", ".join(told) or "as assumed"
+
+
+def guests(found: SimulatedScheduler) -> list[Table]:
+    """A line for each virtual CPU: share, runs, waits, periods; one for each server of requests."""
+    own = {
         "share of a CPU": "cpu_share_ratio",
         "run, median": "run_p50_ns",
         "wait, median": "wait_p50_ns",
         "period, median": "period_p50_ns",
+        "by fixed work, median": "fixed_work_share_p50_ratio",
+    }
+    answers = {
         "response, median": "response_time_p50_ns",
-        "response, p99": "response_time_p99_ns",
+        "p90": "response_time_p90_ns",
+        "p99": "response_time_p99_ns",
     }
     named = [
-        Share(one.vm if one.vcpu is None else f"{one.vm}, CPU {one.vcpu}", one.figures)
+        (one.vcpu, Share(one.vm if one.vcpu is None else f"{one.vm}, CPU {one.vcpu}", one.figures))
         for one in found.guests
     ]
-    return _filled(named, "virtual machine", columns, "", False)
+    machines = [share for vcpu, share in named if vcpu is None]
+    cpus = [share for vcpu, share in named if vcpu is not None]
+    out = [_filled(cpus, "virtual machine", own, "", False)] if cpus else []
+    return [*out, *([_filled(machines, "web server", answers, "", False)] if machines else [])]

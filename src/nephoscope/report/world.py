@@ -43,12 +43,13 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A site."""
+    """A site, or a cache (minor)."""
 
     name: str
     latitude: float
     longitude: float
     hover: str
+    minor: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -81,7 +82,9 @@ def figure(
     }
     places = [(dot.longitude, dot.latitude) for dot in dots]
     places += [(mark.longitude, mark.latitude) for mark in marks]
-    data = [ground, *_dots(dots, unit, middle), *_marks(marks)]
+    data = [ground, *_dots(dots, unit, middle)]
+    for name, minor in (("caches", True), ("sites", False)):
+        data += _marks(name, [mark for mark in marks if mark.minor is minor])
     return {"data": data, "layout": _layout(places)}
 
 
@@ -171,23 +174,25 @@ def _scale(values: Sequence[float], unit: str, middle: float | None) -> dict[str
     }
 
 
-def _marks(marks: Sequence[Mark]) -> list[dict[str, Any]]:
+def _marks(name: str, marks: Sequence[Mark]) -> list[dict[str, Any]]:
     if not marks:
         return []
+    minor = marks[0].minor
     return [
         {
             "type": "scatter",
             "mode": "markers+text",
-            "name": "sites",
+            "name": name,
             "x": [mark.longitude for mark in marks],
             "y": [mark.latitude for mark in marks],
-            "text": [f"<b>{figures.text(mark.name)}</b>" for mark in marks],
-            "textposition": "top center",
+            # Beside the circle of the users who are there.
+            "text": [f"\u2003\u2002<b>{figures.text(mark.name)}</b>" for mark in marks],
+            "textposition": "middle right",
             "textfont": {"size": 12},
             "marker": {
-                "symbol": "diamond",
-                "size": 12,
-                "color": palette.COLOURS[2],
+                "symbol": "square" if minor else "diamond",
+                "size": 8 if minor else 12,
+                "color": palette.COLOURS[3 if minor else 2],
                 "line": {"width": 1.5, "color": "#ffffff"},
             },
             "customdata": [figures.text(mark.hover) for mark in marks],

@@ -58,12 +58,19 @@ def terminal(result: RunResult, *, colour: bool, width: int) -> str:
 
 def title(result: RunResult) -> str:
     """What the report is about, in one line."""
+    if result.derived.get("simulation") is not None and _is_all(result):
+        return "What the simulation says"
     names = [wording.clean(name) for name in selection.target_names(result)]
     if names == ["local"]:
         return "What this machine delivers"
     if not names:
         return f"Run {wording.clean(result.run.get('id', 'without a name'))}"
     return f"What {wording.joined(names[:4])} {'delivers' if len(names) == 1 else 'deliver'}"
+
+
+def _is_all(result: RunResult) -> bool:
+    """Nothing was measured besides."""
+    return all(metric.benchmark.startswith("sim.") for metric in result.metrics)
 
 
 def subtitle(result: RunResult) -> str:

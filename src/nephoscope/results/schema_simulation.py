@@ -40,11 +40,11 @@ def _shares() -> dict[str, Any]:
 def _deployment() -> dict[str, Any]:
     place = {
         "name": TEXT,
-        "kind": {"enum": ["user_base", "site"]},
+        "kind": {"enum": ["user_base", "site", "cache"]},
         "region": TEXT,
         "latitude": NUMBER_OR_NULL,
         "longitude": NUMBER_OR_NULL,
-        "users": {**NUMBER_OR_NULL, "description": "At the peak; null where it is not said."},
+        "users": {**NUMBER_OR_NULL, "description": "At work, mean of the day; null but for user bases."},
     }
     curve = {
         "metric": TEXT,
@@ -76,18 +76,22 @@ def _placement() -> dict[str, Any]:
         "chosen": {"type": "boolean"},
     }
     moved = {
-        "what": TEXT,
-        "change": {**_NUMBER, "description": "The factor on it."},
-        "sites": TEXTS,
-        "within_ratio": NUMBER_OR_NULL,
-        "cost_usd_per_h": NUMBER_OR_NULL,
-        "same": {"type": "boolean", "description": "The same sites would be chosen."},
+        "latency_factor": _NUMBER,
+        "growth_factor": _NUMBER,
+        "within_ratio": {**NUMBER_OR_NULL, "description": "Of the chosen sites then."},
+        "met": {"type": "boolean", "description": "They still do what was asked for."},
+        "best": {**TEXTS, "description": "What would be chosen then."},
+        "best_cost_usd_per_h": NUMBER_OR_NULL,
+        "same": {"type": "boolean", "description": "That is what was chosen."},
     }
+    truth = {"type": ["boolean", "null"]}
     return {
         **_where(),
         "objective_ns": NUMBER_OR_NULL,
         "front": {**list_of(option), "description": "Cost against users within the objective."},
         "chosen": TEXTS,
+        "met": {**truth, "description": "They do what was asked for, by formula."},
+        "confirmed": {**truth, "description": "They did so in the simulation."},
         "figures": _figures(),
         "sensitivity": list_of(moved),
     }

@@ -109,18 +109,24 @@ def scenario_of(record: TrialRecord) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _objective(group: _Group) -> float | None:
+def _said(group: _Group, key: str) -> Any:
+    """A key of the scenario, from the document of places or from the scenario itself."""
     told = group.record.documents.get("places")
     for source in (told if isinstance(told, Mapping) else {}, scenario_of(group.record)):
-        value = source.get("objective_ms")
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            return float(value) * 1e6
+        if source.get(key) is not None:
+            return source[key]
     return None
+
+
+def _objective(group: _Group) -> float | None:
+    value = _said(group, "objective_ms")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) * 1e6 if is_number and value > 0 else None
 
 
 def _deployment(group: _Group, notes: list[str]) -> Deployment:
     told = group.record.documents
-    compat = scenario_of(group.record).get("compat")
+    compat = _said(group, "compat")
     return Deployment(
         group.target,
         group.conditions,
@@ -163,17 +169,16 @@ def _placement(group: _Group, notes: list[str]) -> Placement:
     told = group.record.documents
     taken = documents.read(told, "chosen", documents.chosen, notes) or ()
     front = documents.read(told, "front", lambda one: documents.front(one, taken), notes)
-    moved = documents.read(
-        told, "sensitivity", lambda one: documents.sensitivity(one, taken), notes
-    )
+    met = documents.read(told, "chosen", documents.met, notes) or (None, None)
     return Placement(
         group.target,
         group.conditions,
         front or (),
         taken,
         group.figures(),
-        moved or (),
+        documents.read(told, "sensitivity", documents.sensitivity, notes) or (),
         _objective(group),
+        *met,
     )
 
 

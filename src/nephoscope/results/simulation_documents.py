@@ -1,11 +1,12 @@
 """The documents that simulations leave in their trials, read with care: a wrong one is a note.
 
 places       {"objective_ms": …, "compat": …, "user_bases": [{name, region, latitude, longitude,
-             users}], "sites": [{name, region, latitude, longitude}]}
+             users}], "sites": [{name, region, latitude, longitude}], "caches": [as sites]}
 front        [{sites, cost_usd_per_h, within_ratio, response_time_mean_ns}]
-chosen       {sites: [names]} or the names
-sensitivity  [{what, change, sites, within_ratio, cost_usd_per_h}]
-timeline     {"window_ns": …, "vcpus": [{vm, vcpu, runs: [[start_ns, end_ns], …]}]}
+chosen       {sites, met, confirmed, tried}
+sensitivity  [{latency_factor, growth_factor, chosen: {within_ratio}, met, best: {sites,
+             cost_usd_per_h}, same}]
+timeline     {"vcpus": [{vm, vcpu, intervals: [[start_ns, end_ns, processor], …]}]}
 surface      {"share_of_fast": [p], "factor": [x], "saving_ratio": [[…]]}, a row for each p
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from nephoscope.results.simulation_records import (
+    CACHE,
     SITE,
     USER_BASE,
     Option,
@@ -42,11 +44,14 @@ def read(
 
 
 def places(document: Any) -> tuple[Place, ...]:
-    """User bases, then sites."""
+    """User bases, then sites, then caches."""
     out = []
-    for kind, names in ((USER_BASE, "user_bases"), (SITE, "sites")):
+    for kind, names in ((USER_BASE, "user_bases"), (SITE, "sites"), (CACHE, "caches")):
         for one in document.get(names) or ():
-            latitude, longitude = _number(one.get("latitude")), _number(one.get("longitude"))
+            latitude, longitude = (
+                _degrees(one, "latitude", "lat"),
+                _degrees(one, "longitude", "lon"),
+            )
             if latitude is not None and not -90 <= latitude <= 90:
                 raise ValueError(f"{one['name']}: latitude {latitude:g}")
             known = latitude is not None and longitude is not None
@@ -65,8 +70,14 @@ def places(document: Any) -> tuple[Place, ...]:
 
 def chosen(document: Any) -> tuple[str, ...]:
     """Names of the sites that were chosen."""
-    found = document.get("sites", ()) if isinstance(document, Mapping) else document
-    return _names(found)
+    return _names(document["sites"])
+
+
+def met(document: Any) -> tuple[bool | None, bool | None]:
+    """Whether they do what was asked for: in closed form, and in the simulation."""
+    told = (document.get(name) for name in ("met", "confirmed"))
+    first, second = (one if isinstance(one, bool) else None for one in told)
+    return first, second
 
 
 def front(document: Any, taken: tuple[str, ...]) -> tuple[Option, ...]:
@@ -84,39 +95,43 @@ def front(document: Any, taken: tuple[str, ...]) -> tuple[Option, ...]:
     return tuple(sorted(options, key=lambda one: (one.cost_usd_per_h, one.within_ratio)))
 
 
-def sensitivity(document: Any, taken: tuple[str, ...]) -> tuple[Sensitivity, ...]:
-    """What would be chosen if latency or growth were other than assumed."""
+def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
+    """What becomes of the choice if latency or growth are other than assumed."""
     return tuple(
         Sensitivity(
-            str(one["what"]),
-            float(one["change"]),
-            _names(one.get("sites") or ()),
-            _number(one.get("within_ratio")),
-            _number(one.get("cost_usd_per_h")),
-            sorted(_names(one.get("sites") or ())) == sorted(taken),
+            float(one["latency_factor"]),
+            float(one["growth_factor"]),
+            _number(one["chosen"].get("within_ratio")),
+            bool(one["met"]),
+            _names(one["best"]["sites"]),
+            _number(one["best"].get("cost_usd_per_h")),
+            bool(one["same"]),
         )
         for one in document
     )
 
 
 def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
-    """The window in nanoseconds, and when each virtual CPU ran in it."""
-    window = float(document["window_ns"])
+    """When each virtual CPU ran, and until when that is told, in nanoseconds."""
     found = [
-        Track(
-            str(one["vm"]),
-            int(one["vcpu"]),
-            tuple(_spans(one["runs"], window)),
-        )
+        Track(str(one["vm"]), int(one["vcpu"]), tuple(_spans(one["intervals"])))
         for one in document["vcpus"]
     ]
-    return window, tuple(found)
+    return max((track.runs[-1][1] for track in found if track.runs), default=0.0), tuple(found)
 
 
-def _spans(runs: Any, window: float) -> Iterator[tuple[float, float]]:
-    for start, end in sorted((float(a), float(b)) for a, b in runs):
-        if start < window and end > start:
-            yield start, min(end, window)
+def _spans(intervals: Any) -> Iterator[tuple[float, float]]:
+    """Ascending; two on different processors that touch are one."""
+    last: tuple[float, float] | None = None
+    for start, end in sorted((float(one[0]), float(one[1])) for one in intervals):
+        if last is not None and start <= last[1]:
+            last = (last[0], max(end, last[1]))
+            continue
+        if last is not None:
+            yield last
+        last = (start, end)
+    if last is not None:
+        yield last
 
 
 def surface(document: Any) -> Surface:
@@ -137,3 +152,7 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None
+
+
+def _degrees(one: Mapping[str, Any], *names: str) -> float | None:
+    return next((_number(one[name]) for name in names if one.get(name) is not None), None)

@@ -12,7 +12,7 @@ from typing import Any
 from nephoscope.analysis.compare import estimate_json
 from nephoscope.model import Estimate
 
-USER_BASE, SITE = "user_base", "site"
+USER_BASE, SITE, CACHE = "user_base", "site", "cache"
 
 
 def _told(estimate: Estimate | None) -> dict[str, Any] | None:
@@ -25,9 +25,9 @@ def _all(found: Mapping[str, Estimate]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A user base or a site. latitude, longitude: None where the scenario gives no place for it.
+    """A user base, a site or a cache. latitude, longitude: None where no place for it is known.
 
-    kind: USER_BASE or SITE. users: at the peak, of a user base; None where it is not said.
+    kind: USER_BASE, SITE or CACHE. users: at work, the mean of the day; None but for user bases.
     """
 
     name: str
@@ -163,35 +163,40 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """Whether the choice stands when something is other than assumed.
+    """What becomes of the choice when latency and load are so many times what was assumed.
 
-    what: 'latency', 'growth', … change: the factor on it. sites: what would be chosen then.
+    within_ratio: of the chosen sites then; met: they still do what was asked for. best: what would
+    be chosen then, for best_cost_usd_per_h; same: that is what was chosen.
     """
 
-    what: str
-    change: float
-    sites: tuple[str, ...]
+    latency: float
+    growth: float
     within_ratio: float | None
-    cost_usd_per_h: float | None
+    met: bool
+    best: tuple[str, ...]
+    best_cost_usd_per_h: float | None
     same: bool
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
         return {
-            "what": self.what,
-            "change": self.change,
-            "sites": list(self.sites),
+            "latency_factor": self.latency,
+            "growth_factor": self.growth,
             "within_ratio": self.within_ratio,
-            "cost_usd_per_h": self.cost_usd_per_h,
+            "met": self.met,
+            "best": list(self.best),
+            "best_cost_usd_per_h": self.best_cost_usd_per_h,
             "same": self.same,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which sites to take. front: cheapest first; chosen: names of sites, empty where none fits.
+    """Which sites to take. front: cheapest first; chosen: names of sites.
 
-    figures: scalars (users within the objective, cost, bound on the distance from the optimum).
+    met: they do what was asked for, by formula; else they come nearest. confirmed: they did so in
+    the simulation; None where they were not simulated. figures: scalars (users within the
+    objective, cost, bound on the distance from the optimum).
     """
 
     target: str
@@ -201,6 +206,8 @@ class Placement:
     figures: Mapping[str, Estimate]
     sensitivity: tuple[Sensitivity, ...]
     objective_ns: float | None = None
+    met: bool | None = None
+    confirmed: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
@@ -210,6 +217,8 @@ class Placement:
             "objective_ns": self.objective_ns,
             "front": [one.to_json() for one in self.front],
             "chosen": list(self.chosen),
+            "met": self.met,
+            "confirmed": self.confirmed,
             "figures": _all(self.figures),
             "sensitivity": [one.to_json() for one in self.sensitivity],
         }

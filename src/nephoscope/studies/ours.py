@@ -56,7 +56,7 @@ def steps(result: RunResult, ours: Ours, order: tuple[str, ...]) -> list[Estimat
 
 
 def line(result: RunResult, ours: Ours, pick: Pick) -> MetricResult:
-    """The one line of the result that is meant."""
+    """The one line of the result that is meant: of several, the one without further factors."""
     benchmark, metric = pick.benchmark or ours.benchmark, pick.metric or ours.metric
     target, factors = pick.target or ours.target, {**ours.factors, **pick.factors}
     found = [
@@ -71,6 +71,8 @@ def line(result: RunResult, ours: Ours, pick: Pick) -> MetricResult:
     wanted = f"{benchmark} {metric}" + (f" on {target}" if target else "") + _levels(factors)
     if not found:
         raise Absent(f"the run has no valid trial of {wanted}")
+    if len(found) > 1:
+        found = [one for one in found if one.factors.keys() <= factors.keys()] or found
     if len(found) > 1:
         raise Absent(f"the run has {len(found)} lines of {wanted}; study.yaml must name one")
     return found[0]

@@ -31,10 +31,12 @@ def build(result: RunResult) -> Section | None:
 
 
 def _lead(found: Placement) -> str:
-    if not found.chosen:
-        return "No choice of sites keeps the objective within the budget."
     sites = wording.joined(wording.clean(site) for site in found.chosen)
-    text = f"Take {sites}"
+    if not found.chosen or found.met is False:
+        text = "No choice of sites does what was asked for"
+        text += f"; {sites} come nearest" if sites else ""
+    else:
+        text = f"Take {sites}"
     within = found.figures.get(tables.WITHIN)
     if within is not None:
         text += f": {tables.told(within)} of the requests are answered within the objective"
@@ -43,7 +45,15 @@ def _lead(found: Placement) -> str:
     cost = found.figures.get("cost_usd_per_h")
     if cost is not None:
         text += f", for {tables.money(cost.value)} an hour"
-    return f"{text}. {_bound(found)}".strip()
+    return " ".join(part for part in (f"{text}.", _bound(found), _confirmed(found)) if part)
+
+
+def _confirmed(found: Placement) -> str:
+    if found.confirmed is None or found.met is False:
+        return ""
+    return (
+        "The simulation confirms it." if found.confirmed else "The simulation does not confirm it."
+    )
 
 
 def _bound(found: Placement) -> str:

@@ -34,6 +34,7 @@ def build(result: RunResult) -> Section | None:
             title=f"Saving over fleets: {name}",
             axis="saving",
             unit="ratio",
+            log=False,
         )
         own += [chart] if chart is not None else []
         own += [choice_charts.surface(one.surface, name, number)] if one.surface else []

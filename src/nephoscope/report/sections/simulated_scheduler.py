@@ -38,7 +38,7 @@ def build(result: RunResult) -> Section | None:
         blocks += [Heading(name)] if len(names) > 1 else []
         chart = _strip(one, name, number)
         blocks += [chart] if chart is not None else []
-        blocks.append(tables.guests(one))
+        blocks += tables.guests(one)
         blocks += _distributions(result, one, name, number)
     return Section("simulated-scheduler", "How the simulated scheduler shares", tuple(blocks))
 
@@ -86,6 +86,7 @@ def _distributions(
             title=f"{title}: {name}",
             axis=axis,
             unit="ns",
+            log=False,
         )
         out += [chart] if chart is not None else []
     return out
