@@ -100,7 +100,9 @@ impl Times {
     #[inline]
     pub fn add_many(&mut self, length_ns: f64, times: u64) {
         self.moments.add_many(length_ns, times);
-        self.histogram.saturating_record_n(length_ns.round() as u64, times);
+        self.histogram
+            .record_n(length_ns.round() as u64, times)
+            .expect("a histogram without bound grows");
     }
 
     /// All lengths of another tally too.
@@ -117,12 +119,6 @@ impl Times {
     /// Mean and extremes, exact.
     pub fn moments(&self) -> &Moments {
         &self.moments
-    }
-
-    /// Takes other lengths in.
-    pub fn merge(&mut self, other: &Self) {
-        self.moments.merge(&other.moments);
-        self.histogram.add(&other.histogram).expect("both have 3 digits and resize");
     }
 
     /// The histogram, for percentiles to 3 digits.
