@@ -6,6 +6,7 @@ use super::args::Wanted;
 use super::benchmarks::Benchmark;
 use super::error::{SimError, FAILED};
 use super::watch::{wall_ns, Watch};
+use nephoscope_sim::scheduler::gaps;
 use nephoscope_sim::tally::Emit;
 use nephoscope_sim::Nanos;
 use nephoscope_wire::lines::{Done, SampleLine};
@@ -25,7 +26,6 @@ pub struct Trial {
     /// The simulated machine, where one was named.
     pub machine: Option<Value>,
     /// The virtual machine to look from, where one was named.
-    #[allow(dead_code)]
     pub vm: Option<String>,
     seed: u64,
     spec: &'static Spec,
@@ -110,6 +110,18 @@ impl Trial {
             if first.is_ok() {
                 let named = factors.iter().map(|(name, level)| ((*name).to_owned(), json!(level)));
                 first = self.emit(metric, value, count, named.collect());
+            }
+        });
+        first
+    }
+
+    /// As `emit_all`, of samples some of which have a moment.
+    pub fn emit_all_at(&mut self, tell: impl FnOnce(gaps::Emit)) -> Result<(), SimError> {
+        let mut first = Ok(());
+        tell(&mut |metric, factors, value, count, at_ns| {
+            if first.is_ok() {
+                let named = factors.iter().map(|(name, level)| ((*name).to_owned(), level.clone()));
+                first = self.emit_at(metric, value, count, at_ns.unwrap_or(0), named.collect());
             }
         });
         first

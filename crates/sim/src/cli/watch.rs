@@ -74,24 +74,28 @@ pub fn wall_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Hands lines on until `stop` or the end. What comes after the trial has begun ends the program; what
+/// came before it is the trial's to answer, unless it began in that very moment.
 fn read(sender: &Sender<Option<String>>, begun: &AtomicBool) {
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
+    let mut last = None;
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let line = line.trim_end_matches('\r').to_owned();
-        if line == "stop" && begun.load(Ordering::SeqCst) {
+        if line == "stop" {
+            last = Some(line);
             break;
         }
         let _ = sender.send(Some(line));
     }
-    if begun.load(Ordering::SeqCst) {
-        end(&SimError::new(
-            CANCELLED,
-            "cancelled",
-            "The benchmark was cancelled.",
-            "Run it again; nothing was left behind.",
-        ));
+    let _ = sender.send(last);
+    while !begun.load(Ordering::SeqCst) {
+        thread::sleep(Duration::from_millis(5));
     }
-    let _ = sender.send(None);
+    end(&SimError::new(
+        CANCELLED,
+        "cancelled",
+        "The benchmark was cancelled.",
+        "Run it again; nothing was left behind.",
+    ));
 }
 
 /// Ends the program from beside the trial, which may be deaf. A line that it had begun is cut off

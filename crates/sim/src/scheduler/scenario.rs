@@ -3,6 +3,7 @@
 //! | key | meaning | default |
 //! |---|---|---|
 //! | `version` | 1 | |
+//! | `name`, `note` | what it is called, and what it shows | none |
 //! | `policy` | `credit`, `sedf`, `bvt`, `linux` | |
 //! | `processors` | of the host | |
 //! | `duration_s`, `warmup_s` | what is counted, and what goes before it | 60, 10 |
@@ -45,6 +46,12 @@ pub enum Named {
 pub struct Scenario {
     /// 1.
     pub version: u32,
+    /// What it is called.
+    #[serde(default)]
+    pub name: String,
+    /// What it shows, and where its figures come from.
+    #[serde(default)]
+    pub note: String,
     /// How processors are given out.
     pub policy: Named,
     /// Processors of the host.

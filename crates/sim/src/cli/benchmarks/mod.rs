@@ -6,8 +6,11 @@ use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
 use serde::de::DeserializeOwned;
 use serde_json::{json, Value};
 
+mod cpu_gaps;
 mod null;
+mod sim_geo;
 mod sim_queue;
+mod sim_scheduler;
 mod sim_selection;
 mod sys_fingerprint;
 
@@ -33,8 +36,11 @@ macro_rules! benchmark {
 
 /// Everything that is simulated, in the order of lists and pages; then what every target answers.
 pub const ALL: &[Benchmark] = &[
+    benchmark!(sim_geo),
+    benchmark!(sim_scheduler),
     benchmark!(sim_selection),
     benchmark!(sim_queue),
+    benchmark!(cpu_gaps),
     benchmark!(sys_fingerprint),
     benchmark!(null),
 ];
@@ -43,7 +49,11 @@ pub const ALL: &[Benchmark] = &[
 type Scenarios = &'static [(&'static str, &'static str)];
 
 /// The built-in scenarios of each benchmark that has some.
-const SCENARIOS: &[(&str, Scenarios)] = &[("sim.selection", sim_selection::SCENARIOS)];
+const SCENARIOS: &[(&str, Scenarios)] = &[
+    ("sim.geo", sim_geo::SCENARIOS),
+    ("sim.scheduler", sim_scheduler::SCENARIOS),
+    ("sim.selection", sim_selection::SCENARIOS),
+];
 
 /// The benchmark of that name.
 pub fn find(id: &str) -> Result<&'static Benchmark, SimError> {
