@@ -57,8 +57,8 @@ class BenchmarkSpec:
 
     two_sided: it has a far side that serves. load: it can be a background load; with `duration_ns`
     0 it runs until it is told to stop. kind: `native`, `adapter`, `runner` or `simulation`. Of an
-    adapter: tool is the program that it drives, minimum the oldest version that it understands, install the
-    command that installs it.
+    adapter: tool is the program that it drives, minimum the oldest version that it understands,
+    install the command that installs it.
     """
 
     id: str

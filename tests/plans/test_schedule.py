@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nephoscope.plans import nest_of, round_order, rounds_before_first
+from nephoscope.plans import chance, nest_of, round_order, rounds_before_first
 from nephoscope.plans.model import Nest
 
 pairs = st.lists(
@@ -75,3 +75,10 @@ def test_rounds_fill_boots_and_boots_fill_instances(instance: int, boot: int, ro
     counts = Counter((place["instance"], place["boot"]) for place in places)
     assert counts == {(i, b): rounds for i in range(instance) for b in range(boot)}
     assert places == sorted(places, key=lambda place: (place["instance"], place["boot"]))
+
+
+def test_every_round_has_its_own_chance_and_always_the_same() -> None:
+    drawn = [chance(seed, round) for seed in (0, 1, 2) for round in range(200)]
+    assert len(set(drawn)) == len(drawn)
+    assert all(0 < one < 2**63 for one in drawn)
+    assert drawn[:200] == [chance(0, round) for round in range(200)]

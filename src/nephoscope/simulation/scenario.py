@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from nephoscope.reading.yamltext import Loc
 from nephoscope.simulation import places, program, zones
 
 _USAGE = 2
+_UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`")
+_QUOTED = re.compile(r"`([^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +123,13 @@ def _check(
             raise
         message, loc = places.place_in(failure.message, text, values)
         message = message.removeprefix(f"{kind.benchmark}: the scenario is not understood: ")
-        raise PlanError(f"{place(loc)}{message}", failure.hint) from failure
+        raise PlanError(f"{place(loc)}{_with_near(message)}", failure.hint) from failure
+
+
+def _with_near(message: str) -> str:
+    """The message with the nearest of the names that it says were expected."""
+    found = _UNKNOWN.match(message)
+    if found is None:
+        return message
+    known = _QUOTED.findall(message[found.end() :])
+    return f"{found[0]}{did_you_mean(found[1], known)}{message[found.end():]}"
