@@ -16,14 +16,12 @@ import json
 import math
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from _paired import (
@@ -38,16 +36,15 @@ from _paired import (
     print_table,
     write_result,
 )
+from _simulator_peers import cloudsim, install, nexosim, salabim, simpy
 
-PEERS = ROOT / ".setup" / "peers"
-SOURCES = ROOT / "benchmarks" / "peers"
 SERVERS, LOAD = 50, 0.8
 SHARED_LOAD = 0.7
 """Of the machines that share their time: the load at which CloudSim Plus was measured before."""
 
 NEAR = 0.06
-"""How far a mean may lie from the truth: five standard errors of the shortest peer's 20,000 requests
-of exponential length (1 / sqrt(20,000) is 0.7 %), and what CloudSim Plus adds to each (a few ms)."""
+"""How far a mean may lie from the truth: eight standard errors of 20,000 requests, the fewest here,
+of exponential length (1 / sqrt(20,000) is 0.7 %), because neighbours in a queue are alike."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,9 @@ def simulator() -> str:
     ]
     found = next((place for place in places if place and os.access(place, os.X_OK)), None)
     if found is None:
-        print("There is no nephoscope-sim: run `make survey`, or set NEPHOSCOPE_SIM", file=sys.stderr)
+        print(
+            "There is no nephoscope-sim: run `make survey`, or set NEPHOSCOPE_SIM", file=sys.stderr
+        )
         raise SystemExit(4)
     return found
 
@@ -124,7 +123,7 @@ def our_queue(requests: int, seed: int) -> Ran:
 
 
 def shared(instances: int, requests: int) -> dict[str, Any]:
-    """A scenario of single requests, exponential work of a second, machines that share their time."""
+    """Single requests of exponential work, a second on the mean, on machines that share time."""
     rate = SHARED_LOAD * instances
     steady = {"latency": 0, "bandwidth": 0, "users": 0}
     return {
@@ -179,70 +178,6 @@ def exact_mean(servers: int, load: float) -> float:
     last = math.exp(servers * math.log(offered) - math.lgamma(servers + 1)) / (1 - load)
     waits = last / (sum(terms) + last)
     return 1 + waits / (servers - offered)
-
-
-# The peers: where they are, and how they come there -------------------------------------------
-
-
-def python() -> list[str]:
-    """The interpreter that has SimPy and salabim."""
-    return [str(PEERS / "python" / "bin" / "python")]
-
-
-def simpy() -> list[str]:
-    """SimPy's queue."""
-    return [*python(), str(SOURCES / "simpy_queue.py")]
-
-
-def salabim() -> list[str]:
-    """salabim's queue."""
-    return [*python(), str(SOURCES / "salabim_queue.py")]
-
-
-def nexosim() -> list[str]:
-    """NeXosim's queue."""
-    return [str(PEERS / "nexosim" / "release" / "nexosim-queue")]
-
-
-def cloudsim() -> list[str]:
-    """CloudSim Plus's machines."""
-    places = f"{PEERS / 'cloudsim' / 'classes'}:{PEERS / 'cloudsim' / 'lib'}/*"
-    return ["java", "-cp", places, "CloudSimPlusQueue"]
-
-
-def install() -> None:
-    """Fetches the peers by their registries' own clients; what fails is told, the others go on."""
-    folder = PEERS / "cloudsim"
-    lib, classes = folder / "lib", folder / "classes"
-    pip = [*python(), "-m", "pip", "install", "-q", "simpy==4.1.2", "salabim==26.0.9", "greenlet"]
-    steps: list[tuple[str, list[list[str]]]] = [
-        ("SimPy and salabim", [[sys.executable, "-m", "venv", str(PEERS / "python")], pip]),
-        (
-            "NeXosim",
-            [["cargo", "build", "--release", "-j1", "--target-dir", str(PEERS / "nexosim"),
-              "--manifest-path", str(SOURCES / "nexosim" / "Cargo.toml")]],
-        ),
-        (
-            "CloudSim Plus",
-            [
-                ["mvn", "-q", "-B", "-f", str(SOURCES / "pom.xml"), "dependency:copy-dependencies",
-                 f"-DoutputDirectory={lib}"],
-                ["javac", "-cp", f"{lib}/*", "-d", str(classes),
-                 str(SOURCES / "CloudSimPlusQueue.java")],
-            ],
-        ),
-    ]  # fmt: skip
-    PEERS.mkdir(parents=True, exist_ok=True)
-    for name, commands in steps:
-        for command in commands:
-            if shutil.which(command[0]) is None:
-                print(f"{name}: {command[0]} is missing; left out.", file=sys.stderr)
-                break
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                said = (done.stderr or done.stdout).strip().splitlines()
-                print(f"{name}: {said[-1] if said else 'failed'}; left out.", file=sys.stderr)
-                break
 
 
 # What runs -------------------------------------------------------------------------------------
@@ -320,14 +255,14 @@ def compared(rounds: int, seed: int) -> tuple[list[Row], dict[str, float]]:
         truth = exact_mean(SERVERS, LOAD) if one.ours == QUEUE else runs.mean(SHARED)
         off = runs.mean(one.name) / truth - 1
         if abs(off) > NEAR:
-            print(f"{one.name}: its mean is {off:+.1%} off; its speed says nothing.", file=sys.stderr)
+            told = f"{one.name}: its mean is {off:+.1%} off; its speed says nothing."
+            print(told, file=sys.stderr)
         ours, theirs = values[one.ours], values[one.name]
         ratio = paired_ratio(ours, theirs)
         rows.append(Row(one.name, "requests/CPU-s", ours, theirs, ratio, (one.least, None)))
     cost = paired_ratio(values[SHARED], values[MANY])
-    rows.append(
-        Row("50 over 2000 machines", "requests/CPU-s", values[SHARED], values[MANY], cost, (None, 2.0))
-    )
+    few, many, most = values[SHARED], values[MANY], (None, 2.0)
+    rows.append(Row("50 over 2000 machines", "requests/CPU-s", few, many, cost, most))
     return rows, {name: runs.mean(name) for name in runs.means}
 
 
@@ -337,11 +272,8 @@ def figures() -> list[tuple[str, float, str, bool]]:
     The best, because what else runs on the machine can only add to CPU time and never take from it.
     """
     out = []
-    day = json.loads(
-        (ROOT / "crates/sim/scenarios/geo/twitter-2008-as-printed-two.json").read_text()
-        if (ROOT / "crates/sim/scenarios/geo").is_dir()
-        else (ROOT / "crates/sim/scenarios/twitter-2008-as-printed-two.json").read_text()
-    )
+    told, _, _ = spent([simulator(), "scenarios"])
+    day = json.loads(told)["sim.geo"]["twitter-2008-as-printed-two"]
     runs = [simulated("sim.geo", {"scenario": json.dumps(day)}, seed) for seed in (1, 2, 3)]
     cpu_s = min(run[1] for run in runs)
     out.append(("Twitter's day, grouped, CPU-s", cpu_s, "at most 0.16", cpu_s <= 0.16))

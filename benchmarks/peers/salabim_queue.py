@@ -9,7 +9,10 @@ import salabim
 
 
 class Request(salabim.Component):
+    """A request."""
+
     def process(self):
+        """Waits for a server, is served, goes."""
         came = self.env.now()
         self.request(desk)
         self.hold(chance.expovariate(1.0))
@@ -18,7 +21,10 @@ class Request(salabim.Component):
 
 
 class Arrivals(salabim.Component):
+    """Where requests come from."""
+
     def process(self):
+        """One after the other, by Poisson."""
         for _ in range(requests):
             self.hold(chance.expovariate(load * servers))
             Request()

@@ -8,6 +8,7 @@ import pytest
 
 from nephoscope import catalog, plans, studies
 from nephoscope.model import Setting, Shape
+from nephoscope.results.names import percentile_metric
 from nephoscope.studies import Part, Shelf, filling
 from nephoscope.studies.records import Mapping, Ours, Pick
 
@@ -18,6 +19,7 @@ PARTS = pytest.mark.parametrize(
 WITHIN = {
     *("direction", "kernel", "type", "operation", "bytes", "streams"),
     *("load", "phase", "cpu", "process"),
+    *("region", "vm", "vcpu"),
 }
 """Factors of samples, and of the rows of loads, which no plan varies."""
 COMPARED = [
@@ -102,10 +104,12 @@ def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) 
     benchmark = pick.benchmark or ours.benchmark
     spec = catalog.load().benchmark(benchmark)
     metric = pick.metric or ours.metric
-    histograms = [
-        one.id.removesuffix("_ns") for one in spec.metrics if one.shape is Shape.HISTOGRAM
-    ]
-    percentiles = {f"{name}_{q}_ns" for name in histograms for q in ("p50", "p90", "p99")}
+    percentiles = {
+        percentile_metric(one.id, one.unit, quantile)
+        for one in spec.metrics
+        for quantile in (0.5, 0.9, 0.99)
+        if one.shape is Shape.HISTOGRAM
+    }
     assert metric in {one.id for one in spec.metrics} | percentiles
     target = pick.target or ours.target
     factors: dict[str, Any] = {**ours.factors, **pick.factors}

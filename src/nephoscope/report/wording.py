@@ -19,7 +19,15 @@ _UNIT_ENDINGS = {
     "_cpus": " CPUs",
     "_ns": "",
 }
-_ACRONYMS = {"cpu": "CPU", "iops": "IOPS", "tcp": "TCP", "rtt": "round trip", "io": "I/O"}
+_ACRONYMS = {
+    "cpu": "CPU",
+    "iops": "IOPS",
+    "tcp": "TCP",
+    "rtt": "round trip",
+    "io": "I/O",
+    "vcpu": "virtual CPU",
+    "usd": "USD",
+}
 # Control and direction characters: a CPU or a disk may call itself anything, and a terminal obeys.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
@@ -29,6 +37,7 @@ GROUPS: Mapping[str, str] = {
     "disk": "Disk",
     "net": "Network",
     "sys": "System",
+    "sim": "Simulation",
 }
 """Title of each group of benchmarks, in the report's order; other groups follow by name."""
 

@@ -44,7 +44,10 @@ def _deployment() -> dict[str, Any]:
         "region": TEXT,
         "latitude": NUMBER_OR_NULL,
         "longitude": NUMBER_OR_NULL,
-        "users": {**NUMBER_OR_NULL, "description": "At work, mean of the day; null but for user bases."},
+        "users": {
+            **NUMBER_OR_NULL,
+            "description": "Of a user base: at work, mean of the day.",
+        },
     }
     curve = {
         "metric": TEXT,
