@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Poisson arrivals of exponential work on machines that share their time, in turn, by CloudSim Plus:
- * arguments are machines, load, requests and seed. Work is a second on the mean: its least time
- * between two events does no harm then.
+ * arguments are machines, load, requests and seed. A unit of its time is a millisecond and work is a
+ * thousand of them on the mean: short work never ends under its least time between two events.
  */
 public class CloudSimPlusQueue {
     public static void main(String[] words) {
@@ -52,8 +52,8 @@ public class CloudSimPlusQueue {
         List<Cloudlet> all = new ArrayList<>();
         double at = 1;
         for (int number = 0; number < requests; number++) {
-            at += -Math.log(1 - chance.nextDouble()) / (load * machines);
-            long work = Math.max(1, Math.round(-1000 * Math.log(1 - chance.nextDouble())));
+            at += -1000 * Math.log(1 - chance.nextDouble()) / (load * machines);
+            long work = Math.max(1000, Math.round(-1e6 * Math.log(1 - chance.nextDouble())));
             Cloudlet one = new CloudletSimple(work, 1);
             one.setUtilizationModelCpu(new UtilizationModelFull());
             one.setUtilizationModelRam(little).setUtilizationModelBw(little);
@@ -71,7 +71,7 @@ public class CloudSimPlusQueue {
         double spent = (cpu() - began) / 1e9;
         System.out.printf(
                 "{\"requests\": %d, \"mean\": %.6f, \"cpu_s\": %.4f}%n",
-                done.size(), sum / done.size(), spent);
+                done.size(), sum / done.size() / 1000, spent);
     }
 
     private static long cpu() {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from nephoscope import report
+from nephoscope.analysis.findings import findings
 from nephoscope.model import RunResult
 from nephoscope.report import sections, simulation_tables, world
 from nephoscope.report.blocks import Chart, Sentence, Table
@@ -193,6 +195,28 @@ def test_all_four_forms_hold_the_figures(everything: RunResult, tmp_path: Path) 
         assert "Take us and eu" in " ".join(text.split())
     assert all(len(line) <= 79 for line in forms[2].splitlines())
     assert json.loads(paths.json.read_text())["simulation"]["deployments"]
+
+
+def test_a_simulator_is_no_riddling_machine(everything: RunResult) -> None:
+    known = {"sim": {"simulated": {"version": "1.2"}, "hypervisor": {"name": "nephoscope-sim"}}}
+    found = findings(known, everything.metrics, None, everything.derived)
+    assert {one.id for one in found} <= {"beyond_objective", "site_too_busy", "fragile_choice"}
+    result = replace(everything, fingerprints=known)
+    ids = [section.id for section in sections.build_all(result)]
+    assert "machine" not in ids
+    text = " ".join(report.terminal(result, colour=False, width=79).split())
+    assert "sim is simulated (nephoscope-sim 1.2)" in text
+
+
+def test_instances_that_never_change_are_no_curve() -> None:
+    records, lines, merged = simulated.deployments()
+    lines += [
+        simulated.line("sim.geo", "instances", 10.0, "count", {"site": "us", "hour": str(hour)})
+        for hour in range(24)
+    ]
+    ids = charts_of(simulated.result_of((records, lines, merged)))
+    assert "hourly-requests-0" in ids
+    assert "hourly-instances-0" not in ids
 
 
 def test_what_nobody_asked_has_no_section(survey: RunResult) -> None:

@@ -59,6 +59,11 @@ def is_virtual(document: Any) -> bool | None:
     return present if isinstance(present, bool) else None
 
 
+def is_simulated(document: Any) -> bool:
+    """Whether a simulator answered in a machine's place."""
+    return isinstance(fact(document, "simulated"), Mapping)
+
+
 def cache_sizes(document: Any) -> dict[str, int]:
     """Bytes of one instance of the data or unified caches by level: {'L1': 32768, …}.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nephoscope.analysis import facts
 from nephoscope.analysis import findings_interference as interference
 from nephoscope.analysis import findings_isolation as isolation
 from nephoscope.analysis import findings_machine as machine
@@ -132,9 +133,11 @@ def findings(
     targets = list(dict.fromkeys(names))
     out: list[Finding] = []
     for target in targets:
+        known = fingerprints.get(target)
         case = Case(
             target=target,
-            fingerprint=fingerprints.get(target),
+            # What a simulated machine does not show is no riddle.
+            fingerprint=None if facts.is_simulated(known) else known,
             metrics=tuple(metric for metric in metrics if metric.target == target),
             trials=records.by_target.get(target, Trials()),
             not_converged=records.not_converged,

@@ -119,7 +119,7 @@ def surface(found: Surface, name: str, number: int) -> Chart:
     rows = tuple(
         (
             units.format_value(p, "ratio"),
-            *("–" if (one := row[i]) is None else wording.percent(one, 3) for i in columns),
+            *("–" if (one := row[i]) is None else wording.percent(round(one, 9), 3) for i in columns),
         )
         for p, row in zip(found.p, found.saving, strict=True)
     )

@@ -43,9 +43,9 @@ def world_map(found: Deployment, name: str, number: int) -> Chart | None:
             )
         else:
             hover = f"{one.kind} {one.name}" + (f", {one.region}" if one.region else "")
-            name, minor = wording.clean(one.name), one.kind == CACHE
+            label, minor = wording.clean(one.name), one.kind == CACHE
             at_site = (one.latitude or 0.0, one.longitude or 0.0)
-            marks.append(world.Mark("" if minor else name, *at_site, hover, minor))
+            marks.append(world.Mark("" if minor else label, *at_site, hover, minor))
     turn = "" if found.objective_ns is None else f" Pale is the objective of {_time(found)}."
     left_out = len(found.places) - len(known)
     if left_out:
@@ -130,7 +130,8 @@ def hourly(found: Deployment, name: str, number: int) -> list[Chart]:
     out = []
     for metric, (title, axis, unit) in HOURLY.items():
         own = [one for one in found.curves if one.metric == metric and len(one.hours) > 1]
-        if own:
+        # What never changes, such as instances without scaling, is no curve.
+        if any(len({estimate.value for estimate in one.estimates}) > 1 for one in own):
             id = f"hourly-{wording.slug(metric)}-{number}"
             out.append(_hourly(own, f"{title}: {name}", axis, unit, id))
     return out

@@ -18,24 +18,19 @@ from nephoscope.results.simulation_records import (
 )
 
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
+UNSERVED = "unserved_ratio"
 
-_LONGEST_LEVEL = 40
+_ROOMY = ("p50", "least", "greatest", "by fixed work, median", "response, mean")
+"""Columns that the terminal has no room for."""
 
 
 def name_of(target: str, conditions: Mapping[str, Any], several: bool) -> str:
     """What tells a simulated thing from the others: its conditions, and its target if need be."""
-    short = {name: _short(level) for name, level in conditions.items()}
-    told = wording.factors_text(short)
+    told = wording.factors_text(conditions)
     target = wording.clean(target)
     if not told:
         return target
     return f"{target}, {told}" if several else told
-
-
-def _short(level: Any) -> Any:
-    if isinstance(level, str) and len(level) > _LONGEST_LEVEL:
-        return f"{level[: _LONGEST_LEVEL - 1]}…"
-    return level
 
 
 def names_of(found: Sequence[Any]) -> list[str]:
@@ -106,9 +101,10 @@ def shares(found: Sequence[Share], what: str, caption: str, *, collapsed: bool =
         "p99": "response_time_p99_ns",
         "least": "response_time_min_ns",
         "greatest": "response_time_max_ns",
-        "within the objective": WITHIN,
-        "unserved": "unserved_ratio",
+        "within": WITHIN,
     }
+    if any(one.figures[UNSERVED].value > 0 for one in found if UNSERVED in one.figures):
+        columns["unserved"] = UNSERVED
     return _filled(found, what, columns, caption, collapsed)
 
 
@@ -135,7 +131,7 @@ def _filled(
         (wording.clean(one.name), *(_cell(one.figures.get(metric)) for metric in kept.values()))
         for one in found
     )
-    head = (Column(what), *(Column(title, True) for title in kept))
+    head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
     return Table(head, rows, caption, collapsed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -82,6 +83,8 @@ def full_name(benchmark: str, metric: str) -> str:
 def level_text(name: str, level: Any) -> str:
     """One factor with its level: '2 threads', 'block 4 KiB', 'direct', 'triad', 'CPU 0'."""
     stem = name
+    if isinstance(level, str) and level.lstrip().startswith("{"):
+        return _document_name(level)
     if name in ("threads", "streams") and isinstance(level, int) and not isinstance(level, bool):
         return plural(level, name[:-1])
     if name == "pages":
@@ -101,6 +104,15 @@ def level_text(name: str, level: Any) -> str:
         text = clean(level)
     words = " ".join(_ACRONYMS.get(word, word) for word in stem.split("_"))
     return f"{words} {text}"
+
+
+def _document_name(text: str) -> str:
+    """What a level that is a whole JSON document calls itself."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return clean(f"{text[:24]}…")
+    return clean(found.get("name") or "a scenario of its own")
 
 
 def factors_text(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> str:

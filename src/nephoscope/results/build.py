@@ -10,7 +10,7 @@ from typing import Any
 
 from nephoscope.analysis import findings as judged
 from nephoscope.analysis import histograms
-from nephoscope.catalog import BenchmarkSpec
+from nephoscope.catalog import SIMULATED, BenchmarkSpec
 from nephoscope.errors import UnknownName
 from nephoscope.model import (
     InvalidTrial,
@@ -133,7 +133,9 @@ class _WantedOf:
 
     def __call__(self, key: Key, trial: str) -> Wanted:
         setting = self._setting(trial)
-        if names.BESIDE & json.loads(key.factors).keys():
+        levels = json.loads(key.factors).keys()
+        parts = names.PARTS & levels and key.benchmark.startswith(SIMULATED)
+        if names.BESIDE & levels or parts:
             # Repetition stops on the trial's own metrics, never on those of its loads and hooks.
             return lines.wanted_of(None, self._repeat(setting), ())
         return lines.wanted_of(

@@ -13,6 +13,10 @@ BESIDE = frozenset({"load", "hook"})
 """Factors that mark the samples of loads and hooks, which are kept with the trial."""
 
 
+PARTS = frozenset({"hour", "user_base", "part"})
+"""Factors of a simulation's finer parts, whose lines are no headlines."""
+
+
 def percentile_metric(metric: str, unit: str, quantile: float) -> str:
     """`latency_ns` and 0.99 make `latency_p99_ns`; 0.999 is p999, as histograms name it."""
     digits = f"{quantile:.6f}".split(".")[1].rstrip("0")

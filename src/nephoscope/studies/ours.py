@@ -56,7 +56,7 @@ def steps(result: RunResult, ours: Ours, order: tuple[str, ...]) -> list[Estimat
 
 
 def line(result: RunResult, ours: Ours, pick: Pick) -> MetricResult:
-    """The one line of the result that is meant: of several, the one without further factors."""
+    """The one line of the result that is meant: of several, the one of fewest factors."""
     benchmark, metric = pick.benchmark or ours.benchmark, pick.metric or ours.metric
     target, factors = pick.target or ours.target, {**ours.factors, **pick.factors}
     found = [
@@ -72,7 +72,9 @@ def line(result: RunResult, ours: Ours, pick: Pick) -> MetricResult:
     if not found:
         raise Absent(f"the run has no valid trial of {wanted}")
     if len(found) > 1:
-        found = [one for one in found if one.factors.keys() <= factors.keys()] or found
+        # A line of everything, and those of its parts: nothing more was asked for than the first.
+        fewest = min(len(one.factors) for one in found)
+        found = [one for one in found if len(one.factors) == fewest]
     if len(found) > 1:
         raise Absent(f"the run has {len(found)} lines of {wanted}; study.yaml must name one")
     return found[0]

@@ -21,6 +21,8 @@ def build(result: RunResult) -> Section | None:
     blocks: list[Block] = []
     for target in targets:
         known = result.fingerprints.get(target)
+        if facts.is_simulated(known):
+            continue
         if len(targets) > 1:
             blocks.append(Heading(wording.clean(target)))
         if not isinstance(known, Mapping) or not known:

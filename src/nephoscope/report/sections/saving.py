@@ -12,9 +12,16 @@ BENCHMARKS = ("sim.selection",)
 
 _TOLD = {
     "saving_ratio": "saving",
-    "cost_usd": "cost of the fleet",
+    "cost_usd": "cost of the fleet that chooses",
+    "random_cost_usd": "cost of the one that takes what comes",
     "launches": "launches",
-    "break_even_h": "pays from, hours",
+    "lost_ratio": "fleets that lose by choosing",
+    "closed_saving_usd": "by formula: saved",
+    "closed_saving_ratio": "by formula: saving",
+    "break_even_h": "by formula: pays from, hours",
+    "printed_saving_usd": "as printed in 2012: saved",
+    "printed_saving_ratio": "as printed in 2012: saving",
+    "printed_break_even_h": "as printed in 2012: pays from, hours",
 }
 
 
@@ -47,11 +54,10 @@ def build(result: RunResult) -> Section | None:
 
 
 def _table(found: tuple[Selection, ...], names: list[str]) -> Table:
-    metrics = [name for name in _TOLD if any(name in one.figures for one in found)]
-    others = dict.fromkeys(name for one in found for name in one.figures if name not in _TOLD)
     rows = tuple(
-        (_TOLD.get(metric) or wording.metric_name(metric), *(_cell(one, metric) for one in found))
-        for metric in [*metrics, *others]
+        (told, *(_cell(one, metric) for one in found))
+        for metric, told in _TOLD.items()
+        if any(metric in one.figures for one in found)
     )
     return Table((Column(""), *(Column(name, True) for name in names)), rows)
 

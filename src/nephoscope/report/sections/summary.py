@@ -20,7 +20,8 @@ class Choice:
     """A figure of the summary: which metric, and which of its settings.
 
     prefer: factor -> level, 'most' or 'least'; each is applied if some setting has it. told: the
-    factors that the label tells already.
+    factors that the label tells already. whole: the one of fewest factors, of which the others are
+    parts.
     """
 
     label: str
@@ -28,6 +29,7 @@ class Choice:
     metric: str
     prefer: Mapping[str, Any] = field(default_factory=dict)
     told: tuple[str, ...] = ("engine", "direct", "array_bytes")
+    whole: bool = False
 
 
 CHOICES: tuple[Choice, ...] = (
@@ -52,6 +54,10 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice("Safe write, median", "disk.sync", "sync_latency_p50_ns"),
     Choice("Loopback throughput", "net.loopback", "loopback_bytes_per_s"),
+    Choice("Response time, mean", "sim.geo", "response_time_mean_ns", whole=True),
+    Choice("Within the objective", "sim.geo", "within_objective_ratio", whole=True),
+    Choice("Within the objective", "sim.place", "within_objective_ratio", whole=True),
+    Choice("Saving", "sim.selection", "saving_ratio", whole=True),
 )
 
 
@@ -75,6 +81,12 @@ def _what_it_is(result: RunResult, target: str) -> str:
     name = "This machine" if alone else wording.clean(target)
     if not known:
         return f"{name} was measured without a fingerprint: what it is, is not known."
+    if facts.is_simulated(known):
+        version = wording.clean(facts.text(known, "simulated.version") or "of an unknown version")
+        return (
+            f"{name} is simulated (nephoscope-sim {version}): what is said of it holds as far as "
+            "its scenario does."
+        )
     cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
     count = wording.plural(len(cpus), "CPU") if cpus else "an unknown number of CPUs"
     model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")
@@ -139,6 +151,8 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
         ]
         for name, level in choice.prefer.items():
             found = _narrowed(found, name, level)
+        if choice.whole:
+            found = sorted(found, key=lambda metric: len(metric.factors))
         if found:
             setting = wording.factors_text(found[0].factors, leave_out=choice.told)
             out.append((choice.label, setting, found[0]))
