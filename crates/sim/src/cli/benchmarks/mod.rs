@@ -103,12 +103,12 @@ const SEED: Param = Param {
     doc: "Chance of the replication; 0 takes that of the round.",
 };
 
-/// A parameter that is a scenario as JSON text.
+/// A parameter that is a scenario as JSON text, or the name of a built-in one.
 const SCENARIO: Param = Param {
     id: "scenario",
     unit: Unit::None,
     kind: Kind::Text { default: "" },
-    doc: "The scenario as JSON; `nephoscope simulate` makes it from a YAML file.",
+    doc: "The scenario as JSON, as `nephoscope simulate` makes it, or the name of a built-in one.",
 };
 
 const fn metric(
@@ -126,9 +126,12 @@ const fn leading(metric: Metric) -> Metric {
     Metric { headline: true, ..metric }
 }
 
-/// The scenario of a trial, read by its own types; serde's words name the key and the place.
+/// The scenario of a trial, read by its own types; serde's words name the key and the place. The name
+/// of a built-in one stands for it.
 fn scenario<S: DeserializeOwned>(trial: &Trial, known: Scenarios) -> Result<S, SimError> {
-    let text = trial.params.text("scenario");
+    let given = trial.params.text("scenario");
+    let named = known.iter().find(|(name, _)| *name == given.trim());
+    let text = named.map_or(given, |(_, text)| *text);
     if text.trim().is_empty() {
         return Err(SimError::usage(
             format!("{} needs a scenario.", trial.spec().id),
