@@ -7,25 +7,31 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 from tests.e2e.conftest import Run
 
 from nephoscope import results
 
+WORDS = ("simulate", "geo", "twitter-2008-as-printed-two", "--set", "duration_h=3")
 
-@pytest.fixture(scope="module")
-def deployed(nephoscope: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    store = tmp_path_factory.mktemp("store")
-    words = ("simulate", "geo", "twitter-2008-as-printed-two", "--set", "duration_h=3")
-    done = nephoscope(*words, "--replications", 6, "--seed", 1, "--store", store, "--json")
+
+def test_a_deployment_is_told_and_drawn(nephoscope: Run, tmp_path: Path) -> None:
+    done = nephoscope(*WORDS, "--replications", 6, "--seed", 1, "--store", tmp_path, "--json")
     assert done.code == 0, done.err
-    document: dict[str, Any] = done.json()
-    return document
+    document = done.json()
+    jsonschema.validate(document, results.result_schema())
+    (one,) = document["simulation"]["deployments"]
+    _has_places_means_and_hours(one)
+    headlines = [line for line in document["metrics"] if line["headline"]]
+    assert "response_time_mean_ns" in {line["metric"] for line in headlines}
+    assert not any({"hour", "user_base", "part"} & line["factors"].keys() for line in headlines)
+    assert "microcode" not in json.dumps(document["findings"])
+    page = Path(document["run"]["report"]).read_text(encoding="utf-8")
+    assert "How users are served" in page
+    assert "is simulated (nephoscope-sim" in page
+    assert "What this machine is" not in page
 
 
-def test_the_deployment_stands_in_the_document(deployed: dict[str, Any]) -> None:
-    jsonschema.validate(deployed, results.result_schema())
-    (one,) = deployed["simulation"]["deployments"]
+def _has_places_means_and_hours(one: dict[str, Any]) -> None:
     assert one["objective_ns"] == 500e6
     assert one["compat"] == "cloudanalyst"
     places = {(place["kind"], place["name"]) for place in one["places"]}
@@ -37,21 +43,11 @@ def test_the_deployment_stands_in_the_document(deployed: dict[str, Any]) -> None
     # Asia is 150 ms from Europe, there and back, and has no site: at least 300 ms.
     assert 300e6 < means["asia"]["value"] < 320e6
     assert means["asia"]["n"] == 6
-    hours = {
-        curve["of"]: curve["hours"] for curve in one["curves"] if curve["metric"] == "requests"
-    }
-    assert set(hours) == {"us", "eu"}
-
-
-def test_parts_are_no_headlines(deployed: dict[str, Any]) -> None:
-    headlines = [one for one in deployed["metrics"] if one["headline"]]
-    assert {"response_time_mean_ns"} <= {one["metric"] for one in headlines}
-    assert not any({"hour", "user_base", "part"} & one["factors"].keys() for one in headlines)
-
-
-def test_the_page_has_the_map_and_speaks_of_no_machine(deployed: dict[str, Any]) -> None:
-    text = Path(deployed["run"]["report"]).read_text(encoding="utf-8")
-    assert "How users are served" in text
-    assert "is simulated (nephoscope-sim" in text
-    assert "What this machine is" not in text
-    assert "microcode" not in json.dumps(deployed["findings"])
+    (percentile,) = [
+        region["figures"]["response_time_p50_ns"]
+        for region in one["regions"]
+        if region["name"] == "asia"
+    ]
+    assert 300e6 < percentile["value"] < 320e6
+    curves = [curve for curve in one["curves"] if curve["metric"] == "requests"]
+    assert {curve["of"] for curve in curves} == {"us", "eu"}
