@@ -32,7 +32,7 @@ public class CloudSimPlusQueue {
         int requests = Integer.parseInt(words[2]);
         Random chance = new Random(Long.parseLong(words[3]));
         long began = cpu();
-        CloudSimPlus simulation = new CloudSimPlus(0.001);
+        CloudSimPlus simulation = new CloudSimPlus(0.1);
         List<Host> hosts = new ArrayList<>();
         for (int number = 0; number < machines; number++) {
             hosts.add(new HostSimple(200_000, 1_000_000, 1_000_000, List.<Pe>of(new PeSimple(1000))));

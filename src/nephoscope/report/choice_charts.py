@@ -119,7 +119,7 @@ def surface(found: Surface, name: str, number: int) -> Chart:
     rows = tuple(
         (
             units.format_value(p, "ratio"),
-            *("–" if (one := row[i]) is None else wording.percent(round(one, 9), 3) for i in columns),
+            *(_saving(row[i]) for i in columns),
         )
         for p, row in zip(found.p, found.saving, strict=True)
     )
@@ -132,3 +132,8 @@ def surface(found: Surface, name: str, number: int) -> Chart:
         "The saving if only fast instances are kept, without what the search costs; lines join "
         "equal savings.",
     )
+
+
+def _saving(ratio: float | None) -> str:
+    """Without the last digits of a difference that is nothing."""
+    return "–" if ratio is None else wording.percent(round(ratio, 9), 3)
