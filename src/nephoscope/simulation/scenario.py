@@ -132,4 +132,4 @@ def _with_near(message: str) -> str:
     if found is None:
         return message
     known = _QUOTED.findall(message[found.end() :])
-    return f"{found[0]}{did_you_mean(found[1], known)}{message[found.end():]}"
+    return f"{found[0]}{did_you_mean(found[1], known)}{message[found.end() :]}"
