@@ -1,23 +1,31 @@
 //! Requests a CPU-second of sites and users, for a quick look; `benchmarks/` compares with peers.
 //!
 //! `geo` runs the grouped day of a micro-blogging service and the same day with 50 and 2,000
-//! instances, an hour of single requests in bursts and as a stream; `geo day` the whole day of single
-//! requests (65 million), to see its memory.
+//! instances, an hour of single requests in bursts and as a stream; `geo day` the whole day of
+//! single requests (65 million), to see its memory; `geo stream` and `geo bursts` an hour of them, to
+//! be looked at with a profiler.
 use nephoscope_sim::geo::{builtin, run, scenario::Grouping, Scenario};
 
 fn timed(what: &str, scenario: &Scenario) {
-    let began = std::time::Instant::now();
+    let began = cpu_s();
     let seen = run(scenario, 1).expect("it can be run");
-    let spent = began.elapsed().as_secs_f64();
+    let spent = cpu_s() - began;
     let requests = seen.requests() as f64;
     eprintln!(
-        "{what}: {spent:.3} s, {:.2} M requests/s, {:.2} M events/s, {} in flight, mean {:.3} ms, {:.0} MB",
+        "{what}: {spent:.3} CPU-s, {:.2} M requests and {:.2} M events a CPU-s, {} in flight, mean {:.3} ms, {:.0} MB",
         requests / spent / 1e6,
         seen.events as f64 / spent / 1e6,
         seen.in_flight,
         seen.mean_ns(|_| true).unwrap_or(f64::NAN) / 1e6,
         peak_mb(),
     );
+}
+
+/// Seconds that this thread has run.
+fn cpu_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ran = text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
+    ran.map_or(f64::NAN, |nanoseconds| nanoseconds / 1e9)
 }
 
 /// Most memory of this process so far.
@@ -41,17 +49,22 @@ fn main() {
     let stream = builtin::scenario("twitter-2008-consistent-two").expect("it comes with it");
     let bursts = Scenario { grouping: single, ..day.clone() };
     let stream = Scenario { grouping: single, ..stream };
-    if std::env::args().nth(1).as_deref() == Some("day") {
-        timed("day of single requests, a stream", &stream);
-        return timed("day of single requests, bursts", &bursts);
+    match std::env::args().nth(1).as_deref() {
+        Some("day") => {
+            timed("day of single requests, a stream", &stream);
+            return timed("day of single requests, bursts", &bursts);
+        }
+        Some("stream") => return timed("1 h, a stream", &Scenario { duration_h: 1.0, ..stream }),
+        Some("bursts") => return timed("1 h, bursts", &Scenario { duration_h: 1.0, ..bursts }),
+        _ => {}
     }
     timed("day, grouped", &day);
     for instances in [50, 2000] {
         timed(&format!("day, grouped, {instances} instances"), &sized(day.clone(), instances));
     }
-    timed("3 h of single requests, bursts", &Scenario { duration_h: 3.0, ..bursts });
+    timed("1 h of single requests, bursts", &Scenario { duration_h: 1.0, ..bursts });
     for instances in [10, 50, 2000] {
-        let hour = Scenario { duration_h: 3.0, ..sized(stream.clone(), instances) };
-        timed(&format!("3 h of single requests, a stream, {instances} instances"), &hour);
+        let hour = Scenario { duration_h: 1.0, ..sized(stream.clone(), instances) };
+        timed(&format!("1 h of single requests, a stream, {instances} instances"), &hour);
     }
 }

@@ -12,6 +12,7 @@
 //! | draw at random | [`random::Stream`] |
 //! | count what happened | [`tally`], with [`warmup`] cut and [`replicate`]d runs |
 //! | choose among unequal instances | [`selection`] |
+//! | place sites for users around the world | [`geo`] |
 //! | check a queue | [`queue`] simulated, [`theory`] in closed form |
 //!
 //! ```

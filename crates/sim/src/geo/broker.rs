@@ -7,10 +7,13 @@ use super::world::{Base, Way, World};
 use crate::random::Stream;
 use crate::Nanos;
 
-/// A processing time older than this says nothing any more: ten minutes.
+/// CloudAnalyst: a processing time older than this says nothing any more: ten minutes.
 const STALE: Nanos = HOUR / 6;
 /// What a new processing time counts in the recent one.
 const RECENT: f64 = 0.1;
+/// A site that is not asked is taken for less and less busy, by e in so many nanoseconds: otherwise
+/// one long line would keep everybody away long after it is gone.
+const FADES_NS: f64 = 1e10;
 
 /// What is known of a site's processing times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,8 +69,8 @@ impl Brokers {
     #[inline]
     pub fn note(&mut self, site: usize, took_ns: f64, now: Nanos) {
         let seen = &mut self.processing[site];
-        let fresh = seen.last.is_some_and(|(_, at)| now - at <= STALE);
-        seen.recent = if fresh { seen.recent + RECENT * (took_ns - seen.recent) } else { took_ns };
+        let known = seen.last.is_some();
+        seen.recent = if known { seen.recent + RECENT * (took_ns - seen.recent) } else { took_ns };
         seen.last = Some((took_ns, now));
     }
 
@@ -107,9 +110,11 @@ impl Brokers {
     fn best(&mut self, base: &Base, present: &Present<'_>, now: Nanos) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for (site, way) in ways(base).filter(|(site, _)| present.open(*site)) {
-            let seen = &self.processing[site];
-            let fresh = seen.last.is_some_and(|(_, at)| now - at <= STALE);
-            let takes = 2.0 * way.mean_ns + if fresh { seen.recent } else { self.idle_ns[site] };
+            let (seen, idle_ns) = (&self.processing[site], self.idle_ns[site]);
+            let busy_ns = seen.last.map_or(0.0, |(_, at)| {
+                (seen.recent - idle_ns) * (-((now - at) as f64) / FADES_NS).exp()
+            });
+            let takes = 2.0 * way.mean_ns + idle_ns + busy_ns;
             if best.is_none_or(|(least, _)| takes < least) {
                 best = Some((takes, site));
             }

@@ -31,11 +31,14 @@ mod samples;
 mod scale;
 pub mod scenario;
 mod seen;
+mod send;
+mod serve;
 mod server;
 mod slab;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod tool;
 mod travel;
 pub mod users;
 pub mod web;

@@ -18,7 +18,7 @@ fn region_ms(seen: &Outcome, region: &str) -> f64 {
 
 fn near(what: &str, ours: f64, wanted: f64, tolerance: f64) {
     let off = (ours / wanted - 1.0).abs();
-    println!("{what}: {ours:.3} against {wanted:.3}, off by {:.2} %", 100.0 * off);
+    eprintln!("{what}: {ours:.3} against {wanted:.3}, off by {:.2} %", 100.0 * off);
     assert!(off <= tolerance, "{what}: {ours} against {wanted}");
 }
 
@@ -55,17 +55,24 @@ fn the_default_scenario() {
 
 #[test]
 fn four_deployments_of_a_social_network() {
+    // A day has 288 bursts of each base, of which the few at the peaks weigh most: means of one
+    // seed differ by some 0.4 %, those of ten by 0.13 %.
     for (name, wanted) in [
         ("facebook-1", 284.97),
         ("facebook-2", 249.22),
         ("facebook-3", 183.84),
         ("facebook-4", 156.51),
     ] {
-        let seen = run(&named(name), 1).unwrap();
-        near(name, overall_ms(&seen), wanted, 0.005);
+        let scenario = named(name);
+        let runs: Vec<Outcome> = (0..10).map(|seed| run(&scenario, seed).unwrap()).collect();
+        let means: Vec<f64> = runs.iter().map(overall_ms).collect();
+        eprintln!("{name}: {:?}", crate::replicate::interval(&means, 0.99).unwrap());
+        near(name, means.iter().sum::<f64>() / 10.0, wanted, 0.005);
         if name == "facebook-1" {
-            let processing = seen.sites[0].processing.mean().unwrap() / 1e6;
-            near("processing", processing, 46.78, 0.02);
+            let processing = |seen: &Outcome| seen.sites[0].processing.mean().unwrap() / 1e6;
+            let mean = runs.iter().map(processing).sum::<f64>() / 10.0;
+            // What varies is the waiting, six times less than the response: three times as much.
+            near("processing", mean, 46.78, 0.015);
         }
     }
 }
