@@ -26,6 +26,7 @@ pub mod named;
 pub mod network;
 mod noise;
 mod pages;
+pub mod place;
 mod places;
 mod samples;
 mod scale;

@@ -3,6 +3,7 @@
 //! Every key that is not listed here is refused. Hours of a run count from 00:00 UTC of its first
 //! day. Latency is one way, in milliseconds; a round trip takes twice as long.
 use super::named::Named;
+use super::place::Question;
 use super::web::Page;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,9 @@ pub struct Scenario {
     /// What to do with more load than the sites can serve.
     #[serde(default)]
     pub overload: Overload,
+    /// Which of the sites there should be: limits for choosing among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Question>,
 }
 
 fn day() -> f64 {
