@@ -1,0 +1,79 @@
+"""Three deployments simulated, and run in a lab with real servers: they agree, region by region.
+
+The bound is 10 % of mean and p95. What chance leaves of it: a region has some 300 responses or more
+in the time measured, whose waits are a third of the response at most, so that the standard error of
+mean and p95 is 2 to 3 %; the rest is what the servers and users themselves take, one to two
+milliseconds of 30 to 200.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from backtest_lab import DEPLOYMENTS, ONE_SITE, Deployment, compare, measure, scenario, simulated
+from trials import attempt, needs_root
+
+NETWORK = "10.91.0.0/16"
+BOUND = 0.10
+
+needs_lab = [
+    needs_root,
+    pytest.mark.skipif(shutil.which("ip") is None, reason="needs ip (package iproute2)"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun"),
+]
+
+
+def holds(deployment: Deployment, seconds: float) -> None:
+    sim = simulated(deployment)
+
+    def once() -> tuple[str, bool]:
+        seed = random.SystemRandom().randrange(10**6)
+        lab = measure(deployment, f"pl-{os.getpid()}", NETWORK, seconds, seed)
+        rows = compare(deployment, lab, sim)
+        held = all(
+            abs(ratio - 1) <= BOUND for row in rows for ratio in (row.mean_ratio, row.p95_ratio)
+        )
+        return "; ".join(row.text() for row in rows), held
+
+    attempt(deployment.name, once)
+
+
+class TestInALab:
+    pytestmark = needs_lab
+
+    def test_one_deployment_agrees(self) -> None:
+        holds(ONE_SITE, 15.0)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
+    def test_three_deployments_agree(self, deployment: Deployment) -> None:
+        holds(deployment, 40.0)
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
+def test_the_simulation_is_what_a_hand_can_check(deployment: Deployment) -> None:
+    """No response is faster than its round trips and its service; the fastest nearly are."""
+    for region, seen in simulated(deployment).items():
+        site = deployment.asks(region)
+        rtt_ms = 2 * deployment.latency_ms[region][site]
+        # A page: connection, document and two objects on each of four connections, three of which
+        # are opened after the document; 50,000 bytes are more than two windows of ten segments.
+        round_trips = 6 if deployment.page else 1
+        visits = 3 if deployment.page else 1
+        least = round_trips * rtt_ms + visits * deployment.sites[site].service_ms
+        assert least * 0.999 <= seen.mean_ms, region
+        assert seen.mean_ms <= seen.p95_ms, region
+
+
+def test_both_are_made_of_one_table() -> None:
+    made = scenario(DEPLOYMENTS[1])
+    assert made["latency"]["matrix"]["asia"] == {"virginia": 100, "ireland": 70}
+    # Sites' service times: 12 ms of instructions on processors that need 10 and 12.
+    speeds = {site: made["instructions"] / one["speed"] for site, one in made["sites"].items()}
+    assert speeds == pytest.approx({"virginia": 10.0, "ireland": 12.0})
+    users = made["user_bases"]["us"]
+    assert users["users"]["by_hour"][0] * users["requests_per_user_h"] == 3600 * 50
