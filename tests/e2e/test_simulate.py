@@ -161,6 +161,32 @@ def test_a_simulation_on_a_machine_is_refused(nephoscope: Run, tmp_path: Path) -
     assert "'local' is a machine" in done.sentence
 
 
+def test_a_scenario_may_stand_in_a_plan(nephoscope: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    text = (
+        "version: 1\nname: mine\nwarmup: 0\nrepeat: {min: 2, max: 2}\n"
+        "targets: [{name: model, kind: sim}]\n"
+        "benchmarks:\n"
+        "  - benchmark: sim.selection\n"
+        "    params: {scenario: two-types}\n"
+        "  - benchmark: sim.selection\n"
+        "    params:\n"
+        "      scenario:\n"
+        "        version: 1\n"
+        "        types: {a: {share: 1, speed: 1}}\n"
+        "        instances: 2\n"
+        "        hours: 10\n"
+        "        price_usd_per_h: 1\n"
+    )
+    plan.write_text(text)
+    done = nephoscope("run", plan, "--json")
+    assert done.code == 0, done.err
+    plan.write_text(text.replace("hours: 10", "ours: 10"))
+    wrong = nephoscope("run", plan)
+    assert wrong.code == 2
+    assert "plan.yaml:15:9: unknown field `ours` (did you mean 'hours'?)" in wrong.sentence
+
+
 def test_a_simulator_that_is_missing_is_told(nephoscope: Run) -> None:
     done = nephoscope("bench", "sim.queue", NEPHOSCOPE_SIM="/nowhere/nephoscope-sim")
     assert done.code == 4

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.catalog import SIMULATION, BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError, UnknownName
 from nephoscope.plans.model import Entry, Plan, Repeat, RepeatChange
 from nephoscope.plans.parameters import checked_param, checked_params
 from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.reading.yamltext import Loc
+
+SCENARIO = "scenario"
+"""The parameter of simulations that may stand in a plan as YAML."""
 
 
 def nowhere(_: Loc) -> str:
@@ -100,6 +105,19 @@ def _money(plan: Plan, place: Place) -> None:
         )
 
 
+def _scenario(
+    spec: BenchmarkSpec, params: Mapping[str, Any], loc: Loc, place: Place
+) -> Mapping[str, Any]:
+    """A scenario that stands in the plan as it is: as the text that the simulator takes."""
+    values = params.get(SCENARIO)
+    if spec.kind != SIMULATION or not isinstance(values, Mapping):
+        return params
+    from nephoscope import simulation
+
+    text = simulation.text_of(spec.id, values, lambda at: place((*loc, SCENARIO, *at)))
+    return {**params, SCENARIO: text}
+
+
 def _entry(entry: Entry, spec: BenchmarkSpec, loc: Loc, place: Place) -> Entry:
     for name in entry.headline:
         if name not in {metric.id for metric in spec.metrics}:
@@ -116,7 +134,8 @@ def _entry(entry: Entry, spec: BenchmarkSpec, loc: Loc, place: Place) -> Entry:
             "factor.",
             "Keep it in one of the two.",
         )
-    params = checked_params(spec, entry.params, (*loc, "params"), place)
+    params = _scenario(spec, entry.params, (*loc, "params"), place)
+    params = checked_params(spec, params, (*loc, "params"), place)
     factors = {}
     for name, levels in entry.factors.items():
         where = (*loc, "factors", name)

@@ -8,6 +8,7 @@ from typing import Any
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, ParamSpec
 from nephoscope.plans.casting import ALONE
+from nephoscope.plans.check import SCENARIO
 from nephoscope.plans.model import Plan
 
 _UNITS_AS_TEXT = ("bytes", "ns", "ratio")
@@ -101,6 +102,8 @@ def _of_benchmark(spec: BenchmarkSpec, *, factors: bool) -> dict[str, Any]:
 
 def _value(param: ParamSpec) -> dict[str, Any]:
     described: dict[str, Any] = {"description": param.doc, "default": param.default}
+    if param.id == SCENARIO:
+        return {**described, "type": ["string", "object"]}
     return {**described, **_type(param)}
 
 

@@ -15,6 +15,7 @@ from nephoscope.simulation.scenario import (
     Scenario,
     builtin,
     load,
+    text_of,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "builtin",
     "find_simulator",
     "load",
+    "text_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -91,6 +92,20 @@ def load(
     text = places.as_text(source.values)
     _check(kind, text, source.values, source.place)
     return Scenario(str(source.values.get("name") or Path(name).stem), source.values, text)
+
+
+def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], str]) -> str:
+    """The JSON of a scenario that stands in a plan; `place` tells where its parts do.
+
+    Raises PlanError for what the simulator refuses.
+    """
+    kind = next(one for one in (GEO, PLACE, SCHEDULER, SELECTION) if one.benchmark == benchmark)
+    own = copy.deepcopy(dict(values))
+    if kind.scenarios == GEO.scenarios:
+        zones.resolve(own, place)
+    text = places.as_text(own)
+    _check(kind, text, own, place)
+    return text
 
 
 def _source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:

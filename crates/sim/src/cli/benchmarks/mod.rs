@@ -103,12 +103,12 @@ const SEED: Param = Param {
     doc: "Chance of the replication; 0 takes that of the round.",
 };
 
-/// A parameter that is a scenario as JSON text, or the name of a built-in one.
+/// A parameter that is a scenario as JSON text.
 const SCENARIO: Param = Param {
     id: "scenario",
     unit: Unit::None,
     kind: Kind::Text { default: "" },
-    doc: "The scenario as JSON, as `nephoscope simulate` makes it, or the name of a built-in one.",
+    doc: "The scenario: JSON (in a plan also YAML), or the name of a built-in one.",
 };
 
 const fn metric(
@@ -126,19 +126,21 @@ const fn leading(metric: Metric) -> Metric {
     Metric { headline: true, ..metric }
 }
 
-/// The scenario of a trial, read by its own types; serde's words name the key and the place. The name
-/// of a built-in one stands for it.
+/// The scenario of a trial, built-in or read by its own types; serde's words name the key and the
+/// place.
 fn scenario<S: DeserializeOwned>(trial: &Trial, known: Scenarios) -> Result<S, SimError> {
-    let given = trial.params.text("scenario");
-    let named = known.iter().find(|(name, _)| *name == given.trim());
-    let text = named.map_or(given, |(_, text)| *text);
-    if text.trim().is_empty() {
+    let given = trial.params.text("scenario").trim();
+    if !given.starts_with('{') && !known.iter().any(|(name, _)| *name == given) {
         return Err(SimError::usage(
-            format!("{} needs a scenario.", trial.spec().id),
-            format!("Give it one of yours or a built-in one: {}.", names(known)),
+            match given {
+                "" => format!("{} needs a scenario.", trial.spec().id),
+                other => format!("{}: there is no scenario '{other}'.", trial.spec().id),
+            },
+            format!("Give it one of yours as JSON, or a built-in one: {}.", names(known)),
         ));
     }
-    serde_json::from_str(text).map_err(|error| {
+    let built_in = known.iter().find(|(name, _)| *name == given);
+    serde_json::from_str(built_in.map_or(given, |(_, text)| text)).map_err(|error| {
         SimError::new(
             super::error::USAGE,
             "scenario",
