@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.model import Estimate, TrialKey, factors_key
+from nephoscope.model import Estimate, TrialKey, factors_key, level_name
 
 LEVELS = st.one_of(st.booleans(), st.integers(-(10**6), 10**6), st.text(max_size=5))
 
@@ -29,3 +29,11 @@ def test_the_half_width_is_relative_and_may_be_missing() -> None:
     assert whole.half_width_ratio == 0.025
     assert Estimate(100.0, None, 103.0, 0.95, 3, "ns", "").half_width_ratio is None
     assert Estimate(0.0, 0.0, 0.0, 0.95, 15, "ns", "").half_width_ratio is None
+
+
+def test_a_level_that_is_a_document_goes_by_its_name() -> None:
+    assert level_name(4096) == "4096"
+    assert level_name("50ms") == "50ms"
+    assert level_name('{"version": 1, "name": "two-sites", "sites": {}}') == "two-sites"
+    assert level_name('{"version": 1}') == "a scenario of its own"
+    assert len(level_name("{" + "x" * 999)) < 30

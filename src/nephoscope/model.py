@@ -47,6 +47,17 @@ def factors_key(factors: Factors) -> str:
     return json.dumps(dict(factors), sort_keys=True, separators=(",", ":"))
 
 
+def level_name(level: Any) -> str:
+    """A level in a few words; a whole JSON document (a scenario) by the name that it gives itself."""
+    if not (isinstance(level, str) and level.lstrip().startswith("{")):
+        return str(level)
+    try:
+        found = json.loads(level)
+    except ValueError:
+        return f"{level[:24]}…"
+    return str(found.get("name") or "a scenario of its own")
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One observed value of a metric.

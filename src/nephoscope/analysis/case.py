@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import Estimate, MetricResult
+from nephoscope.model import Estimate, MetricResult, level_name
 
 Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
 """As RunResult.series: (benchmark, metric, target, factors key) -> (trial, at_ns, value)."""
@@ -102,7 +102,9 @@ def told(estimate: Estimate) -> str:
 
 def line_name(metric: MetricResult) -> str:
     """A metric and its setting: 'disk.io disk_latency_p99_ns (queue_depth=32)'."""
-    levels = ", ".join(f"{name}={level}" for name, level in sorted(metric.factors.items()))
+    levels = ", ".join(
+        f"{name}={level_name(level)}" for name, level in sorted(metric.factors.items())
+    )
     return f"{metric.benchmark} {metric.metric}" + (f" ({levels})" if levels else "")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis.case import Case, Unchecked, capped, surely_above, surely_below, told
-from nephoscope.model import Estimate, Finding, Severity
+from nephoscope.model import Estimate, Finding, Severity, level_name
 
 Answers = Iterator[Finding | Unchecked]
 
@@ -34,7 +34,7 @@ def _of(case: Case, part: str) -> list[Any]:
 
 
 def _name(found: Any) -> str:
-    levels = [f"{name}={str(level)[:40]}" for name, level in sorted(found.conditions.items())]
+    levels = [f"{name}={level_name(level)}" for name, level in sorted(found.conditions.items())]
     return f" ({', '.join(levels)})" if levels else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from nephoscope import units
 from nephoscope.commands import output
-from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus, level_name
 from nephoscope.runs import LOST, Observer, Outcome, Status
 from nephoscope.store import StoredRun
 
@@ -102,7 +102,9 @@ def _stage(key: TrialKey) -> str:
 
 
 def _levels(setting: Setting) -> str:
-    levels = ", ".join(f"{name}={level}" for name, level in sorted(setting.factors.items()))
+    levels = ", ".join(
+        f"{name}={level_name(level)}" for name, level in sorted(setting.factors.items())
+    )
     return f" ({levels})" if levels else ""
 
 

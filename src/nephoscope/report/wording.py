@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import Consistency, Estimate, MetricResult
+from nephoscope.model import Consistency, Estimate, MetricResult, level_name
 
 # What a unit's ending of a name says as words: `hash_bytes_per_s` is 'hash throughput'.
 _UNIT_ENDINGS = {
@@ -84,7 +83,7 @@ def level_text(name: str, level: Any) -> str:
     """One factor with its level: '2 threads', 'block 4 KiB', 'direct', 'triad', 'CPU 0'."""
     stem = name
     if isinstance(level, str) and level.lstrip().startswith("{"):
-        return _document_name(level)
+        return clean(level_name(level))
     if name in ("threads", "streams") and isinstance(level, int) and not isinstance(level, bool):
         return plural(level, name[:-1])
     if name == "pages":
@@ -104,15 +103,6 @@ def level_text(name: str, level: Any) -> str:
         text = clean(level)
     words = " ".join(_ACRONYMS.get(word, word) for word in stem.split("_"))
     return f"{words} {text}"
-
-
-def _document_name(text: str) -> str:
-    """What a level that is a whole JSON document calls itself."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return clean(f"{text[:24]}…")
-    return clean(found.get("name") or "a scenario of its own")
 
 
 def factors_text(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> str:

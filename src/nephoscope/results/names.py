@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from nephoscope.model import Factors
+from nephoscope.model import Factors, level_name
 
 NOT_CONVERGED = "Not converged"
 """How the warning of a line begins whose interval stayed wider than wanted."""
@@ -29,7 +29,7 @@ def percentile_metric(metric: str, unit: str, quantile: float) -> str:
 
 def label(benchmark: str, metric: str, factors: Factors) -> str:
     """A line's name in a sentence: `disk.io latency_p99_ns (depth=32, op=read)`."""
-    levels = ", ".join(f"{name}={factors[name]}" for name in sorted(factors))
+    levels = ", ".join(f"{name}={level_name(factors[name])}" for name in sorted(factors))
     return f"{benchmark} {metric} ({levels})" if levels else f"{benchmark} {metric}"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from nephoscope.analysis import compare, means, variation
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.values import Refused
-from nephoscope.model import Better, Estimate, MetricResult, RunResult
+from nephoscope.model import Better, Estimate, MetricResult, RunResult, level_name
 from nephoscope.results.names import BESIDE
 from nephoscope.studies.picks import Ours, Pick
 
@@ -90,7 +90,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _levels(factors: Map[str, Any]) -> str:
-    levels = ", ".join(f"{name}={level}" for name, level in factors.items())
+    levels = ", ".join(f"{name}={level_name(level)}" for name, level in factors.items())
     return f" ({levels})" if levels else ""
 
 
