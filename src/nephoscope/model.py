@@ -48,7 +48,7 @@ def factors_key(factors: Factors) -> str:
 
 
 def level_name(level: Any) -> str:
-    """A level in a few words; a whole JSON document (a scenario) by the name that it gives itself."""
+    """A level in a few words; a whole JSON document, such as a scenario, by its own name."""
     if not (isinstance(level, str) and level.lstrip().startswith("{")):
         return str(level)
     try:

@@ -117,13 +117,20 @@ def test_a_run_without_simulations_has_none() -> None:
 
 
 def test_the_objective_and_the_quirks_are_those_of_the_scenario() -> None:
-    scenario = json.dumps({"objective_ms": 250, "compat": "cloudanalyst"})
+    scenario = json.dumps({"name": "small", "objective_ms": 250, "compat": "cloudanalyst"})
     records = [record("sim.geo", params={"scenario": scenario})]
     found = simulation(records, simulated.geo_lines(simulated.MEANS))
     assert found is not None
     assert found.deployments[0].objective_ns == 250 * MS
     assert found.deployments[0].compat == "cloudanalyst"
+    assert found.deployments[0].scenario == "small"
     assert found.deployments[0].places == ()
+
+
+def test_a_built_in_scenario_goes_by_the_name_it_was_asked_for() -> None:
+    found = simulation([record("sim.geo", params={"scenario": "facebook-1"})], [])
+    assert found is not None
+    assert found.deployments[0].scenario == "facebook-1"
 
 
 @pytest.mark.parametrize(

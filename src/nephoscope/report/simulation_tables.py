@@ -24,23 +24,30 @@ _ROOMY = ("p50", "least", "greatest", "by fixed work, median", "response, mean")
 """Columns that the terminal has no room for."""
 
 
-def name_of(target: str, conditions: Mapping[str, Any], several: bool) -> str:
-    """What tells a simulated thing from the others: its conditions, and its target if need be."""
-    told = wording.factors_text(conditions)
-    target = wording.clean(target)
-    if not told:
-        return target
-    return f"{target}, {told}" if several else told
-
-
 def names_of(found: Sequence[Any]) -> list[str]:
-    """A name for each of several; a number behind those that would be alike."""
-    several = len({one.target for one in found}) > 1
-    names = [name_of(one.target, one.conditions, several) for one in found]
-    return [
-        f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
-        for index, name in enumerate(names)
-    ]
+    """A name for each of several simulated things: the shortest that tells them apart."""
+    for name in (_by_scenario, _by_target, _by_conditions, _by_all):
+        names = [name(one) for one in found]
+        if all(names) and len(set(names)) == len(names):
+            return names
+    return [f"{_by_all(one)} ({number})" for number, one in enumerate(found, 1)]
+
+
+def _by_scenario(one: Any) -> str:
+    return wording.clean(one.scenario)
+
+
+def _by_target(one: Any) -> str:
+    return wording.clean(one.target)
+
+
+def _by_conditions(one: Any) -> str:
+    return wording.factors_text(one.conditions)
+
+
+def _by_all(one: Any) -> str:
+    told = wording.factors_text(one.conditions)
+    return f"{wording.clean(one.target)}, {told}" if told else wording.clean(one.target)
 
 
 def keys_of(

@@ -30,7 +30,8 @@ def _figures() -> dict[str, Any]:
 
 
 def _where() -> dict[str, Any]:
-    return {"target": TEXT, "conditions": factors()}
+    named = {**TEXT, "description": "The name that it gives itself; empty where it gives none."}
+    return {"target": TEXT, "scenario": named, "conditions": factors()}
 
 
 def _shares() -> dict[str, Any]:

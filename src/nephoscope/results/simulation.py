@@ -109,6 +109,15 @@ def scenario_of(record: TrialRecord) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _name(group: _Group) -> str:
+    """The scenario's own name; a built-in one is given by it."""
+    text = group.record.params.get("scenario")
+    found = scenario_of(group.record).get("name", "")
+    if not found and isinstance(text, str) and not text.lstrip().startswith("{"):
+        found = text.strip()
+    return str(found)
+
+
 def _said(group: _Group, key: str) -> Any:
     """A key of the scenario, from the document of places or from the scenario itself."""
     told = group.record.documents.get("places")
@@ -143,6 +152,7 @@ def _deployment(group: _Group, notes: list[str]) -> Deployment:
             if line.metric == "cost_usd" and own.keys() == {"site", "part"}
         ),
         compat=compat if isinstance(compat, str) else "",
+        scenario=_name(group),
     )
 
 
@@ -179,6 +189,7 @@ def _placement(group: _Group, notes: list[str]) -> Placement:
         documents.read(told, "sensitivity", documents.sensitivity, notes) or (),
         _objective(group),
         *met,
+        scenario=_name(group),
     )
 
 
@@ -200,12 +211,13 @@ def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
     nothing: tuple[float, tuple[Track, ...]] = (0.0, ())
     told = documents.read(group.record.documents, "timeline", documents.tracks, notes)
     window, tracks = told or nothing
+    name = group.record.key.name
     return SimulatedScheduler(
-        group.target, group.conditions, tuple(guests), tracks, window, group.record.key.name
+        group.target, group.conditions, tuple(guests), tracks, window, name, _name(group)
     )
 
 
 def _selection(group: _Group, notes: list[str]) -> Selection:
     told = group.record.documents
     found = documents.read(told, "surface", documents.surface, notes)
-    return Selection(group.target, group.conditions, group.figures(), found)
+    return Selection(group.target, group.conditions, group.figures(), found, _name(group))

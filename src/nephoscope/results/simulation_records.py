@@ -1,6 +1,8 @@
 """What a simulated run says, as records: deployments, placements, schedulers, selections.
 
-An estimate is one over replications: each trial of a simulation is one replication.
+An estimate is one over replications: each trial of a simulation is one replication. `scenario` is
+the name that a scenario gives itself, '' where it gives none; `conditions` are levels of what the
+plan varied.
 """
 
 from __future__ import annotations
@@ -119,11 +121,13 @@ class Deployment:
     curves: tuple[HourCurve, ...]
     costs: tuple[Cost, ...]
     compat: str = ""
+    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
         return {
             "target": self.target,
+            "scenario": self.scenario,
             "conditions": dict(self.conditions),
             "objective_ns": self.objective_ns,
             "compat": self.compat or None,
@@ -208,11 +212,13 @@ class Placement:
     objective_ns: float | None = None
     met: bool | None = None
     confirmed: bool | None = None
+    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
         return {
             "target": self.target,
+            "scenario": self.scenario,
             "conditions": dict(self.conditions),
             "objective_ns": self.objective_ns,
             "front": [one.to_json() for one in self.front],
@@ -256,11 +262,13 @@ class SimulatedScheduler:
     tracks: tuple[Track, ...]
     window_ns: float
     trial: str = ""
+    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output; the tracks stay in the store."""
         return {
             "target": self.target,
+            "scenario": self.scenario,
             "conditions": dict(self.conditions),
             "guests": [one.to_json() for one in self.guests],
         }
@@ -294,11 +302,13 @@ class Selection:
     conditions: Mapping[str, Any]
     figures: Mapping[str, Estimate]
     surface: Surface | None
+    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
         return {
             "target": self.target,
+            "scenario": self.scenario,
             "conditions": dict(self.conditions),
             "figures": _all(self.figures),
             "surface": None if self.surface is None else self.surface.to_json(),
