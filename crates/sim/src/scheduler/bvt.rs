@@ -57,7 +57,7 @@ impl Rules for Bvt {
         one.avt += ran_ns.div_ceil(MCU) * one.advance;
     }
 
-    fn wakes(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Vec<usize> {
+    fn wakes(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Option<usize> {
         let home = self.vcpus[vcpu].home;
         let least = self.line(home).map(|(avt, _)| avt).min();
         let one = &mut self.vcpus[vcpu];
@@ -65,8 +65,8 @@ impl Rules for Bvt {
         one.wants = true;
         let avt = one.avt;
         match processors[home].current {
-            Some(current) if self.vcpus[current].avt <= avt => Vec::new(),
-            _ => vec![home],
+            Some(current) if self.vcpus[current].avt <= avt => None,
+            _ => Some(home),
         }
     }
 

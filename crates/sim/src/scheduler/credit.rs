@@ -143,11 +143,11 @@ impl Rules for Credit {
         account.rest_ns = ran % CREDIT_NS;
     }
 
-    fn wakes(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Vec<usize> {
+    fn wakes(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Option<usize> {
         let account = &mut self.accounts[vcpu];
         account.wants = true;
         if account.parked {
-            return Vec::new();
+            return None;
         }
         if account.class == Class::Under {
             account.class = Class::Boost;
@@ -155,12 +155,10 @@ impl Rules for Credit {
         let (class, home) = (account.class, account.home);
         self.queue(vcpu, home);
         match processors[home].current {
-            None => vec![home],
-            Some(current) if class < self.accounts[current].class => vec![home],
+            None => Some(home),
+            Some(current) if class < self.accounts[current].class => Some(home),
             // It stays here; one processor that is idle is told to look for work.
-            Some(_) => {
-                processors.iter().position(|one| one.current.is_none()).into_iter().collect()
-            }
+            Some(_) => processors.iter().position(|one| one.current.is_none()),
         }
     }
 

@@ -83,7 +83,7 @@ pub fn run(scenario: &Scenario, vm: Option<&str>, look: &Look, seed: u64) -> Res
     check(look)?;
     let mut host = scenario.host(seed)?;
     let mut stream = Stream::of(seed, 0, BEGINNING);
-    let begins = BEFORE + stream.below(SECOND);
+    let begins = beginning(&host, vm, BEFORE + stream.below(SECOND));
     let tick_at = stream.below(GUEST_TICK);
     let reserved = host.domains[vm].reservation.is_some();
     let as_tasks = scenario.policy == Named::Linux && !reserved;
@@ -109,6 +109,14 @@ pub fn run(scenario: &Scenario, vm: Option<&str>, look: &Look, seed: u64) -> Res
     })?;
     let records = meters.into_iter().map(|meter| meter.record(end)).collect();
     Ok(Gaps { records, duration_ns: look.duration_ns, known: scenario.policy == Named::Linux })
+}
+
+/// The first moment from `earliest` on at which the machine may wake. With a reservation its period
+/// begins as it wakes: it wakes when a period with its phase would begin.
+fn beginning(host: &Host, vm: usize, earliest: Nanos) -> Nanos {
+    let Some(one) = host.domains[vm].reservation else { return earliest };
+    let periods = earliest.saturating_sub(one.phase_ns).div_ceil(one.period_ns);
+    one.phase_ns + periods * one.period_ns
 }
 
 fn place_of(scenario: &Scenario, vm: Option<&str>) -> Result<usize, Refused> {

@@ -223,3 +223,29 @@ fn what_cannot_be_is_told_in_one_sentence() {
     let look = Look { cpus: vec![1], ..Look::default() };
     assert!(gaps::run(&two, Some("a"), &look, 1).unwrap_err().what.contains("CPU 1"));
 }
+
+/// Shares of the published table; one virtual CPU has all of a processor where the cap allows it.
+#[test]
+fn built_in_scenarios_give_the_published_shares() {
+    let wanted = [
+        ("zhuang-sedf-30-40", 75.0),
+        ("zhuang-sedf-150-210", 71.43),
+        ("zhuang-credit-256-150", 75.0),
+        ("zhuang-credit-256-200", 100.0),
+        ("zhuang-credit-512-200", 100.0),
+        ("zhuang-credit-512-190", 95.0),
+        ("zhuang-credit-cap-40-two", 40.0),
+        ("zhuang-credit-cap-44", 44.0),
+        ("zhuang-sedf-10-26", 38.46),
+    ];
+    for (name, text) in super::builtin::BUILT_IN {
+        let outcome = run(&Scenario::from_json(text).unwrap(), 1).unwrap();
+        let Some((_, wanted)) = wanted.iter().find(|(known, _)| known == name) else { continue };
+        for one in &outcome.vcpus {
+            let share = 100.0 * one.seen.share();
+            assert!((share - wanted).abs() <= 0.2, "{name}: {share}");
+        }
+    }
+    let known = |name: &str| super::builtin::BUILT_IN.iter().any(|(one, _)| *one == name);
+    assert!(wanted.iter().all(|(name, _)| known(name)));
+}

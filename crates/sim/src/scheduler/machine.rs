@@ -46,7 +46,7 @@ pub fn observe(
         Policy::Credit => drive(host, Credit::new(host), how, tell),
         Policy::Sedf => drive(host, Sedf::new(host)?, how, tell),
         Policy::Bvt(settings) => drive(host, Bvt::new(host, settings), how, tell),
-        Policy::Linux(settings) => drive(host, Linux::new(host, settings)?, how, tell),
+        Policy::Linux(settings) => drive(host, Linux::new(host, settings, seed)?, how, tell),
     })
 }
 
@@ -74,7 +74,7 @@ fn drive<R: Rules>(host: &Host, rules: R, how: How, tell: impl FnMut(Stretch)) -
         }
     }
     if let Some(every) = rules.tick_ns() {
-        (0..host.processors).for_each(|processor| agenda.at(every, Happens::Ticks(processor)));
+        (0..host.processors).for_each(|place| agenda.at(every, Happens::Ticks(place)));
     }
     if let Some(every) = rules.account_ns() {
         agenda.at(every, Happens::Accounts);
@@ -94,6 +94,7 @@ enum Happens {
     Wakes(usize),
     /// The timer of a processor with that number.
     Timer(usize, u64),
+    /// The tick of one processor: at that place among those of the moment.
     Ticks(usize),
     Accounts,
     /// An alarm that the policy has set.
@@ -182,7 +183,7 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
             if let Some(home) = self.rules.charged_before(vcpu) {
                 self.charge(home, now);
             }
-            for processor in self.rules.wakes(vcpu, now, &self.processors) {
+            if let Some(processor) = self.rules.wakes(vcpu, now, &self.processors) {
                 self.decide(processor, agenda);
             }
         }
@@ -201,7 +202,7 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
         }
         for vcpu in accounted.unparked {
             if self.vcpus[vcpu].wants && self.vcpus[vcpu].on.is_none() {
-                for processor in self.rules.wakes(vcpu, now, &self.processors) {
+                if let Some(processor) = self.rules.wakes(vcpu, now, &self.processors) {
                     self.decide(processor, agenda);
                 }
             }
@@ -220,15 +221,16 @@ impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
                     self.decide(processor, agenda);
                 }
             }
-            Happens::Ticks(processor) => {
+            Happens::Ticks(place) => {
                 let now = agenda.now();
+                let processor = self.rules.ticking(place);
                 self.charge(processor, now);
                 let current = self.processors[processor].current;
                 if self.rules.ticks(processor, current, now) {
                     self.decide(processor, agenda);
                 }
                 if let Some(every) = self.rules.tick_ns() {
-                    agenda.after(every, Happens::Ticks(processor));
+                    agenda.after(every, Happens::Ticks(place));
                 }
             }
             Happens::Accounts => {

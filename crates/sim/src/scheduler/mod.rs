@@ -8,6 +8,7 @@
 //! [`scenario`] reads a host from JSON, runs it and gives samples; [`gaps`] is what the benchmark
 //! `cpu.gaps` would say inside one of its machines, and [`fixed_work`] a probe that times a fixed
 //! amount of work.
+pub mod builtin;
 mod bvt;
 mod credit;
 pub mod fixed_work;

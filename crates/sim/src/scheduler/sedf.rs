@@ -145,11 +145,12 @@ impl Rules for Sedf {
         }
     }
 
-    fn wakes(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Vec<usize> {
+    fn wakes(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Option<usize> {
         let one = &mut self.vcpus[vcpu];
         one.wants = true;
-        if one.blocked_at > 0 && one.triple.slice_ns > 0 {
-            if now < one.deadline {
+        if one.triple.slice_ns > 0 {
+            // One that wakes for the first time has slept long.
+            if one.blocked_at > 0 && now < one.deadline {
                 // A short sleep: the rest of the slice is lost, and goes before in idle time.
                 one.deadline += one.triple.period_ns;
                 one.penalty = one.triple.extra.then_some(one.used);
@@ -160,15 +161,11 @@ impl Rules for Sedf {
         }
         let (home, deadline, ready) = (one.home, one.deadline, one.in_time(now));
         match processors[home].current {
-            None => vec![home],
+            None => Some(home),
             Some(current) => {
                 let other = &self.vcpus[current];
                 let sooner = ready && (other.on_extra || deadline < other.deadline);
-                if sooner {
-                    vec![home]
-                } else {
-                    Vec::new()
-                }
+                sooner.then_some(home)
             }
         }
     }

@@ -1,15 +1,35 @@
 //! What a clock loop in a virtual CPU sees of its scheduler: share, runs, waits, periods.
 use super::state::Stretch;
 use crate::Nanos;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Lengths and how often each was seen. Exact: schedulers of this kind have few distinct lengths,
 /// and past [`MOST`] of them a length is kept to 3 digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lengths(BTreeMap<Nanos, u64>);
+pub struct Lengths(HashMap<Nanos, u64, BuildHasherDefault<Scattered>>);
+
+/// Scatters a length over a table: nobody chooses lengths in order to make them collide.
+#[derive(Clone, Debug, Default)]
+pub struct Scattered(u64);
+
+impl Hasher for Scattered {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
 
 /// Distinct lengths that are kept exactly.
-const MOST: usize = 10_000;
+const MOST: usize = 4_000;
 
 impl Lengths {
     /// One more.
@@ -24,7 +44,9 @@ impl Lengths {
 
     /// (length, how often), ascending.
     pub fn pairs(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
-        self.0.iter().map(|(length, count)| (*length, *count))
+        let mut all: Vec<_> = self.0.iter().map(|(length, count)| (*length, *count)).collect();
+        all.sort_unstable();
+        all.into_iter()
     }
 
     /// How many.

@@ -52,8 +52,8 @@ pub struct Decision {
 pub trait Rules {
     /// `vcpu` ran for that long until `now`.
     fn ran(&mut self, vcpu: usize, ran_ns: Nanos, now: Nanos);
-    /// `vcpu` wants to run from `now` on. Returns processors that have to decide anew.
-    fn wakes(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Vec<usize>;
+    /// `vcpu` wants to run from `now` on. Returns the processor that has to decide anew.
+    fn wakes(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Option<usize>;
     /// The processor that is charged before `vcpu` wakes; None where waking looks at no charge.
     fn charged_before(&self, _vcpu: usize) -> Option<usize> {
         None
@@ -65,6 +65,10 @@ pub trait Rules {
     /// How often [`Rules::ticks`] is called for each processor; None for never.
     fn tick_ns(&self) -> Option<Nanos> {
         None
+    }
+    /// Whose tick comes at that place among the ticks of one moment; asked from place 0 on.
+    fn ticking(&mut self, place: usize) -> usize {
+        place
     }
     /// A tick of a processor; `current` has been charged. Returns whether it decides anew.
     fn ticks(&mut self, _processor: usize, _current: Option<usize>, _now: Nanos) -> bool {

@@ -12,6 +12,8 @@ const MS: f64 = 1e6;
 const LONGEST_S: f64 = 1e6;
 /// More of them are no machine.
 const MOST: usize = 4096;
+/// All starts are drawn before the first.
+const STARTS_MOST: u32 = 1_000_000;
 /// Source of chance of the moments at which periods begin; workloads have the numbers from 0 on.
 const PHASES: u64 = 1 << 40;
 
@@ -68,6 +70,10 @@ impl Scenario {
         if let Some(probe) = &self.fixed_work {
             length("fixed_work.work_ms", probe.work_ms)?;
             above_zero("fixed_work.starts", f64::from(probe.starts))?;
+            if probe.starts > STARTS_MOST {
+                let what = format!("fixed_work.starts is {}.", probe.starts);
+                return Err(Refused::new(what, format!("Give at most {STARTS_MOST}.")));
+            }
         }
         let mut phases = Stream::of(seed, 0, PHASES);
         let domain = |(name, vm): (&String, &Vm)| {

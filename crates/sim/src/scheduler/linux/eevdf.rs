@@ -33,14 +33,29 @@ pub struct Queue {
     entities: Vec<Entity>,
     current: Option<usize>,
     queued: usize,
+    /// Weights of those in the queue, and these times virtual run time, added up.
+    weights: i64,
+    sum: i128,
     /// The average when the last one left.
     rest: i64,
     slice: i64,
     tick: i64,
 }
 
+/// Lengths are at most some ticks: the product stays far below 2^63.
 fn virtual_of(length: i64, weight: i64) -> i64 {
-    (i128::from(length) * i128::from(UNIT) / i128::from(weight)) as i64
+    if weight == UNIT {
+        return length;
+    }
+    length * UNIT / weight
+}
+
+/// a / b rounded down; 128 bits are divided only where there is no other way.
+fn divided(a: i128, b: i128) -> i64 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => a.div_euclid(b),
+        _ => a.div_euclid(b) as i64,
+    }
 }
 
 impl Queue {
@@ -57,7 +72,7 @@ impl Queue {
         };
         let entities = vec![one; entities];
         let (slice, tick) = (slice as i64, tick as i64);
-        Self { entities, current: None, queued: 0, rest: 0, slice, tick }
+        Self { entities, current: None, queued: 0, weights: 0, sum: 0, rest: 0, slice, tick }
     }
 
     /// How many are in the queue, the current and those that are leaving among them.
@@ -80,24 +95,23 @@ impl Queue {
         self.entities[number].leaving
     }
 
-    /// Sum of weights, and of weights times virtual run time beyond a base.
-    fn sums(&self, base: i64) -> (i128, i128) {
-        let queued = self.entities.iter().filter(|one| one.queued);
-        queued.fold((0, 0), |(weights, sum), one| {
-            let weight = i128::from(one.weight);
-            (weights + weight, sum + weight * i128::from(one.vruntime - base))
-        })
+    /// Takes an entity into the sums, or with -1 out of them.
+    fn count(&mut self, number: usize, sign: i64) {
+        let one = &self.entities[number];
+        self.weights += sign * one.weight;
+        self.sum += i128::from(sign * one.weight) * i128::from(one.vruntime);
     }
 
     fn average(&self) -> i64 {
         let Some(base) = self.entities.iter().find(|one| one.queued) else { return self.rest };
-        let base = base.vruntime;
-        let (weights, sum) = self.sums(base);
-        base + sum.div_euclid(weights) as i64
+        // Beyond one of them the sum is small.
+        let beyond = self.sum - i128::from(self.weights) * i128::from(base.vruntime);
+        base.vruntime + divided(beyond, i128::from(self.weights))
     }
 
     fn eligible(&self, number: usize) -> bool {
-        self.sums(self.entities[number].vruntime).1 >= 0
+        let vruntime = self.entities[number].vruntime;
+        self.sum >= i128::from(self.weights) * i128::from(vruntime)
     }
 
     /// An entity wants to run. One that was leaving stays, its lag at most zero.
@@ -110,19 +124,19 @@ impl Queue {
             self.remove(number);
             self.entities[number].lag = 0;
         }
-        let (average, (weights, _)) = (self.average(), self.sums(0));
-        let others = self.queued > 0;
+        let (average, weights) = (self.average(), self.weights);
         let (slice, one) = (self.slice, &mut self.entities[number]);
         let mut lag = 0;
-        if others {
+        if weights > 0 && one.lag != 0 {
             // With it the average moves; what it is owed after that is what it was owed before.
-            let all = weights + i128::from(one.weight);
-            lag = (i128::from(one.lag) * all / weights) as i64;
+            let all = weights + one.weight;
+            lag = divided(i128::from(one.lag) * i128::from(all), i128::from(weights));
         }
         one.vruntime = average - lag;
         one.deadline = one.vruntime + virtual_of(slice, one.weight);
         one.queued = true;
         self.queued += 1;
+        self.count(number, 1);
     }
 
     /// An entity goes. Asleep of its own will it stays while it has had more than its share.
@@ -139,6 +153,7 @@ impl Queue {
     /// An entity goes at once; of one that was leaving no credit is kept.
     pub fn remove(&mut self, number: usize) {
         let average = self.average();
+        self.count(number, -1);
         let longest = (2 * self.slice).max(self.tick);
         let one = &mut self.entities[number];
         let limit = virtual_of(longest, one.weight);
@@ -159,7 +174,9 @@ impl Queue {
     /// The current one ran. Returns whether another one's turn has come.
     pub fn ran(&mut self, number: usize, length: Nanos) -> bool {
         let one = &mut self.entities[number];
-        one.vruntime += virtual_of(length as i64, one.weight);
+        let ran = virtual_of(length as i64, one.weight);
+        one.vruntime += ran;
+        self.sum += i128::from(one.weight) * i128::from(ran);
         let done = one.vruntime >= one.deadline;
         if done {
             one.deadline = one.vruntime + virtual_of(self.slice, one.weight);
@@ -199,11 +216,18 @@ impl Queue {
     /// Gives an entity another weight; what it is owed, and how far its deadline is, stay the same
     /// in real time.
     pub fn set_weight(&mut self, number: usize, weight: i64) {
+        let queued = self.entities[number].queued;
+        if self.entities[number].weight == weight {
+            return;
+        }
         let average = self.average();
+        if queued {
+            self.count(number, -1);
+        }
         let one = &mut self.entities[number];
-        let scaled =
-            |value: i64| (i128::from(value) * i128::from(one.weight) / i128::from(weight)) as i64;
-        if one.queued {
+        let before = i128::from(one.weight);
+        let scaled = |value: i64| divided(i128::from(value) * before, i128::from(weight));
+        if queued {
             let lag = scaled(average - one.vruntime);
             let ahead = scaled(one.deadline - one.vruntime);
             let protected = scaled(one.protected_to - one.vruntime);
@@ -214,6 +238,9 @@ impl Queue {
             one.lag = scaled(one.lag);
         }
         one.weight = weight;
+        if queued {
+            self.count(number, 1);
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub use reserved::Reservation;
 use super::host::Host;
 use super::state::{Decision, Processor, Rules};
 use crate::error::Refused;
+use crate::random::Stream;
 use crate::Nanos;
 use fair::Fair;
 use reserved::Server;
@@ -24,6 +25,8 @@ use reserved::Server;
 const MS: Nanos = 1_000_000;
 /// Most of all processors' time that may be reserved.
 const RESERVED_MOST: f64 = 0.95;
+/// Source of chance of the order of ticks; workloads have the numbers from 0 on.
+const TICKS: u64 = 1 << 43;
 
 /// Settings of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +63,15 @@ pub struct Linux {
     due: Vec<bool>,
     alarms: Vec<(Nanos, usize)>,
     vms: usize,
+    /// Processors tick at one moment; who comes first to what they share is chance.
+    order: Vec<usize>,
+    chance: Stream,
 }
 
 impl Linux {
     /// Everybody asleep, quotas full, reservations before their first period. Refused: what the
     /// kernel refuses.
-    pub fn new(host: &Host, settings: LinuxSettings) -> Result<Self, Refused> {
+    pub fn new(host: &Host, settings: LinuxSettings, seed: u64) -> Result<Self, Refused> {
         check(host)?;
         let fair = Fair::new(host, settings);
         let server = |(home, vm): (usize, usize)| {
@@ -88,6 +94,8 @@ impl Linux {
             due: vec![false; none],
             alarms,
             vms,
+            order: (0..none).collect(),
+            chance: Stream::of(seed, 0, TICKS),
         })
     }
 
@@ -150,16 +158,16 @@ impl Rules for Linux {
         self.fair.home(vcpu)
     }
 
-    fn wakes(&mut self, vcpu: usize, now: Nanos, _: &[Processor]) -> Vec<usize> {
+    fn wakes(&mut self, vcpu: usize, now: Nanos, _: &[Processor]) -> Option<usize> {
         if let Some(server) = &mut self.servers[vcpu] {
             server.wakes(now);
-            return self.place_for(vcpu).into_iter().collect();
+            return self.place_for(vcpu);
         }
         let first = self.fair.wakes(vcpu);
-        let Some(home) = self.fair.home(vcpu) else { return Vec::new() };
+        let home = self.fair.home(vcpu)?;
         let free = self.reserved_on(home).is_none();
         let decides = free && (first || self.due[home]);
-        decides.then_some(home).into_iter().collect()
+        decides.then_some(home)
     }
 
     fn blocks(&mut self, vcpu: usize, now: Nanos) {
@@ -197,6 +205,13 @@ impl Rules for Linux {
 
     fn tick_ns(&self) -> Option<Nanos> {
         Some(self.settings.tick_ns)
+    }
+
+    fn ticking(&mut self, place: usize) -> usize {
+        // Who is drawn out of those that are left changes places with the first of them.
+        let drawn = place + self.chance.below((self.order.len() - place) as u64) as usize;
+        self.order.swap(place, drawn);
+        self.order[place]
     }
 
     fn ticks(&mut self, processor: usize, _: Option<usize>, _: Nanos) -> bool {
