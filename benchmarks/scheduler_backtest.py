@@ -34,6 +34,7 @@ from scheduler import read  # noqa: E402
 from scipy.stats import wasserstein_distance  # noqa: E402
 
 from nephoscope.model import Sample  # noqa: E402
+from nephoscope.simulation import find_simulator  # noqa: E402
 
 BOUND = 0.05
 HELD = ("reservation", "reservation on one CPU", "cap on one CPU", "own quota", "cap")
@@ -144,7 +145,9 @@ def simulated(program: Path, scenario: dict[str, Any], params: dict[str, Any]) -
         raise RuntimeError(done.stderr.strip() or f"{program} ended with {done.returncode}")
     lines = (json.loads(line) for line in done.stdout.splitlines())
     return [
-        Sample(line["metric"], line["value"], line["count"], line["at_ns"] or 0, line["factors"])
+        Sample(
+            line["metric"], line["value"], line["count"], line.get("at_ns") or 0, line["factors"]
+        )
         for line in lines
         if "metric" in line
     ]
@@ -244,11 +247,12 @@ def figures(found: Sequence[Compared]) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="recordings")
-    parser.add_argument("--program", type=Path, required=True, help="nephoscope-sim")
+    parser.add_argument("--program", type=Path, help="nephoscope-sim, where it is another")
     parser.add_argument("--number", type=int, default=60, help="settings drawn from each seed")
     parser.add_argument("--tick-ms", type=float, default=4.0, help="of the machine recorded on")
     parser.add_argument("--write", action="store_true", help="store the result with the date")
     args = parser.parse_args()
+    args.program = args.program or find_simulator()
     found = compare_all(args)
     table = figures(found)
     for name, row in table.items():

@@ -228,15 +228,15 @@ fn what_cannot_be_is_told_in_one_sentence() {
 #[test]
 fn built_in_scenarios_give_the_published_shares() {
     let wanted = [
-        ("zhuang-sedf-30-40", 75.0),
-        ("zhuang-sedf-150-210", 71.43),
-        ("zhuang-credit-256-150", 75.0),
-        ("zhuang-credit-256-200", 100.0),
-        ("zhuang-credit-512-200", 100.0),
-        ("zhuang-credit-512-190", 95.0),
-        ("zhuang-credit-cap-40-two", 40.0),
-        ("zhuang-credit-cap-44", 44.0),
-        ("zhuang-sedf-10-26", 38.46),
+        ("xen-sedf-30-40", 75.0),
+        ("xen-sedf-150-210", 71.43),
+        ("xen-credit-150", 75.0),
+        ("xen-credit-256-200", 100.0),
+        ("xen-credit-512-200", 100.0),
+        ("xen-credit-512-190", 95.0),
+        ("xen-credit-cap-40-two", 40.0),
+        ("xen-credit-cap-44", 44.0),
+        ("xen-sedf-10-26", 38.46),
     ];
     for (name, text) in super::builtin::BUILT_IN {
         let outcome = run(&Scenario::from_json(text).unwrap(), 1).unwrap();

@@ -25,24 +25,13 @@
 //! Nothing but the scheduler disturbs: there are no interrupts, no caches, no cost of a switch.
 use super::{leading, metric, scenario, SimError, SCENARIO, SEED};
 use crate::cli::trial::Trial;
+use nephoscope_sim::scheduler::builtin::BUILT_IN;
 use nephoscope_sim::scheduler::scenario::{run as simulate, Outcome, Scenario};
 use nephoscope_wire::spec::{Better, Shape, Spec, Unit};
 use serde_json::{json, Value};
 
 /// The built-in scenarios.
-pub const SCENARIOS: super::Scenarios = &[
-    ("xen-credit-150", include_str!("../../../scenarios/scheduler/xen-credit-150.json")),
-    ("xen-sedf-30-40", include_str!("../../../scenarios/scheduler/xen-sedf-30-40.json")),
-    (
-        "linux-reservation-30-40",
-        include_str!("../../../scenarios/scheduler/linux-reservation-30-40.json"),
-    ),
-    ("linux-quota-150", include_str!("../../../scenarios/scheduler/linux-quota-150.json")),
-    (
-        "linux-web-beside-busy",
-        include_str!("../../../scenarios/scheduler/linux-web-beside-busy.json"),
-    ),
-];
+pub const SCENARIOS: super::Scenarios = BUILT_IN;
 
 /// Declaration.
 pub const SPEC: Spec = Spec {

@@ -57,6 +57,8 @@ pub struct Linux {
     settings: LinuxSettings,
     fair: Fair,
     servers: Vec<Option<Server>>,
+    /// Virtual CPUs that have one.
+    reserved: Vec<usize>,
     /// Who runs on each processor.
     on: Vec<Option<usize>>,
     /// Whether a processor has to decide at its next tick.
@@ -89,6 +91,7 @@ impl Linux {
         Ok(Self {
             settings,
             fair,
+            reserved: (0..servers.len()).filter(|vcpu| servers[*vcpu].is_some()).collect(),
             servers,
             on: vec![None; none],
             due: vec![false; none],
@@ -122,9 +125,9 @@ impl Linux {
 
     /// The one with the earliest deadline that waits for a processor.
     fn earliest(&self) -> Option<usize> {
-        let waiting = self.servers.iter().enumerate().filter_map(|(vcpu, server)| {
-            let server = server.as_ref().filter(|server| server.waits())?;
-            Some((server.deadline, vcpu))
+        let waiting = self.reserved.iter().filter_map(|vcpu| {
+            let server = self.servers[*vcpu].as_ref().filter(|server| server.waits())?;
+            Some((server.deadline, *vcpu))
         });
         waiting.min().map(|(_, vcpu)| vcpu)
     }
