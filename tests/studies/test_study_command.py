@@ -111,7 +111,7 @@ def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[st
     assert all(row["last_run"] is None for row in rows)
     assert cli.main(["study", "list"]) == 0
     text = capsys.readouterr().out
-    assert "not yet: places" in text
+    assert "not yet: sla" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
