@@ -157,7 +157,10 @@ def topology_page() -> str:
 
 
 SCENARIOS = {
-    "geo": ("Scenarios of sites and users", ["geo/scenario.rs"]),
+    "geo": (
+        "Scenarios of sites and users",
+        ["geo/scenario.rs", "geo/place/question.rs", "geo/web.rs"],
+    ),
     "scheduler": ("Scheduler scenarios", ["scheduler/scenario.rs"]),
     "selection": ("Scenarios of selection", ["selection/scenario.rs"]),
 }

@@ -257,7 +257,7 @@ def line_schema() -> dict[str, Any]:
             "count": {"type": "integer", "minimum": 1},
             "at_ns": {**count, "description": "Nanoseconds since the measured part began."},
             "factors": factors,
-            "document": {"type": "object"},
+            "document": {"type": ["object", "array"]},
         },
         "required": ["metric", "count", "at_ns"],
         "oneOf": [{"required": ["value"]}, {"required": ["document"]}],

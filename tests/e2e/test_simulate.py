@@ -70,6 +70,37 @@ def test_sites_around_the_world_meet_the_published_figures(nephoscope: Run) -> N
     assert abs(found["requests", ""]["value"] / 6058 - 1) < 0.05
 
 
+PLACES = """\
+version: 1
+objective_ms: 100
+duration_h: 1
+user_bases:
+  berlin: {lat: 52.5, lon: 13.4, users: {peak: 100, off_peak: 100}, requests_per_user_h: 60}
+  tokyo: {lat: 35.7, lon: 139.7, users: {peak: 10, off_peak: 10}, requests_per_user_h: 60}
+sites:
+  frankfurt: {lat: 50.1, lon: 8.7, instances: 2}
+  osaka: {lat: 34.7, lon: 135.5, instances: 2}
+  sydney: {lat: -33.9, lon: 151.2, instances: 2}
+place: {sites_max: 1}
+"""
+
+
+def test_the_best_place_is_found_and_nothing_is_where_nobody_is(
+    nephoscope: Run, tmp_path: Path
+) -> None:
+    """One site: that beside ten of eleven users. Two: that of the others too."""
+    file = tmp_path / "places.yaml"
+    file.write_text(PLACES)
+    for most, within in ((1, 10 / 11), (2, 1.0)):
+        words = ("simulate", "geo", file, "--place", "--replications", 2, "--seed", 1, "--json")
+        done = nephoscope(*words, "--set", f"place.sites_max={most}")
+        assert done.code == 0, done.err
+        found = metrics(done.json())
+        # Within the objective for whoever is near: in closed form, so to the noise of the users.
+        assert abs(found["within_objective_ratio", ""]["value"] - within) < 0.01
+        assert found["bound_ratio", ""]["value"] == 0.0
+
+
 def test_a_scheduler_gives_the_shares_that_it_was_told(nephoscope: Run) -> None:
     done = nephoscope("simulate", "scheduler", "xen-credit-150", "--replications", 2, "--json")
     assert done.code == 0, done.err

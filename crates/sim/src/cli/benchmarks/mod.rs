@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 mod cpu_gaps;
 mod null;
 mod sim_geo;
+mod sim_place;
 mod sim_queue;
 mod sim_scheduler;
 mod sim_selection;
@@ -37,6 +38,7 @@ macro_rules! benchmark {
 /// Everything that is simulated, in the order of lists and pages; then what every target answers.
 pub const ALL: &[Benchmark] = &[
     benchmark!(sim_geo),
+    benchmark!(sim_place),
     benchmark!(sim_scheduler),
     benchmark!(sim_selection),
     benchmark!(sim_queue),

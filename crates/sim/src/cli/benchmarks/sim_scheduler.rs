@@ -26,9 +26,8 @@
 use super::{leading, metric, scenario, SimError, SCENARIO, SEED};
 use crate::cli::trial::Trial;
 use nephoscope_sim::scheduler::builtin::BUILT_IN;
-use nephoscope_sim::scheduler::scenario::{run as simulate, Outcome, Scenario};
+use nephoscope_sim::scheduler::scenario::{run as simulate, Scenario};
 use nephoscope_wire::spec::{Better, Shape, Spec, Unit};
-use serde_json::{json, Value};
 
 /// The built-in scenarios.
 pub const SCENARIOS: super::Scenarios = BUILT_IN;
@@ -104,17 +103,5 @@ pub fn run(trial: &mut Trial) -> Result<(), SimError> {
             outcome.timeline.len()
         ));
     }
-    trial.emit_document("timeline", timeline(&scenario, &outcome))
-}
-
-/// Who ran when: for each virtual CPU its runs, from and to, and the processor of each.
-fn timeline(scenario: &Scenario, outcome: &Outcome) -> Value {
-    let of = |vm: usize, vcpu: usize| {
-        let mine = || outcome.timeline.iter().filter(|one| (one.vm, one.vcpu) == (vm, vcpu));
-        let runs: Vec<_> = mine().map(|one| (one.from, one.to)).collect();
-        let processors: Vec<_> = mine().map(|one| one.processor).collect();
-        json!({"vm": outcome.vms[vm], "vcpu": vcpu, "runs": runs, "processors": processors})
-    };
-    let vcpus: Vec<_> = outcome.vcpus.iter().map(|one| of(one.vm, one.vcpu)).collect();
-    json!({"window_ns": (scenario.timeline_s * 1e9) as u64, "vcpus": vcpus})
+    trial.emit_document("timeline", outcome.timeline_document())
 }
