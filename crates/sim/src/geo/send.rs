@@ -41,7 +41,7 @@ impl Running<'_> {
         }
         let bytes = base.asks.request_bytes as f64;
         let takes = self.network.send(base, way, Direction::Up, now, (requests, bytes));
-        message.arrived = now + takes.round() as Nanos;
+        message.arrived = now + (takes + 0.5) as Nanos;
         self.farms[site].headed += u64::from(requests);
         let id = self.messages.put(message);
         agenda.at(message.arrived, Event::Arrives(id));
@@ -87,7 +87,7 @@ impl Running<'_> {
             let weight = if self.tool { 1 } else { requests };
             self.seen.answers(&Answer { base, place, hour, response_ns, requests, weight });
         }
-        self.frees(base, sent + response_ns.round() as Nanos, agenda);
+        self.frees(base, sent + (response_ns + 0.5) as Nanos, agenda);
     }
 
     /// A group of users has its answer by then, or knows that there is none.

@@ -54,7 +54,7 @@ impl Running<'_> {
         let length_ns = of_mean * self.scenario.instructions / one.speed * super::network::MS;
         one.server.comes(now, length_ns, part);
         farm.settles(instance, now);
-        farm.balance.begins(instance, now, length_ns.round() as Nanos);
+        farm.balance.begins(instance, now, (length_ns + 0.5) as Nanos);
         self.announces(site, instance, agenda);
     }
 

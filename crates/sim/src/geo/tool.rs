@@ -38,7 +38,7 @@ impl Running<'_> {
         let Some(way) = way else { return };
         let bytes = from.asks.response_bytes as f64;
         let back = self.network.send(from, way, Direction::Down, now, (message.requests, bytes));
-        agenda.after(back.round() as Nanos, Event::Back(id));
+        agenda.after((back + 0.5) as Nanos, Event::Back(id));
     }
 
     /// CloudAnalyst: an answer is back, and taken off the traffic twice.

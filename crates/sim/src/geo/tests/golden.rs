@@ -56,7 +56,7 @@ fn the_default_scenario() {
 #[test]
 fn four_deployments_of_a_social_network() {
     // A day has 288 bursts of each base, of which the few at the peaks weigh most: means of one
-    // seed differ by some 0.4 %, those of ten by 0.13 %.
+    // seed differ by some 0.5 %, those of ten by 0.15 %.
     for (name, wanted) in [
         ("facebook-1", 284.97),
         ("facebook-2", 249.22),
@@ -70,9 +70,14 @@ fn four_deployments_of_a_social_network() {
         near(name, means.iter().sum::<f64>() / 10.0, wanted, 0.005);
         if name == "facebook-1" {
             let processing = |seen: &Outcome| seen.sites[0].processing.mean().unwrap() / 1e6;
-            let mean = runs.iter().map(processing).sum::<f64>() / 10.0;
-            // What varies is the waiting, six times less than the response: three times as much.
-            near("processing", mean, 46.78, 0.015);
+            let mut all = crate::tally::Moments::default();
+            runs.iter().map(processing).for_each(|mean| all.add(mean));
+            let (mean, deviation) = (all.mean().unwrap(), all.variance().unwrap().sqrt());
+            // The tool's figure is of one seed, whose waiting differs from the next seed's by
+            // some 2 %: three deviations.
+            eprintln!("processing: {mean:.2} +- {deviation:.2} against 46.78");
+            assert!((mean - 46.78).abs() < 3.0 * deviation, "{mean} +- {deviation}");
+            assert!(deviation < 0.04 * mean, "{deviation}");
         }
     }
 }
