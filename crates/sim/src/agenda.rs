@@ -1,5 +1,6 @@
 //! The list of what is going to happen, and the loop that lets it happen.
-use crate::heap::{Heap, Key};
+use crate::heap::Key;
+use crate::wheel::Wheel;
 use crate::Nanos;
 
 /// The moment in a key.
@@ -14,12 +15,12 @@ pub struct Agenda<E> {
     now: Nanos,
     asked: u64,
     passed: u64,
-    entries: Heap<E>,
+    entries: Wheel<E>,
 }
 
 impl<E> Default for Agenda<E> {
     fn default() -> Self {
-        Self { now: 0, asked: 0, passed: 0, entries: Heap::default() }
+        Self { now: 0, asked: 0, passed: 0, entries: Wheel::default() }
     }
 }
 
@@ -92,7 +93,11 @@ pub trait Model {
 /// Lets everything up to and including `until` happen, or until the model stops. Afterwards the
 /// present is the last event's moment after a stop, else `until`.
 pub fn simulate<M: Model>(model: &mut M, agenda: &mut Agenda<M::Event>, until: Nanos) {
-    while agenda.next_at().is_some_and(|at| at <= until) {
+    loop {
+        agenda.entries.settle();
+        if agenda.next_at().is_none_or(|at| at > until) {
+            break;
+        }
         let Some(event) = agenda.next() else { break };
         if model.happens(event, agenda) == Stop::Now {
             return;

@@ -43,6 +43,7 @@ pub mod selection;
 pub mod tally;
 pub mod theory;
 pub mod warmup;
+pub mod wheel;
 
 pub use agenda::{simulate, Agenda, Model, Stop};
 pub use error::Refused;
