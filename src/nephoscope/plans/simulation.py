@@ -10,6 +10,9 @@ from nephoscope.plans.check import nowhere
 from nephoscope.plans.load import from_values
 from nephoscope.plans.model import Plan
 
+ANY_WIDTH = 0.99
+"""No interval is called too wide: how many replications there are was said."""
+
 TARGET = "model"
 """Name of the simulated target in results."""
 
@@ -33,7 +36,11 @@ def simulation(
         "name": name,
         "targets": [{"name": TARGET, "kind": "sim"}],
         "benchmarks": [{"benchmark": benchmark, "params": dict(params), "timeout": timeout_s}],
-        "repeat": {"min": replications, "max": replications},
+        "repeat": {
+            "min": replications,
+            "max": replications,
+            "relative_half_width": ANY_WIDTH,
+        },
         "warmup": 0,
         "observe": {"gap_meter": False},
     }
