@@ -53,7 +53,11 @@ def cdf(
     figure = figures.lines(
         curves,
         figures.Axis(axis, unit, log=log, from_zero=not log),
-        figures.Axis("Share of all that is at most this long", "ratio", from_zero=True),
+        figures.Axis(
+            f"Share of all that is at most this {'long' if unit == 'ns' else 'much'}",
+            "ratio",
+            from_zero=True,
+        ),
         markers=False,
     )
     head = (Column("curve"), Column("n", True), *(Column(name, True) for _, name in _QUANTILES))

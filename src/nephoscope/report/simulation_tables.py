@@ -20,7 +20,7 @@ from nephoscope.results.simulation_records import (
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
 UNSERVED = "unserved_ratio"
 
-_ROOMY = ("p50", "least", "greatest", "by fixed work, median", "response, mean")
+_ROOMY = ("least", "greatest", "by fixed work, median", "response, mean")
 """Columns that the terminal has no room for."""
 
 
@@ -101,10 +101,9 @@ def _named(shares: Sequence[Share], name: str) -> Share | None:
 
 
 def shares(found: Sequence[Share], what: str, caption: str, *, collapsed: bool = False) -> Table:
-    """A line for each region or user base: mean, p50, p99, extremes, within, unserved."""
+    """A line for each region or user base: mean, p99, extremes, within, unserved."""
     columns = {
         "mean": MEAN,
-        "p50": "response_time_p50_ns",
         "p99": "response_time_p99_ns",
         "least": "response_time_min_ns",
         "greatest": "response_time_max_ns",
@@ -143,7 +142,7 @@ def _filled(
 
 
 def _cell(estimate: Estimate | None) -> str:
-    """The value alone where it is a count or a ratio without spread, else with its interval."""
+    """The value with its interval; of a count the value alone."""
     if estimate is not None and estimate.unit == "count":
         return f"{estimate.value:,.0f}"
     return told(estimate)
