@@ -208,6 +208,14 @@ def test_a_simulator_is_no_riddling_machine(everything: RunResult) -> None:
     assert "sim is simulated (nephoscope-sim 1.2)" in text
 
 
+def test_what_could_not_be_read_is_said_once() -> None:
+    told = {"timeline": {"vcpus": [{"vm": "a"}]}}
+    records = [simulated.record("sim.scheduler", documents=told)]
+    result = simulated.result_of((records, simulated.scheduler()[1], {}), simulated.saving())
+    text = report.terminal(result, colour=False, width=79)
+    assert text.count("'timeline' cannot be read") == 1
+
+
 def test_instances_that_never_change_are_no_curve() -> None:
     records, lines, merged = simulated.deployments()
     lines += [

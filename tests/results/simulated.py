@@ -193,11 +193,11 @@ def placement(
 def scheduler() -> tuple[list[TrialRecord], list[MetricResult], dict[Any, Any]]:
     """Two virtual CPUs under a cap of 150 %: 180 ms of running and 60 of waiting."""
     ends = [min(2000, start * 240 + 180) for start in range(9)]
-    runs = [[start * 240 * MS, end * MS, 0] for start, end in enumerate(ends)]
+    runs = [[start * 240 * MS, end * MS] for start, end in enumerate(ends)]
     told = {
         "timeline": {
-            "vcpus": [{"vm": "guest", "vcpu": cpu, "intervals": runs} for cpu in (0, 1)],
-            "intervals_left_out": 0,
+            "window_ns": 2000 * MS,
+            "vcpus": [{"vm": "guest", "vcpu": cpu, "runs": runs} for cpu in (0, 1)],
         }
     }
     lines, merged = [], {}

@@ -8,13 +8,14 @@ from typing import Any
 from nephoscope import units
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Column, Table
+from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Table
 from nephoscope.results.simulation_records import (
     Deployment,
     Placement,
     Sensitivity,
     Share,
     SimulatedScheduler,
+    Simulation,
 )
 
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
@@ -22,6 +23,16 @@ UNSERVED = "unserved_ratio"
 
 _ROOMY = ("least", "greatest", "by fixed work, median", "response, mean")
 """Columns that the terminal has no room for."""
+
+
+def notes(found: Simulation, part: str) -> list[Block]:
+    """What could not be read, for the first section that the simulation has."""
+    parts = ("placements", "deployments", "schedulers", "selections")
+    first = next(name for name in parts if getattr(found, name))
+    if first != part or not found.notes:
+        return []
+    items = tuple(Item(wording.clean(note)) for note in found.notes)
+    return [Heading("Not given"), Items(items)]
 
 
 def names_of(found: Sequence[Any]) -> list[str]:

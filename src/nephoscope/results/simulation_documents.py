@@ -6,7 +6,7 @@ front        [{sites, cost_usd_per_h, within_ratio, response_time_mean_ns}]
 chosen       {sites, met, confirmed, tried}
 sensitivity  [{latency_factor, growth_factor, chosen: {within_ratio}, met, best: {sites,
              cost_usd_per_h}, same}]
-timeline     {"vcpus": [{vm, vcpu, intervals: [[start_ns, end_ns, processor], …]}]}
+timeline     {"window_ns": …, "vcpus": [{vm, vcpu, runs: [[start_ns, end_ns], …]}]}
 surface      {"share_of_fast": [p], "factor": [x], "saving_ratio": [[…]]}, a row for each p
 """
 
@@ -112,18 +112,18 @@ def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
 
 
 def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
-    """When each virtual CPU ran, and until when that is told, in nanoseconds."""
-    found = [
-        Track(str(one["vm"]), int(one["vcpu"]), tuple(_spans(one["intervals"])))
+    """Until when it is told which virtual CPU ran, and when each did, in nanoseconds."""
+    found = tuple(
+        Track(str(one["vm"]), int(one["vcpu"]), tuple(_spans(one["runs"])))
         for one in document["vcpus"]
-    ]
-    return max((track.runs[-1][1] for track in found if track.runs), default=0.0), tuple(found)
+    )
+    return float(document["window_ns"]), found
 
 
-def _spans(intervals: Any) -> Iterator[tuple[float, float]]:
+def _spans(runs: Any) -> Iterator[tuple[float, float]]:
     """Ascending; two on different processors that touch are one."""
     last: tuple[float, float] | None = None
-    for start, end in sorted((float(one[0]), float(one[1])) for one in intervals):
+    for start, end in sorted((float(one[0]), float(one[1])) for one in runs):
         if last is not None and start <= last[1]:
             last = (last[0], max(end, last[1]))
             continue

@@ -7,7 +7,7 @@ from nephoscope.model import RunResult
 from nephoscope.report import simulation_charts as charts
 from nephoscope.report import simulation_tables as tables
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table
 from nephoscope.results.simulation_records import Deployment, Simulation
 
 BENCHMARKS = ("sim.geo",)
@@ -33,9 +33,7 @@ def build(result: RunResult) -> Section | None:
             break
         blocks += [Heading(name)] if several else []
         blocks += _one(result, one, name, number)
-    if found.notes:
-        notes = tuple(Item(wording.clean(note)) for note in found.notes)
-        blocks += [Heading("Not given"), Items(notes)]
+    blocks += tables.notes(found, "deployments")
     return Section("deployments", "How users are served", tuple(blocks))
 
 

@@ -27,6 +27,7 @@ def build(result: RunResult) -> Section | None:
         blocks += [chart] if chart is not None else []
         moved = tables.sensitivity(one)
         blocks += [moved] if moved is not None else []
+    blocks += tables.notes(found, "placements")
     return Section("placement", "Where to put sites", tuple(blocks))
 
 

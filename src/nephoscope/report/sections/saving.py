@@ -46,6 +46,7 @@ def build(result: RunResult) -> Section | None:
         own += [chart] if chart is not None else []
         own += [choice_charts.surface(one.surface, name, number)] if one.surface else []
         blocks += [Heading(name), *own] if own and len(names) > 1 else own
+    blocks += tables.notes(found, "selections")
     intro = (
         "Instances of one type differ in speed. Who keeps the fast ones needs fewer, and pays for "
         "those that were tried."

@@ -40,6 +40,7 @@ def build(result: RunResult) -> Section | None:
         blocks += [chart] if chart is not None else []
         blocks += tables.guests(one)
         blocks += _distributions(result, one, name, number)
+    blocks += tables.notes(found, "schedulers")
     return Section("simulated-scheduler", "How the simulated scheduler shares", tuple(blocks))
 
 

@@ -64,8 +64,13 @@ CHOICES: tuple[Choice, ...] = (
 def build(result: RunResult) -> Section:
     """One paragraph, up to six figures, and the count of findings."""
     blocks: list[Block] = []
-    for target in selection.target_names(result):
-        blocks.append(Sentence(_what_it_is(result, target), lead=True))
+    every = selection.target_names(result)
+    simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
+    if simulated:
+        blocks.append(Sentence(_simulated(result, simulated), lead=True))
+    for target in every:
+        if target not in simulated:
+            blocks.append(Sentence(_what_it_is(result, target), lead=True))
     if not blocks:
         blocks.append(Sentence("This run has measured nothing yet.", lead=True))
     tiles = _tiles(result)
@@ -75,18 +80,23 @@ def build(result: RunResult) -> Section:
     return Section("summary", "In short", tuple(blocks))
 
 
+def _simulated(result: RunResult, targets: Sequence[str]) -> str:
+    known = result.fingerprints[targets[0]]
+    version = wording.clean(facts.text(known, "simulated.version") or "of an unknown version")
+    names = wording.joined(wording.clean(target) for target in targets)
+    told = "is simulated" if len(targets) == 1 else "are simulated"
+    return (
+        f"{names} {told} (nephoscope-sim {version}): what is said holds as far as the scenario "
+        "does."
+    )
+
+
 def _what_it_is(result: RunResult, target: str) -> str:
     known = result.fingerprints.get(target)
     alone = target == "local" and len(selection.target_names(result)) == 1
     name = "This machine" if alone else wording.clean(target)
     if not known:
         return f"{name} was measured without a fingerprint: what it is, is not known."
-    if facts.is_simulated(known):
-        version = wording.clean(facts.text(known, "simulated.version") or "of an unknown version")
-        return (
-            f"{name} is simulated (nephoscope-sim {version}): what is said of it holds as far as "
-            "its scenario does."
-        )
     cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
     count = wording.plural(len(cpus), "CPU") if cpus else "an unknown number of CPUs"
     model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")
