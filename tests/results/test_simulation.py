@@ -83,12 +83,13 @@ def test_a_scheduler_has_its_guests_and_tracks_within_the_window() -> None:
 
 
 def test_runs_on_two_processors_that_touch_are_one() -> None:
-    runs = [[30, 40], [0, 10], [10, 20]]
-    told = {"window_ns": 50, "vcpus": [{"vm": "a", "vcpu": "0", "runs": runs}]}
+    runs = [[30, 40, 0], [0, 10, 0], [10, 20, 1]]
+    told = {"vcpus": [{"vm": "a", "vcpu": "0", "intervals": runs}]}
     found = simulation([record("sim.scheduler", documents={"timeline": told})], [])
     assert found is not None
     (track,) = found.schedulers[0].tracks
     assert track.runs == ((0, 20), (30, 40))
+    assert found.schedulers[0].window_ns == 40
 
 
 def test_a_selection_has_its_surface() -> None:

@@ -6,7 +6,8 @@ front        [{sites, cost_usd_per_h, within_ratio, response_time_mean_ns}]
 chosen       {sites, met, confirmed, tried}
 sensitivity  [{latency_factor, growth_factor, chosen: {within_ratio}, met, best: {sites,
              cost_usd_per_h}, same}]
-timeline     {"window_ns": …, "vcpus": [{vm, vcpu, runs: [[start_ns, end_ns], …]}]}
+timeline     {"vcpus": [{vm, vcpu, intervals: [[start_ns, end_ns, processor], …]}]}, or with
+             "window_ns" and `runs` of [start_ns, end_ns]
 surface      {"share_of_fast": [p], "factor": [x], "saving_ratio": [[…]]}, a row for each p
 """
 
@@ -114,10 +115,15 @@ def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
 def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
     """Until when it is told which virtual CPU ran, and when each did, in nanoseconds."""
     found = tuple(
-        Track(str(one["vm"]), int(one["vcpu"]), tuple(_spans(one["runs"])))
+        Track(
+            str(one["vm"]),
+            int(one["vcpu"]),
+            tuple(_spans(one["intervals"] if "intervals" in one else one["runs"])),
+        )
         for one in document["vcpus"]
     )
-    return float(document["window_ns"]), found
+    last = max((track.runs[-1][1] for track in found if track.runs), default=0.0)
+    return float(document.get("window_ns", last)), found
 
 
 def _spans(runs: Any) -> Iterator[tuple[float, float]]:
