@@ -52,6 +52,11 @@ impl<E> Wheel<E> {
         self.near.len() + self.outside
     }
 
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The least key.
     pub fn peek(&self) -> Option<Key> {
         let near = self.near.peek();
