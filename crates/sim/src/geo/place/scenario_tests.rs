@@ -70,7 +70,7 @@ fn the_closed_form_is_near_the_simulation() {
         let answer = run(&scenario(&value), 3).unwrap();
         for one in &answer.front {
             let (seen, expected) = (one.simulated.unwrap(), &one.expected);
-            println!("{seen:?} {expected:?}");
+            eprintln!("{seen:?} {expected:?}");
             // What the closed form leaves out: users who vary (10 %), waits of several visits at once.
             assert!((seen.within_ratio - expected.within_ratio).abs() <= 0.03, "{one:?}");
             let ratio = seen.response_time_mean_ns / 1e6 / expected.response_ms.unwrap();
@@ -178,7 +178,7 @@ fn six_regions_twelve_candidates() {
     });
     let began = std::time::Instant::now();
     let answer = run(&scenario(&value), 1).unwrap();
-    println!("six regions, twelve candidates: {:?}, {} sets", began.elapsed(), answer.tried);
+    eprintln!("six regions, twelve candidates: {:?}, {} sets", began.elapsed(), answer.tried);
     assert_eq!((answer.tried, answer.exact, answer.met), (793, true, true));
     // Users 1 to 6 thousand; only the own region is near enough: the largest that make 75 % of 21.
     assert_eq!(answer.chosen.expected.sites.len(), 4);

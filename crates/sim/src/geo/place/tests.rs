@@ -277,7 +277,7 @@ fn large_sets_come_near_the_best() {
         let found = search(&problem, &goal);
         assert!(!found.exact && goal.met(&found.chosen), "{:?}", found.chosen);
         let ratio = found.bound_ratio.unwrap();
-        println!("{goal:?}: {:?} {} {ratio:.4}", found.chosen, found.tried);
+        eprintln!("{goal:?}: {:?} {} {ratio:.4}", found.chosen, found.tried);
         assert!(ratio <= most, "{ratio}");
     }
 }
