@@ -122,13 +122,13 @@ proptest! {
             Seen::of(&scenario(&bases, sites, 0.0, service_ms), u64::from(seed))
         };
         let (both, alone) = (of(&[0, 1]), [of(&[0]), of(&[1])]);
-        for number in 0..bases.len() {
+        for (number, base) in bases.iter().enumerate() {
             let region = format!("region=b{number}");
             let mean = |seen: &Seen| seen.value("response_time_mean_ns", &region) / 1e6;
             let best = mean(&alone[0]).min(mean(&alone[1]));
             // Arrivals are other ones: of a thousand waits or more, each a few ms, means differ by
             // half a millisecond. A way mistaken would be tens of them. A page waits three times.
-            let slack = if bases[number].page { 3.0 } else { 1.5 };
+            let slack = if base.page { 3.0 } else { 1.5 };
             prop_assert!(mean(&both) <= best + slack, "{region}: {} against {best}", mean(&both));
         }
     }
