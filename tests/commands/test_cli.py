@@ -35,6 +35,7 @@ VERBS = [
     "version",
     "study",
     "lab",
+    "simulate",
 ]
 
 
@@ -221,7 +222,8 @@ def test_list_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
     # Between them stands host.boot, which no contract declares.
     boot = told["benchmarks"].pop(len(native))
     assert boot["id"] == "host.boot"
-    wanted = [*native, *adapters]
+    simulated = json.loads((contracts / "simulations.json").read_text())["benchmarks"]
+    wanted = [*native, *adapters, *simulated]
     assert [item["id"] for item in told["benchmarks"]] == [item["id"] for item in wanted]
     assert [item["metrics"] for item in told["benchmarks"]] == [item["metrics"] for item in wanted]
 
