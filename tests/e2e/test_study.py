@@ -31,7 +31,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         ("platform: container", "platform: bare"),
         ("digits: 10000", "digits: 500"),
         ("passes: 10", "bytes_per_array: 1MiB, passes: 2"),
-        ("{min: 32, max: 32}", "{min: 6, max: 6}"),
+        ("{min: 24, max: 24}", "{min: 6, max: 6}"),
         ("{min: 9, max: 9}", "{min: 6, max: 6}"),
         ("benchmark: load.memory, on", "benchmark: load.memory, params: {buffer_bytes: 1MiB}, on"),
     ):
