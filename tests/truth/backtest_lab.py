@@ -217,7 +217,8 @@ async def measured(
     finally:
         for process in running:
             process.kill()
-            process.wait()
+            # Waits, and closes what it was read from.
+            process.communicate()
         await bringup.down(name)
 
 
