@@ -54,50 +54,20 @@ CANARIES: Mapping[str, tuple[str, dict[str, Any], bool]] = {
 }  # fmt: skip
 
 
-def loads(known: catalog.Catalog) -> dict[str, tuple[str, dict[str, Any], str]]:
-    """Resource -> load, parameters, host.
-
-    Where the catalogue lacks a load, a benchmark that takes the same resource stands in for it; a
-    recorded case says which program it was.
-    """
-    table: dict[str, tuple[str, dict[str, Any], str]] = {
-        "cpu": ("load.cpu", {"threads": 1}, "near"),
-        "memory": ("load.memory", {"threads": 1}, "other"),
-        "cache": ("load.cache", {"threads": 1}, "other"),
-        "disk_read": ("load.disk", {"operation": "read"}, "other"),
-        "disk_write": ("load.disk", {"operation": "write"}, "other"),
-        "fsync": ("load.disk", {"operation": "fsync"}, "other"),
-        "net_send": ("load.net", {"direction": "send"}, "other"),
-        "net_receive": ("load.net", {"direction": "receive"}, "other"),
-        "packets": ("load.packets", {"direction": "send"}, "other"),
-        "switches": ("load.switches", {}, "near"),
-        "none": ("load.cpu", {"threads": 1, "intensity_ratio": 0.0}, "other"),
-    }
-    return {
-        name: one if one[0] in known.benchmarks else STAND_INS[name]
-        for name, one in table.items()
-        if one[0] in known.benchmarks or name in STAND_INS
-    }
-
-
-STAND_INS: Mapping[str, tuple[str, dict[str, Any], str]] = {
-    "net_send": (
-        "net.throughput",
-        {"protocol": "udp", "direction": "up", "rate_bits_per_s": 190e6},
-        "other",
-    ),
-    "net_receive": (
-        "net.throughput",
-        {"protocol": "udp", "direction": "down", "rate_bits_per_s": 190e6},
-        "other",
-    ),
-    "packets": (
-        "net.throughput",
-        {"protocol": "udp", "direction": "up", "rate_bits_per_s": 60e6, "packet_bytes": 64},
-        "other",
-    ),
-    "switches": ("net.loopback", {"part": ["round_trip"], "pin": "same"}, "near"),
+LOADS: Mapping[str, tuple[str, dict[str, Any], str]] = {
+    "cpu": ("load.cpu", {"threads": 1}, "near"),
+    "memory": ("load.memory", {"threads": 1}, "other"),
+    "cache": ("load.cache", {"threads": 1}, "other"),
+    "disk_read": ("load.disk", {"operation": "read"}, "other"),
+    "disk_write": ("load.disk", {"operation": "write"}, "other"),
+    "fsync": ("load.disk", {"operation": "fsync"}, "other"),
+    "net_send": ("load.net", {"direction": "send"}, "other"),
+    "net_receive": ("load.net", {"direction": "receive"}, "other"),
+    "packets": ("load.packets", {"direction": "send"}, "other"),
+    "switches": ("load.switches", {}, "near"),
+    "none": ("load.cpu", {"threads": 1, "intensity_ratio": 0.0}, "other"),
 }
+"""Resource -> load, parameters, host."""
 
 
 def draw(rng: random.Random, resource: str) -> dict[str, Any]:
@@ -264,9 +234,8 @@ async def injected(
         yield
         if running.ended():
             raise RuntimeError(f"{spec.id} on {host} ended by itself")
-        if spec.load:
-            await running.stop()
-            await running.result(10.0)
+        await running.stop()
+        await running.result(10.0)
     finally:
         await running.end()
         if server is not None:
@@ -289,14 +258,9 @@ async def case(
     checks: trials of the own canary on either side of each boundary of the load. They are no part
     of the passes: what was really lost is told from them alone.
     """
-    load, fixed, host = loads(known)[resource]
+    load, fixed, host = LOADS[resource]
     spec = known.benchmark(load)
-    allowed = {param.id for param in spec.params}
-    # A stand-in has no end of its own either, but for its time limit.
-    endless = 0 if spec.load else 30_000 * MS
-    given = {**fixed, **{k: v for k, v in params.items() if k in allowed}, "duration_ns": endless}
-    if "rate_bits_per_s" in fixed:
-        given["rate_bits_per_s"] = fixed["rate_bits_per_s"] * params["intensity_ratio"]
+    given = {**fixed, **params, "duration_ns": 0}
     own = OWN.get(resource, resource)
     key = "cpu" if own == "loop" else own
     quiet: list[float] = []
@@ -304,9 +268,8 @@ async def case(
 
     async def one_pass() -> dict[str, float]:
         times: dict[str, float] = {}
-        for name, (benchmark, _, _) in CANARIES.items():
-            if benchmark in known.benchmarks:
-                times |= await canary(targets, name)
+        for name in CANARIES:
+            times |= await canary(targets, name)
         return times
 
     async def check(side: list[float]) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import _paired
-from _naming_lab import PASSES, case, draw, loads, made
+from _naming_lab import LOADS, PASSES, case, draw, made
 
 from nephoscope import catalog
 from nephoscope.analysis import naming
@@ -51,7 +51,7 @@ async def record(
     keep: file to which each is added as soon as it is measured. resources: only these, else all.
     """
     rng = random.Random(seed)
-    names = [name for name in loads(known) if not resources or name in resources]
+    names = [name for name in LOADS if not resources or name in resources]
     wanted = [names[n % len(names)] for n in range(count)]
     rng.shuffle(wanted)
     out = []
@@ -161,9 +161,10 @@ def learn(cases: Sequence[Mapping[str, Any]]) -> str:
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     seeds = sorted({one["seed"] for one in cases})
     found = sorted(references_of(cases), key=lambda one: one.resource)
-    canaries = [name for name in naming.CANARIES if any(name in one.effects for one in found)]
     rows = [
-        " ".join([one.resource.ljust(11), *(_cell(one.effects.get(name)) for name in canaries)])
+        " ".join(
+            [one.resource.ljust(11), *(_cell(one.effects.get(name)) for name in naming.CANARIES)]
+        )
         for one in found
     ]
     return "\n".join(
@@ -177,9 +178,7 @@ def learn(cases: Sequence[Mapping[str, Any]]) -> str:
             "",
             "from __future__ import annotations",
             "",
-            "from nephoscope.analysis.naming import Reference",
-            "",
-            f"_MEASURED: tuple[str, ...] = {tuple(canaries)!r}",
+            "from nephoscope.analysis.naming import CANARIES, Reference",
             "",
             '_TABLE = """',
             *rows,
@@ -188,7 +187,7 @@ def learn(cases: Sequence[Mapping[str, Any]]) -> str:
             "",
             "def _reference(row: str) -> Reference:",
             "    resource, *cells = row.split()",
-            "    given = zip(_MEASURED, cells, strict=True)",
+            "    given = zip(CANARIES, cells, strict=True)",
             '    return Reference(resource, {name: float(v) for name, v in given if v != "-"})',
             "",
             "",

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs"),
 ]
 
-RESOURCES = tuple(naming_lab.loads(catalog.load()))
+RESOURCES = tuple(naming_lab.LOADS)
 CASES = 6
 LIMIT_S = 90.0
 

@@ -5,26 +5,7 @@ A row is one aggressor at a drawn intensity: ln(time noisy / time quiet) of ever
 
 from __future__ import annotations
 
-from nephoscope.analysis.naming import Reference
-
-_MEASURED: tuple[str, ...] = (
-    "cpu",
-    "memory",
-    "cache",
-    "disk_read",
-    "disk_write",
-    "fsync",
-    "net_send",
-    "net_receive",
-    "packets",
-    "switches",
-    "gaps",
-    "kernel_reads",
-    "kernel_writes",
-    "kernel_flushes",
-    "kernel_packets",
-    "kernel_switches",
-)
+from nephoscope.analysis.naming import CANARIES, Reference
 
 _TABLE = """
 cache       0.00 -0.05 0.93 0.24 0.00 0.00 0.00 0.00 0.00 0.51 0.00 0.00 0.00 0.00 0.00 0.07
@@ -69,7 +50,7 @@ switches    0.68 0.68 2.11 -0.17 -0.11 0.00 0.00 0.00 0.44 0.88 0.76 0.00 0.00 0
 
 def _reference(row: str) -> Reference:
     resource, *cells = row.split()
-    given = zip(_MEASURED, cells, strict=True)
+    given = zip(CANARIES, cells, strict=True)
     return Reference(resource, {name: float(v) for name, v in given if v != "-"})
 
 
