@@ -134,6 +134,20 @@ def test_a_damaged_trial_is_invalid_and_the_others_stay(tmp_path: Path, damage: 
     assert path.stem not in trials
 
 
+def test_what_changes_after_a_look_is_looked_at_again(tmp_path: Path) -> None:
+    run, _ = filled(tmp_path)
+    assert len(run.records()) == len(run.tables()) == 8
+    path = run.trials_path / "r0002-s001-local.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(flip(whole))
+    assert [r.key.name for r in run.records() if r.failure_name == DAMAGED] == [path.stem]
+    assert path.stem not in {row.trial for row in query.trial_medians(run)}
+    path.write_bytes(whole)
+    assert not [r for r in run.records() if r.failure_name == DAMAGED]
+    path.unlink()
+    assert len(run.records()) == len(run.tables()) == 7
+
+
 def test_a_foreign_parquet_file_is_no_trial(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -54,13 +54,18 @@ def quantile_of_counts(values: Array, counts: Counts, q: float) -> float:
     total = int(counts.sum())
     if not total:
         raise Refused("The histogram is empty: nothing was observed.")
-    return float(values[int(np.searchsorted(np.cumsum(counts), _rank(total, q)))])
+    (rank,) = _ranks(np.array([total]), q)
+    return float(values[int(np.searchsorted(np.cumsum(counts), rank))])
 
 
-def _rank(total: int, q: float) -> int:
+def _ranks(totals: Counts, q: float) -> Counts:
+    """Nearest rank of a quantile among so many observations; shape as `totals`."""
     if not 0 <= q <= 1:
         raise Refused(f"{q} is no quantile; give a share between 0 and 1, 0.99 for p99.")
-    return max(1, math.ceil(q * total - 1e-9 * max(1.0, q * total)))
+    wanted = q * totals
+    ranks: Counts = np.ceil(wanted - 1e-9 * np.maximum(1.0, wanted)).astype(np.int64)
+    np.maximum(1, ranks, out=ranks)
+    return ranks
 
 
 def quantile_of_trials(
@@ -131,7 +136,7 @@ def quantiles_of_draws(trials: Sequence[Trial], values: Array, q: float, drawn: 
         cumulative[row, np.searchsorted(values, own)] = counts
     np.cumsum(cumulative, axis=1, out=cumulative)
     totals = drawn @ cumulative[:, -1]
-    ranks = np.array([_rank(int(total), q) for total in totals])
+    ranks = _ranks(totals, q)
     # Bisection over the buckets, all resamples at once: the full table would be
     # resamples x buckets (9999 x 27 000 for three digits).
     first = np.zeros(len(drawn), np.int64)

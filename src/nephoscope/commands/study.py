@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,6 +71,7 @@ def run(
     # Every plan is read before anything is measured.
     plans = [(part, _seeded(studies.plan_of(shelf, part, scale), seed)) for part in chosen]
     found: list[PartResult] = []
+    known: dict[str, PartResult] = {}
     place = Store(store)
     code, nothing, began = 0, False, time.monotonic()
     for number, (part, plan) in enumerate(plans, 1):
@@ -78,6 +79,7 @@ def run(
         try:
             stored, one = _measured(shelf, part, plan, place, fresh=fresh)
             found.append(one)
+            known[stored.id] = one
             nothing |= not _valid(stored)
         except Interrupted:
             raise
@@ -87,7 +89,7 @@ def run(
             told = output.complain(f"{shelf.name}, {part.name}: {error}", error.exit_code)
             code = max(code, told)
     # What was measured earlier of the other parts belongs to the study's page and conclusions too.
-    whole = _compared(shelf, place)
+    whole = _compared(shelf, place, known)
     concluded = studies.conclude(shelf.study, _outcomes(whole))
     if as_json:
         output.document(_run_document(shelf, scale, found, concluded))
@@ -126,14 +128,19 @@ def _valid(stored: StoredRun) -> bool:
     return any(counts(record) for record in stored.records())
 
 
-def _compared(shelf: Shelf, store: Store) -> list[PartResult]:
-    """The newest run of each part that is here, compared anew."""
+def _compared(
+    shelf: Shelf, store: Store, known: Mapping[str, PartResult] | None = None
+) -> list[PartResult]:
+    """The newest run of each part that is here, compared anew; `known` are those that just were,
+    by their run."""
     from nephoscope import results, studies
 
     found = []
     for part in shelf.study.parts:
         stored = _last_run(shelf.plan_names(part), store)
-        if stored is not None:
+        if stored is not None and known and stored.id in known:
+            found.append(known[stored.id])
+        elif stored is not None:
             told = study_text.warnings(stored)
             found.append(studies.beside(shelf, part, results.build(stored), told))
     return found

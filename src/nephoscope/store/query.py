@@ -104,16 +104,18 @@ def histograms(run: StoredRun) -> list[TrialHistogram]:
     table = _of_shape(run, Shape.HISTOGRAM)
     keys = [*_GROUP, "value"]
     rows = table.group_by(keys).agg(seen=table["count"].sum()).order_by([*_ORDER, "value"])
-    found: dict[tuple[Any, ...], tuple[list[float], list[int]]] = {}
-    for row in _rows(rows, [*keys, "seen"]):
-        values, counts = found.setdefault(tuple(row[name] for name in _GROUP), ([], []))
-        values.append(row["value"])
-        counts.append(int(row["seen"]))
+    answer = _answer(rows, [*keys, "seen"])
+    # One thread keeps the order of rows, inside a group and of groups.
+    groups = answer.group_by(_GROUP, use_threads=False).aggregate(
+        [("value", "list"), ("seen", "list")]
+    )
     return [
         TrialHistogram(
-            **dict(zip(_GROUP, key, strict=True)), values=tuple(values), counts=tuple(counts)
+            **{name: row[name] for name in _GROUP},
+            values=tuple(row["value_list"]),
+            counts=tuple(map(int, row["seen_list"])),
         )
-        for key, (values, counts) in found.items()
+        for row in groups.to_pylist()
     ]
 
 
@@ -134,6 +136,11 @@ def _of_shape(run: StoredRun, shape: Shape) -> ibis.Table:
 
 
 def _rows(expression: ibis.Table, names: Sequence[str]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = _answer(expression, names).to_pylist()
+    return rows
+
+
+def _answer(expression: ibis.Table, names: Sequence[str]) -> pa.Table:
     from ibis.common.exceptions import IbisError
 
     try:
@@ -141,5 +148,4 @@ def _rows(expression: ibis.Table, names: Sequence[str]) -> list[dict[str, Any]]:
     except (IbisError, pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise StoreError(f"The samples cannot be read: {reason}.", "Check the store.") from error
-    rows: list[dict[str, Any]] = answer.to_pylist()
-    return rows
+    return answer

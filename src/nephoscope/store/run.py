@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ class StoredRun:
         self.path = path
         self._id = run_id
         self._manifest: dict[str, Any] | None = None
+        self._seen: dict[Path, _Seen] = {}
 
     @property
     def id(self) -> str:
@@ -128,11 +130,14 @@ class StoredRun:
         A file that cannot be read yields an invalid record with failure_name `file_damaged` and
         position -1 (these come first).
         """
-        return [record for record, _ in self._read()]
+        return [seen.record for seen in self._look()]
 
     def tables(self) -> list[tuple[TrialRecord, pa.Table]]:
         """All readable trials with their samples, in the order of execution."""
-        return [(record, table) for record, table in self._read() if table is not None]
+        from nephoscope.store import trialfile
+
+        whole = [seen.path for seen in self._look() if seen.readable]
+        return [trialfile.read(path) for path in whole]
 
     def samples(self, *, valid_only: bool = True) -> ibis.Table:
         """The samples as an ibis table on an embedded engine (columns: trialfile.SCHEMA).
@@ -142,9 +147,9 @@ class StoredRun:
         from nephoscope.store import query
 
         keep = [
-            self.trials_path / f"{record.key.name}.parquet"
-            for record, table in self._read()
-            if table is not None and (not valid_only or counts(record))
+            seen.path
+            for seen in self._look()
+            if seen.readable and (not valid_only or counts(seen.record))
         ]
         return query.table_of(keep)
 
@@ -223,20 +228,45 @@ class StoredRun:
             f"Wait for it to end, or end it with `nephoscope stop {self.id}`.",
         )
 
-    def _read(self) -> list[tuple[TrialRecord, pa.Table | None]]:
-        from nephoscope.store import trialfile
-
-        found: list[tuple[TrialRecord, pa.Table | None]] = []
+    def _look(self) -> list[_Seen]:
+        """What the trial files hold; one that did not change since the last look is not read again:
+        a page asks several times, and every reading verifies the whole file."""
+        seen: dict[Path, _Seen] = {}
         with told(self.trials_path, "read"):
             paths = sorted(self.trials_path.glob("[rw]*.parquet"))
         for path in paths:
             try:
-                found.append(trialfile.read(path))
-            except StoreError:
-                record = trialfile.damaged_record(path, self.manifest["settings"])
-                if record is not None:
-                    found.append((record, None))
-        return sorted(found, key=lambda pair: (pair[0].position, pair[0].key.name))
+                stat = path.stat()
+            except FileNotFoundError:  # taken away since the folder was listed
+                continue
+            version = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            known = self._seen.get(path)
+            one = known if known and known.version == version else self._seen_in(path, version)
+            if one is not None:
+                seen[path] = one
+        self._seen = seen
+        return sorted(seen.values(), key=lambda one: (one.record.position, one.record.key.name))
+
+    def _seen_in(self, path: Path, version: tuple[int, int, int]) -> _Seen | None:
+        from nephoscope.store import trialfile
+
+        try:
+            record, _ = trialfile.read(path)
+        except StoreError:
+            damaged = trialfile.damaged_record(path, self.manifest["settings"])
+            return None if damaged is None else _Seen(path, version, damaged, readable=False)
+        return _Seen(path, version, record, readable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A trial file as it was read."""
+
+    path: Path
+    version: tuple[int, int, int]
+    """Inode, size and time of change."""
+    record: TrialRecord
+    readable: bool
 
 
 def counts(record: TrialRecord) -> bool:
