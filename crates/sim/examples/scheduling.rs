@@ -1,4 +1,7 @@
 //! Scheduling events a CPU-second of each policy, for a quick look.
+//!
+//! `scheduling [SECONDS [POLICY]]`: simulated seconds, 1000 as a rule, and which policy alone. Few
+//! seconds of one are for a profiler that counts instructions.
 use nephoscope_sim::scheduler::scenario::{run, Scenario};
 
 /// CPU time of this process in seconds, to a hundredth.
@@ -23,6 +26,9 @@ fn main() {
     };
     let reserved = r#", "reservation": {"slice_ms": 10, "period_ms": 40}"#;
     let limited = r#", "quota": {"cpus": 0.5, "period_ms": 50}"#;
+    let mut words = std::env::args().skip(1);
+    let seconds: u32 = words.next().map_or(1000, |word| word.parse().expect("seconds"));
+    let only = words.next();
     for (name, policy, settings) in [
         ("credit", "credit", ""),
         ("credit, capped", "credit", r#", "cap_percent": 60"#),
@@ -32,8 +38,11 @@ fn main() {
         ("linux, quotas", "linux", limited),
         ("linux, reservations", "linux", reserved),
     ] {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
         let text = format!(
-            r#"{{"version": 1, "policy": "{policy}", "processors": 4, "duration_s": 1000,
+            r#"{{"version": 1, "policy": "{policy}", "processors": 4, "duration_s": {seconds},
                 "vms": {{{}}}}}"#,
             machine(settings)
         );

@@ -70,11 +70,11 @@ fn drive<R: Rules>(host: &Host, rules: R, how: How, tell: impl FnMut(Stretch)) -
     let mut agenda = Agenda::default();
     for (number, vcpu) in vcpus.iter_mut().enumerate() {
         if let Some(at) = vcpu.doing.first_wake() {
-            agenda.at(at, Happens::Wakes(number));
+            agenda.at(at, Happens::Wakes(number as u32));
         }
     }
     if let Some(every) = rules.tick_ns() {
-        (0..host.processors).for_each(|place| agenda.at(every, Happens::Ticks(place)));
+        (0..host.processors).for_each(|place| agenda.at(every, Happens::Ticks(place as u32)));
     }
     if let Some(every) = rules.account_ns() {
         agenda.at(every, Happens::Accounts);
@@ -90,15 +90,16 @@ fn drive<R: Rules>(host: &Host, rules: R, how: How, tell: impl FnMut(Stretch)) -
     Told { events: agenda.passed(), responses: responses.collect() }
 }
 
+/// Numbers of virtual CPUs, processors and alarms are kept short: the agenda moves these about.
 enum Happens {
-    Wakes(usize),
+    Wakes(u32),
     /// The timer of a processor with that number.
-    Timer(usize, u64),
+    Timer(u32, u64),
     /// The tick of one processor: at that place among those of the moment.
-    Ticks(usize),
+    Ticks(u32),
     Accounts,
     /// An alarm that the policy has set.
-    Rings(usize),
+    Rings(u32),
 }
 
 struct Machine<R, T> {
@@ -114,18 +115,18 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
         let place = &mut self.processors[processor];
         let Some(vcpu) = place.current else { return false };
         let from = std::mem::replace(&mut place.since, now);
+        let doing = &mut self.vcpus[vcpu].doing;
         if from < now {
             (self.tell)(Stretch { vcpu, processor, from, to: now });
             self.rules.ran(vcpu, now - from, now);
+            doing.works(from, now);
         }
-        let doing = &mut self.vcpus[vcpu].doing;
-        doing.works(from, now);
         doing.finished(now)
     }
 
     fn set_alarms(&mut self, agenda: &mut Agenda<Happens>) {
         while let Some((at, alarm)) = self.rules.alarm() {
-            agenda.at(at, Happens::Rings(alarm));
+            agenda.at(at, Happens::Rings(alarm as u32));
         }
     }
 
@@ -140,7 +141,7 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
                 self.vcpus[vcpu].wants = false;
                 self.rules.blocks(vcpu, now);
                 if let Some(at) = self.vcpus[vcpu].doing.sleeps_until(now) {
-                    agenda.at(at, Happens::Wakes(vcpu));
+                    agenda.at(at, Happens::Wakes(vcpu as u32));
                 }
             }
         }
@@ -162,8 +163,12 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
         place.timer += 1;
         let now = agenda.now();
         let done_at = place.current.and_then(|vcpu| self.vcpus[vcpu].doing.done_at(now));
-        if let Some(at) = place.again_at.into_iter().chain(done_at).min() {
-            agenda.at(at, Happens::Timer(processor, place.timer));
+        let at = match (place.again_at, done_at) {
+            (Some(again_at), Some(done_at)) => Some(again_at.min(done_at)),
+            (one, None) | (None, one) => one,
+        };
+        if let Some(at) = at {
+            agenda.at(at, Happens::Timer(processor as u32, place.timer));
         }
     }
 
@@ -174,7 +179,7 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
             self.charge(processor, now);
         }
         if let Some(at) = self.vcpus[vcpu].doing.wake(now) {
-            agenda.at(at, Happens::Wakes(vcpu));
+            agenda.at(at, Happens::Wakes(vcpu as u32));
         }
         if let Some(processor) = self.vcpus[vcpu].on {
             self.set_timer(processor, agenda);
@@ -215,15 +220,15 @@ impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
 
     fn happens(&mut self, event: Happens, agenda: &mut Agenda<Happens>) -> Stop {
         match event {
-            Happens::Wakes(vcpu) => self.wake(vcpu, agenda),
+            Happens::Wakes(vcpu) => self.wake(vcpu as usize, agenda),
             Happens::Timer(processor, number) => {
-                if number == self.processors[processor].timer {
-                    self.decide(processor, agenda);
+                if number == self.processors[processor as usize].timer {
+                    self.decide(processor as usize, agenda);
                 }
             }
             Happens::Ticks(place) => {
                 let now = agenda.now();
-                let processor = self.rules.ticking(place);
+                let processor = self.rules.ticking(place as usize);
                 self.charge(processor, now);
                 let current = self.processors[processor].current;
                 if self.rules.ticks(processor, current, now) {
@@ -240,7 +245,7 @@ impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
                 }
             }
             Happens::Rings(alarm) => {
-                for processor in self.rules.rings(alarm, agenda.now(), &self.processors) {
+                for processor in self.rules.rings(alarm as usize, agenda.now(), &self.processors) {
                     self.decide(processor, agenda);
                 }
             }

@@ -7,7 +7,41 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Lengths and how often each was seen. Exact: schedulers of this kind have few distinct lengths,
 /// and past [`MOST`] of them a length is kept to 3 digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lengths(HashMap<Nanos, u64, BuildHasherDefault<Scattered>>);
+pub struct Lengths {
+    exact: HashMap<Nanos, u64, BuildHasherDefault<Scattered>>,
+    /// How often each length of 3 digits, by [`place`]: a table of those that are met is small enough
+    /// to stay in a cache.
+    rounded: Vec<u64>,
+}
+
+/// Lengths of 3 digits in a power of ten.
+const IN_DECADE: usize = 900;
+
+/// The last unit of a length of 3 digits, by its power of ten above 100.
+const UNITS: [u64; 18] = {
+    let mut units = [1; 18];
+    let mut power = 1;
+    while power < units.len() {
+        units[power] = 10 * units[power - 1];
+        power += 1;
+    }
+    units
+};
+
+/// Place of a length among those of 3 digits: 0 to 99 come first, then 900 of each power of ten.
+fn place(length: Nanos) -> usize {
+    if length < 100 {
+        return length as usize;
+    }
+    let power = length.ilog10() as usize - 2;
+    100 + power * IN_DECADE + (length / UNITS[power]) as usize - 100
+}
+
+/// The length of 3 digits at a place.
+fn length_at(place: usize) -> Nanos {
+    let Some(above) = place.checked_sub(100) else { return place as Nanos };
+    (above % IN_DECADE + 100) as Nanos * UNITS[above / IN_DECADE]
+}
 
 /// Scatters a length over a table: nobody chooses lengths in order to make them collide.
 #[derive(Clone, Debug, Default)]
@@ -33,31 +67,44 @@ const MOST: usize = 4_000;
 
 impl Lengths {
     /// One more.
+    #[inline]
     pub fn add(&mut self, length: Nanos) {
-        let rounded = || {
-            let unit = 10u64.pow(length.max(1).ilog10().saturating_sub(2));
-            length / unit * unit
-        };
-        let length = if self.0.len() >= MOST { rounded() } else { length };
-        *self.0.entry(length).or_default() += 1;
+        if self.exact.len() < MOST {
+            *self.exact.entry(length).or_default() += 1;
+            return;
+        }
+        let place = place(length);
+        if place >= self.rounded.len() {
+            self.rounded.resize(place + 1, 0);
+        }
+        self.rounded[place] += 1;
     }
 
     /// (length, how often), ascending.
     pub fn pairs(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
-        let mut all: Vec<_> = self.0.iter().map(|(length, count)| (*length, *count)).collect();
+        let rounded = self.rounded.iter().enumerate().filter(|(_, count)| **count > 0);
+        let rounded = rounded.map(|(place, count)| (length_at(place), *count));
+        let exact = self.exact.iter().map(|(length, count)| (*length, *count));
+        let mut all: Vec<_> = exact.chain(rounded).collect();
         all.sort_unstable();
+        // A length of 3 digits may have been seen exactly too.
+        all.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            first.1 += if same { later.1 } else { 0 };
+            same
+        });
         all.into_iter()
     }
 
     /// How many.
     pub fn count(&self) -> u64 {
-        self.0.values().sum()
+        self.exact.values().chain(&self.rounded).sum()
     }
 
     /// The commonest length and its share of all; None of none.
     pub fn mode(&self) -> Option<(Nanos, f64)> {
-        let (length, count) = self.0.iter().max_by_key(|(length, count)| (**count, **length))?;
-        Some((*length, *count as f64 / self.count() as f64))
+        let (length, count) = self.pairs().max_by_key(|(length, count)| (*count, *length))?;
+        Some((length, count as f64 / self.count() as f64))
     }
 }
 
@@ -131,5 +178,32 @@ impl Seen {
     /// Share of the window in which it ran, pauses below the threshold among it.
     pub fn share(&self) -> f64 {
         self.ran as f64 / (self.to - self.from) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_place_stands_for_a_length_of_three_digits(word: u64, shift in 0u32..64) {
+            let length = word >> shift;
+            let unit = 10u64.pow(length.max(1).ilog10().saturating_sub(2));
+            prop_assert_eq!(length_at(place(length)), length / unit * unit);
+        }
+    }
+
+    #[test]
+    fn what_was_seen_exactly_and_rounded_is_one_length() {
+        let mut lengths = Lengths::default();
+        (0..MOST as Nanos).for_each(|number| lengths.add(1_000_000 + number));
+        lengths.add(1_000_001);
+        lengths.add(999);
+        assert_eq!(lengths.count(), MOST as u64 + 2);
+        assert_eq!(lengths.mode().unwrap().0, 1_000_000);
+        let pairs: Vec<_> = lengths.pairs().collect();
+        assert_eq!((pairs[0], pairs[1], pairs.len()), ((999, 1), (1_000_000, 2), MOST + 1));
     }
 }

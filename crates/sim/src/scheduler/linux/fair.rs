@@ -6,7 +6,7 @@
 //! what wants to run at the moment.
 use super::super::host::Host;
 use super::bandwidth::{Part, Pool};
-use super::eevdf::Queue;
+use super::eevdf::{floored, Queue};
 use super::LinuxSettings;
 use crate::Nanos;
 
@@ -153,7 +153,7 @@ impl Fair {
             }
             place.queue.enqueue(number);
         }
-        self.next(home) == Some(vcpu)
+        self.is_next((home, number, member))
     }
 
     /// A virtual CPU wants nothing any more. Returns the machine whose quota has something to hand
@@ -196,17 +196,19 @@ impl Fair {
             let place = &mut self.places[*home];
             let here = place.groups[*number].wanting as i64;
             if here > 0 {
-                let weight = (self.weights[vm] * here / all).max(1);
+                let weight = floored(self.weights[vm] * here, all).max(1);
                 place.queue.set_weight(*number, weight);
             }
         }
     }
 
-    /// Who would run on a processor, as things stand.
-    fn next(&self, home: usize) -> Option<usize> {
+    /// Whether a virtual CPU in the queue would run on its processor, as things stand.
+    fn is_next(&self, (home, number, member): Address) -> bool {
         let place = &self.places[home];
-        let group = &place.groups[place.queue.pick()?];
-        Some(group.members[group.queue.pick()?])
+        let group = &place.groups[number];
+        // Who is alone need not be looked for.
+        let first = |queue: &Queue, one| queue.len() == 1 || queue.pick() == Some(one);
+        first(&place.queue, number) && first(&group.queue, member)
     }
 
     /// Who runs next on a processor; stops what has used up its quota.
