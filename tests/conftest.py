@@ -6,8 +6,68 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+ALONE = frozenset({"truth"})
+"""Folders whose tests measure time, so that nothing may run beside them."""
+
+TOGETHER = frozenset(
+    {
+        "adapters",
+        "analysis",
+        "commands",
+        "contract",
+        "docs",
+        "e2e",
+        "lab",
+        "labcheck",
+        "plans",
+        "report",
+        "results",
+        "runs",
+        "simulation",
+        "store",
+        "studies",
+        "targets",
+    }
+)
+"""Folders whose tests run on all CPUs at once. What measures time in them is marked `alone`."""
+
+
+def runs_alone(folder: str, marks: frozenset[str]) -> bool:
+    """Whether a test with these marks may have no other beside it; `folder` is "" for tests/."""
+    if not folder or folder in TOGETHER:
+        return "alone" in marks
+    if folder in ALONE:
+        return "together" not in marks
+    raise pytest.UsageError(
+        f"tests/{folder} is in no list. Add it to ALONE or TOGETHER in tests/conftest.py."
+    )
+
+
+# Property tests repeat themselves exactly and have no deadline: machines are noisy. `make test`
+# looks at fewer examples of each than `make test-all`, and than whoever calls pytest.
+for _name, _examples in (("whole", 100), ("quick", 40)):
+    settings.register_profile(
+        _name,
+        deadline=None,
+        derandomize=True,
+        max_examples=_examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("NEPHOSCOPE_TEST_PROFILE", "whole"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each test that runs alone is marked so, before any is chosen by its marks."""
+    for item in items:
+        inside = item.path.relative_to(ROOT / "tests").parts[:-1]
+        marks = frozenset(mark.name for mark in item.iter_markers())
+        if runs_alone(inside[0] if inside else "", marks) and "alone" not in marks:
+            item.add_marker("alone")
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,29 @@
 #!/usr/bin/env bash
-# Runs all tests; with --all also those marked slow. Both suites run even if the first one fails.
+# Runs all tests; with --all also those marked slow. Each part runs even if one before it fails.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 rc=0
+slow="not slow and "
+profile=quick
+[ "${1:-}" = --all ] && slow="" profile=whole
+
+part() { # name, command
+  local began=$SECONDS
+  echo "== $1"
+  "${@:2}" || rc=1
+  echo "== $1: $((SECONDS - began)) s"
+}
+
+pythons() { # marks, further options
+  NEPHOSCOPE_TEST_PROFILE=$profile .venv/bin/python -m pytest -q -rs --durations=40 -m "$@"
+}
+
+part "Rust without measurements" cargo test --workspace --exclude nephoscope-probe --exclude nephoscope-lab --locked
 # One test at a time: a truth test shares its core with nobody.
-cargo test --workspace --locked -- --test-threads=1 || rc=1
-marks=(-m "not slow")
-[ "${1:-}" = --all ] && marks=()
-.venv/bin/python -m pytest -q -rs --durations=40 "${marks[@]}" || rc=1
+part "Rust that measures" cargo test -p nephoscope-probe -p nephoscope-lab --locked -- --test-threads=1
+# A module stays on one CPU, so that what it makes once is made once; in the order of their names the last
+# ones are short, so that no CPU waits long for another.
+part "Python without measurements" pythons "${slow}not alone" -n auto --dist loadfile --no-loadscope-reorder
+part "Python that measures" pythons "${slow}alone"
 exit $rc

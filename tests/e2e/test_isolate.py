@@ -13,6 +13,7 @@ from nephoscope.lab import bringup
 WORDS = ("isolate", "cpu", "--aggressor", "cpu", "--placement", "shared", "--quick", "--seed", "1")
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("root_only")
 def test_a_neighbour_on_the_same_cpu(nephoscope: Run, tmp_path: Path) -> None:
     done = nephoscope(*WORDS, "--store", str(tmp_path))

@@ -69,6 +69,7 @@ def left(name: str) -> list[str]:
     return found
 
 
+@pytest.mark.alone
 def test_ten_hosts_are_up_and_down_in_five_seconds(
     nephoscope: Run, office: Path, lab_name: str
 ) -> None:

@@ -22,7 +22,8 @@ from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.namespaces import within
 from nephoscope.lab.platforms import PLATFORMS
 
-pytestmark = pytest.mark.usefixtures("root_only")
+# Rates and delays, and devices of the machine that no other test may add or take away meanwhile.
+pytestmark = [pytest.mark.usefixtures("root_only"), pytest.mark.alone]
 
 PAIR: dict[str, Any] = {"hosts": {"a": {}, "b": {}}}
 

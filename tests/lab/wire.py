@@ -16,7 +16,8 @@ from nephoscope.lab.namespaces import within
 
 _Result = TypeVar("_Result")
 
-ATTEMPTS = 6
+PAUSES_S = (1, 2, 4, 7, 11, 15, 20)
+"""Between one attempt and the next; a minute in all, longer than others' builds and bursts."""
 
 
 def name() -> str:
@@ -85,13 +86,14 @@ def _drain(server: socket.socket) -> int:
 def holds(what: str, measure: Callable[[], float], truth: float, bound: float) -> None:
     """Whether a measurement keeps its bound. It needs a CPU of its own and is repeated at most so
     often while the machine is busy; the bound stays, and every attempt is shown."""
-    seen = []
-    for attempt in range(ATTEMPTS):
+    seen: list[float] = []
+    for pause_s in (0, *PAUSES_S):
+        time.sleep(pause_s)
         seen.append(measure())
+        said = f"{what}: attempt {len(seen)}: {seen[-1]:g}, {truth:g} ± {bound:g}"
+        sys.stderr.write(said + "\n")
         if abs(seen[-1] - truth) < bound:
             return
-        sys.stderr.write(f"{what}: attempt {attempt + 1}: {seen[-1]:g}, {truth:g} ± {bound:g}\n")
-        time.sleep(attempt)
     raise AssertionError(f"{what}: {seen}, not one within {truth:g} ± {bound:g}")
 
 

@@ -103,6 +103,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.alone
 @needs_root
 @pytest.mark.parametrize(("check", "link"), WRONG, ids=[check.id for check, _ in WRONG])
 def test_a_wrong_setting_fails(check: Check, link: dict[str, str]) -> None:

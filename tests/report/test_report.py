@@ -365,6 +365,7 @@ def test_gaps_are_drawn_by_cause_longest_first_when_there_are_too_many() -> None
     assert "3000 longest of 5000" in chart.caption
 
 
+@pytest.mark.alone
 def test_it_is_quick(survey: RunResult, tmp_path: Path) -> None:
     report.write(survey, tmp_path)  # the first one compiles the template
     seconds = []

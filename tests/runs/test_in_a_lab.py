@@ -71,6 +71,7 @@ def plan_of(name: str, **more: Any) -> Plan:
     return Plan.model_validate(values)
 
 
+@pytest.mark.alone
 def test_hosts_of_a_lab_start_within_a_millisecond(tmp_path: Path, name: str) -> None:
     seen = []
     for attempt in range(ATTEMPTS):

@@ -57,6 +57,7 @@ def run(load: Load, fakes: Fakes, measured_s: float) -> Window:
     return asyncio.run(beside())
 
 
+@pytest.mark.alone
 def test_a_short_benchmark_is_run_again_and_again_and_its_coverage_is_kept() -> None:
     load = load_of(SHORT)
     fakes = Fakes(lambda *_: good(), takes_s=0.02, loads={"b": factory.Load(benchmarks=())})

@@ -41,6 +41,7 @@ TOGETHER = plan_of(
 LOADED = plan_of(backgrounds=[{"name": "noise", "benchmark": "load.cpu", "settle_s": 0.1}])
 
 
+@pytest.mark.alone
 def test_two_probes_on_one_machine_start_within_a_millisecond(tmp_path: Path, probe: Path) -> None:
     """What the issue promises. A machine that other work shares may need several attempts; the
     bound stays."""

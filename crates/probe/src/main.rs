@@ -5,6 +5,8 @@
 mod affinity;
 mod alloc;
 mod args;
+#[cfg(test)]
+mod attempts;
 mod beside;
 mod buffer;
 mod caches;

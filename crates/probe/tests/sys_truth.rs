@@ -1,4 +1,8 @@
 //! The fingerprint and the counters beside a trial, held to control groups that this test makes.
+#[path = "../src/attempts.rs"]
+mod attempts;
+
+use attempts::{attempt, holds};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -144,23 +148,20 @@ fn a_spinning_loop_in_half_a_cpu_is_throttled_half_the_time() {
     };
     group.spin();
     // On a machine whose CPUs others use, the loop may not even get its half; then it is throttled
-    // less. The bound stays; only the attempts are bounded.
-    for attempt in 1..=6 {
+    // less.
+    attempt("half a CPU", || {
         let (_, done) = group.run("null", r#"{"wait_ns": 1500000000}"#);
         let (ratio, count) = (
             done["beside"]["throttled_ratio"].as_f64(),
             done["beside"]["throttled_count"].as_u64(),
         );
-        eprintln!("attempt {attempt}: throttled {ratio:?} of the time, {count:?} times");
+        let said = format!("throttled {ratio:?} of the time, {count:?} times");
         let (ratio, count) = (ratio.expect("shown to its own group"), count.expect("shown too"));
         // 15 periods pass; the first and the last may be cut. Of each the loop runs 50 ms and stands
         // 50 ms; the kernel hands quota out in slices of 5 ms and accounts at ticks of up to 10 ms,
         // so that a period can be off by 10 %, and cut periods add 1/15 of one half.
-        if (0.42..=0.58).contains(&ratio) && (12..=16).contains(&count) {
-            return;
-        }
-    }
-    panic!("the throttling beside the trials differs from the quota that was set");
+        holds((0.42..=0.58).contains(&ratio) && (12..=16).contains(&count), said)
+    });
 }
 
 #[test]

@@ -250,6 +250,7 @@ impl Chase {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attempts::{attempt, holds};
 
     /// Nanoseconds of a dependent addition: one cycle on every CPU that the probe is built for.
     fn cycle_ns() -> f64 {
@@ -281,16 +282,11 @@ mod tests {
     #[test]
     fn the_first_cache_answers_in_three_to_eight_cycles() {
         let none = Sweeper { buffer: None };
-        let mut attempts = Vec::new();
-        for _ in 0..5 {
+        attempt("the first cache", || {
             let latency_ns = chase(8 << 10, 1 << 20, Pages::Small).point(8 << 10, 500_000, &none);
             let cycles = latency_ns.unwrap() / cycle_ns();
-            attempts.push(cycles);
-            if (3.0..=8.0).contains(&cycles) {
-                return;
-            }
-        }
-        panic!("cycles of the first cache: {attempts:?}");
+            holds((3.0..=8.0).contains(&cycles), format!("{cycles:.2} cycles"))
+        });
     }
 
     #[test]
@@ -300,10 +296,12 @@ mod tests {
         let ladder = Ladder { lengths: vec![8 << 10, far_bytes], llc_bytes };
         let sweeper = Sweeper::map(&ladder).unwrap();
         let mut chase = chase(far_bytes, llc_bytes, Pages::Huge);
-        let near = chase.point(8 << 10, 500_000, &sweeper).unwrap();
-        let far = chase.point(far_bytes, 2_000_000, &sweeper).unwrap();
-        // 4 to 5 cycles against 60 ns and more: noise only makes the second longer.
-        assert!(far > 5.0 * near, "{far} ns in memory, {near} ns in the first cache");
+        attempt("memory and the first cache", || {
+            let near = chase.point(8 << 10, 500_000, &sweeper).unwrap();
+            let far = chase.point(far_bytes, 2_000_000, &sweeper).unwrap();
+            // 4 to 5 cycles against 60 ns and more.
+            holds(far > 5.0 * near, format!("{far} ns in memory, {near} ns in the first cache"))
+        });
     }
 
     #[test]
@@ -315,17 +313,12 @@ mod tests {
         let buffer = Buffer::map(lines * LINE_BYTES, Pages::Huge).unwrap();
         touch(&buffer).unwrap();
         let mut ascending = Chase { ring: Ring::ascending(buffer, lines), llc_bytes };
-        let mut attempts = Vec::new();
-        for _ in 0..5 {
+        attempt("random over ascending", || {
             let slow = random.pass(100_000).unwrap();
             let fast = ascending.pass(100_000).unwrap();
-            attempts.push(slow / fast);
             // A followed stream costs a fraction of a memory latency per line.
-            if slow > 2.0 * fast {
-                return;
-            }
-        }
-        panic!("random over ascending: {attempts:?}");
+            holds(slow > 2.0 * fast, (slow / fast).to_string())
+        });
     }
 
     #[test]

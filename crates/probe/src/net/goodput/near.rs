@@ -45,7 +45,9 @@ pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Flowe
     let (senders, receivers) = (connect(task.up, "up")?, connect(task.down, "down")?);
     trial.prepared()?;
     tell(&mut far, &json!({"go": true}))?;
-    let wanted = receivers.len();
+    // A load of intensity 0 sends no first byte.
+    let silent = task.press.is_some_and(|press| press.intensity_ratio == 0.0);
+    let wanted = if silent { 0 } else { receivers.len() };
     let over = |progress: &flows::Progress, elapsed_ns: u64| {
         cancel::check()?;
         if control::stopped() {

@@ -70,7 +70,10 @@ fn an_idle_site_answers_after_the_way_there_the_work_and_the_way_back() {
 
 #[test]
 fn instances_are_the_queues_of_the_closed_forms() {
-    // 10 requests a second on each instance, by chance: M/M/1 shared, of utilisation 0.8.
+    // 80 requests a second on each instance, by chance, at a utilisation of 0.8. An M/M/1 mean of n
+    // waits has a standard error of √(ρ(2 + 5ρ − 4ρ² + ρ³)/n) / (1 − ρ)² services (Daley 1968): 1.7 %
+    // of the response for the 270,000 of half an hour, 0.5 % over twelve seeds. A model that is wrong
+    // by 3 % leaves its 99 % interval in 99 of 100 draws; these queues differ by 20 % and more.
     let shared = |balancer: &str, discipline: &str, seed| {
         let scenario = with(
             plain(),
@@ -81,7 +84,8 @@ fn instances_are_the_queues_of_the_closed_forms() {
                 ("balancer", json!(balancer)),
                 ("sites.near.discipline", json!(discipline)),
                 ("instructions_spread", json!("exponential")),
-                ("warm_up_s", json!(600)),
+                ("duration_h", json!(0.5)),
+                ("warm_up_s", json!(120)),
             ],
         );
         let seen = run(&read(&scenario), seed).unwrap();
@@ -109,7 +113,8 @@ fn instances_are_the_queues_of_the_closed_forms() {
             ("sites.other", json!({"region": "there", "speed": 1000, "instances": 1})),
             ("broker", json!("weighted")),
             ("instructions_spread", json!("exponential")),
-            ("warm_up_s", json!(600)),
+            ("duration_h", json!(0.5)),
+            ("warm_up_s", json!(120)),
         ],
     );
     let means: Vec<f64> =
