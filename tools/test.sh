@@ -3,6 +3,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
+# Else each of the many starts of the program would compile its sources anew.
+unset PYTHONDONTWRITEBYTECODE
 rc=0
 slow="not slow and "
 profile=quick
