@@ -248,6 +248,7 @@ class MetricResult:
     trial_values: one value a trial in order of execution, for plots and comparison; of a
     percentile, that of each trial, or none where a trial alone has too few values for it (the
     estimate itself comes from the merged histogram). rounds: the round of each trial value.
+    simulated: each trial is a replication with chance of its own; they cannot depend on each other.
     """
 
     benchmark: str
@@ -261,6 +262,7 @@ class MetricResult:
     warnings: tuple[str, ...] = ()
     trial_values: tuple[float, ...] = ()
     rounds: tuple[int, ...] = ()
+    simulated: bool = False
 
     @property
     def by_round(self) -> dict[int, float]:

@@ -153,6 +153,17 @@ def test_dependent_repetitions_are_said_and_widen():
     assert got.ratio.high - got.ratio.low > again.ratio.high - again.ratio.low
 
 
+def test_replications_of_a_simulation_are_independent_in_whatever_order():
+    rows = sorted(np.random.default_rng(4).normal(100, 5, 20))
+    calm = np.random.default_rng(5).normal(100, 5, 20)
+    for how in (compare.independent, compare.paired):
+        got = how(rows, calm, better=Better.LOWER, replications=True)
+        assert not any("depend" in warning for warning in got.warnings)
+        assert (
+            got.ratio.half_width_ratio < how(rows, calm, better=Better.LOWER).ratio.half_width_ratio
+        )
+
+
 def test_rates_and_times_agree():
     times = np.array(A, float)
     slower = compare.independent(times, np.array(B, float), better=Better.LOWER, unit="s")

@@ -28,6 +28,17 @@ def test_a_site_that_is_busy_all_the_time_is_a_warning() -> None:
     assert one.sentence.startswith("Site us is busy 97.0 %")
 
 
+def test_requests_without_an_answer_are_told_worst_first() -> None:
+    records, lines, merged = simulated.deployments()
+    lost = [
+        simulated.line("sim.geo", "unserved_ratio", value, "ratio", factors)
+        for value, factors in ((0.02, {}), (0.05, {"region": "Asia"}), (0.0, {"region": "Europe"}))
+    ]
+    one = found((records, [*lines, *lost], merged))["unserved"]
+    assert "most are lost in Asia: 5.00 %" in one.sentence
+    assert [text.partition(":")[0] for text in one.evidence] == ["Asia", "all together"]
+
+
 def test_several_sites_cannot_beat_the_better_one_alone() -> None:
     one = found(simulated.three_deployments())["scenarios_disagree"]
     assert one.severity is Severity.WARNING

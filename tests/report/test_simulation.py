@@ -113,6 +113,21 @@ def test_the_distribution_by_region_is_cut_by_the_objective(everything: RunResul
     assert label["x"] == pytest.approx(math.log10(300 * MS))
 
 
+@pytest.mark.parametrize("objective_ms", [5, 300, 60_000])
+def test_the_axis_reaches_the_objective_wherever_it_lies(objective_ms: float) -> None:
+    places = {**simulated.PLACES, "objective_ms": objective_ms}
+    records, lines, merged = simulated.deployments()
+    moved = [replace(one, documents={"places": places}) for one in records]
+    chart = charts_of(simulated.result_of((moved, lines, merged)))["response-0"]
+    (line,) = chart.figure["layout"]["shapes"]
+    low, high = chart.figure["layout"]["xaxis"]["range"]
+    assert low < math.log10(line["x0"]) < high
+    assert line["x0"] == objective_ms * MS
+    # And the curves stay in it.
+    values = [x for trace in chart.figure["data"] for x in trace["x"] if x]
+    assert low < math.log10(min(values)) <= math.log10(max(values)) < high
+
+
 def test_the_front_marks_the_choice(everything: RunResult) -> None:
     chart = charts_of(everything)["front-0"]
     line, chosen = chart.figure["data"]

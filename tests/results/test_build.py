@@ -172,3 +172,46 @@ def test_the_confidence_that_is_asked_for_is_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize("schema", [results.result_schema(), results.compare_schema()])
 def test_the_schemas_are_schemas(schema: dict[str, object]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
+
+
+MODEL = NULL_PLAN + "targets:\n  - {name: model, kind: sim}\n"
+
+
+def drifting(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+    return [Sample("null_ns", 100.0 + round_number)]
+
+
+def test_replications_of_a_simulation_cannot_depend_on_each_other(tmp_path: Path) -> None:
+    """The same values in the same order: of a machine a drift, of a model chance."""
+    of_machine, of_model = (
+        line(results.build(make_run(tmp_path / name, plan, drifting)), "null_ns")
+        for name, plan in (("machine", NULL_PLAN), ("model", MODEL))
+    )
+    assert "depend on each other" in of_machine.estimate.note
+    assert not of_machine.simulated
+    assert of_model.estimate.note == ""
+    # Ranks 2 and 9 of 101 … 110.
+    assert (of_model.estimate.low, of_model.estimate.high) == (102.0, 109.0)
+    assert of_model.simulated
+
+
+def test_equal_replications_blame_no_timer(tmp_path: Path) -> None:
+    def equal(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+        return [Sample("null_ns", 7.0)]
+
+    of_machine, of_model = (
+        line(results.build(make_run(tmp_path / name, plan, equal)), "null_ns").estimate
+        for name, plan in (("machine", NULL_PLAN), ("model", MODEL))
+    )
+    assert "too coarse" in of_machine.note
+    assert of_model.note == ""
+    assert of_model.method.endswith("every replication gives this value")
+    assert (of_model.low, of_model.high, of_model.n) == (7.0, 7.0, 10)
+
+
+def test_few_equal_replications_still_say_why_there_is_no_interval(tmp_path: Path) -> None:
+    def equal(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+        return [Sample("null_ns", 7.0)]
+
+    run = make_run(tmp_path, MODEL, equal, rounds=3)
+    assert "needs 6 repetitions" in line(results.build(run), "null_ns").estimate.note

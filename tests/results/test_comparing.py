@@ -154,3 +154,28 @@ def test_plain_numbers_have_a_direction_and_no_unit(paired: bool) -> None:
         (line,) = told.lines
         assert line.comparison.verdict.word == word
         assert line.label == ""
+
+
+def test_two_runs_of_a_model_have_no_drift_between_them(tmp_path: Path) -> None:
+    """A thousand seconds apart or a year: a simulation is the same. Of machines it is not."""
+    model = NULL_PLAN + "targets:\n  - {name: model, kind: sim}\n"
+
+    def rising(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+        return [Sample("null_ns", 100 + number)]
+
+    def higher(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+        return [Sample("null_ns", 150 + number)]
+
+    found = {}
+    for name, plan, target in (("machine", NULL_PLAN, "local"), ("model", model, "model")):
+        left = results.build(make_run(tmp_path / name / "a", plan, rising))
+        right = results.build(make_run(tmp_path / name / "b", plan, higher))
+        alone = (lambda key, own: (), lambda key, own: ())
+        found[name] = valid(comparing.of_runs(left, right, (target, target), alone, RULES))
+    assert found["machine"].lines[0].design == comparing.SEPARATE_RUNS
+    assert found["machine"].warnings
+    assert found["machine"].lines[0].comparison.verdict.word == "inconclusive"
+    (line,) = found["model"].lines
+    assert (line.design, found["model"].warnings) == (comparing.INDEPENDENT, ())
+    assert line.comparison.verdict.word == "worse"
+    assert not any("depend" in one for one in line.comparison.warnings)

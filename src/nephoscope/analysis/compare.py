@@ -99,16 +99,18 @@ def independent(
     unit: str = "none",
     confidence: float = 0.95,
     names: tuple[str, str] = ("A", "B"),
+    replications: bool = False,
 ) -> Comparison:
     """Compare two unpaired samples, one value a repetition in order of execution.
 
     The interval of the ratio is Hodges and Lehmann's on logarithms (or, where values are not all
     above zero, on shares of A's median), made safe against unequal spreads, and widened by
-    sqrt(n / n_eff) where repetitions depend on each other. Below 4 a side there is no verdict.
+    sqrt(n / n_eff) where repetitions depend on each other; not so replications of a simulation,
+    whose chance is their own. Below 4 a side there is no verdict.
     Raises Refused for an empty side and for not-a-number.
     """
     one, other = clean(a), clean(b)
-    warnings, widening = _dependence({names[0]: one, names[1]: other})
+    warnings, widening = _dependence({} if replications else {names[0]: one, names[1]: other})
     scale = scale_of(one, other)
 
     def shift(level: float) -> ranks.Shift:
@@ -146,12 +148,13 @@ def paired(
     unit: str = "none",
     confidence: float = 0.95,
     names: tuple[str, str] = ("A", "B"),
+    replications: bool = False,
 ) -> Comparison:
     """Compare two samples taken in the same rounds (interleaved trials, duet): a[i] with b[i].
 
     What a round did to both sides cancels. The verdict's interval is Wilcoxon's signed-rank one
-    of the log ratios (6 rounds at 95 %); `ratio_t` is the t interval beside it. Raises Refused for
-    unequal lengths, no rounds, and not-a-number.
+    of the log ratios (6 rounds at 95 %), widened as that of `independent`; `ratio_t` is the t
+    interval beside it. Raises Refused for unequal lengths, no rounds, and not-a-number.
     """
     one, other = clean(a), clean(b)
     if one.size != other.size:
@@ -161,7 +164,7 @@ def paired(
         )
     scale = scale_of(one, other)
     log_ratios = scale.b - scale.a if scale else other - one
-    warnings, widening = _dependence({"The rounds' ratios": log_ratios})
+    warnings, widening = _dependence({} if replications else {"The rounds' ratios": log_ratios})
 
     def shift(level: float) -> ranks.Shift:
         return ranks.one_sample_shift(log_ratios, level, widening=widening)

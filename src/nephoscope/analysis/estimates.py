@@ -8,6 +8,7 @@ Source: Le Boudec, Performance Evaluation of Computer and Communication Systems,
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +17,7 @@ from nephoscope.analysis import dependence
 from nephoscope.analysis.means import harmonic_mean, mean_bca, mean_t
 from nephoscope.analysis.values import (
     EQUAL_NOTE,
+    EVERY_REPLICATION,
     Array,
     Numbers,
     Refused,
@@ -32,6 +34,7 @@ __all__ = [
     "mean_t",
     "median",
     "median_dependent",
+    "median_of_replications",
     "minimum_n",
     "nearest_rank",
     "quantile",
@@ -114,6 +117,19 @@ def median_dependent(values: Numbers, *, unit: str, confidence: float = 0.95) ->
     if sentence is None:
         return median(array, unit=unit, confidence=confidence)
     return _median(array, unit, confidence, math.sqrt(array.size / n_eff), sentence)
+
+
+def median_of_replications(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
+    """As `median`, of replications of a simulation: each has chance of its own.
+
+    So they cannot depend on each other, and equal values blame no timer: the note leaves that out,
+    `method` says it.
+    """
+    found = median(values, unit=unit, confidence=confidence)
+    if not all_equal(clean(values)):
+        return found
+    note = found.note.replace(EQUAL_NOTE.format(n=found.n), "").rstrip()
+    return replace(found, method=f"{found.method}; {EVERY_REPLICATION}", note=note)
 
 
 def _median(

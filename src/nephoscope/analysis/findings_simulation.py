@@ -6,7 +6,7 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from nephoscope import units
@@ -59,49 +59,54 @@ def beyond_objective(case: Case) -> Answers:
         Severity.WARNING if worst.value < 0.5 else Severity.NOTICE,
         f"{len(late)} of {total} regions have fewer than {ENOUGH:.0%} of their answers within "
         f"{time}; the worst is {where} with {told(worst)}.",
-        capped([f"{name}: {told(within)}" for within, name in late]),
+        _each(late),
         "Ask which sites would serve them: `nephoscope simulate geo` with --place.",
     )
 
 
 def too_busy(case: Case) -> Answers:
     """Sites that are busy nearly all the time."""
-    found = [
-        (figure, f"{site.name}{_name(deployment)}")
-        for deployment in _of(case, "deployments")
-        for site in deployment.sites
-        if (figure := site.figures.get("utilisation_ratio")) and surely_above(figure, TOO_BUSY)
-    ]
+    found = _beyond(case, "utilisation_ratio", TOO_BUSY, lambda one: one.sites)
     if found:
-        found.sort(key=lambda one: -one[0].value)
         worst, where = found[0]
         yield Finding(
             "site_too_busy",
             Severity.WARNING,
             f"Site {where} is busy {told(worst)} of the time: waits grow without bound near 100 %.",
-            capped([f"{name}: {told(figure)}" for figure, name in found]),
+            _each(found),
             "Give it more instances, let it scale, or share its users with another site.",
         )
 
 
 def unserved(case: Case) -> Answers:
     """Requests without an answer."""
-    found = [
-        (figure, f"{share.name or 'all together'}{_name(deployment)}")
-        for deployment in _of(case, "deployments")
-        for share in (deployment.overall, *deployment.regions)
-        if (figure := share.figures.get("unserved_ratio")) and surely_above(figure, 0.0)
-    ]
+    found = _beyond(case, "unserved_ratio", 0.0, lambda one: (one.overall, *one.regions))
     if found:
-        found.sort(key=lambda one: -one[0].value)
         worst, where = found[0]
         yield Finding(
             "unserved",
             Severity.WARNING,
             f"Not every request gets an answer; most are lost in {where}: {told(worst)}.",
-            capped([f"{name}: {told(figure)}" for figure, name in found]),
+            _each(found),
             "Look at failures of sites and links in the scenario, and at what takes over then.",
         )
+
+
+def _beyond(
+    case: Case, metric: str, limit: float, shares: Callable[[Any], Iterable[Any]]
+) -> list[tuple[Estimate, str]]:
+    """(figure, whose) of the deployments' shares that lie surely above the limit, worst first."""
+    found = [
+        (figure, f"{share.name or 'all together'}{_name(deployment)}")
+        for deployment in _of(case, "deployments")
+        for share in shares(deployment)
+        if (figure := share.figures.get(metric)) and surely_above(figure, limit)
+    ]
+    return sorted(found, key=lambda one: -one[0].value)
+
+
+def _each(found: Iterable[tuple[Estimate, str]]) -> tuple[str, ...]:
+    return capped([f"{name}: {told(figure)}" for figure, name in found])
 
 
 def better_than_each(case: Case) -> Answers:

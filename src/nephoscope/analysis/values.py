@@ -18,6 +18,9 @@ EQUAL_NOTE = (
     "coarse to show the variation."
 )
 
+EVERY_REPLICATION = "every replication gives this value"
+"""What equal values of a simulation mean."""
+
 
 class Refused(NephoscopeError):
     """A statistic that may not be given; the text says why, and what it would take."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ BENCHMARK, METRIC = "net.rtt", "rtt_ns"
 DRAWN = 200
 """Round trips that stand for a pair: at equally spaced quantiles, so that their shape is kept."""
 
+_TOLD = 5
+"""As many pairs are named in a sentence."""
+
 
 def latency(name: str, store: Path | None) -> dict[str, Any]:
     """The `latency` of a scenario: for each pair of targets of the run, round trips in ms.
@@ -19,18 +22,17 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
     Places of the scenario have to bear the targets' names, or lie in regions that do. Raises
     UsageError for a run without round trips.
     """
-    from nephoscope import catalog, plans
     from nephoscope.store import Store, query
 
     run = Store(store).open(name)
-    plan = plans.Plan.model_validate(run.manifest["plan"])
-    peers = {one.index: one.peer for one in plans.expand(plan, catalog.load())}
-    settings = {record.key.name: record.key.setting for record in run.records()}
+    settings = run.manifest.get("settings") or ()
+    peers = {one.get("index"): str(one.get("peer") or "") for one in settings}
+    settings_of = {record.key.name: record.key.setting for record in run.records()}
     pairs: dict[str, dict[str, dict[float, int]]] = {}
     for one in query.histograms(run):
         if (one.benchmark, one.metric) != (BENCHMARK, METRIC):
             continue
-        peer = peers.get(settings[one.trial], "")
+        peer = peers.get(settings_of[one.trial], "")
         seen = pairs.setdefault(one.target, {}).setdefault(peer, {})
         for value, count in zip(one.values, one.counts, strict=True):
             seen[value] = seen.get(value, 0) + count
@@ -45,6 +47,60 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
             for near, others in pairs.items()
         }
     }
+
+
+def unmeasured(values: Mapping[str, Any], latency: Mapping[str, Any], run: str) -> list[str]:
+    """A sentence where the run lacks some pair of user base and site: it is not connected then.
+
+    values: the scenario. latency: as `latency` gives it. Raises UsageError for a user base that
+    would have no way to any site.
+    """
+    measured = {
+        frozenset((near, far)) for near, others in latency["measured"].items() for far in others
+    }
+    sites = {name: _words(name, site) for name, site in _named(values, "sites")}
+    lacking: list[str] = []
+    for name, base in _named(values, "user_bases"):
+        own = _words(name, base)
+        missing = [
+            site
+            for site, words in sites.items()
+            if not any(frozenset((one, other)) in measured for one in own for other in words)
+        ]
+        if sites and len(missing) == len(sites):
+            raise UsageError(
+                f"The run {run} has no round trips between the user base '{name}' and any site.",
+                f"It has some between {_told(measured)}. Places of the scenario, or their regions, "
+                "have to bear the names of the run's targets.",
+            )
+        lacking += [f"{name} and {site}" for site in missing]
+    if not lacking:
+        return []
+    more = f" and {len(lacking) - _TOLD} more pairs" if len(lacking) > _TOLD else ""
+    return [
+        f"The run {run} has no round trips between {', '.join(lacking[:_TOLD])}{more}: they are "
+        "not connected in this simulation."
+    ]
+
+
+def _named(values: Mapping[str, Any], key: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Places by name; what is written wrongly is left to the simulator's own words."""
+    found = values.get(key)
+    if not isinstance(found, Mapping):
+        return []
+    return [(str(name), one) for name, one in found.items() if isinstance(one, Mapping)]
+
+
+def _words(name: str, place: Mapping[str, Any]) -> set[str]:
+    """What a place may be called in the run: its name, or its region's."""
+    region = place.get("region")
+    return {name} if region is None else {name, str(region)}
+
+
+def _told(measured: Iterable[frozenset[str]]) -> str:
+    pairs = sorted(" and ".join(sorted(pair)) if len(pair) > 1 else min(pair) for pair in measured)
+    more = f", and {len(pairs) - _TOLD} more" if len(pairs) > _TOLD else ""
+    return f"{', '.join(pairs[:_TOLD])}{more}"
 
 
 def _quantiles(seen: Mapping[float, int]) -> list[float]:

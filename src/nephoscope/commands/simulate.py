@@ -27,6 +27,10 @@ def geo(scenario: str | None, *, place: bool, latency: str | None, **given: Any)
         from nephoscope.commands import measured_latency
 
         over["latency"] = measured_latency.latency(latency, given["store"])
+        if scenario is not None:
+            values = simulation.read(simulation.GEO, scenario, options.sets(given["sets"]))
+            for told in measured_latency.unmeasured(values, over["latency"], latency):
+                output.log(f"! {told}")
     kind = simulation.PLACE if place else simulation.GEO
     return _simulate(kind, scenario, over=over, **given)
 

@@ -183,12 +183,35 @@ def beside(shelf: Shelf, found: Sequence[PartResult], concluded: Sequence[Conclu
             lines += ["", *_sheet(sheet)]
         for one in part.outcomes:
             lines += ["", *_comparison(one)]
+    lines += _together(found)
     for conclusion in concluded:
         lines += ["", _wrap(f"CONCLUSION {conclusion.mark.value.upper()}: {conclusion.claim}", "")]
         lines += [_wrap(conclusion.sentence)]
         for name, outcome in conclusion.evidence:
             lines.append(_wrap(f"{name}: {outcome.mark.value if outcome else 'not measured'}"))
     return "\n".join(lines)
+
+
+def _together(parts: Sequence[PartResult]) -> list[str]:
+    """Published, measured and simulated, side by side; nothing where not both are here."""
+    from nephoscope.studies import together
+    from nephoscope.studies.page import joined
+    from nephoscope.studies.telling import told_estimate
+
+    found = joined(parts)
+    if not found:
+        return []
+    lines = ["", "PUBLISHED, MEASURED AND SIMULATED", _wrap(together.summary(found))]
+    for one in found:
+        table, (row, column) = one.where
+        lines += [
+            "",
+            _wrap(f"{one.verdict.upper()}: {table}, {row}, {column}", ""),
+            _wrap(f"published  {one.published:g} {one.unit}".rstrip(), _INDENT, 13),
+            _wrap(f"measured   {told_estimate(one.measured, one.unit)}", _INDENT, 13),
+            _wrap(f"simulated  {told_estimate(one.simulated, one.unit)}", _INDENT, 13),
+        ]
+    return lines
 
 
 def _emulated(rows: Sequence[Row]) -> list[str]:

@@ -30,11 +30,12 @@ def cdf(
     unit: str,
     caption: str = "",
     log: bool = True,
+    reach: Sequence[float] = (),
 ) -> Chart | None:
     """Cumulative distributions of histograms; None if there are none.
 
     log: on a logarithmic axis, which has no place for zero and less; else on a linear one, for
-    distributions that stand on few values or cross zero.
+    distributions that stand on few values or cross zero. reach: further values that the axis holds.
     """
     named = _named_histograms(result, keys)
     named = [(name, data) for name, data in named if data[0] and (data[0][-1] > 0 or not log)]
@@ -46,10 +47,10 @@ def cdf(
         steps = selection.cumulative(values, counts)
         curves.append(_cdf_curve(name, steps, unit, log))
         rows += [
-            (name, units.format_value(value, unit), _share(share), f"{seen}")
+            (name, units.format_value(value, unit), _share(share), f"{seen:,}")
             for value, share, seen in selection.thin_steps(steps, per_curve)[:per_curve]
         ]
-        brief.append((name, f"{sum(counts)}", *_quantiles(steps, unit)))
+        brief.append((name, f"{sum(counts):,}", *_quantiles(steps, unit)))
     figure = figures.lines(
         curves,
         figures.Axis(axis, unit, log=log, from_zero=not log),
@@ -59,6 +60,7 @@ def cdf(
             from_zero=True,
         ),
         markers=False,
+        reach=reach,
     )
     head = (Column("curve"), Column("n", True), *(Column(name, True) for _, name in _QUANTILES))
     return Chart(

@@ -142,8 +142,12 @@ def lines(
     bands: bool = False,
     markers: bool = True,
     height: int = 400,
+    reach: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Curves with their intervals as bands, or as bars on each point."""
+    """Curves with their intervals as bands, or as bars on each point.
+
+    reach: further values that the x axis has to hold.
+    """
     data: list[dict[str, Any]] = []
     for index, curve in enumerate(curves):
         colour, dash, symbol = palette.style(index)
@@ -165,7 +169,7 @@ def lines(
         if curve.low and not bands:
             trace["error_y"] = _error_bars(curve)
         data.append(trace)
-    every_x = [value for curve in curves for value in curve.x]
+    every_x = [*(value for curve in curves for value in curve.x), *reach]
     every_y = [
         value
         for curve in curves

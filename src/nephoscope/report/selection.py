@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,7 +93,9 @@ def natural_order(metrics: Iterable[MetricResult]) -> list[MetricResult]:
     names = {name: at for at, name in enumerate(dict.fromkeys(m.metric for m in listed))}
 
     def place(metric: MetricResult) -> tuple[Any, ...]:
-        words = [(k, str(v)) for k, v in sorted(metric.factors.items()) if isinstance(v, str)]
+        words = [
+            (k, _by_number(v)) for k, v in sorted(metric.factors.items()) if isinstance(v, str)
+        ]
         levels = [
             (k, x) for k in sorted(metric.factors) if (x := numeric_level(metric, k)) is not None
         ]
@@ -106,6 +109,11 @@ def natural_order(metrics: Iterable[MetricResult]) -> list[MetricResult]:
         )
 
     return sorted(listed, key=place)
+
+
+def _by_number(level: str) -> tuple[float, str]:
+    """Hours and other whole numbers in their order, before words in theirs."""
+    return (float(level) if level.isdecimal() else math.inf, level)
 
 
 def ladder_steps(result: RunResult, metrics: Sequence[MetricResult]) -> dict[int, str]:

@@ -206,6 +206,7 @@ def distribution(result: RunResult, found: Deployment, name: str, number: int) -
         unit="ns",
         caption="The share of requests answered within a time"
         + ("." if found.objective_ns is None else "; the upright line is the objective."),
+        reach=() if found.objective_ns is None else (found.objective_ns,),
     )
     if chart is not None and found.objective_ns is not None:
         label = f"objective {_time(found)}"

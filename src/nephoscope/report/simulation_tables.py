@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nephoscope import units
@@ -80,10 +80,24 @@ def told(estimate: Estimate | None) -> str:
     if estimate is None:
         return "–"
     if estimate.unit in ("none", "usd"):
-        return money(estimate.value)
+        return priced(estimate)
     interval = wording.interval_text(estimate)
     value = wording.value_text(estimate)
     return f"{value} {interval}" if interval.startswith("[") else value
+
+
+def priced(estimate: Estimate) -> str:
+    """'$49.21 [$48.90, $49.60]'; of what is the same in every replication the value alone."""
+    low, high = estimate.low, estimate.high
+    if low is None or high is None or low == high:
+        return money(estimate.value)
+    return f"{money(estimate.value)} [{money(low)}, {money(high)}]"
+
+
+def over(figures: Iterable[Mapping[str, Estimate]]) -> str:
+    """', n = 10': over how many replications, where all figures are over as many."""
+    several = {one.n for own in figures for one in own.values()}
+    return f", n = {min(several)}" if len(several) == 1 else ""
 
 
 def money(value: float) -> str:
@@ -104,7 +118,8 @@ def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
     rows.append(("cost", *(told(each.overall.figures.get("cost_usd")) for each in found)))
     known = [row for row in rows if any(cell != "–" for cell in row[1:])]
     head = (Column("mean response time"), *(Column(name, True) for name in names))
-    return Table(head, tuple(known), "Deployments beside each other, each with its interval")
+    n = over(one.overall.figures for one in found)
+    return Table(head, tuple(known), f"Deployments beside each other, each with its interval{n}")
 
 
 def _named(shares: Sequence[Share], name: str) -> Share | None:
@@ -133,7 +148,7 @@ def sites(found: Deployment) -> Table:
         "response, mean": MEAN,
         "utilisation": "utilisation_ratio",
     }
-    return _filled(found.sites, "site", columns, "", False)
+    return _filled(found.sites, "site", columns, "By site", False)
 
 
 def _filled(
@@ -145,18 +160,11 @@ def _filled(
         if any(metric in one.figures for one in found)
     }
     rows = tuple(
-        (wording.clean(one.name), *(_cell(one.figures.get(metric)) for metric in kept.values()))
+        (wording.clean(one.name), *(told(one.figures.get(metric)) for metric in kept.values()))
         for one in found
     )
     head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
-    return Table(head, rows, caption, collapsed)
-
-
-def _cell(estimate: Estimate | None) -> str:
-    """The value with its interval; of a count the value alone."""
-    if estimate is not None and estimate.unit == "count":
-        return f"{estimate.value:,.0f}"
-    return told(estimate)
+    return Table(head, rows, f"{caption}{over(one.figures for one in found)}", collapsed)
 
 
 def costs(found: Deployment) -> Table | None:
@@ -164,10 +172,11 @@ def costs(found: Deployment) -> Table | None:
     if not found.costs:
         return None
     rows = tuple(
-        (wording.clean(one.site), wording.clean(one.part), money(one.estimate.value))
+        (wording.clean(one.site), wording.clean(one.part), priced(one.estimate))
         for one in found.costs
     )
-    return Table((Column("site"), Column("for"), Column("cost", True)), rows, "Costs")
+    caption = f"Costs{over({'': one.estimate} for one in found.costs)}"
+    return Table((Column("site"), Column("for"), Column("cost", True)), rows, caption)
 
 
 def sensitivity(found: Placement) -> Table | None:
@@ -226,5 +235,8 @@ def guests(found: SimulatedScheduler) -> list[Table]:
     ]
     machines = [share for vcpu, share in named if vcpu is None]
     cpus = [share for vcpu, share in named if vcpu is not None]
-    out = [_filled(cpus, "virtual machine", own, "", False)] if cpus else []
-    return [*out, *([_filled(machines, "web server", answers, "", False)] if machines else [])]
+    out = [_filled(cpus, "virtual machine", own, "Shares and lengths", False)] if cpus else []
+    return [
+        *out,
+        *([_filled(machines, "web server", answers, "Response times", False)] if machines else []),
+    ]

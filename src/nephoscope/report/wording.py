@@ -95,6 +95,8 @@ def level_text(name: str, level: Any) -> str:
         stem, text = name.removesuffix("_bytes"), bytes_text(float(level))
     elif name.endswith("_ns") and _is_number(level):
         stem, text = name.removesuffix("_ns"), units.format_value(float(level), "ns")
+    elif name == "user_base":
+        text = clean(level)  # a region may bear the same name
     elif isinstance(level, str) and (name == "arm" or level == "none" or level[:1].isdigit()):
         text = clean(level)  # 'a', 'none' and '50ms' say nothing without their factor
     elif isinstance(level, str):
@@ -137,6 +139,8 @@ def digits_for(estimate: Estimate) -> int:
 
 def value_text(estimate: Estimate) -> str:
     """The value with its unit: '11.2 GB/s'."""
+    if _is_large_count(estimate):
+        return _count(estimate.value, estimate)
     return units.format_value(estimate.value, estimate.unit, digits_for(estimate))
 
 
@@ -147,11 +151,26 @@ def interval_text(estimate: Estimate) -> str:
     divisor, _ = units.scale_of(estimate.unit, estimate.value)
     digits = digits_for(estimate)
     sides = [
-        "?" if side is None else units.format_number(side / divisor, digits)
+        "?"
+        if side is None
+        else _count(side, estimate)
+        if _is_large_count(estimate)
+        else units.format_number(side / divisor, digits)
         for side in (estimate.low, estimate.high)
     ]
     missing = f" ({clean(estimate.note)})" if "?" in sides and estimate.note else ""
     return f"[{sides[0]}, {sides[1]}]{missing}"
+
+
+def _is_large_count(estimate: Estimate) -> bool:
+    return estimate.unit == "count" and abs(estimate.value) >= 10_000
+
+
+def _count(value: float, estimate: Estimate) -> str:
+    """'65,000,000': digits beyond what the interval tells are noughts; an exact count is whole."""
+    if estimate.low is not None and estimate.high is not None and estimate.low < estimate.high:
+        value = float(f"{value:.{digits_for(estimate) - 1}e}")
+    return f"{value:,.0f}"
 
 
 def estimate_text(estimate: Estimate) -> str:

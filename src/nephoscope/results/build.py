@@ -101,14 +101,25 @@ def _metrics(
     wanted = _WantedOf(run)
     out: list[tuple[tuple[int, int], MetricResult]] = []
     refused: list[str] = []
+    models = {str(one["name"]) for one in run.manifest["targets"] if one.get("kind") == "sim"}
     for key, group in lines.group_scalars(values, place).items():
-        line = lines.scalar_line(key, group, confidence=confidence, wanted=wanted(key, group.trial))
+        line = lines.scalar_line(
+            key,
+            group,
+            confidence=confidence,
+            wanted=wanted(key, group.trial),
+            simulated=key.target in models,
+        )
         out.append((wanted.order(key, group.trial), line))
     merged: Merged = {}
     for key, distribution in lines.group_histograms(distributions, place).items():
         headline = key.metric in wanted(key, distribution.trial).headline
         found, reason = lines.percentile_lines(
-            key, distribution, confidence=confidence, headline=headline
+            key,
+            distribution,
+            confidence=confidence,
+            headline=headline,
+            simulated=key.target in models,
         )
         out.extend((wanted.order(key, distribution.trial), line) for line in found)
         refused += [reason] if reason else []

@@ -123,6 +123,7 @@ def of_targets(result: RunResult, a: str, b: str, rules: Rules) -> Comparisons:
             unit=left.estimate.unit,
             confidence=rules.confidence,
             names=(a, b),
+            replications=left.simulated and right.simulated,
         )
 
     left, right = _index(result, a), _index(result, b)
@@ -159,15 +160,33 @@ def of_runs(
         told = tuple(text for text in found.warnings if text != between_runs.NOT_INTERLEAVED)
         return replace(found, warnings=told)
 
+    def replicated(left: MetricResult, right: MetricResult) -> Comparison:
+        return compare.independent(
+            left.trial_values,
+            right.trial_values,
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+            replications=True,
+        )
+
     left, right = _index(a, targets[0]), _index(b, targets[1])
+    # A simulation is the same at whatever time it is run: there is no drift between two.
+    models = all(line.simulated for line in (*left.values(), *right.values()))
+    pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
     labels = (f"{a.run['id']}:{targets[0]}", f"{b.run['id']}:{targets[1]}")
-    lines, warnings = _compare(left, right, apart, labels, SEPARATE_RUNS, rules)
+    lines, warnings = _compare(left, right, pairing, labels, design, rules)
     touched = otherwise & {line.benchmark for line in lines}
     if touched:
         warnings.append(settings.told(touched))
     return _corrected(
         lines,
-        [between_runs.NOT_INTERLEAVED, *warnings, *_only_in_one(left, right, rules)],
+        [
+            *([] if models else [between_runs.NOT_INTERLEAVED]),
+            *warnings,
+            *_only_in_one(left, right, rules),
+        ],
         rules,
     )
 

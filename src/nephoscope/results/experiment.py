@@ -82,6 +82,7 @@ def _held(
             unit=line.estimate.unit,
             confidence=rules.confidence,
             names=("the baseline", "it"),
+            replications=base.simulated and line.simulated,
         )
     except Refused as reason:
         notes.append(f"{_label(line)}: {reason}")

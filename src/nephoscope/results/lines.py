@@ -88,9 +88,15 @@ def group_histograms(
     return {key: groups[key] for key in sorted(groups)}
 
 
-def scalar_line(key: Key, group: Group, *, confidence: float, wanted: Wanted) -> MetricResult:
-    """The median over trials with its rank interval, its consistency and its warnings."""
-    estimate = estimates.median_dependent(group.values, unit=group.unit, confidence=confidence)
+def scalar_line(
+    key: Key, group: Group, *, confidence: float, wanted: Wanted, simulated: bool = False
+) -> MetricResult:
+    """The median over trials with its rank interval, its consistency and its warnings.
+
+    simulated: see MetricResult.
+    """
+    median = estimates.median_of_replications if simulated else estimates.median_dependent
+    estimate = median(group.values, unit=group.unit, confidence=confidence)
     headline = key.metric in wanted.headline
     warnings = _convergence(group.values, estimate, confidence, wanted) if headline else []
     return MetricResult(
@@ -107,13 +113,17 @@ def scalar_line(key: Key, group: Group, *, confidence: float, wanted: Wanted) ->
         warnings=tuple(warnings),
         trial_values=tuple(group.values),
         rounds=tuple(group.rounds),
+        simulated=simulated,
     )
 
 
 def percentile_lines(
-    key: Key, group: Histograms, *, confidence: float, headline: bool
+    key: Key, group: Histograms, *, confidence: float, headline: bool, simulated: bool = False
 ) -> tuple[list[MetricResult], str]:
-    """A line for each percentile that the gates allow, and one sentence on those they refuse."""
+    """A line for each percentile that the gates allow, and one sentence on those they refuse.
+
+    simulated: see MetricResult.
+    """
     lines, refused = [], []
     factors = json.loads(key.factors)
     for quantile in PERCENTILES:
@@ -139,6 +149,7 @@ def percentile_lines(
                 headline=headline and quantile == PERCENTILES[0],
                 trial_values=tuple(of_trials),
                 rounds=tuple(group.rounds) if of_trials else (),
+                simulated=simulated,
             )
         )
     return lines, _refusal(names.label(key.benchmark, key.metric, factors), group, refused)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from nephoscope.model import Estimate, Factors, MetricResult, TrialRecord, TrialStatus, factors_key
 from nephoscope.results import simulation_documents as documents
@@ -33,6 +33,12 @@ _UNSAID = ("seed",)
 """Factors that tell replications apart and are no conditions."""
 
 
+class _Head(TypedDict):
+    target: str
+    conditions: Mapping[str, Any]
+    scenario: str
+
+
 @dataclass(slots=True)
 class _Group:
     """One benchmark on one target under one combination of conditions.
@@ -49,6 +55,10 @@ class _Group:
     def figures(self, **own: Any) -> dict[str, Estimate]:
         """Metric -> estimate of the lines with exactly these factors."""
         return {line.metric: line.estimate for factors, line in self.lines if factors == own}
+
+    def head(self) -> _Head:
+        """The fields that all records of a simulation have."""
+        return {"target": self.target, "conditions": self.conditions, "scenario": _name(self)}
 
     def levels(self, factor: str) -> list[Any]:
         """The levels of one factor among the lines, in the order of their names."""
@@ -137,14 +147,13 @@ def _deployment(group: _Group, notes: list[str]) -> Deployment:
     told = group.record.documents
     compat = _said(group, "compat")
     return Deployment(
-        group.target,
-        group.conditions,
-        _objective(group),
-        documents.read(told, "places", documents.places, notes) or (),
-        Share("", group.figures()),
-        _shares(group, "region"),
-        _shares(group, "user_base"),
-        _shares(group, "site"),
+        **group.head(),
+        objective_ns=_objective(group),
+        places=documents.read(told, "places", documents.places, notes) or (),
+        overall=Share("", group.figures()),
+        regions=_shares(group, "region"),
+        user_bases=_shares(group, "user_base"),
+        sites=_shares(group, "site"),
         curves=tuple(_curves(group)),
         costs=tuple(
             Cost(str(own["site"]), str(own["part"]), line.estimate)
@@ -152,7 +161,6 @@ def _deployment(group: _Group, notes: list[str]) -> Deployment:
             if line.metric == "cost_usd" and own.keys() == {"site", "part"}
         ),
         compat=compat if isinstance(compat, str) else "",
-        scenario=_name(group),
     )
 
 
@@ -179,17 +187,16 @@ def _placement(group: _Group, notes: list[str]) -> Placement:
     told = group.record.documents
     taken = documents.read(told, "chosen", documents.chosen, notes) or ()
     front = documents.read(told, "front", lambda one: documents.front(one, taken), notes)
-    met = documents.read(told, "chosen", documents.met, notes) or (None, None)
+    met, confirmed = documents.read(told, "chosen", documents.met, notes) or (None, None)
     return Placement(
-        group.target,
-        group.conditions,
-        front or (),
-        taken,
-        group.figures(),
-        documents.read(told, "sensitivity", documents.sensitivity, notes) or (),
-        _objective(group),
-        *met,
-        scenario=_name(group),
+        **group.head(),
+        front=front or (),
+        chosen=taken,
+        figures=group.figures(),
+        sensitivity=documents.read(told, "sensitivity", documents.sensitivity, notes) or (),
+        objective_ns=_objective(group),
+        met=met,
+        confirmed=confirmed,
     )
 
 
@@ -211,13 +218,16 @@ def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
     nothing: tuple[float, tuple[Track, ...]] = (0.0, ())
     told = documents.read(group.record.documents, "timeline", documents.tracks, notes)
     window, tracks = told or nothing
-    name = group.record.key.name
     return SimulatedScheduler(
-        group.target, group.conditions, tuple(guests), tracks, window, name, _name(group)
+        **group.head(),
+        guests=tuple(guests),
+        tracks=tracks,
+        window_ns=window,
+        trial=group.record.key.name,
     )
 
 
 def _selection(group: _Group, notes: list[str]) -> Selection:
     told = group.record.documents
     found = documents.read(told, "surface", documents.surface, notes)
-    return Selection(group.target, group.conditions, group.figures(), found, _name(group))
+    return Selection(**group.head(), figures=group.figures(), surface=found)

@@ -25,6 +25,23 @@ def _all(found: Mapping[str, Estimate]) -> dict[str, Any]:
     return {name: estimate_json(estimate) for name, estimate in found.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """Whose figures they are: the target, its scenario, and the levels of what the plan varied."""
+
+    target: str
+    conditions: Mapping[str, Any]
+    scenario: str = ""
+
+    def head(self) -> dict[str, Any]:
+        """The first keys of the `--json` object."""
+        return {
+            "target": self.target,
+            "scenario": self.scenario,
+            "conditions": dict(self.conditions),
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A user base, a site or a cache. latitude, longitude: None where no place for it is known.
@@ -103,15 +120,13 @@ class Cost:
         return {"site": self.site, "part": self.part, "cost_usd": estimate_json(self.estimate)}
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """Users and sites of one scenario. conditions: levels of what the plan varied.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment(Simulated):
+    """Users and sites of one scenario.
 
     objective_ns: the time that users accept; None where the scenario names none.
     """
 
-    target: str
-    conditions: Mapping[str, Any]
     objective_ns: float | None
     places: tuple[Place, ...]
     overall: Share
@@ -121,14 +136,11 @@ class Deployment:
     curves: tuple[HourCurve, ...]
     costs: tuple[Cost, ...]
     compat: str = ""
-    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
         return {
-            "target": self.target,
-            "scenario": self.scenario,
-            "conditions": dict(self.conditions),
+            **self.head(),
             "objective_ns": self.objective_ns,
             "compat": self.compat or None,
             "places": [one.to_json() for one in self.places],
@@ -194,8 +206,8 @@ class Sensitivity:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement(Simulated):
     """Which sites to take. front: cheapest first; chosen: names of sites.
 
     met: they do what was asked for, by formula; else they come nearest. confirmed: they did so in
@@ -203,8 +215,6 @@ class Placement:
     objective, cost, bound on the distance from the optimum).
     """
 
-    target: str
-    conditions: Mapping[str, Any]
     front: tuple[Option, ...]
     chosen: tuple[str, ...]
     figures: Mapping[str, Estimate]
@@ -212,14 +222,11 @@ class Placement:
     objective_ns: float | None = None
     met: bool | None = None
     confirmed: bool | None = None
-    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
         return {
-            "target": self.target,
-            "scenario": self.scenario,
-            "conditions": dict(self.conditions),
+            **self.head(),
             "objective_ns": self.objective_ns,
             "front": [one.to_json() for one in self.front],
             "chosen": list(self.chosen),
@@ -252,24 +259,19 @@ class Guest:
         return {"vm": self.vm, "vcpu": self.vcpu, "figures": _all(self.figures)}
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedScheduler:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedScheduler(Simulated):
     """One host with its virtual machines. tracks: the first moments of one replication."""
 
-    target: str
-    conditions: Mapping[str, Any]
     guests: tuple[Guest, ...]
     tracks: tuple[Track, ...]
     window_ns: float
     trial: str = ""
-    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output; the tracks stay in the store."""
         return {
-            "target": self.target,
-            "scenario": self.scenario,
-            "conditions": dict(self.conditions),
+            **self.head(),
             "guests": [one.to_json() for one in self.guests],
         }
 
@@ -294,22 +296,17 @@ class Surface:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection(Simulated):
     """What choosing among instances saves."""
 
-    target: str
-    conditions: Mapping[str, Any]
     figures: Mapping[str, Estimate]
     surface: Surface | None
-    scenario: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""
         return {
-            "target": self.target,
-            "scenario": self.scenario,
-            "conditions": dict(self.conditions),
+            **self.head(),
             "figures": _all(self.figures),
             "surface": None if self.surface is None else self.surface.to_json(),
         }

@@ -15,6 +15,7 @@ from nephoscope.simulation.scenario import (
     Scenario,
     builtin,
     load,
+    read,
     text_of,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "builtin",
     "find_simulator",
     "load",
+    "read",
     "text_of",
 ]

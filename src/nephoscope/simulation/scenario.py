@@ -84,14 +84,17 @@ def load(
     neither file nor name.
     """
     source = _source(kind, name, sets or {})
-    for path, value in source.sets.items():
-        put(source.values, path, yamltext.parse_scalar(value))
     source.values.update(over or {})
     if kind.scenarios == GEO.scenarios:
         zones.resolve(source.values, source.place)
     text = places.as_text(source.values)
     _check(kind, text, source.values, source.place)
     return Scenario(str(source.values.get("name") or Path(name).stem), source.values, text)
+
+
+def read(kind: Kind, name: str, sets: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+    """The values of a scenario as they were written, before anything checks them; see `load`."""
+    return _source(kind, name, sets or {}).values
 
 
 def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], str]) -> str:
@@ -109,6 +112,13 @@ def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], st
 
 
 def _source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
+    source = _found(kind, name, sets)
+    for path, value in sets.items():
+        put(source.values, path, yamltext.parse_scalar(value))
+    return source
+
+
+def _found(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
     known = builtin(kind)
     if name in known:
         return _Source(f"built-in {name}", dict(known[name]), None, sets)

@@ -12,6 +12,7 @@ from nephoscope.studies.records import Control, Mapping, Part
 from nephoscope.studies.rules import Mark, Range
 from nephoscope.studies.shelf import Shelf
 from nephoscope.studies.theirs import Figure
+from nephoscope.studies.together import Where, is_simulated
 
 __all__ = ["Mark", "Outcome", "compare"]
 
@@ -20,7 +21,9 @@ __all__ = ["Mark", "Outcome", "compare"]
 class Outcome:
     """One comparison. estimate: ours, in their unit, None where there is none.
 
-    steps: of an order, the ratio of each name to the next. sentence: the mark's reason.
+    steps: of an order, the ratio of each name to the next. sentence: the mark's reason. where: the
+    published number, where the figure is one and nothing else; margin: as in study.yaml.
+    simulated: ours comes from a model.
     """
 
     part: str
@@ -33,6 +36,9 @@ class Outcome:
     figure: Figure
     estimate: Estimate | None = None
     steps: tuple[Estimate, ...] = ()
+    where: Where | None = None
+    margin: float | None = None
+    simulated: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object of `study show --json` and of the report's study.json."""
@@ -111,6 +117,7 @@ def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult, brok
     stopped = absent or ("" if mapping.guaranteed else broken)
     mark, reason = _judged(mapping, figure, estimate, steps, stopped)
     sentence = f"{reason[0].upper()}{reason[1:]}. {mapping.why} {figure.lacks}".strip()
+    plain = mapping.theirs.plain
     return Outcome(
         part.name,
         mapping.id,
@@ -122,6 +129,9 @@ def _outcome(shelf: Shelf, part: Part, mapping: Mapping, result: RunResult, brok
         figure,
         estimate,
         steps,
+        (mapping.theirs.table, plain) if plain else None,
+        mapping.margin,
+        mapping.ours is not None and is_simulated(mapping.ours.benchmark),
     )
 
 

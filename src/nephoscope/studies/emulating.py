@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nephoscope.analysis.compare import estimate_json
@@ -13,6 +13,7 @@ from nephoscope.studies.emulated import Emulated, Share
 from nephoscope.studies.filling import told
 from nephoscope.studies.records import Part
 from nephoscope.studies.shelf import Shelf
+from nephoscope.studies.together import Where, is_simulated
 
 HOLDS, MISSED, UNSURE, ABSENT = "holds", "missed", "too wide", "not measured"
 
@@ -22,6 +23,7 @@ class Cell:
     """One share: what was set, ours, and (what it is called, value) of each published number.
 
     word: holds (the whole interval lies within), missed (it lies beyond), too wide, not measured.
+    published: where each of `theirs` stands. simulated: ours comes from a model.
     """
 
     what: str
@@ -30,6 +32,8 @@ class Cell:
     ours: Estimate | None
     theirs: tuple[tuple[str, float], ...]
     absent: str = ""
+    published: tuple[Where, ...] = ()
+    simulated: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The object of study.json."""
@@ -108,11 +112,20 @@ def _cell(shelf: Shelf, one: Emulated, share: Share, result: RunResult) -> Cell:
     theirs = tuple(
         (beside.called, shelf.number(beside.table, beside.cell).value) for beside in share.beside
     )
+    cell = Cell(
+        share.what,
+        share.set_to,
+        ABSENT,
+        None,
+        theirs,
+        published=tuple((beside.table, beside.cell) for beside in share.beside),
+        simulated=is_simulated(share.ours.benchmark),
+    )
     try:
         found = ours.estimate(result, share.ours)
     except ours.Absent as error:
-        return Cell(share.what, share.set_to, ABSENT, None, theirs, str(error))
-    return Cell(share.what, share.set_to, _word(found, share.set_to, one.within), found, theirs)
+        return replace(cell, absent=str(error))
+    return replace(cell, word=_word(found, share.set_to, one.within), ours=found)
 
 
 def _word(found: Estimate, set_to: float, within: float) -> str:

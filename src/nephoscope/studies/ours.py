@@ -114,6 +114,7 @@ def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Co
     one = below.by_round
     other = above.by_round
     shared = sorted(one.keys() & other.keys())
+    replications = above.simulated and below.simulated
     try:
         if len(shared) >= compare.LEAST_PAIRED:
             return compare.paired(
@@ -121,9 +122,14 @@ def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Co
                 [other[r] for r in shared],
                 better=Better.NONE,
                 confidence=confidence,
+                replications=replications,
             )
         return compare.independent(
-            below.trial_values, above.trial_values, better=Better.NONE, confidence=confidence
+            below.trial_values,
+            above.trial_values,
+            better=Better.NONE,
+            confidence=confidence,
+            replications=replications,
         )
     except Refused as error:
         raise Absent(f"they cannot be compared: {error}") from error

@@ -17,7 +17,7 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
-from nephoscope.studies import emulating, filling, plots
+from nephoscope.studies import emulating, filling, plots, together
 from nephoscope.studies.comparing import Outcome
 from nephoscope.studies.concluding import Concluded
 from nephoscope.studies.drawing import Picture
@@ -26,7 +26,8 @@ from nephoscope.studies.filling import FilledSheet
 from nephoscope.studies.records import Part
 from nephoscope.studies.rules import Mark
 from nephoscope.studies.shelf import Shelf
-from nephoscope.studies.telling import told_ours, told_theirs
+from nephoscope.studies.telling import told_estimate, told_ours, told_theirs
+from nephoscope.studies.together import Beside
 
 _TONES = {
     Mark.IN_NUMBER: "info",
@@ -63,7 +64,55 @@ def sections(
     shelf: Shelf, parts: Sequence[PartResult], concluded: Sequence[Concluded]
 ) -> list[Section]:
     """A summary, then a section for each part that was run."""
-    return [_summary(shelf, parts, concluded), *(_part(one) for one in parts)]
+    return [
+        _summary(shelf, parts, concluded),
+        *_together(joined(parts)),
+        *(_part(one) for one in parts),
+    ]
+
+
+def joined(parts: Sequence[PartResult]) -> list[Beside]:
+    """Published numbers of which one part measured ours, and another simulated it."""
+    return together.together(
+        [outcome for one in parts for outcome in one.outcomes],
+        [row for one in parts for row in one.emulated],
+    )
+
+
+def _together(found: Sequence[Beside]) -> list[Section]:
+    """Published, measured and simulated, side by side; nothing where not both are here."""
+    if not found:
+        return []
+    blocks: list[Block] = [Sentence(together.summary(found), lead=True)]
+    for table, own in together.by_table(found).items():
+        head = (
+            Column("row"),
+            Column("figure"),
+            Column("published", True),
+            Column("measured in the lab", True),
+            Column("simulated", True),
+            Column(""),
+        )
+        rows = tuple(
+            (
+                wording.clean(row),
+                wording.clean(column),
+                f"{one.published:g} {one.unit}".rstrip(),
+                told_estimate(one.measured, ""),
+                told_estimate(one.simulated, ""),
+                one.verdict,
+            )
+            for one in own
+            for row, column in (one.where[1],)
+        )
+        blocks += [Heading(table), Table(head, rows)]
+    blocks.append(
+        Sentence(
+            "A figure is 'as published' when its whole interval lies within the margin of the "
+            "comparisons below. The study gives these figures without interval or n."
+        )
+    )
+    return [Section("together", "Published, measured and simulated", tuple(blocks))]
 
 
 def _title(shelf: Shelf) -> str:

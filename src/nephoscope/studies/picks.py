@@ -65,6 +65,11 @@ class Theirs(Record):
         return self
 
     @property
+    def plain(self) -> Cell | None:
+        """The published number that is the figure as it stands; None where it is made of some."""
+        return self.cell if (self.plus, self.times) == (0.0, 1.0) else None
+
+    @property
     def cells(self) -> tuple[Cell, ...]:
         """Every published number that this figure is made of."""
         named = (self.cell, self.over_spread, self.under_spread, self.low, self.high)

@@ -53,6 +53,7 @@ def document_of(parts: Sequence[PartResult], concluded: Sequence[Concluded]) -> 
         "comparisons": [outcome.to_json() for one in parts for outcome in one.outcomes],
         "tables_filled": [sheet.to_json() for one in parts for sheet in one.sheets],
         "emulated": [row.to_json() for one in parts for row in one.emulated],
+        "together": [one.to_json() for one in page.joined(parts)],
         "figures": [picture.to_json() for one in parts for picture in one.pictures],
         "conclusions": [one.to_json() for one in concluded],
     }

@@ -75,8 +75,8 @@ def _lead(found: Deployment) -> str:
         objective = units.format_value(found.objective_ns, "ns")
         parts.append(f"{tables.told(within)} are within the objective of {objective}")
     if requests is not None:
-        parts.append(f"{requests.value:,.0f} requests a replication")
+        parts.append(f"{tables.told(requests)} requests a replication")
     if cost is not None:
-        parts.append(f"it costs {tables.money(cost.value)}")
+        parts.append(f"it costs {tables.priced(cost)}")
     text = "; ".join(parts) or "nothing was answered"
     return f"{text[0].upper()}{text[1:]}."

@@ -45,7 +45,7 @@ def _lead(found: Placement) -> str:
             text += f" of {units.format_value(found.objective_ns, 'ns')}"
     cost = found.figures.get("cost_usd_per_h")
     if cost is not None:
-        text += f", for {tables.money(cost.value)} an hour"
+        text += f", for {tables.priced(cost)} an hour"
     return " ".join(part for part in (f"{text}.", _bound(found), _confirmed(found)) if part)
 
 

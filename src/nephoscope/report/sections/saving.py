@@ -60,7 +60,9 @@ def _table(found: tuple[Selection, ...], names: list[str]) -> Table:
         for metric, told in _TOLD.items()
         if any(metric in one.figures for one in found)
     )
-    return Table((Column(""), *(Column(name, True) for name in names)), rows)
+    n = tables.over(one.figures for one in found)
+    caption = f"With its interval over replications{n}"
+    return Table((Column(""), *(Column(name, True) for name in names)), rows, caption)
 
 
 def _cell(found: Selection, metric: str) -> str:

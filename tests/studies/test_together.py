@@ -1,0 +1,126 @@
+"""A published figure with that of the lab and that of a model beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.studies import made
+
+from nephoscope import studies
+from nephoscope.commands import study_text
+from nephoscope.model import Estimate, RunResult
+from nephoscope.studies import together
+from nephoscope.studies.page import PartResult, joined, sections
+from nephoscope.studies.together import Beside
+
+SHELF = studies.load("zhuang-2012")
+
+
+def of(part: str, result: RunResult) -> PartResult:
+    return studies.beside(SHELF, SHELF.part(part), result)
+
+
+def values(level: float, n: int = 9) -> Sequence[float]:
+    """Around a level, by at most 0.4 %."""
+    return [level * (1 + (number - n // 2) / 1000) for number in range(n)]
+
+
+def lab(share: float = 0.75) -> PartResult:
+    """The share of one process under 30 of 40 ms, and how long it runs at a time."""
+    own: dict[str, Any] = {"cpus_max": 1}
+    return of(
+        "share",
+        made.result(
+            made.line(
+                "cpu.gaps", "cpu_share_cycles_ratio", values(share), target="sedf-30-40", **own
+            )
+        ),
+    )
+
+
+def model(share: float = 0.751) -> PartResult:
+    return of(
+        "model",
+        made.result(
+            made.line(
+                "sim.scheduler",
+                "cpu_share_ratio",
+                values(share),
+                target="sedf-30-40",
+                vm="one",
+                vcpu=0,
+            )
+        ),
+    )
+
+
+def test_both_tables_have_the_row_with_interval_and_n() -> None:
+    found = {one.where: one for one in joined([lab(), model()])}
+    assert set(found) == {
+        ("Table 4.3", ("m1.large E5430-1", "1-process")),
+        ("Table 4.2", ("m1.large E5430-1", "1-process")),
+    }
+    one = found["Table 4.3", ("m1.large E5430-1", "1-process")]
+    # Typed from the study: 75.6 emulated, 75.7 on EC2.
+    assert one.published == 75.6
+    assert found["Table 4.2", ("m1.large E5430-1", "1-process")].published == 75.7
+    assert (one.measured.value, one.measured.n) == (pytest.approx(75), 9)
+    assert (one.simulated.value, one.simulated.n) == (pytest.approx(75.1), 9)
+    assert one.measured.low is not None
+    assert one.measured.low < 75 < (one.measured.high or 0)
+    assert one.verdict == together.BOTH
+
+
+def test_one_of_both_alone_is_no_row() -> None:
+    assert joined([lab()]) == []
+    assert joined([model()]) == []
+    assert joined([]) == []
+    assert "together" not in {one.id for one in sections(SHELF, [lab()], ())}
+
+
+def beside(measured: Estimate, simulated: Estimate) -> Beside:
+    return Beside(("Table 1", ("a", "b")), "%", 75.0, measured, simulated, 0.04)
+
+
+def at(value: float, half: float | None = 0.5) -> Estimate:
+    low, high = (None, None) if half is None else (value - half, value + half)
+    return Estimate(value, low, high, 0.95, 9, "%", "made")
+
+
+@pytest.mark.parametrize(
+    ("measured", "simulated", "verdict"),
+    [
+        # 75 within 4 %: 72 to 78.
+        (at(75), at(77.4), together.BOTH),
+        (at(75), at(79), together.MEASURED),
+        (at(71), at(75), together.SIMULATION),
+        (at(71), at(80), together.NEITHER),
+        (at(75), at(77.8), together.OPEN),
+        (at(75, None), at(75), together.OPEN),
+    ],
+)
+def test_the_whole_interval_decides(measured: Estimate, simulated: Estimate, verdict: str) -> None:
+    assert beside(measured, simulated).verdict == verdict
+
+
+def test_the_sum_is_told_in_plain_words() -> None:
+    found = [beside(at(75), at(75)), beside(at(75), at(80)), beside(at(75, None), at(75))]
+    told = together.summary(found)
+    assert told.startswith("1 of 3 published figures are met both by the machines in the lab and")
+    assert "; 1 by the lab alone; of 1 the interval is too wide to say." in told
+    assert "differ by at most 6.2 % of the simulated figure (Table 1, a, b)." in told
+
+
+def test_page_text_and_document_have_it() -> None:
+    parts = [lab(), model()]
+    names = [one.id for one in sections(SHELF, parts, ())]
+    assert names[:2] == ["summary", "together"]
+    page = str(sections(SHELF, parts, ())[1].blocks)
+    for told in ("75.6 % of a CPU", "75 [74.8, 75.2], n 9", "75.1 [74.9, 75.3], n 9"):
+        assert told in page
+    text = study_text.beside(SHELF, parts, ())
+    assert "BOTH AS PUBLISHED: Table 4.3, m1.large E5430-1, 1-process" in text
+    document = studies.document_of(parts, ())["together"]
+    assert [one["verdict"] for one in document] == [together.BOTH] * 2
