@@ -7,13 +7,14 @@ import math
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nephoscope import report
 from nephoscope.analysis.findings import findings
-from nephoscope.model import RunResult
-from nephoscope.report import sections, simulation_tables, world
+from nephoscope.model import MetricResult, RunResult
+from nephoscope.report import sections, selection, simulation_tables, wording, world
 from nephoscope.report.blocks import Chart, Sentence, Table
 from nephoscope.results.simulation_records import Simulation
 from results import simulated
@@ -220,7 +221,7 @@ def test_a_simulator_is_no_riddling_machine(everything: RunResult) -> None:
     ids = [section.id for section in sections.build_all(result)]
     assert "machine" not in ids
     text = " ".join(report.terminal(result, colour=False, width=79).split())
-    assert "sim is simulated (nephoscope-sim 1.2)" in text
+    assert "This is simulated (nephoscope-sim 1.2), not measured" in text
 
 
 def test_what_could_not_be_read_is_said_once() -> None:
@@ -258,3 +259,53 @@ def test_names_are_short_and_apart() -> None:
     names = simulation_tables.names_of(found.deployments)
     assert len(set(names)) == 2
     assert all(len(name) < 60 for name in names)
+
+
+def test_figures_have_interval_and_n_and_no_digits_beyond_them() -> None:
+    one = simulated.line("sim.geo", "requests", 64_976_750.0, "count").estimate
+    assert simulation_tables.told(one) == "65,000,000 [64,300,000, 65,600,000]"
+    exact = replace(one, low=one.value, high=one.value)
+    assert simulation_tables.told(exact) == "64,976,750"
+    cost = simulated.line("sim.geo", "cost_usd", 50.0, "none").estimate
+    assert simulation_tables.told(cost) == "$50.00 [$49.50, $50.50]"
+    figures = {"requests": one, "cost_usd": cost}
+    assert simulation_tables.over([figures]) == ", n = 10"
+    alone = simulation_tables.over([{"requests": exact}])
+    assert alone == ", n = 10; without an interval where replications agree"
+    assert simulation_tables.over([{"requests": one}, {"requests": replace(one, n=3)}]) == ""
+
+
+def test_the_tables_of_a_deployment_say_over_how_many_replications(everything: RunResult) -> None:
+    (section,) = [one for one in sections.build_all(everything) if one.id == "deployments"]
+    captions = [one.caption for one in section.blocks if isinstance(one, Table)]
+    assert captions == ["By region, n = 10", "By site, n = 10", "Costs, n = 10"]
+    (lead,) = [one.text for one in section.blocks if isinstance(one, Sentence) and one.lead]
+    assert "65,300,000 [64,600,000, 66,000,000] requests a replication" in lead
+    assert "it costs $36.00 [$35.64, $36.36]" in lead
+
+
+def test_hours_stand_in_their_order_and_user_bases_beside_regions() -> None:
+    def one(**factors: str) -> MetricResult:
+        return simulated.line("sim.geo", "response_time_mean_ns", MS, "ns", factors)
+
+    listed = [one(hour=hour) for hour in ("0", "1", "10", "11", "2")]
+    assert [m.factors["hour"] for m in selection.natural_order(listed)] == [
+        "0", "1", "2", "10", "11",
+    ]  # fmt: skip
+    assert wording.factors_text({"region": "asia"}) == "asia"
+    assert wording.factors_text({"user_base": "asia"}) == "user base asia"
+
+
+def test_lengths_that_would_be_squeezed_are_drawn_on_a_logarithmic_axis() -> None:
+    records, lines, merged = simulated.scheduler()
+    assert "type" not in axis_of_runs(records, lines, merged)
+    key = next(key for key in merged if key[1] == "run_ns")
+    wide = {**merged, key: ([4 * MS, 180 * MS, 30_000 * MS], [60, 19, 1])}
+    assert axis_of_runs(records, lines, wide)["type"] == "log"
+
+
+def axis_of_runs(*made: Any) -> dict[str, Any]:
+    chart = charts_of(simulated.result_of(made))["simulated-run-ns-0"]
+    axis = chart.figure["layout"]["xaxis"]
+    assert isinstance(axis, dict)
+    return axis

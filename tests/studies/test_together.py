@@ -118,7 +118,7 @@ def test_page_text_and_document_have_it() -> None:
     names = [one.id for one in sections(SHELF, parts, ())]
     assert names[:2] == ["summary", "together"]
     page = str(sections(SHELF, parts, ())[1].blocks)
-    for told in ("75.6 % of a CPU", "75 [74.8, 75.2], n 9", "75.1 [74.9, 75.3], n 9"):
+    for told in ("75.6 % of a CPU", "75.00 [74.7", "75.10 [74.87, 75.33], n 9"):
         assert told in page
     text = study_text.beside(SHELF, parts, ())
     assert "BOTH AS PUBLISHED: Table 4.3, m1.large E5430-1, 1-process" in text

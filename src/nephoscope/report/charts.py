@@ -17,7 +17,7 @@ CDF_ROWS = 60
 MAX_DOTS = 40
 """Lines of one chart of dots."""
 
-_QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (1.0, "longest"))
+_QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (1.0, ""))
 
 
 def cdf(
@@ -62,7 +62,12 @@ def cdf(
         markers=False,
         reach=reach,
     )
-    head = (Column("curve"), Column("n", True), *(Column(name, True) for _, name in _QUANTILES))
+    most = "longest" if unit == "ns" else "greatest"
+    head = (
+        Column("curve"),
+        Column("n", True),
+        *(Column(name or most, True) for _, name in _QUANTILES),
+    )
     return Chart(
         id,
         title,

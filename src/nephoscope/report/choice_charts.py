@@ -123,7 +123,7 @@ def surface(found: Surface, name: str, number: int) -> Chart:
         )
         for p, row in zip(found.p, found.saving, strict=True)
     )
-    head = (Column("share"), *(Column(f"{found.x[i]:.3g} times", True) for i in columns))
+    head = (Column("share of fast"), *(Column(f"{found.x[i]:.3g} times", True) for i in columns))
     return Chart(
         f"surface-{number}",
         f"What choosing can save: {name}",

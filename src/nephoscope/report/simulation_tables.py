@@ -76,11 +76,13 @@ def keys_of(
 
 
 def told(estimate: Estimate | None) -> str:
-    """Value and interval in short, '–' where there is none."""
+    """Value and interval in short, '–' where there is none; an interval of no width is left out."""
     if estimate is None:
         return "–"
     if estimate.unit in ("none", "usd"):
         return priced(estimate)
+    if estimate.low == estimate.high == estimate.value:
+        return wording.value_text(estimate)
     interval = wording.interval_text(estimate)
     value = wording.value_text(estimate)
     return f"{value} {interval}" if interval.startswith("[") else value
@@ -95,9 +97,13 @@ def priced(estimate: Estimate) -> str:
 
 
 def over(figures: Iterable[Mapping[str, Estimate]]) -> str:
-    """', n = 10': over how many replications, where all figures are over as many."""
-    several = {one.n for own in figures for one in own.values()}
-    return f", n = {min(several)}" if len(several) == 1 else ""
+    """', n = 10': over how many replications, where all figures are over as many; and what a
+    figure without an interval means."""
+    every = [one for own in figures for one in own.values()]
+    several = {one.n for one in every}
+    text = f", n = {min(several)}" if len(several) == 1 else ""
+    alone = any(one.low == one.high == one.value for one in every)
+    return f"{text}; without an interval where replications agree" if alone else text
 
 
 def money(value: float) -> str:

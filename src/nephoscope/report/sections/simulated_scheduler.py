@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from nephoscope.model import RunResult
-from nephoscope.report import charts, lanes, wording
+from nephoscope.report import charts, lanes, selection, wording
 from nephoscope.report import simulation_tables as tables
 from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence
 from nephoscope.report.lanes import Lane
@@ -14,12 +15,14 @@ from nephoscope.results.simulation_records import SimulatedScheduler, Simulation
 BENCHMARKS = ("sim.scheduler",)
 
 _LENGTHS = {
-    "run_ns": ("How long it runs", "run"),
-    "wait_ns": ("How long it waits", "wait"),
-    "period_ns": ("From run to run", "period"),
+    "run_ns": ("How long it runs", "length of a run"),
+    "wait_ns": ("How long it waits", "length of a wait"),
+    "period_ns": ("From run to run", "from the start of a run to that of the next"),
     "response_time_ns": ("How long a web request takes", "response time"),
 }
 _LEAST_WAITS_SHOWN = 8
+_WIDE = 20
+"""The longest over the median: beyond, lengths are drawn on a logarithmic axis."""
 
 
 def build(result: RunResult) -> Section | None:
@@ -75,19 +78,38 @@ def _lane(track: Track, span_ns: float) -> Lane:
     return Lane(wording.clean(track.vm), f"CPU {track.vcpu}", lanes.clipped(gaps, span_ns), span_ns)
 
 
+def _is_wide(result: RunResult, keys: Sequence[selection.HistogramKey]) -> bool:
+    """Whether the longest would push what is usual against the axis."""
+    merged = sorted(
+        (value, count)
+        for key in keys
+        for value, count in zip(*result.histograms[key], strict=True)
+        if value > 0
+    )
+    if not merged:
+        return False
+    half, seen = sum(count for _, count in merged) / 2, 0
+    for value, count in merged:
+        seen += count
+        if seen >= half:
+            return merged[-1][0] > _WIDE * value
+    return False
+
+
 def _distributions(
     result: RunResult, found: SimulatedScheduler, name: str, number: int
 ) -> list[Chart]:
     out = []
     for metric, (title, axis) in _LENGTHS.items():
+        keys = tables.keys_of(result, BENCHMARKS[0], found, ("vm", "vcpu"), metric)
         chart = charts.cdf(
             result,
-            tables.keys_of(result, BENCHMARKS[0], found, ("vm", "vcpu"), metric),
+            keys,
             id=f"simulated-{wording.slug(metric)}-{number}",
             title=f"{title}: {name}",
             axis=axis,
             unit="ns",
-            log=False,
+            log=_is_wide(result, keys),
         )
         out += [chart] if chart is not None else []
     return out

@@ -21,7 +21,7 @@ class Choice:
 
     prefer: factor -> level, 'most' or 'least'; each is applied if some setting has it. told: the
     factors that the label tells already. whole: the one of fewest factors, of which the others are
-    parts.
+    parts. each: all of its settings.
     """
 
     label: str
@@ -30,6 +30,7 @@ class Choice:
     prefer: Mapping[str, Any] = field(default_factory=dict)
     told: tuple[str, ...] = ("engine", "direct", "array_bytes")
     whole: bool = False
+    each: bool = False
 
 
 CHOICES: tuple[Choice, ...] = (
@@ -57,6 +58,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("Response time, mean", "sim.geo", "response_time_mean_ns", whole=True),
     Choice("Within the objective", "sim.geo", "within_objective_ratio", whole=True),
     Choice("Within the objective", "sim.place", "within_objective_ratio", whole=True),
+    Choice("Share of a CPU", "sim.scheduler", "cpu_share_ratio", each=True),
     Choice("Saving", "sim.selection", "saving_ratio", whole=True),
 )
 
@@ -85,8 +87,10 @@ def _simulated(result: RunResult, targets: Sequence[str]) -> str:
     version = wording.clean(facts.text(known, "simulated.version") or "of an unknown version")
     names = wording.joined(wording.clean(target) for target in targets)
     told = "is simulated" if len(targets) == 1 else "are simulated"
+    if len(selection.target_names(result)) == 1:
+        names = "This"
     return (
-        f"{names} {told} (nephoscope-sim {version}): what is said holds as far as the scenario "
+        f"{names} {told} (nephoscope-sim {version}), not measured: it holds as far as the scenario "
         "does."
     )
 
@@ -166,6 +170,8 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
         if found:
             setting = wording.factors_text(found[0].factors, leave_out=choice.told)
             out.append((choice.label, setting, found[0]))
+        for metric in found[1:] if choice.each else ():
+            out.append((choice.label, wording.factors_text(metric.factors), metric))
     used = {metric.benchmark for _, _, metric in out}
     for metric in metrics:
         if len(out) < 3 and metric.headline and metric.benchmark not in used:
