@@ -210,5 +210,12 @@ def distribution(result: RunResult, found: Deployment, name: str, number: int) -
     )
     if chart is not None and found.objective_ns is not None:
         label = f"objective {_time(found)}"
-        figures.vertical(chart.figure["layout"], found.objective_ns, label, log=True)
+        layout = chart.figure["layout"]
+        figures.vertical(layout, found.objective_ns, label, log=True)
+        # The label stands between the legend and the plot, wherever the objective lies.
+        layout["legend"] |= {"y": 1.08}
+        layout["margin"] |= {"t": 56}
+        # Below, a line of the grid at the same place would hide it.
+        layout["shapes"][-1] |= {"layer": "above"}
+        layout["shapes"][-1]["line"] |= {"width": 2}
     return chart

@@ -108,8 +108,9 @@ def _together(found: Sequence[Beside]) -> list[Section]:
         blocks += [Heading(table), Table(head, rows)]
     blocks.append(
         Sentence(
-            "A figure is 'as published' when its whole interval lies within the margin of the "
-            "comparisons below. The study gives these figures without interval or n."
+            "A figure is 'as published' where the comparison below says 'reproduced in number': "
+            "its whole interval lies within the margin. The study gives these figures without "
+            "interval or n."
         )
     )
     return [Section("together", "Published, measured and simulated", tuple(blocks))]

@@ -23,7 +23,7 @@ Where = tuple[str, Cell]
 
 BOTH = "both as published"
 MEASURED, SIMULATION = "only measured as published", "only simulated as published"
-NEITHER, OPEN = "neither as published", "too wide to say"
+NEITHER, OPEN = "neither as published", "not decided"
 VERDICTS = (BOTH, MEASURED, SIMULATION, NEITHER, OPEN)
 
 
@@ -36,8 +36,8 @@ def is_simulated(benchmark: str) -> bool:
 class Beside:
     """A published number, which has no interval, with the same of the lab and of the model.
 
-    margin: ratio within which a figure counts as the published one (the widest of the comparisons
-    with it).
+    measured_mark, simulated_mark: those of the comparison of each with the published number; where
+    a part has none with this number, by the margin of the others.
     """
 
     where: Where
@@ -45,24 +45,18 @@ class Beside:
     published: float
     measured: Estimate
     simulated: Estimate
-    margin: float
+    measured_mark: Mark
+    simulated_mark: Mark
 
     @property
     def verdict(self) -> str:
         """One of VERDICTS."""
-        marks = [self._mark(one) for one in (self.measured, self.simulated)]
-        if Mark.NOT_COMPARABLE in marks:
+        if Mark.NOT_COMPARABLE in (self.measured_mark, self.simulated_mark):
             return OPEN
-        same = tuple(mark is Mark.IN_NUMBER for mark in marks)
-        return {(True, True): BOTH, (True, False): MEASURED, (False, True): SIMULATION}.get(
-            (same[0], same[1]), NEITHER
-        )
-
-    def _mark(self, one: Estimate) -> Mark:
-        if one.low is None or one.high is None:
-            return Mark.NOT_COMPARABLE
-        band = Range(one.low, one.high)
-        return rules.in_number(self.published, None, band, margin=self.margin, neutral=None)[0]
+        lab, model = (one is Mark.IN_NUMBER for one in (self.measured_mark, self.simulated_mark))
+        if lab and model:
+            return BOTH
+        return MEASURED if lab else SIMULATION if model else NEITHER
 
     def to_json(self) -> dict[str, Any]:
         """The object of study.json."""
@@ -75,7 +69,8 @@ class Beside:
             "published": self.published,
             "measured": estimate_json(self.measured),
             "simulated": estimate_json(self.simulated),
-            "margin": self.margin,
+            "measured_mark": self.measured_mark.value,
+            "simulated_mark": self.simulated_mark.value,
             "verdict": self.verdict,
         }
 
@@ -86,6 +81,19 @@ class _Seen:
     unit: str
     margin: float = 0.0
     found: dict[bool, Estimate] = field(default_factory=dict)
+    marks: dict[bool, Mark] = field(default_factory=dict)
+
+    def mark(self, simulated: bool) -> Mark:
+        known = self.marks.get(simulated)
+        return known or mark_of(self.published, self.found[simulated], self.margin)
+
+
+def mark_of(published: float, found: Estimate, margin: float) -> Mark:
+    """Whether a figure is the published one, within a margin (ratio)."""
+    if found.low is None or found.high is None:
+        return Mark.NOT_COMPARABLE
+    band = Range(found.low, found.high)
+    return rules.in_number(published, None, band, margin=margin, neutral=None)[0]
 
 
 def together(outcomes: Sequence[Outcome], rows: Sequence[Row]) -> list[Beside]:
@@ -108,8 +116,17 @@ def together(outcomes: Sequence[Outcome], rows: Sequence[Row]) -> list[Beside]:
         own.margin = max(own.margin, one.margin)
         if one.estimate is not None:
             own.found.setdefault(one.simulated, one.estimate)
+            own.marks.setdefault(one.simulated, one.mark)
     return [
-        Beside(where, own.unit, own.published, own.found[False], own.found[True], own.margin)
+        Beside(
+            where,
+            own.unit,
+            own.published,
+            own.found[False],
+            own.found[True],
+            own.mark(False),
+            own.mark(True),
+        )
         for where, own in seen.items()
         if own.found.keys() == {False, True} and own.margin
     ]
@@ -138,7 +155,7 @@ _REST = (
     (MEASURED, "{} by the lab alone"),
     (SIMULATION, "{} by the simulation alone"),
     (NEITHER, "{} by neither"),
-    (OPEN, "of {} the interval is too wide to say"),
+    (OPEN, "{} are not decided (an interval too wide, or a control that does not hold)"),
 )
 
 
