@@ -140,3 +140,13 @@ def test_bca_follows_unit_and_holds_the_mean_of_its_own_resamples(values, random
     assert double.low == pytest.approx(2 * one.low)
     assert double.high == pytest.approx(2 * one.high)
     assert min(values) - 1e-9 <= one.low <= one.high <= max(values) + 1e-9
+
+
+def test_an_interval_of_times_is_cut_at_none() -> None:
+    values = [0.1, 0.2, 14.0]
+    free, cut = (means.mean_t(values, unit="ms", least=least) for least in (-math.inf, 0.0))
+    assert free.low is not None
+    assert free.low < 0
+    assert (cut.low, cut.high, cut.value) == (0.0, free.high, free.value)
+    assert means.least_of(values) == 0.0
+    assert means.least_of([-0.1, 0.2]) == -math.inf == means.least_of([])

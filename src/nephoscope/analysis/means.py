@@ -7,6 +7,7 @@ often carry no more: Welch, Fieller, TOST.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,10 +68,14 @@ def skewed_note(array: Array) -> str:
     )
 
 
-def mean_t(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
+def mean_t(
+    values: Numbers, *, unit: str, confidence: float = 0.95, least: float = -math.inf
+) -> Estimate:
     """Arithmetic mean with Student's t interval; the note warns when the values are skewed.
 
-    One value has no interval. Raises Refused for timeouts and not-a-number.
+    least: what the mean cannot lie below (0 of a time); the interval is cut there, which takes
+    nothing from its coverage. One value has no interval. Raises Refused for timeouts and
+    not-a-number.
     """
     array = finite(values)
     n = int(array.size)
@@ -81,8 +86,21 @@ def mean_t(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
     half = t_quantile(n - 1, confidence) * got.s / math.sqrt(n)
     note = EQUAL_NOTE.format(n=n) if all_equal(array) else skewed_note(array)
     return Estimate(
-        got.mean, got.mean - half, got.mean + half, confidence, n, unit, "mean; Student t", note
+        got.mean,
+        max(least, got.mean - half),
+        got.mean + half,
+        confidence,
+        n,
+        unit,
+        "mean; Student t",
+        note,
     )
+
+
+def least_of(values: Sequence[float]) -> float:
+    """`least` for quantities that have no sign (times, rates, shares, counts): 0 while every value
+    is at least that. A difference has a sign and none of this."""
+    return 0.0 if min(values, default=-1.0) >= 0 else -math.inf
 
 
 def mean_bca(

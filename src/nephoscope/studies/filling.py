@@ -139,7 +139,9 @@ def _theirs(
 ) -> tuple[float, float | None, float | None, int | None]:
     """Their value with its interval: of sets over the sets, of one sample from its mean and s."""
     if len(numbers) > 1:
-        got = means.mean_t([one.value for one in numbers], unit="", confidence=CONFIDENCE)
+        values = [one.value for one in numbers]
+        least = means.least_of(values)
+        got = means.mean_t(values, unit="", confidence=CONFIDENCE, least=least)
         return got.value, got.low, got.high, got.n
     (number,) = numbers
     bounds: tuple[float, float] | None = None

@@ -139,7 +139,8 @@ def _statistic(one: MetricResult, statistic: str, confidence: float) -> Estimate
     unit = one.estimate.unit
     try:
         if statistic == "mean":
-            return means.mean_t(one.trial_values, unit=unit, confidence=confidence)
+            values, least = one.trial_values, means.least_of(one.trial_values)
+            return means.mean_t(values, unit=unit, confidence=confidence, least=least)
         if statistic == "stdev":
             return variation.standard_deviation(one.trial_values, unit=unit, confidence=confidence)
         if statistic == "cv":
