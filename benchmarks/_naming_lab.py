@@ -21,6 +21,7 @@ import _paired
 sys.path[:0] = [str(_paired.ROOT / "src")]
 
 from nephoscope import catalog  # noqa: E402
+from nephoscope.analysis.naming import KERNEL_FLOORS as FLOORS  # noqa: E402
 from nephoscope.lab import bringup, files  # noqa: E402
 from nephoscope.targets import Target  # noqa: E402
 from nephoscope.targets.lab import LabTarget  # noqa: E402
@@ -115,17 +116,6 @@ async def made(known: catalog.Catalog) -> AsyncIterator[dict[str, LabTarget]]:
         for target in targets.values():
             await target.close()
         await bringup.down(name)
-
-
-FLOORS: Mapping[str, float] = {
-    "kernel_reads": 1e6,
-    "kernel_writes": 1e6,
-    "kernel_flushes": 20.0,
-    "kernel_packets": 1e5,
-    "kernel_switches": 2e3,
-}
-"""What an idle kernel does a second; added, so that nothing is compared with nothing. Of packets
-so many as a shaped link of large ones has: only small ones make many more."""
 
 
 def kernel_counters() -> dict[str, float]:

@@ -246,7 +246,9 @@ def page(cases: Sequence[Mapping[str, Any]], told: Sequence[tuple[str, str]]) ->
             "",
             "The victim here shares its kernel with its neighbours and reads what the kernel does "
             "meanwhile. A guest with a kernel of its own has its canaries only: of these cases "
-            f"{_share(as_guest)} would be named rightly there.",
+            f"{_share(as_guest)} would be named rightly there, and "
+            f"{_share([word == naming.UNCLEAR for _, word in guests])} are *unclear*: where the "
+            "canaries that were measured do not tell two resources apart, neither is named.",
             "",
             "## What was injected, and where it can be seen at all",
             "A case is one program at an intensity drawn from 50 to 100 %, with drawn parameters. "

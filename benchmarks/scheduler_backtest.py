@@ -146,7 +146,11 @@ def simulated(program: Path, scenario: dict[str, Any], params: dict[str, Any]) -
     lines = (json.loads(line) for line in done.stdout.splitlines())
     return [
         Sample(
-            line["metric"], line["value"], line["count"], line.get("at_ns") or 0, line.get("factors", {})
+            line["metric"],
+            line["value"],
+            line["count"],
+            line.get("at_ns") or 0,
+            line.get("factors", {}),
         )
         for line in lines
         if "metric" in line

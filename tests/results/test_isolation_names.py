@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from nephoscope.analysis.naming import NONE
+from nephoscope.analysis.naming import KERNEL_FLOORS, NONE, UNCLEAR
 from nephoscope.analysis.naming_references import REFERENCES
 from nephoscope.model import Estimate, TrialRecord
 from nephoscope.plans.resources import RESOURCES
@@ -36,7 +36,7 @@ def cell(canary: str, factor: float, resource: str = "memory") -> Cell:
 def record(canary: str) -> TrialRecord:
     victim = RESOURCES[canary].victim
     assert victim is not None
-    return cast(TrialRecord, SimpleNamespace(params=victim.params))
+    return cast(TrialRecord, SimpleNamespace(params=victim.params, beside={}, around={}))
 
 
 RECORDS = {canary: record(canary) for canary in CANARIES}
@@ -54,6 +54,48 @@ def test_what_all_victims_lose_is_named() -> None:
     (found,) = named(cells, RECORDS)
     assert (found["target"], found["resource"], found["neighbours"]) == ("v", "net_receive", 1)
     assert found["word"] == "net_receive"
+
+
+COUNTERS = {
+    "kernel_reads": "kernel_read_bytes_per_s",
+    "kernel_writes": "kernel_written_bytes_per_s",
+    "kernel_flushes": "kernel_flushes_per_s",
+    "kernel_packets": "kernel_packets_per_s",
+    "kernel_switches": "kernel_switches_per_s",
+}
+
+
+def with_kernel(reference: Any, times: float | None) -> tuple[list[Any], dict[str, Any]]:
+    """Cells like a reference, and records whose kernel did so much more beside the load."""
+    cells, records = [], dict(RECORDS)
+    for canary in CANARIES:
+        one = cast(Any, cell(canary, math.exp(reference.effects.get(canary, 0.0)), "hidden"))
+        one.trials = tuple(f"{canary}-{n}" for n in range(3))
+        for number, name in enumerate(one.trials):
+            around = {"before": f"{canary}-{number}-b", "after": f"{canary}-{number}-a"}
+            for key, grown in ((name, True), *((quiet, False) for quiet in around.values())):
+                beside = {
+                    counter: None
+                    if times is None
+                    else KERNEL_FLOORS[c] * (math.exp(reference.effects[c] * grown * times) - 1)
+                    for c, counter in COUNTERS.items()
+                }
+                params = RECORDS[canary].params
+                record = SimpleNamespace(params=params, beside=beside, around=around)
+                records[key] = cast(TrialRecord, record)
+        cells.append(one)
+    return cells, records
+
+
+@pytest.mark.parametrize("resource", ["disk_read", "disk_write", "fsync", "packets", "switches"])
+def test_a_shared_kernel_tells_what_victims_alone_do_not(resource: str) -> None:
+    reference = next(one for one in REFERENCES if one.resource == resource)
+    (found,) = named(*with_kernel(reference, 1.0))
+    assert found["word"] == resource
+    (alone,) = named(*with_kernel(reference, None))
+    # A kernel of its own: no counter of others' work, and the name is right or not given.
+    assert alone["word"] in (resource, UNCLEAR, NONE)
+    assert not any(name.startswith("kernel_") for name in alone["lost"])
 
 
 def test_nothing_lost_is_none_and_few_victims_are_not_named() -> None:

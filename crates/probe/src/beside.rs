@@ -3,18 +3,20 @@
 //!
 //! Machine-wide: steal, busy, pressure, swap pages, load. Of the own control group and its visible
 //! ancestors: throttling. Of this process and the children it waited for: faults, context
-//! switches, swapped bytes. Of the other programs in sight: CPU time and disk traffic. Formulas: time counted over time elapsed; pressure comes from the cumulative counter,
-//! not from the kernel's averages.
+//! switches, swapped bytes. Of the other programs in sight: CPU time and disk traffic. Of a kernel
+//! that others out of sight use too: what it did. Formulas: time counted over time elapsed;
+//! pressure comes from the cumulative counter, not from the kernel's averages.
 use crate::cgroup::{Cgroups, Throttled};
 use crate::clock;
 use crate::files::Files;
-use crate::others::Others;
+use crate::kernel::Kernel;
+use crate::others::{self, Others};
 use crate::proc::{self, CpuTimes};
 use serde_json::{json, Value};
 
 /// Keys of the `beside` object, in its order.
 #[cfg(test)]
-pub const KEYS: [&str; 21] = [
+pub const KEYS: [&str; 26] = [
     "elapsed_ns",
     "steal_ratio",
     "busy_ratio",
@@ -36,6 +38,11 @@ pub const KEYS: [&str; 21] = [
     "load_1m",
     "others_busy_cpus",
     "others_io_bytes_per_s",
+    "kernel_read_bytes_per_s",
+    "kernel_written_bytes_per_s",
+    "kernel_flushes_per_s",
+    "kernel_packets_per_s",
+    "kernel_switches_per_s",
 ];
 
 /// Ticks of `/proc/stat` in a second: fixed in the kernel's interface (USER_HZ).
@@ -78,6 +85,7 @@ pub struct Counters {
     swapped_bytes: Option<u64>,
     load_1m: Option<f64>,
     others: Others,
+    kernel: Kernel,
 }
 
 impl Counters {
@@ -101,8 +109,10 @@ impl Counters {
         let cpu = CpuTimes::parse(&stat);
         let own_ticks = usage.map(|usage| (usage.cpu_us as f64 / 1e6 * TICKS_PER_S) as i64);
         let others = Others::read(files, cpu.as_ref(), &vmstat, own_ticks);
+        let shared = others::whole_kernel(files) == Some(false);
         Self {
             others,
+            kernel: Kernel::read(files, shared, &stat, &vmstat),
             cpu,
             pressure: pressure(files),
             throttled,
@@ -134,6 +144,10 @@ impl Counters {
         let usage = self.usage.zip(before.usage);
         let used = |of: fn(&Usage) -> i64| usage.map(|(now, then)| of(&now) - of(&then));
         let pages = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+        let kernel = |of: fn(&Kernel) -> Option<u64>| {
+            let change = of(&self.kernel)?.checked_sub(of(&before.kernel)?)?;
+            (elapsed_ns > 0).then(|| change as f64 * 1e9 / elapsed_ns as f64)
+        };
         let (throttled_ratio, throttled_count) = self.throttling_since(before, elapsed_ns).unzip();
         json!({
             "elapsed_ns": elapsed_ns,
@@ -157,6 +171,11 @@ impl Counters {
             "load_1m": self.load_1m,
             "others_busy_cpus": self.others_busy_cpus(before, elapsed_ns),
             "others_io_bytes_per_s": self.others_io_rate(before, elapsed_ns),
+            "kernel_read_bytes_per_s": kernel(|kernel| kernel.read_bytes),
+            "kernel_written_bytes_per_s": kernel(|kernel| kernel.written_bytes),
+            "kernel_flushes_per_s": kernel(|kernel| kernel.flushes),
+            "kernel_packets_per_s": kernel(|kernel| kernel.packets),
+            "kernel_switches_per_s": kernel(|kernel| kernel.switches),
         })
     }
 

@@ -20,6 +20,7 @@ mod files;
 mod gaps;
 mod handover;
 mod instruments;
+mod kernel;
 mod ladder;
 mod load;
 mod machine;

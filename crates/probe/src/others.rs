@@ -28,17 +28,9 @@ impl Others {
         vmstat: &str,
         own_ticks: Option<i64>,
     ) -> Self {
-        let namespace = |of: &str| files.link_name(format!("/proc/{of}")).ok();
-        let (pids, network) = (namespace("self/ns/pid"), namespace("self/ns/net"));
-        // That of process 1 may be hidden even from root; process 2, the kernel's own, has the same
-        // one. Where both are hidden it is taken for ours.
-        let first = namespace("1/ns/net").or_else(|| namespace("2/ns/net"));
-        let first = first.is_none_or(|first| Some(first) == network);
-        match pids.as_deref() {
-            Some(FIRST_PID_NAMESPACE) if first => {
-                Self::of_the_kernel(files, cpu, vmstat, own_ticks)
-            }
-            Some(_) => Self::in_sight(files, network.as_deref()),
+        match whole_kernel(files) {
+            Some(true) => Self::of_the_kernel(files, cpu, vmstat, own_ticks),
+            Some(false) => Self::in_sight(files, namespace(files, "self/ns/net").as_deref()),
             None => Self::default(),
         }
     }
@@ -74,6 +66,21 @@ impl Others {
         }
         Self { ticks: Some(ticks), io_bytes }
     }
+}
+
+/// Whether this process sees all that its kernel serves: whether its PID and network namespaces
+/// are the kernel's first ones. `None` where that is hidden.
+pub fn whole_kernel(files: &Files) -> Option<bool> {
+    let pids = namespace(files, "self/ns/pid")?;
+    // That of process 1 may be hidden even from root; process 2, the kernel's own, has the same
+    // one. Where both are hidden it is taken for ours.
+    let first = namespace(files, "1/ns/net").or_else(|| namespace(files, "2/ns/net"));
+    let network = namespace(files, "self/ns/net");
+    Some(pids == FIRST_PID_NAMESPACE && first.is_none_or(|first| Some(first) == network))
+}
+
+fn namespace(files: &Files, of: &str) -> Option<String> {
+    files.link_name(format!("/proc/{of}")).ok()
 }
 
 /// Ticks of a process and of the children it waited for: fields 14 to 17 of its `stat`.

@@ -40,6 +40,17 @@ victim shares with its neighbours (containers, hosts of a lab), while it does no
 itself: bytes read and written a second, flushes of a disk's cache, packets, context switches. A
 victim with a kernel of its own has none of these."""
 
+KERNEL_FLOORS: Mapping[str, float] = {
+    "kernel_reads": 1e6,
+    "kernel_writes": 1e6,
+    "kernel_flushes": 20.0,
+    "kernel_packets": 1e5,
+    "kernel_switches": 2e3,
+}
+"""What an idle kernel does a second (bytes, flushes, packets, switches); added to its counters, so
+that nothing is compared with nothing. Of packets so many as a shaped link of large ones has: only
+small ones make many more."""
+
 SHARPNESS = 1.0
 """Effects below this count by their size, those far beyond by their order of magnitude: how much is
 lost depends on the intensity, but a queue that is full and one that is not lie magnitudes apart."""
@@ -55,6 +66,13 @@ GRAIN = 0.2
 
 FARTHEST = 6.0
 """Most that one canary may say, in its own spreads: it may be out of order by itself."""
+
+ALIKE = 0.9
+"""Resources of which two references differ in no measured canary by more than this, in its spreads,
+are not told apart. With all canaries every two differ by more (0.92: a network's directions)."""
+
+NEAR = 0.5
+"""A signature that is nearer to one of two such resources by less than this could be of either."""
 
 FAR = 3.0
 """Beyond this distance (root mean square over the canaries) a signature is like none known."""
@@ -146,12 +164,20 @@ def name(
         key=lambda pair: pair[0],
     )
     what = _lost(lost, len(known))
+    if not lost:
+        return Named(NONE, f"{what}; others may be lost that no canary misses.", lost)
     if ranked[0][0] > FAR:
         return Named(UNCLEAR, f"{what}, which is like nothing that is known.", lost, ranked[0][0])
     # The nearest alone: one resource is taken in several ways (a stream, datagrams), of each of
     # which a single reference may be known.
     distance, best = ranked[0]
     rival, second = next(((d, word) for d, word in ranked if word != best), (math.inf, ""))
+    if alike := _alike(best, ranked, references, tuple(known), widths):
+        sentence = (
+            f"{what}, which {_all_of((best, *alike))} explain alike: these {len(known)} canaries "
+            "do not tell them apart."
+        )
+        return Named(UNCLEAR, sentence, lost, distance, second)
     if math.isclose(rival, distance, abs_tol=1e-9):
         sentence = f"{what}, which {best} and {second} explain alike."
         return Named(UNCLEAR, sentence, lost, distance, second)
@@ -159,6 +185,33 @@ def name(
         return Named(NONE, f"{what}, as beside a neighbour that does nothing.", lost, distance)
     sentence = f"{what}, as beside a neighbour that takes {best}."
     return Named(best, sentence, lost, distance, second)
+
+
+def _alike(
+    best: str,
+    ranked: Sequence[tuple[float, str]],
+    references: Sequence[Reference],
+    measured: Sequence[str],
+    spread: Mapping[str, float],
+) -> list[str]:
+    """The other resources that could as well be meant, as far as these canaries tell."""
+    nearest = ranked[0][0]
+    others = {word for distance, word in ranked if word != best and distance < nearest + NEAR}
+    own = [one for one in references if one.resource == best]
+
+    def apart(one: Reference, other: Reference) -> float:
+        shared = (c for c in measured if c in one.effects and c in other.effects)
+        gaps = (
+            abs(_scale(one.effects[c]) - _scale(other.effects[c])) / _unit(spread, c)
+            for c in shared
+        )
+        return max(gaps, default=0.0)
+
+    return sorted(
+        word
+        for word in others
+        if min(apart(one, x) for one in own for x in references if x.resource == word) < ALIKE
+    )
 
 
 def spread_of(references: Sequence[Reference]) -> dict[str, float]:
@@ -190,8 +243,12 @@ def _distance(
     parts = []
     for canary in shared:
         apart = _scale(effects[canary].shrunk) - _scale(reference.effects[canary])
-        parts.append(min(FARTHEST, abs(apart) / (spread.get(canary, 0.0) + GRAIN)) ** 2)
+        parts.append(min(FARTHEST, abs(apart) / _unit(spread, canary)) ** 2)
     return math.sqrt(sum(parts) / len(parts))
+
+
+def _unit(spread: Mapping[str, float], canary: str) -> float:
+    return spread.get(canary, 0.0) + GRAIN
 
 
 def _scale(value: float) -> float:
@@ -202,5 +259,8 @@ def _scale(value: float) -> float:
 def _lost(names: Sequence[str], measured: int) -> str:
     if not names:
         return f"None of {measured} canaries lost anything for certain"
-    text = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{text} lost"
+    return f"{_all_of(names)} lost"
+
+
+def _all_of(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

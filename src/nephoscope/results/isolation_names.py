@@ -21,6 +21,18 @@ from nephoscope.results.isolation_records import Cell
 FEWEST = 3
 """Victims beside one load; of fewer, several resources could be named alike."""
 
+_STILL = ("cpu", "memory", "cache")
+"""Victims that ask the kernel for nothing: what it does beside them, it does for others."""
+
+_COUNTED: Mapping[str, str] = {
+    "kernel_reads": "kernel_read_bytes_per_s",
+    "kernel_writes": "kernel_written_bytes_per_s",
+    "kernel_flushes": "kernel_flushes_per_s",
+    "kernel_packets": "kernel_packets_per_s",
+    "kernel_switches": "kernel_switches_per_s",
+}
+"""Canary of the namer: counter beside a trial."""
+
 _TELLING = ("operation", "direction")
 """Parameters by which two victims of one benchmark miss different resources."""
 
@@ -33,12 +45,15 @@ def named(
     for cell in cells:
         canary = canary_of(cell, records)
         effect = _effect(cell)
+        key = (cell.victim.target, cell.resource, cell.intensity, cell.neighbours)
         if canary and effect is not None:
-            key = (cell.victim.target, cell.resource, cell.intensity, cell.neighbours)
             groups.setdefault(key, {})[canary] = effect
+        if canary in _STILL:
+            counted = _of_the_kernel(cell, records)
+            groups[key] = {**counted, **groups.get(key, {})}
     out: list[Mapping[str, Any]] = []
     for (target, resource, intensity, neighbours), effects in groups.items():
-        if len(effects) < FEWEST:
+        if len(effects.keys() & RESOURCES.keys()) < FEWEST:
             continue
         found = naming.name(effects, REFERENCES)
         out.append(
@@ -68,6 +83,24 @@ def canary_of(cell: Cell, records: Mapping[str, TrialRecord]) -> str:
         if all(params.get(key) == victim.params[key] for key in _TELLING if key in victim.params):
             return name
     return ""
+
+
+def _of_the_kernel(cell: Cell, records: Mapping[str, TrialRecord]) -> dict[str, Effect]:
+    """What the kernel that the victim shares with its neighbours did beside this cell's trials,
+    against the quiet trials on both sides; nothing for a victim with a kernel of its own."""
+    quiet = {name for trial in cell.trials for name in records[trial].around.values()}
+    sides = [[records[name] for name in names if name in records] for names in (quiet, cell.trials)]
+    out = {}
+    for canary, key in _COUNTED.items():
+        rates = [
+            [naming.KERNEL_FLOORS[canary] + float(one.beside[key]) for one in side]
+            for side in sides
+            if all(one.beside.get(key) is not None for one in side)
+        ]
+        found = naming.effect(*rates) if len(rates) == len(sides) else None
+        if found is not None:
+            out[canary] = found
+    return out
 
 
 def _effect(cell: Cell) -> Effect | None:
