@@ -22,6 +22,7 @@ name: ways
 seed: 1
 warmup: 0
 repeat: {min: 6, max: 6}
+accept: [late_sends]   # a busy machine; what arrives is asked here, not what it is worth
 targets: [{name: berlin, kind: local}, {name: frankfurt, kind: local}]
 benchmarks:
   - {benchmark: net.rtt, on: berlin, peer: frankfurt, params: {rate_per_s: 200, duration_ns: 300ms}}
@@ -92,14 +93,9 @@ def test_a_run_on_loopback_arrives_in_the_scenario(
 ) -> None:
     plan, store = tmp_path / "ways.yaml", tmp_path / "store"
     plan.write_text(PAIR)
-    seen: list[float] = []
-    # On a busy machine a sender may be late in every round, and such rounds do not count.
-    for attempt in range(3):
-        measured = nephoscope("run", plan, "--fresh", "--store", store)
-        seen = round_trips_of(Store(store).open("latest"))
-        print(f"attempt {attempt + 1}: exit {measured.code}, {len(seen)} round trips")
-        if seen:
-            break
+    measured = nephoscope("run", plan, "--store", store)
+    assert measured.code == 0, measured.err
+    seen = round_trips_of(Store(store).open("latest"))
     words = ("simulate", "geo", scenario, "--latency", "latest", "--replications", 2)
     done = nephoscope(*words, "--store", store, "--json")
     assert done.code == 0, done.err

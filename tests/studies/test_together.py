@@ -110,7 +110,7 @@ def test_the_sum_is_told_in_plain_words() -> None:
     found = [beside(at(75), at(75)), beside(at(75), at(80)), beside(at(75, None), at(75))]
     told = together.summary(found)
     assert told.startswith("1 of 3 published figures are met both by the machines in the lab and")
-    assert "; 1 by the lab alone; 1 are not decided (" in told
+    assert "; 1 by the lab alone; 1 not decided (" in told
     assert "differ by at most 6.2 % of the simulated figure (Table 1, a, b)." in told
 
 

@@ -155,7 +155,7 @@ _REST = (
     (MEASURED, "{} by the lab alone"),
     (SIMULATION, "{} by the simulation alone"),
     (NEITHER, "{} by neither"),
-    (OPEN, "{} are not decided (an interval too wide, or a control that does not hold)"),
+    (OPEN, "{} not decided (an interval too wide, or a control that does not hold)"),
 )
 
 
