@@ -2,12 +2,24 @@
 
 Reads recordings of `benchmarks/scheduler.py record --folder F`: reservations, caps and quotas with
 one loop on each CPU. What is simulated is the setting and nothing of what was seen, but for one
-number: how the setting's periods lie to the kernel's tick, which nobody can set. That is read from
-where pauses begin (at ticks) and end (at periods), never from how long they are. A pause shorter
-than half a tick, or one that does not end where a period begins, is not the setting's (interrupts,
-other programs, the machine below) and is left out, and so is the first: its period began before the
-loop did. Of a quota on several CPUs every long pause is kept: what one CPU leaves lets another go
-on in between. The distance of two distributions is Wasserstein's, in per cent of the measured mean.
+number of the setting: how its periods lie to the kernel's tick, which nobody can set. That is read
+from where pauses begin (at ticks) and end (at periods), never from how long they are. A pause
+shorter than half a tick, or one that does not end where a period begins, is not the setting's
+(interrupts, other programs, the machine below) and is left out, and so is the first: its period
+began before the loop did. That holds of a quota on several CPUs too: what a CPU gives back lets
+another go on between two periods, but it gives back when its loop sleeps, and these never do.
+Beside competitors on several CPUs every long pause is kept: most are turns.
+
+A stopped part goes on at once where its CPU is idle; where another program runs, the kernel lets
+that go on to the next tick. A look at several CPUs without competitors beside which programs had
+more than `OTHERS_CPUS` is told, marked `others`, and not counted: it would judge those programs.
+
+One more number is the machine's and not the setting's: how often something else woke on a CPU for a
+moment, which makes the kernel account for what ran and so decides when slices of a quota are taken.
+It is what the loops' own process counts as involuntary switches, but for those that a long pause
+explains.
+
+The distance of two distributions is Wasserstein's, in per cent of the measured mean.
 """
 
 from __future__ import annotations
@@ -44,6 +56,10 @@ SIMULATED_NS = 60_000_000_000
 WAKE_NS = 50_000
 """From a timer to the loop that it lets run: an interrupt, a wake-up out of idle, a switch. It only
 matters where a period begins within it of a tick."""
+MACHINE_CPUS = 2
+"""Of the machine recorded on; its share of busy time is of all of them."""
+OTHERS_CPUS = 0.2
+"""Other programs on the CPUs of a look: a tenth of each of two."""
 
 Pause = tuple[float, float]
 """Begin and length, in nanoseconds."""
@@ -60,6 +76,7 @@ class Compared:
     waits: float
     run_mean_ns: float
     wait_mean_ns: float
+    others_cpus: float
 
 
 def pauses(samples: Iterable[Sample], least_ns: float) -> dict[tuple[Any, int], list[Pause]]:
@@ -117,7 +134,19 @@ def phase_ms(mine: Sequence[Pause], period_ns: float, tick_ns: float) -> float:
     return (period - tick) % tick_ns / 1e6
 
 
-def machine(setting: scheduler_settings.Setting, phase: float) -> dict[str, Any]:
+def wakeups_per_s(trial: dict[str, Any], long_pauses: int) -> float:
+    """How often something else woke on a CPU while a loop ran there; 0 where nobody counted."""
+    switches = trial["beside"].get("involuntary_switches_count")
+    own = [one.value for one in trial["samples"] if one.metric == "obtained_cpus"]
+    if switches is None or not own or not own[0]:
+        return 0.0
+    ran_s = own[0] * trial["params"]["duration_ns"] / 1e9
+    return float(max(0, switches - long_pauses) / ran_s)
+
+
+def machine(
+    setting: scheduler_settings.Setting, phase: float, wakeups: float = 0.0
+) -> dict[str, Any]:
     """The setting as a scheduler scenario whose machine `a` is looked from."""
     cpu = setting.cpu
     own: dict[str, Any] = {"vcpus": setting.cpus}
@@ -133,7 +162,14 @@ def machine(setting: scheduler_settings.Setting, phase: float) -> dict[str, Any]
     vms = {"a": own}
     for number, one in enumerate(setting.competitors):
         vms[f"c{number}"] = {"vcpus": len(one.cpus), "weight": one.weight, "cpus": list(one.cpus)}
-    return {"version": 1, "policy": "linux", "processors": 2, "vms": vms}
+    linux = {"wakeups_per_s": round(wakeups, 1)}
+    return {
+        "version": 1,
+        "policy": "linux",
+        "processors": MACHINE_CPUS,
+        "linux": linux,
+        "vms": vms,
+    }
 
 
 def simulated(program: Path, scenario: dict[str, Any], params: dict[str, Any]) -> list[Sample]:
@@ -163,13 +199,13 @@ def compared(
     """One look against its simulation; None where there are too few pauses."""
     assert setting.period_ns is not None
     period_ns, least_ns = setting.period_ns, tick_ns / 2
-
     each_alone = "reservation" in setting.cpu or trial["params"].get("cpus_max") == 1
+    of_itself = each_alone or not setting.competitors
 
     def loops_of(samples: Iterable[Sample]) -> list[tuple[list[Pause], list[Pause]]]:
         found = []
         for one in pauses(samples, least_ns).values():
-            kept = of_setting(one, period_ns, tick_ns) if each_alone else one[1:]
+            kept = of_setting(one, period_ns, tick_ns) if of_itself else one[1:]
             if len(kept) >= LEAST_PAUSES:
                 found.append((one, kept))
         return found
@@ -180,11 +216,14 @@ def compared(
         return None
     params = {"duration_ns": SIMULATED_NS, "threshold_ns": int(least_ns), "events_max": 100_000}
     params |= {"cpus_max": given.get("cpus_max", 0)}
+    wakeups = 0.0
+    if not setting.competitors and "reservation" not in setting.cpu:
+        wakeups = wakeups_per_s(trial, sum(len(one) for one, _ in mine))
     # Loops with reservations have periods of their own; a quota has one for all.
     each = mine if "reservation" in setting.cpu else mine[:1]
     theirs: list[tuple[list[Pause], list[Pause]]] = []
     for _, one in each:
-        scenario = machine(setting, phase_ms(one, period_ns, tick_ns))
+        scenario = machine(setting, phase_ms(one, period_ns, tick_ns), wakeups)
         loops = loops_of(simulated(program, scenario, params))
         theirs += loops[:1] if len(each) > 1 else loops
     measured_runs = [run for one in mine for run in runs_between(*one)]
@@ -203,7 +242,17 @@ def compared(
         float(wasserstein_distance(measured_waits, waits)) / wait_mean,
         run_mean,
         wait_mean,
+        math.nan if setting.competitors or each_alone else others_cpus(trial),
     )
+
+
+def others_cpus(trial: dict[str, Any]) -> float:
+    """CPUs that programs other than the loops had beside a look; NaN where nobody counted."""
+    own = [one.value for one in trial["samples"] if one.metric == "obtained_cpus"]
+    busy = trial["beside"].get("busy_ratio")
+    if busy is None or not own or own[0] is None:
+        return math.nan
+    return float(busy * MACHINE_CPUS - own[0])
 
 
 def compare_all(args: argparse.Namespace) -> list[Compared]:
@@ -221,9 +270,12 @@ def compare_all(args: argparse.Namespace) -> list[Compared]:
             one = compared(args.program, setting, trial, args.tick_ms * 1e6)
             if one is None:
                 continue
-            found.append(one)
+            disturbed = one.others_cpus > OTHERS_CPUS
+            if not disturbed:
+                found.append(one)
             print(
-                f"{path.name} n={one.pauses:3} run {one.run_mean_ns / 1e6:6.2f} ms "
+                f"{'others ' if disturbed else ''}{path.name} n={one.pauses:3} "
+                f"run {one.run_mean_ns / 1e6:6.2f} ms "
                 f"{100 * one.runs:5.1f} %  wait {one.wait_mean_ns / 1e6:6.2f} ms "
                 f"{100 * one.waits:5.1f} %  {one.text}",
                 flush=True,

@@ -51,6 +51,6 @@ fn main() {
         let outcome = run(&scenario, 1).unwrap();
         let spent = cpu_s() - began;
         let events = outcome.events as f64 / 1e6;
-        eprintln!("{name}: {events:.2} M events, {:.2} M a CPU-s", events / spent);
+        eprintln!("{name}: {events:.4} M events, {:.2} M a CPU-s", events / spent);
     }
 }

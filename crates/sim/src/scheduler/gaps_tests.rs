@@ -211,6 +211,10 @@ fn what_cannot_be_is_told_in_one_sentence() {
             r#""policy": "sedf", "processors": 1, "linux": {"tick_ms": 1}, "vms": {"a": {}}"#,
             "linux is set",
         ),
+        (
+            r#""policy": "linux", "processors": 1, "linux": {"wakeups_per_s": -1}, "vms": {"a": {}}"#,
+            "wakeups_per_s",
+        ),
     ];
     for (text, wanted) in cases {
         let said = refused(text);

@@ -57,7 +57,7 @@ struct How {
     before_ns: Nanos,
 }
 
-fn drive<R: Rules>(host: &Host, rules: R, how: How, tell: impl FnMut(Stretch)) -> Told {
+fn drive<R: Rules>(host: &Host, mut rules: R, how: How, tell: impl FnMut(Stretch)) -> Told {
     let workloads = host.domains.iter().flat_map(|domain| domain.vcpus.iter());
     let mut vcpus: Vec<Vcpu> = workloads
         .enumerate()
@@ -75,6 +75,11 @@ fn drive<R: Rules>(host: &Host, rules: R, how: How, tell: impl FnMut(Stretch)) -
     }
     if let Some(every) = rules.tick_ns() {
         (0..host.processors).for_each(|place| agenda.at(every, Happens::Ticks(place as u32)));
+    }
+    for processor in 0..host.processors {
+        if let Some(after) = rules.accounted_after() {
+            agenda.at(after, Happens::Looks(processor as u32));
+        }
     }
     if let Some(every) = rules.account_ns() {
         agenda.at(every, Happens::Accounts);
@@ -97,6 +102,8 @@ enum Happens {
     Timer(u32, u64),
     /// The tick of one processor: at that place among those of the moment.
     Ticks(u32),
+    /// A processor is looked at besides its ticks.
+    Looks(u32),
     Accounts,
     /// An alarm that the policy has set.
     Rings(u32),
@@ -172,6 +179,16 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
         }
     }
 
+    /// Charges for what ran; decides anew where that says so.
+    fn look(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
+        let now = agenda.now();
+        self.charge(processor, now);
+        let current = self.processors[processor].current;
+        if self.rules.ticks(processor, current, now) {
+            self.decide(processor, agenda);
+        }
+    }
+
     fn wake(&mut self, vcpu: usize, agenda: &mut Agenda<Happens>) {
         let now = agenda.now();
         if let Some(processor) = self.vcpus[vcpu].on {
@@ -227,15 +244,16 @@ impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
                 }
             }
             Happens::Ticks(place) => {
-                let now = agenda.now();
                 let processor = self.rules.ticking(place as usize);
-                self.charge(processor, now);
-                let current = self.processors[processor].current;
-                if self.rules.ticks(processor, current, now) {
-                    self.decide(processor, agenda);
-                }
+                self.look(processor, agenda);
                 if let Some(every) = self.rules.tick_ns() {
                     agenda.after(every, Happens::Ticks(place));
+                }
+            }
+            Happens::Looks(processor) => {
+                self.look(processor as usize, agenda);
+                if let Some(after) = self.rules.accounted_after() {
+                    agenda.after(after, Happens::Looks(processor));
                 }
             }
             Happens::Accounts => {

@@ -74,6 +74,10 @@ pub trait Rules {
     fn ticks(&mut self, _processor: usize, _current: Option<usize>, _now: Nanos) -> bool {
         false
     }
+    /// When a processor is next looked at besides its ticks, and in the same way; None for never.
+    fn accounted_after(&mut self) -> Option<Nanos> {
+        None
+    }
     /// How often [`Rules::accounts`] is called; None for never.
     fn account_ns(&self) -> Option<Nanos> {
         None

@@ -158,3 +158,35 @@ fn what_cannot_be_is_refused() {
     assert!(refused(&host(Policy::Sedf, 1, vec![reserved(50, 40, 1)])).contains("slice"));
     assert!(refused(&host(Policy::Sedf, 1, vec![reserved(30, 40, 2)])).contains("150 %"));
 }
+
+/// What is counted as an event is pinned: a speed in events a second could else be had by more of
+/// them. Two virtual CPUs that spin and two that work 3 of 20 ms, on two processors, for 100 s.
+#[test]
+fn events_of_a_hundred_seconds() {
+    let reserved = r#", "reservation": {"slice_ms": 10, "period_ms": 40}"#;
+    let limited = r#", "quota": {"cpus": 0.5, "period_ms": 50}"#;
+    for (policy, settings, wanted) in [
+        // 20,000 ticks, 3,333 accountings, 10,000 wake-ups, and what ends slices and work.
+        ("credit", "", 53_333),
+        // Idle time is given out in 0.5 ms.
+        ("sedf", "", 410_004),
+        // 10,000 wake-ups, 10,000 ends of work, and what begins and ends slices of those that spin.
+        ("sedf", reserved, 30_004),
+        ("bvt", "", 18_202),
+        // 50,000 ticks, 10,000 wake-ups, 10,000 ends of work; four begin.
+        ("linux", "", 70_004),
+        // And 4,000 refills, or 5,000 new periods of those that have used up theirs.
+        ("linux", limited, 74_004),
+        ("linux", reserved, 75_004),
+    ] {
+        let periodic = r#"{"periodic": {"every_ms": 20, "work_ms": 3}}"#;
+        let text = format!(
+            r#"{{"version": 1, "policy": "{policy}", "processors": 2, "duration_s": 100,
+                "warmup_s": 0, "vms": {{"a": {{"vcpus": 2{settings}}},
+                "b": {{"vcpus": 2, "workload": {periodic}{settings}}}}}}}"#
+        );
+        let scenario = super::scenario::Scenario::from_json(&text).unwrap();
+        let events = super::outcome::run(&scenario, 1).unwrap().events;
+        assert_eq!(events, wanted, "{policy}{settings}");
+    }
+}

@@ -114,7 +114,14 @@ impl Scenario {
             Some(ms) => length(&format!("linux.{name}"), ms),
             None => Ok(own),
         };
+        let wakeups = self.linux.wakeups_per_s;
+        if !(0.0..=1e5).contains(&wakeups) {
+            let what = format!("linux.wakeups_per_s is {wakeups}.");
+            return Err(Refused::new(what, "Give 0 to 100,000."));
+        }
+        let wakeup_every_ns = if wakeups > 0.0 { (1e9 / wakeups).round() as Nanos } else { 0 };
         Ok(LinuxSettings {
+            wakeup_every_ns,
             tick_ns: given("tick_ms", self.linux.tick_ms, own.tick_ns)?,
             base_slice_ns: given("base_slice_ms", self.linux.base_slice_ms, own.base_slice_ns)?,
             bandwidth_slice_ns: given(

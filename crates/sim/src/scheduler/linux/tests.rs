@@ -88,6 +88,35 @@ fn a_quota_holds_for_all_virtual_cpus_together() {
     }
 }
 
+/// Two processors that take slices of a quota at the same ticks leave the rest of it to one of them;
+/// when something else wakes now and then, they take them at different moments and share it.
+#[test]
+fn wake_ups_of_something_else_even_out_what_is_left_of_a_quota() {
+    let apart = |every_ns: u64| {
+        let mut host = host(2, vec![limited(1.13, 65, 1, &[0, 1])]);
+        let settings = LinuxSettings { wakeup_every_ns: every_ns, ..LinuxSettings::of(2) };
+        host.policy = Policy::Linux(settings);
+        let mut ends = [Vec::new(), Vec::new()];
+        let mut last = [0; 2];
+        simulate(&host, 1, 60 * SECOND, |one| {
+            let mine: &mut Vec<Nanos> = &mut ends[one.vcpu];
+            if one.from > last[one.vcpu] {
+                mine.push(last[one.vcpu]);
+            }
+            last[one.vcpu] = one.to;
+        })
+        .unwrap();
+        let pairs = ends[0].iter().zip(&ends[1]);
+        let off: Vec<Nanos> = pairs.map(|(one, other)| one.abs_diff(*other)).collect();
+        assert!(off.len() > 900, "{}", off.len());
+        let far = off.iter().filter(|off| **off > 6 * MS).count();
+        far as f64 / off.len() as f64
+    };
+    let (alone, disturbed) = (apart(0), apart(12 * MS));
+    // Nearly independent moments end two ticks apart in a tenth of periods, common ones in two fifths.
+    assert!(alone > 0.3 && disturbed < 0.6 * alone, "{alone} and {disturbed}");
+}
+
 #[test]
 fn what_a_quota_has_not_used_is_saved_for_a_burst() {
     // 5 of 100 ms on average, in pieces of 40 ms every 800: within a quota of 10 and a burst of 10.
