@@ -29,6 +29,7 @@ import cmath
 import itertools
 import json
 import math
+import random
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -67,7 +68,8 @@ Pause = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One look of one setting. runs, waits: distance over the measured mean; share: difference."""
+    """One look of one setting. runs, waits: distance over the measured mean; the chances: as
+    `by_chance`."""
 
     text: str
     name: str
@@ -76,6 +78,8 @@ class Compared:
     waits: float
     run_mean_ns: float
     wait_mean_ns: float
+    runs_chance: float
+    waits_chance: float
     others_cpus: float
 
 
@@ -242,8 +246,21 @@ def compared(
         float(wasserstein_distance(measured_waits, waits)) / wait_mean,
         run_mean,
         wait_mean,
+        by_chance(runs, len(measured_runs)),
+        by_chance(waits, len(measured_waits)),
         math.nan if setting.competitors or each_alone else others_cpus(trial),
     )
+
+
+def by_chance(lengths: Sequence[float], number: int) -> float:
+    """How far `number` pauses in a row of one simulation lie from all of them, over their mean:
+    95 % of such samples lie nearer. A look that is farther differs by more than its being short."""
+    if len(lengths) <= number:
+        return math.nan
+    starts = random.Random(1).sample(range(len(lengths)), min(200, len(lengths)))
+    twice = [*lengths, *lengths]
+    far = sorted(wasserstein_distance(twice[at : at + number], lengths) for at in starts)
+    return float(far[int(0.95 * len(far))]) / (sum(lengths) / len(lengths))
 
 
 def others_cpus(trial: dict[str, Any]) -> float:
@@ -277,7 +294,8 @@ def compare_all(args: argparse.Namespace) -> list[Compared]:
                 f"{'others ' if disturbed else ''}{path.name} n={one.pauses:3} "
                 f"run {one.run_mean_ns / 1e6:6.2f} ms "
                 f"{100 * one.runs:5.1f} %  wait {one.wait_mean_ns / 1e6:6.2f} ms "
-                f"{100 * one.waits:5.1f} %  {one.text}",
+                f"{100 * one.waits:5.1f} %  (chance {100 * one.runs_chance:.1f} and "
+                f"{100 * one.waits_chance:.1f} %)  {one.text}",
                 flush=True,
             )
     return found
@@ -296,6 +314,14 @@ def figures(found: Sequence[Compared]) -> dict[str, Any]:
             "run_distance_max_ratio": max(one.runs for one in mine),
             "wait_distance_max_ratio": max(one.waits for one in mine),
             "looks_within_bound": len([one for one in mine if max(one.runs, one.waits) <= BOUND]),
+            "looks_beyond_bound_and_chance": len(
+                [
+                    one
+                    for one in mine
+                    if one.runs > max(BOUND, one.runs_chance)
+                    or one.waits > max(BOUND, one.waits_chance)
+                ]
+            ),
         }
     return table
 
