@@ -2,8 +2,8 @@
 //!
 //! `geo` runs the grouped day of a micro-blogging service and the same day with 50 and 2,000
 //! instances, an hour of single requests in bursts and as a stream; `geo day` the whole day of
-//! single requests (65 million), to see its memory; `geo stream` and `geo bursts` an hour of them, to
-//! be looked at with a profiler.
+//! single requests (65 million), to see its memory; `geo stream` and `geo bursts` an hour of them or as
+//! many as are given, and `geo grouped` the grouped day, to be looked at with a profiler.
 use nephoscope_sim::geo::{builtin, run, scenario::Grouping, Scenario};
 
 fn timed(what: &str, scenario: &Scenario) {
@@ -49,13 +49,16 @@ fn main() {
     let stream = builtin::scenario("twitter-2008-consistent-two").expect("it comes with it");
     let bursts = Scenario { grouping: single, ..day.clone() };
     let stream = Scenario { grouping: single, ..stream };
+    let given = std::env::args().nth(2).and_then(|hours| hours.parse().ok());
+    let duration_h = given.unwrap_or(1.0);
     match std::env::args().nth(1).as_deref() {
         Some("day") => {
             timed("day of single requests, a stream", &stream);
             return timed("day of single requests, bursts", &bursts);
         }
-        Some("stream") => return timed("1 h, a stream", &Scenario { duration_h: 1.0, ..stream }),
-        Some("bursts") => return timed("1 h, bursts", &Scenario { duration_h: 1.0, ..bursts }),
+        Some("stream") => return timed("a stream", &Scenario { duration_h, ..stream }),
+        Some("bursts") => return timed("bursts", &Scenario { duration_h, ..bursts }),
+        Some("grouped") => return timed("day, grouped", &day),
         _ => {}
     }
     timed("day, grouped", &day);

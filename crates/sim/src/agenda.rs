@@ -1,30 +1,22 @@
 //! The list of what is going to happen, and the loop that lets it happen.
-use crate::heap::Key;
-use crate::wheel::Wheel;
+use crate::wheel::Wheels;
 use crate::Nanos;
-
-/// The moment in a key.
-#[inline]
-fn moment(key: Key) -> Nanos {
-    (key >> 64) as Nanos
-}
 
 /// What is going to happen, earliest first.
 #[derive(Clone, Debug)]
 pub struct Agenda<E> {
     now: Nanos,
-    asked: u64,
     passed: u64,
-    entries: Wheel<E>,
+    entries: Wheels<E>,
 }
 
 impl<E> Default for Agenda<E> {
     fn default() -> Self {
-        Self { now: 0, asked: 0, passed: 0, entries: Wheel::default() }
+        Self { now: 0, passed: 0, entries: Wheels::default() }
     }
 }
 
-impl<E> Agenda<E> {
+impl<E: Copy> Agenda<E> {
     /// The present moment.
     pub fn now(&self) -> Nanos {
         self.now
@@ -47,8 +39,7 @@ impl<E> Agenda<E> {
     #[inline]
     pub fn at(&mut self, at: Nanos, event: E) {
         assert!(at >= self.now, "an event at {at} ns was asked for at {} ns", self.now);
-        self.asked += 1;
-        self.entries.push(u128::from(at) << 64 | u128::from(self.asked), event);
+        self.entries.push(at, event);
     }
 
     /// Lets `event` happen after `delay`; beyond the end of time it happens at the end of time.
@@ -58,15 +49,15 @@ impl<E> Agenda<E> {
     }
 
     /// When the next event happens; None when there is none.
-    #[inline]
     pub fn next_at(&self) -> Option<Nanos> {
-        self.entries.peek().map(moment)
+        self.entries.peek()
     }
 
+    /// The next event up to and including `until`, which is the present from now on.
     #[inline]
-    fn next(&mut self) -> Option<E> {
-        let (key, event) = self.entries.pop()?;
-        self.now = moment(key);
+    fn next(&mut self, until: Nanos) -> Option<E> {
+        let (at, event) = self.entries.pop(until)?;
+        self.now = at;
         self.passed += 1;
         Some(event)
     }
@@ -84,7 +75,7 @@ pub enum Stop {
 /// What is simulated: how the world changes when something happens.
 pub trait Model {
     /// What can happen.
-    type Event;
+    type Event: Copy;
 
     /// Lets one event happen; later ones are asked for at the agenda.
     fn happens(&mut self, event: Self::Event, agenda: &mut Agenda<Self::Event>) -> Stop;
@@ -93,12 +84,7 @@ pub trait Model {
 /// Lets everything up to and including `until` happen, or until the model stops. Afterwards the
 /// present is the last event's moment after a stop, else `until`.
 pub fn simulate<M: Model>(model: &mut M, agenda: &mut Agenda<M::Event>, until: Nanos) {
-    loop {
-        agenda.entries.settle();
-        if agenda.next_at().is_none_or(|at| at > until) {
-            break;
-        }
-        let Some(event) = agenda.next() else { break };
+    while let Some(event) = agenda.next(until) {
         if model.happens(event, agenda) == Stop::Now {
             return;
         }

@@ -33,7 +33,6 @@ pub mod agenda;
 pub mod arrivals;
 pub mod error;
 pub mod geo;
-pub mod heap;
 pub mod queue;
 pub mod random;
 pub mod replicate;

@@ -100,9 +100,20 @@ impl Times {
     #[inline]
     pub fn add_many(&mut self, length_ns: f64, times: u64) {
         self.moments.add_many(length_ns, times);
+        self.add_shape(length_ns, times);
+    }
+
+    /// The same for the histogram alone; the moments come in one with [`Times::add_moments`].
+    #[inline]
+    pub fn add_shape(&mut self, length_ns: f64, times: u64) {
         // Not the saturating kind, which would clamp instead of growing; cheaper than rounding.
         let length = (length_ns + 0.5) as u64;
         self.histogram.record_n(length, times).expect("a histogram without bound grows");
+    }
+
+    /// The moments of lengths whose histogram is there already.
+    pub fn add_moments(&mut self, moments: &Moments) {
+        self.moments.merge(moments);
     }
 
     /// All lengths of another tally too.

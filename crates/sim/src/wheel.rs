@@ -1,165 +1,231 @@
-//! What lies ahead, in slots of time: only the events of the present slot are kept in order, in a
-//! small heap; those of later slots wait unordered until it is their turn. With tens of thousands of
-//! events ahead that saves most of the ordering; with few, the heap does everything alone.
-use crate::heap::{Heap, Key};
+//! What lies ahead, in wheels of time: the first has a slot for each of 64 nanoseconds, the next for
+//! each of 64 such turns, and so on up to the end of time. An entry lies in the wheel of the first
+//! digit (to base 64) in which its moment differs from the present, and moves down as the present
+//! comes near: three or four moves however many there are, where a heap of tens of thousands
+//! compares thirty times.
+//!
+//! Entries of one moment always lie in the same slot, in the order in which they came: when the
+//! present moves on, no digit above an entry's own changes before the entry itself is moved.
+//! Source: Varghese & Lauck, Hashed and hierarchical timing wheels, SOSP 1987.
+use crate::Nanos;
 
-/// Nanoseconds in a slot, as a power of two: 131 microseconds.
-const SLOT_BITS: u32 = 17;
-/// Slots that are kept: half a second ahead; what comes later waits in a heap of its own.
-const SLOTS: usize = 4096;
-/// As long as the heap is smaller than this it takes everything.
-const SMALL: usize = 96;
+/// Bits of a digit: as many slots as a word has bits.
+const DIGIT: u32 = 6;
+const SLOTS: usize = 1 << DIGIT;
+const WHEELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
+/// Entries that lie side by side: a slot is a list of such blocks, because one of single entries
+/// would cost a cache miss for each when there are tens of thousands.
+const BLOCK: usize = 16;
+/// No block.
+const NONE: u32 = u32::MAX;
 
-/// Entries by key, least first. Keys are distinct; the moment is their upper half.
-#[derive(Clone, Debug)]
-pub struct Wheel<E> {
-    /// All entries of slots before [`Wheel::next`], and some of later ones.
-    near: Heap<E>,
-    /// The first slot that is still to be put in order.
-    next: u64,
-    slots: Vec<Vec<(Key, E)>>,
-    /// Which slots have entries.
-    taken: [u64; SLOTS / 64],
-    far: Heap<E>,
-    /// Entries outside of the near heap.
-    outside: usize,
-    /// Emptied slots, whose memory is used again.
-    spare: Vec<Vec<(Key, E)>>,
+/// Where the first and the last entry of a slot lie. Says nothing while the slot's bit is not set.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    first: u32,
+    last: u32,
 }
 
-impl<E> Default for Wheel<E> {
+/// Entries by moment, earliest first; those of one moment in the order in which they came.
+#[derive(Clone, Debug)]
+pub struct Wheels<E> {
+    /// No entry lies before it.
+    present: Nanos,
+    len: usize,
+    /// Blocks, one after another.
+    entries: Vec<(Nanos, E)>,
+    /// The block after each in its slot, or the next free one.
+    next: Vec<u32>,
+    /// The first free block.
+    free: u32,
+    /// Which wheels have entries.
+    turning: u32,
+    /// Which slots of each wheel have entries.
+    taken: [u64; WHEELS],
+    slots: [[Slot; SLOTS]; WHEELS],
+}
+
+impl<E> Default for Wheels<E> {
     fn default() -> Self {
         Self {
-            near: Heap::default(),
-            next: 0,
-            slots: Vec::new(),
-            taken: [0; SLOTS / 64],
-            far: Heap::default(),
-            outside: 0,
-            spare: Vec::new(),
+            present: 0,
+            len: 0,
+            entries: Vec::new(),
+            next: Vec::new(),
+            free: NONE,
+            turning: 0,
+            taken: [0; WHEELS],
+            slots: [[Slot::default(); SLOTS]; WHEELS],
         }
     }
 }
 
-#[inline]
-fn slot(key: Key) -> u64 {
-    (key >> 64) as u64 >> SLOT_BITS
-}
-
-impl<E> Wheel<E> {
+impl<E: Copy> Wheels<E> {
     /// How many entries.
     pub fn len(&self) -> usize {
-        self.near.len() + self.outside
+        self.len
     }
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
-    /// The least key.
-    pub fn peek(&self) -> Option<Key> {
-        let near = self.near.peek();
-        if self.outside == 0 || near.is_some_and(|key| slot(key) < self.next) {
-            return near;
+    /// The earliest moment. It looks through a slot: what takes an entry has no need of it.
+    pub fn peek(&self) -> Option<Nanos> {
+        let (wheel, slot) = self.earliest()?;
+        let Slot { first, last } = self.slots[wheel][slot];
+        let mut place = first;
+        let mut least = self.entries[place as usize].0;
+        while place != last {
+            place = self.after(place);
+            least = least.min(self.entries[place as usize].0);
         }
-        let first = self.next_taken().map(|number| &self.slots[number as usize % SLOTS]);
-        let in_slot = first.and_then(|slot| slot.iter().map(|entry| entry.0).min());
-        [near, in_slot, self.far.peek()].into_iter().flatten().min()
+        Some(least)
     }
 
-    /// Takes an entry up.
+    /// Takes an entry up; it may not lie before the last that was taken, nor before the moment up
+    /// to which [`Wheels::pop`] was asked.
     #[inline]
-    pub fn push(&mut self, key: Key, event: E) {
-        let number = slot(key);
-        if number < self.next || self.near.len() < SMALL {
-            self.near.push(key, event);
-            return;
-        }
-        self.push_outside(number, key, event);
+    pub fn push(&mut self, at: Nanos, event: E) {
+        self.len += 1;
+        self.hang(at, event);
     }
 
-    fn push_outside(&mut self, number: u64, key: Key, event: E) {
-        self.outside += 1;
-        if number - self.next >= SLOTS as u64 {
-            self.far.push(key, event);
-            return;
-        }
-        if self.slots.is_empty() {
-            self.slots.resize_with(SLOTS, Vec::new);
-        }
-        let place = number as usize % SLOTS;
-        let slot = &mut self.slots[place];
-        if slot.is_empty() {
-            self.taken[place / 64] |= 1 << (place % 64);
-            if let Some(spare) = self.spare.pop() {
-                *slot = spare;
+    /// Gives the earliest entry away if it lies no later than `until`.
+    #[inline]
+    pub fn pop(&mut self, until: Nanos) -> Option<(Nanos, E)> {
+        loop {
+            let (wheel, slot) = self.earliest()?;
+            let Slot { first, last } = self.slots[wheel][slot];
+            if wheel > 0 && first != last {
+                self.turn(wheel, slot, until)?;
+                continue;
             }
-        }
-        slot.push((key, event));
-    }
-
-    /// Gives the least entry away.
-    #[inline]
-    pub fn pop(&mut self) -> Option<(Key, E)> {
-        self.settle();
-        self.near.pop()
-    }
-
-    /// Puts slots in order until the least entry is in the near heap.
-    #[inline]
-    pub fn settle(&mut self) {
-        while self.outside > 0 && self.near.peek().is_none_or(|key| slot(key) >= self.next) {
-            self.advance();
-        }
-    }
-
-    /// Puts the next slot that has entries in order, or passes those before the near heap's first.
-    fn advance(&mut self) {
-        let in_slots = self.next_taken().unwrap_or(u64::MAX);
-        let in_far = self.far.peek().map_or(u64::MAX, slot);
-        let in_near = self.near.peek().map_or(u64::MAX, slot);
-        let least = in_slots.min(in_far).min(in_near);
-        self.next = least + 1;
-        if in_slots == least {
-            let place = least as usize % SLOTS;
-            self.taken[place / 64] &= !(1 << (place % 64));
-            let mut entries = std::mem::take(&mut self.slots[place]);
-            self.outside -= entries.len();
-            for (key, event) in entries.drain(..) {
-                self.near.push(key, event);
+            let (at, event) = self.entries[first as usize];
+            if at > until {
+                return None;
             }
-            self.spare.push(entries);
-        }
-        while self.far.peek().is_some_and(|key| slot(key) < self.next) {
-            let Some((key, event)) = self.far.pop() else { return };
-            self.outside -= 1;
-            self.near.push(key, event);
+            self.present = at;
+            self.len -= 1;
+            if first == last {
+                self.empties(wheel, slot);
+                self.gives_back(first);
+            } else {
+                self.slots[wheel][slot].first = self.passes(first);
+            }
+            return Some((at, event));
         }
     }
 
-    /// The first slot from [`Wheel::next`] on that has entries.
-    fn next_taken(&self) -> Option<u64> {
-        if self.slots.is_empty() {
+    /// The first wheel that has entries, and its first slot that has.
+    #[inline]
+    fn earliest(&self) -> Option<(usize, usize)> {
+        if self.turning == 0 {
             return None;
         }
-        let from = self.next as usize % SLOTS;
-        let words = self.taken.len();
-        for step in 0..=words {
-            let word = (from / 64 + step) % words;
-            // The first word counts from its bit on, and once more, at the end, up to it.
-            let mask = match step {
-                0 => u64::MAX << (from % 64),
-                _ if step == words => !(u64::MAX << (from % 64)),
-                _ => u64::MAX,
-            };
-            let bits = self.taken[word] & mask;
-            if bits != 0 {
-                let place = word * 64 + bits.trailing_zeros() as usize;
-                return Some(self.next + ((place + SLOTS - from) % SLOTS) as u64);
+        let wheel = self.turning.trailing_zeros() as usize % WHEELS;
+        Some((wheel, self.taken[wheel].trailing_zeros() as usize % SLOTS))
+    }
+
+    /// Hangs an entry at the end of its slot.
+    #[inline]
+    fn hang(&mut self, at: Nanos, event: E) {
+        let differs = at ^ self.present;
+        let wheel = (differs | 1).ilog2() / DIGIT;
+        let slot = (at >> (DIGIT * wheel)) as usize % SLOTS;
+        let wheel = wheel as usize % WHEELS;
+        let bit = 1 << slot;
+        let place = if self.taken[wheel] & bit == 0 {
+            let place = self.takes((at, event));
+            self.taken[wheel] |= bit;
+            self.turning |= 1 << wheel;
+            self.slots[wheel][slot].first = place;
+            place
+        } else {
+            let last = self.slots[wheel][slot].last;
+            if (last as usize + 1) % BLOCK == 0 {
+                let place = self.takes((at, event));
+                self.next[last as usize / BLOCK] = place / BLOCK as u32;
+                place
+            } else {
+                last + 1
             }
+        };
+        self.slots[wheel][slot].last = place;
+        self.entries[place as usize] = (at, event);
+    }
+
+    /// The first place of a block that was free. entry: what a new block is filled with.
+    #[inline]
+    fn takes(&mut self, entry: (Nanos, E)) -> u32 {
+        let block = self.free;
+        if let Some(next) = self.next.get(block as usize) {
+            self.free = *next;
+            return block * BLOCK as u32;
         }
-        None
+        let place = u32::try_from(self.entries.len()).expect("fewer than 2^32 things wait");
+        self.entries.resize(self.entries.len() + BLOCK, entry);
+        self.next.push(NONE);
+        place
+    }
+
+    /// The block of that place is free.
+    #[inline]
+    fn gives_back(&mut self, place: u32) {
+        let block = place / BLOCK as u32;
+        self.next[block as usize] = self.free;
+        self.free = block;
+    }
+
+    /// The place after that one in its slot.
+    #[inline]
+    fn after(&self, place: u32) -> u32 {
+        match (place as usize + 1) % BLOCK {
+            0 => self.next[place as usize / BLOCK] * BLOCK as u32,
+            _ => place + 1,
+        }
+    }
+
+    /// The same; a block that is through with it is free.
+    #[inline]
+    fn passes(&mut self, place: u32) -> u32 {
+        let after = self.after(place);
+        if after != place + 1 || after as usize % BLOCK == 0 {
+            self.gives_back(place);
+        }
+        after
+    }
+
+    /// The present reaches a slot, whose entries move to the wheels below. None if it begins later
+    /// than `until`.
+    fn turn(&mut self, wheel: usize, slot: usize, until: Nanos) -> Option<()> {
+        let Slot { first, last } = self.slots[wheel][slot];
+        let shift = DIGIT * wheel as u32;
+        let begins = self.entries[first as usize].0 >> shift << shift;
+        if begins > until {
+            return None;
+        }
+        self.present = begins;
+        self.empties(wheel, slot);
+        let mut place = first;
+        loop {
+            let (at, event) = self.entries[place as usize];
+            self.hang(at, event);
+            if place == last {
+                self.gives_back(place);
+                return Some(());
+            }
+            place = self.passes(place);
+        }
+    }
+
+    #[inline]
+    fn empties(&mut self, wheel: usize, slot: usize) {
+        self.taken[wheel] &= !(1 << slot);
+        if self.taken[wheel] == 0 {
+            self.turning &= !(1 << wheel);
+        }
     }
 }
 
@@ -167,34 +233,55 @@ impl<E> Wheel<E> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     proptest! {
-        /// Against a sorted list; gaps reach from within a slot to far beyond the last one.
+        /// Against a sorted list; gaps reach from none, which asks for the order in which they came,
+        /// to the end of time, and it is asked up to moments between the entries too.
         #[test]
         fn it_sorts_whatever_comes_and_goes(
-            steps in prop::collection::vec((0u32..34, 0u64..1 << 33, 0usize..4), 0..1500),
+            steps in prop::collection::vec((0u32..65, any::<u64>(), 0usize..4, 0u32..40), 0..1500),
         ) {
-            let mut wheel = Wheel::default();
-            let mut list = std::collections::BTreeMap::new();
+            let mut wheels = Wheels::default();
+            let mut list = BTreeMap::new();
             let mut now = 0u64;
-            for (number, (bits, far, takes)) in steps.iter().enumerate() {
-                let at = now + (far & ((1 << bits) - 1));
-                let key = Key::from(at) << 64 | number as Key;
-                wheel.push(key, number);
-                list.insert(key, number);
-                // Mostly one comes more than one goes, until all go.
-                for _ in 0..takes.saturating_sub(2) * (number % 3) {
-                    prop_assert_eq!(wheel.peek(), list.keys().next().copied());
-                    let taken = wheel.pop();
-                    prop_assert_eq!(taken, list.pop_first());
-                    now = taken.map_or(now, |entry| (entry.0 >> 64) as u64);
+            for (number, (bits, far, takes, ahead)) in steps.iter().enumerate() {
+                let far = if *bits == 0 { 0 } else { far >> (64 - bits) };
+                let at = now.saturating_add(far);
+                wheels.push(at, number);
+                list.insert((at, number), ());
+                let until = now.saturating_add(1 << ahead);
+                for _ in 0..*takes {
+                    prop_assert_eq!(wheels.peek(), list.keys().next().map(|key| key.0));
+                    let wanted = list.keys().next().copied().filter(|key| key.0 <= until);
+                    prop_assert_eq!(wheels.pop(until), wanted);
+                    match wanted {
+                        Some(key) => {
+                            list.remove(&key);
+                            now = key.0;
+                        }
+                        // Asked up to then: from then on things may come.
+                        None => now = until,
+                    }
                 }
-                prop_assert_eq!(wheel.len(), list.len());
+                prop_assert_eq!((wheels.len(), wheels.is_empty()), (list.len(), list.is_empty()));
             }
-            while let Some(entry) = list.pop_first() {
-                prop_assert_eq!(wheel.pop(), Some(entry));
+            while let Some(wanted) = list.pop_first() {
+                prop_assert_eq!(wheels.pop(u64::MAX), Some(wanted.0));
             }
-            prop_assert_eq!(wheel.pop(), None);
+            prop_assert_eq!(wheels.pop(u64::MAX), None);
         }
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let mut wheels = Wheels::default();
+        (0..50).for_each(|number| wheels.push(number * 1000, number));
+        for _ in 0..1000 {
+            let (at, number) = wheels.pop(u64::MAX).unwrap();
+            wheels.push(at + 77_777 * number, number);
+        }
+        assert_eq!(wheels.len(), 50);
+        assert!(wheels.entries.len() <= 50 * BLOCK, "{}", wheels.entries.len());
     }
 }

@@ -1,5 +1,5 @@
 //! Sites and ways that fail and come back.
-use super::model::{Event, Running};
+use super::model::{Event, Message, Running};
 use super::network::Spot;
 use super::scenario::{LinkFailure, Outage, Reliability, Scenario};
 use super::server::Part;
@@ -165,7 +165,7 @@ impl Running<'_> {
             let farm = &mut self.farms[site];
             let one = &mut farm.instances[instance];
             let parts = one.server.clear();
-            (one.announced, one.number) = (Nanos::MAX, one.number.wrapping_add(1));
+            one.announced = Nanos::MAX;
             parts.iter().for_each(|_| farm.balance.ends(instance));
             farm.settles(instance, now);
             for changed in self.farms[site].leaves(instance, now) {
@@ -177,12 +177,16 @@ impl Running<'_> {
             let message = self.messages.get(part.message);
             message.lost = true;
             message.left -= 1;
-            let (left, arrived) = (message.left, message.arrived);
+            let Message { left, arrived, answered, .. } = *message;
             let farm = &mut self.farms[site];
             farm.inside.set(now, farm.inside.value() - u64::from(part.requests));
             farm.spent += u128::from(now - arrived) * u128::from(part.requests);
-            if left == 0 {
-                self.served(part.message, agenda);
+            match (left, answered) {
+                (0, false) => self.served(part.message, agenda),
+                (0, true) => {
+                    self.messages.take(part.message);
+                }
+                _ => {}
             }
         }
     }

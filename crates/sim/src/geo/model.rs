@@ -23,11 +23,13 @@ pub(super) enum Event {
     /// Users of a base ask.
     Asks(u16),
     /// A message arrives at its site.
+    Comes(OnItsWay),
+    /// A message of a page load arrives at its site.
     Arrives(u32),
-    /// An instance is done with something, if the announcement of that number holds.
-    Ends { site: u16, instance: u32, number: u32 },
+    /// An instance is done with something, if that is still announced for now.
+    Ends { site: u16, instance: u32 },
     /// An answer is back (CloudAnalyst's, which counts what is on its way).
-    Back(u32),
+    Back(OnItsWay),
     /// A group of users has its answer and thinks.
     Thinks(u16),
     /// A site looks whether it has instances enough.
@@ -44,7 +46,17 @@ pub(super) enum Event {
     Closes,
 }
 
-/// A message in flight.
+/// What has to be known of a message on its way: it lies in the event itself, because tens of
+/// thousands of them come in another order than they were sent, each a cache miss elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OnItsWay {
+    pub sent: Nanos,
+    pub requests: u32,
+    pub base: u16,
+    pub site: u16,
+}
+
+/// A message at its site, or one of a page load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
     pub sent: Nanos,
@@ -52,7 +64,7 @@ pub(super) struct Message {
     pub base: u16,
     pub site: u16,
     pub requests: u32,
-    /// Parts that are not done, and an answer on its way.
+    /// Parts that are not done.
     pub left: u32,
     /// The page load that it belongs to, with its place there.
     pub page: u32,
@@ -73,6 +85,8 @@ pub(super) struct Running<'a> {
     pub brokers: Brokers,
     pub faults: Faults,
     pub messages: Slab<Message>,
+    /// Messages that are not answered.
+    pub in_flight: usize,
     pub pages: Slab<super::pages::Load>,
     pub seen: Outcome,
     /// From when on it counts.
@@ -133,6 +147,7 @@ impl<'a> Running<'a> {
             brokers: Brokers::new(scenario.broker, tool, world, scenario.instructions, stream(2)),
             faults: Faults::of(scenario, world, stream(3)),
             messages: Slab::default(),
+            in_flight: 0,
             pages: Slab::default(),
             seen: Outcome::new(scenario, world),
             begin,
@@ -170,6 +185,7 @@ impl<'a> Running<'a> {
 
     fn closes(mut self, events: u64) -> Outcome {
         self.seen.events = events;
+        self.seen.closes_regions();
         for (number, (_, cache)) in self.scenario.caches.iter().enumerate() {
             self.seen.closes_cache(self.farms.len() + number, cache);
         }
@@ -221,17 +237,18 @@ impl Model for Running<'_> {
                     self.sends(number as usize, self.scenario.grouping.users, agenda);
                 }
             }
+            Event::Comes(message) => self.comes(&message, agenda),
             Event::Arrives(id) => self.arrives(id, agenda),
-            Event::Ends { site, instance, number } => {
+            Event::Ends { site, instance } => {
                 let (site, instance) = (site as usize, instance as usize);
                 let one = &mut self.farms[site].instances[instance];
-                if one.number == number {
+                if one.announced == now {
                     one.announced = Nanos::MAX;
                     self.takes(site, instance, agenda);
                     self.announces(site, instance, agenda);
                 }
             }
-            Event::Back(id) => self.back(id, agenda),
+            Event::Back(message) => self.back(&message, agenda),
             Event::Thinks(base) => self.asking[base as usize].out -= 1,
             Event::Looks(site) => self.looks(site as usize, agenda),
             Event::Opens(site) => self.opens(site as usize, agenda),
@@ -248,7 +265,7 @@ impl Model for Running<'_> {
             }
             Event::Closes => self.closes_counts(now),
         }
-        self.seen.in_flight = self.seen.in_flight.max(self.messages.len());
+        self.seen.in_flight = self.seen.in_flight.max(self.in_flight);
         Stop::No
     }
 }

@@ -54,7 +54,8 @@ const MEAN: f64 = 100.0;
 /// Source: Walker, An efficient method for generating discrete random variables, TOMS 3 (1977).
 #[derive(Clone, Debug)]
 pub struct Hundredths {
-    keep: [f64; VALUES],
+    /// Below which of 2^53 a place's own value is taken.
+    keep: [u64; VALUES],
     other: [u8; VALUES],
 }
 
@@ -66,11 +67,12 @@ impl Default for Hundredths {
             *place = probability * VALUES as f64;
             probability *= MEAN / (value + 1) as f64;
         }
-        let mut table = Self { keep: [1.0; VALUES], other: [0; VALUES] };
+        let of_all = |part: f64| (part * (1u64 << 53) as f64).ceil() as u64;
+        let mut table = Self { keep: [of_all(1.0); VALUES], other: [0; VALUES] };
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..VALUES).partition(|value| left[*value] < 1.0);
         while let (Some(less), Some(more)) = (small.pop(), large.last().copied()) {
-            table.keep[less] = left[less];
+            table.keep[less] = of_all(left[less]);
             table.other[less] = more as u8;
             left[more] -= 1.0 - left[less];
             if left[more] < 1.0 {
@@ -88,12 +90,9 @@ impl Hundredths {
     pub fn draw(&self, stream: &mut Stream) -> u32 {
         let bits = stream.bits();
         let place = (bits & 0xff) as usize;
-        let part = (bits >> 11) as f64 / (1u64 << 53) as f64;
-        if part < self.keep[place] {
-            place as u32
-        } else {
-            u32::from(self.other[place])
-        }
+        let own = u32::from(bits >> 11 < self.keep[place]).wrapping_neg();
+        // No branch: half of the guesses would be wrong.
+        (place as u32 & own) | (u32::from(self.other[place]) & !own)
     }
 }
 

@@ -55,6 +55,7 @@ impl Running<'_> {
         let arrived = at + (up_ns * factor).round() as Nanos;
         self.farms[message.site as usize].headed += u64::from(requests);
         let id = self.messages.put(Message { requests, arrived, ..message });
+        self.in_flight += 1;
         agenda.at(arrived, Event::Arrives(id));
     }
 

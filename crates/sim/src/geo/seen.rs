@@ -132,7 +132,7 @@ impl Outcome {
         base.times.add_many(answer.response_ns, weight);
         base.requests += requests;
         let region = &mut self.regions[base.region];
-        region.times.add_many(answer.response_ns, weight);
+        region.times.add_shape(answer.response_ns, weight);
         region.requests += requests;
         if self.objective_ns.is_some_and(|objective| answer.response_ns <= objective) {
             region.within += requests;
@@ -147,6 +147,13 @@ impl Outcome {
     pub fn loses(&mut self, base: usize, requests: u32) {
         let region = self.bases[base].region;
         self.regions[region].unserved += u64::from(requests);
+    }
+
+    /// The run is over: a region's moments are those of its bases together.
+    pub fn closes_regions(&mut self) {
+        for base in &self.bases {
+            self.regions[base.region].times.add_moments(&base.times);
+        }
     }
 
     /// What a farm says at the end of the run: use, instances, cost.

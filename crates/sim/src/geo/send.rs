@@ -1,6 +1,6 @@
 //! A message on its way to a site, and an answer on its way to the users.
 use super::broker::Present;
-use super::model::{Event, Message, Running, NONE};
+use super::model::{Event, OnItsWay, Running};
 use super::seen::Answer;
 use super::travel::Direction;
 use super::users::{DAY, HOUR};
@@ -22,29 +22,16 @@ impl Running<'_> {
             self.loses(number, now, requests, agenda);
             return;
         };
-        let mut message = Message {
-            sent: now,
-            arrived: 0,
-            base: number as u16,
-            site: site as u16,
-            requests,
-            left: 0,
-            page: NONE,
-            chain: 0,
-            step: 0,
-            answered: false,
-            lost: false,
-        };
+        let message = OnItsWay { sent: now, requests, base: number as u16, site: site as u16 };
         if way.page.is_some() {
-            self.begins_page(message, agenda);
+            self.begins_page(message.at_site(now), agenda);
             return;
         }
         let bytes = base.asks.request_bytes as f64;
         let takes = self.network.send(base, way, Direction::Up, now, (requests, bytes));
-        message.arrived = now + (takes + 0.5) as Nanos;
         self.farms[site].headed += u64::from(requests);
-        let id = self.messages.put(message);
-        agenda.at(message.arrived, Event::Arrives(id));
+        self.in_flight += 1;
+        agenda.at(now + (takes + 0.5) as Nanos, Event::Comes(message));
     }
 
     /// Whether a cache answers; if so, it has.

@@ -1,14 +1,35 @@
 //! A message at its site: its parts are given to instances, served, and it is answered.
-use super::farm::Farm;
-use super::model::{Event, Message, Running, NONE};
+use super::model::{Event, Message, OnItsWay, Running, NONE};
 use super::server::Part;
 use super::travel::Direction;
 use crate::random::Lengths;
 use crate::{Agenda, Nanos};
 
-/// A part whose rest would take less than this is done in CloudAnalyst: 0.01 ms.
-const TOOL_SLACK_NS: f64 = 1e4;
+impl OnItsWay {
+    /// The message when it is there, alone and not begun.
+    pub(super) fn at_site(self, arrived: Nanos) -> Message {
+        let Self { sent, requests, base, site } = self;
+        let (left, page, chain, step, answered, lost) = (0, NONE, 0, 0, false, false);
+        Message { sent, arrived, base, site, requests, left, page, chain, step, answered, lost }
+    }
+}
+
+impl Message {
+    /// What has to be known of it on its way back.
+    pub(super) fn on_its_way(&self) -> OnItsWay {
+        let Self { sent, requests, base, site, .. } = *self;
+        OnItsWay { sent, requests, base, site }
+    }
+}
+
 impl Running<'_> {
+    /// A message comes to its site.
+    #[inline]
+    pub(super) fn comes(&mut self, message: &OnItsWay, agenda: &mut Agenda<Event>) {
+        let id = self.messages.put(message.at_site(agenda.now()));
+        self.arrives(id, agenda);
+    }
+
     /// A message is at its site: it is split into parts, each for an instance.
     pub(super) fn arrives(&mut self, id: u32, agenda: &mut Agenda<Event>) {
         let now = agenda.now();
@@ -29,7 +50,8 @@ impl Running<'_> {
         let inside = self.farms[site].inside.value() + u64::from(message.requests);
         self.farms[site].inside.set(now, inside);
         let most = self.scenario.grouping.requests;
-        self.messages.get(id).left = message.requests.div_ceil(most);
+        let alone = message.requests <= most;
+        self.messages.get(id).left = if alone { 1 } else { message.requests.div_ceil(most) };
         let mut rest = message.requests;
         while rest > 0 {
             let part = Part { message: id, requests: rest.min(most) };
@@ -64,28 +86,21 @@ impl Running<'_> {
         let one = &mut self.farms[site].instances[instance];
         let Some(at) = one.server.next_end().filter(|at| *at < one.announced) else { return };
         one.announced = at;
-        one.number = one.number.wrapping_add(1);
         let (site, instance) = (site as u16, instance as u32);
-        agenda.at(at, Event::Ends { site, instance, number: one.number });
+        agenda.at(at, Event::Ends { site, instance });
     }
 
     /// Takes what an instance has done by now.
     pub(super) fn takes(&mut self, site: usize, instance: usize, agenda: &mut Agenda<Event>) {
         let now = agenda.now();
-        let before = self.farms[site].instances[instance].server.len();
-        if before == 0 {
+        if self.farms[site].instances[instance].server.is_empty() {
             return;
         }
         while let Some(part) = self.farms[site].instances[instance].server.finished(now) {
             self.done(site, instance, part, agenda);
         }
         if self.tool {
-            let server = |farms: &mut Vec<Farm>| {
-                let server = &mut farms[site].instances[instance].server;
-                let jobs = server.len();
-                server.nearly_finished(now, TOOL_SLACK_NS, jobs)
-            };
-            while let Some(part) = server(&mut self.farms) {
+            while let Some(part) = self.farms[site].instances[instance].nearly_finished(now) {
                 self.done(site, instance, part, agenda);
             }
         }
@@ -102,8 +117,7 @@ impl Running<'_> {
         instance: usize,
         agenda: &mut Agenda<Event>,
     ) {
-        let one = &mut self.farms[site].instances[instance];
-        (one.announced, one.number) = (Nanos::MAX, one.number.wrapping_add(1));
+        self.farms[site].instances[instance].announced = Nanos::MAX;
         self.announces(site, instance, agenda);
     }
 
@@ -122,7 +136,8 @@ impl Running<'_> {
             self.seen.sites[site].bytes += bytes * f64::from(part.requests);
             if !answered {
                 self.tool_answers(part.message, agenda);
-            } else if left == 0 {
+            }
+            if left == 0 {
                 self.messages.take(part.message);
             }
         } else if left == 0 {
@@ -144,6 +159,7 @@ impl Running<'_> {
     pub(super) fn served(&mut self, id: u32, agenda: &mut Agenda<Event>) {
         let now = agenda.now();
         let message = *self.messages.get(id);
+        self.in_flight -= 1;
         let (base, site) = (message.base as usize, message.site as usize);
         self.farms[site].headed -= u64::from(message.requests);
         if !message.lost {

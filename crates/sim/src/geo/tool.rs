@@ -1,5 +1,5 @@
 //! What only CloudAnalyst does: bursts, and answers by the first part that is done.
-use super::model::{Event, Running};
+use super::model::{Event, OnItsWay, Running};
 use super::travel::Direction;
 use crate::{Agenda, Nanos};
 
@@ -26,7 +26,6 @@ impl Running<'_> {
         let now = agenda.now();
         let message = self.messages.get(id);
         message.answered = true;
-        message.left += 1;
         let message = *message;
         let (base, site) = (message.base as usize, message.site as usize);
         // The moment of arrival is kept in whole milliseconds.
@@ -38,17 +37,12 @@ impl Running<'_> {
         let Some(way) = way else { return };
         let bytes = from.asks.response_bytes as f64;
         let back = self.network.send(from, way, Direction::Down, now, (message.requests, bytes));
-        agenda.after((back + 0.5) as Nanos, Event::Back(id));
+        agenda.after((back + 0.5) as Nanos, Event::Back(message.on_its_way()));
     }
 
     /// CloudAnalyst: an answer is back, and taken off the traffic twice.
-    pub(super) fn back(&mut self, id: u32, agenda: &mut Agenda<Event>) {
-        let message = self.messages.get(id);
-        message.left -= 1;
-        let message = *message;
-        if message.left == 0 {
-            self.messages.take(id);
-        }
+    pub(super) fn back(&mut self, message: &OnItsWay, agenda: &mut Agenda<Event>) {
+        self.in_flight -= 1;
         let (base, site) = (message.base as usize, message.site as usize);
         if let Some(way) = &self.world.bases[base].ways[site] {
             self.network.lands(way, 2 * message.requests);

@@ -96,6 +96,7 @@ fn drive<R: Rules>(host: &Host, mut rules: R, how: How, tell: impl FnMut(Stretch
 }
 
 /// Numbers of virtual CPUs, processors and alarms are kept short: the agenda moves these about.
+#[derive(Clone, Copy)]
 enum Happens {
     Wakes(u32),
     /// The timer of a processor with that number.
