@@ -144,7 +144,7 @@ impl<E: Copy> Wheels<E> {
             place
         } else {
             let last = self.slots[wheel][slot].last;
-            if (last as usize + 1) % BLOCK == 0 {
+            if (last as usize + 1).is_multiple_of(BLOCK) {
                 let place = self.takes((at, event));
                 self.next[last as usize / BLOCK] = place / BLOCK as u32;
                 place
@@ -191,7 +191,7 @@ impl<E: Copy> Wheels<E> {
     #[inline]
     fn passes(&mut self, place: u32) -> u32 {
         let after = self.after(place);
-        if after != place + 1 || after as usize % BLOCK == 0 {
+        if after != place + 1 || (after as usize).is_multiple_of(BLOCK) {
             self.gives_back(place);
         }
         after
