@@ -15,13 +15,16 @@ import argparse
 import json
 import math
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from _paired import (
@@ -69,13 +72,25 @@ def spent(command: list[str], given: str = "") -> tuple[str, float, int]:
         assert child.stdin is not None
         with child.stdin as words:
             words.write(given)
-        _, status, usage = os.wait4(child.pid, 0)
+        # Not ru_maxrss: a child begins with its parent's, and this process is the larger one.
+        ended, kib = 0, 0
+        while not ended:
+            kib = max(kib, most_kib(child.pid))
+            time.sleep(0.02)
+            ended, status, usage = os.wait4(child.pid, os.WNOHANG)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         told.seek(0)
         if child.returncode != 0:
             raise RuntimeError(f"{command[0]} ended with {child.returncode}: {told.read().strip()}")
-        return out.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+        return out.read(), usage.ru_utime + usage.ru_stime, kib
+
+
+def most_kib(pid: int) -> int:
+    """The most memory of a running process so far, in KiB; 0 of one that has ended."""
+    told = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", told, re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def simulator() -> str:
