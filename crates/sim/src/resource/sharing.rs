@@ -134,7 +134,16 @@ fn whole(length: f64) -> u128 {
 /// As a floating-point number. What fits into 64 bits takes a tenth of the time.
 #[inline]
 fn float(number: u128) -> f64 {
-    u64::try_from(number).map_or_else(|_| number as f64, |number| number as f64)
+    /// Apart, or the compiler would make both conversions and choose afterwards.
+    #[cold]
+    #[inline(never)]
+    fn wide(number: u128) -> f64 {
+        number as f64
+    }
+    match u64::try_from(number) {
+        Ok(number) => number as f64,
+        Err(_) => wide(number),
+    }
 }
 
 /// A job that has had its service.
