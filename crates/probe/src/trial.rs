@@ -31,8 +31,11 @@ macro_rules! factors {
     }};
 }
 
-/// Reading the counters takes less, on a slow machine too.
-const COUNTERS_LEAD_NS: u64 = 5_000_000;
+/// The counters are read so many times earlier than a set start as reading them has just taken:
+/// others that start at the same moment read theirs on the same CPUs.
+const COUNTERS_LEAD: u64 = 4;
+/// And by no less and no more than this.
+const COUNTERS_LEAD_NS: std::ops::RangeInclusive<u64> = 5_000_000..=50_000_000;
 
 /// What an instrument talks to: its parameters, and where its samples go.
 pub struct Trial {
@@ -122,11 +125,14 @@ impl Trial {
         if self.opened.is_some() {
             return Ok(());
         }
-        let mut start_at_ns = None;
+        let (mut start_at_ns, mut lead_ns) = (None, 0);
         if let Some(cpus) = &self.watchable {
             self.spare = Spare::prepare(self.spec, &self.params, cpus);
         }
         if control::active() {
+            let began_ns = clock::monotonic_ns();
+            std::hint::black_box(Counters::read());
+            lead_ns = COUNTERS_LEAD * (clock::monotonic_ns() - began_ns);
             let ready = json!({"pid": std::process::id(), "wall_ns": clock::realtime_ns()});
             self.line(&json!({ "ready": ready }))?;
             self.flush()?;
@@ -135,7 +141,8 @@ impl Trial {
         // Read as late as possible, so that they tell of the measured part and not of the waiting;
         // but before a start that was set for a moment, so that reading them does not delay it.
         if let Some(wall_ns) = start_at_ns {
-            control::wait_until(wall_ns.saturating_sub(COUNTERS_LEAD_NS))?;
+            let lead_ns = lead_ns.clamp(*COUNTERS_LEAD_NS.start(), *COUNTERS_LEAD_NS.end());
+            control::wait_until(wall_ns.saturating_sub(lead_ns))?;
         }
         let counters = Counters::read();
         if let Some(wall_ns) = start_at_ns {
