@@ -2,8 +2,8 @@
 
 The bound is 10 % of mean and p95. What chance leaves of it: a region has some 300 responses or more
 in the time measured, whose waits are a third of the response at most, so that the standard error of
-mean and p95 is 2 to 3 %; the rest is what the servers and users themselves take, one to two
-milliseconds of 30 to 200.
+mean and p95 is 2 to 3 %; the rest is what the servers and users themselves take, one to five
+milliseconds of 70 to 400.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TestInALab:
     pytestmark = needs_lab
 
     def test_one_deployment_agrees(self) -> None:
-        holds(ONE_SITE, 15.0)
+        holds(ONE_SITE, 20.0)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
@@ -71,9 +71,9 @@ def test_the_simulation_is_what_a_hand_can_check(deployment: Deployment) -> None
 
 def test_both_are_made_of_one_table() -> None:
     made = scenario(DEPLOYMENTS[1])
-    assert made["latency"]["matrix"]["asia"] == {"virginia": 100, "ireland": 70}
-    # Sites' service times: 12 ms of instructions on processors that need 10 and 12.
+    assert made["latency"]["matrix"]["asia"] == {"virginia": 200, "ireland": 140}
+    # Sites' service times: 24 ms of instructions on processors that need 20 and 24.
     speeds = {site: made["instructions"] / one["speed"] for site, one in made["sites"].items()}
-    assert speeds == pytest.approx({"virginia": 10.0, "ireland": 12.0})
+    assert speeds == pytest.approx({"virginia": 20.0, "ireland": 24.0})
     users = made["user_bases"]["us"]
-    assert users["users"]["by_hour"][0] * users["requests_per_user_h"] == 3600 * 50
+    assert users["users"]["by_hour"][0] * users["requests_per_user_h"] == 3600 * 25
