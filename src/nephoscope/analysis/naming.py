@@ -172,7 +172,11 @@ def name(
     # which a single reference may be known.
     distance, best = ranked[0]
     rival, second = next(((d, word) for d, word in ranked if word != best), (math.inf, ""))
-    if alike := _alike(best, ranked, references, tuple(known), widths):
+    alike = _alike(best, ranked, references, tuple(known), widths)
+    if NONE in (best, *alike) and all(canary.startswith("kernel_") for canary in lost):
+        # The kernel worked for somebody, and no victim felt it.
+        return Named(NONE, f"{what}, and no victim anything.", lost, distance)
+    if alike:
         sentence = (
             f"{what}, which {_all_of((best, *alike))} explain alike: these {len(known)} canaries "
             "do not tell them apart."
