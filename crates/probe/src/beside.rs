@@ -108,11 +108,11 @@ impl Counters {
         let stat = files.text("/proc/stat").unwrap_or_default();
         let cpu = CpuTimes::parse(&stat);
         let own_ticks = usage.map(|usage| (usage.cpu_us as f64 / 1e6 * TICKS_PER_S) as i64);
-        let others = Others::read(files, cpu.as_ref(), &vmstat, own_ticks);
-        let shared = others::whole_kernel(files) == Some(false);
+        let whole = others::whole_kernel(files);
+        let others = Others::read(files, whole, cpu.as_ref(), &vmstat, own_ticks);
         Self {
             others,
-            kernel: Kernel::read(files, shared, &stat, &vmstat),
+            kernel: Kernel::read(files, whole == Some(false), &stat, &vmstat),
             cpu,
             pressure: pressure(files),
             throttled,

@@ -21,14 +21,15 @@ pub struct Others {
 }
 
 impl Others {
-    /// Reads what is to be seen. own_ticks: CPU time of this process and its children.
+    /// Reads what is to be seen. whole: as `whole_kernel`. own_ticks: CPU time of this process and its children.
     pub fn read(
         files: &Files,
+        whole: Option<bool>,
         cpu: Option<&CpuTimes>,
         vmstat: &str,
         own_ticks: Option<i64>,
     ) -> Self {
-        match whole_kernel(files) {
+        match whole {
             Some(true) => Self::of_the_kernel(files, cpu, vmstat, own_ticks),
             Some(false) => Self::in_sight(files, namespace(files, "self/ns/net").as_deref()),
             None => Self::default(),
@@ -102,6 +103,11 @@ mod tests {
     use super::*;
     use crate::files::Captured;
 
+    fn seen(captured: &Captured, cpu: Option<&CpuTimes>, vmstat: &str, own: Option<i64>) -> Others {
+        let files = captured.files();
+        Others::read(&files, whole_kernel(&files), cpu, vmstat, own)
+    }
+
     const IO: &str = "rchar: 9\nread_bytes: 4096\nwrite_bytes: 1024\ncancelled_write_bytes: 0\n";
 
     #[test]
@@ -110,7 +116,7 @@ mod tests {
         captured.link("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
         let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
         let vmstat = "pgpgin 10\npgpgout 5\n";
-        let others = Others::read(&captured.files(), Some(&cpu), vmstat, Some(120));
+        let others = seen(&captured, Some(&cpu), vmstat, Some(120));
         let wanted = Others { ticks: Some(380), io_bytes: Some(15 * 1024 - 5120) };
         assert_eq!(others, wanted);
     }
@@ -126,7 +132,7 @@ mod tests {
             ("/proc/loadavg", "0"),
         ]);
         captured.link("/proc/self/ns/pid", "pid:[4026532000]");
-        let others = Others::read(&captured.files(), None, "", None);
+        let others = seen(&captured, None, "", None);
         assert_eq!(others, Others { ticks: Some(50 + 10), io_bytes: Some(2 * 5120) });
     }
 
@@ -145,13 +151,13 @@ mod tests {
             captured.link(&format!("/proc/{path}/ns/net"), &format!("net:[{network}]"));
         }
         let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
-        let others = Others::read(&captured.files(), Some(&cpu), "", Some(1));
+        let others = seen(&captured, Some(&cpu), "", Some(1));
         assert_eq!(others, Others { ticks: Some(50), io_bytes: Some(5120) });
     }
 
     #[test]
     fn what_is_hidden_is_none() {
         let captured = Captured::new(&[]);
-        assert_eq!(Others::read(&captured.files(), None, "", Some(1)), Others::default());
+        assert_eq!(seen(&captured, None, "", Some(1)), Others::default());
     }
 }
