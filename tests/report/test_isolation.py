@@ -168,3 +168,10 @@ def test_without_cells_it_says_so(run: RunResult) -> None:
 
 def test_a_run_without_loads_has_no_such_section(survey: RunResult) -> None:
     assert all(one.id != "isolation" for one in sections.build_all(survey))
+
+
+@pytest.mark.parametrize("values", [[5.0, 5.0], [0.0, 11.7, 11.7], [-2.0, 3.0]])
+def test_no_violin_lies_on_the_frame(values: list[float]) -> None:
+    low, high = isolation_charts.shapes._with_room(values)
+    assert high > max(values)
+    assert low < min(values) or low == min(values) == 0

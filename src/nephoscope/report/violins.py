@@ -6,6 +6,7 @@ out of nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,9 +45,20 @@ def violins(
         "range": [-0.6, len(places) - 0.4],
         "automargin": True,
     }
-    layout = figures.layout(ticks, figures.axis_of(y, every), height=420)
+    upright = figures.axis_of(y, every)
+    if "range" not in upright:
+        upright["range"] = _with_room([*every, 0.0] if y.from_zero else every)
+    layout = figures.layout(ticks, upright, height=420)
     layout |= {"violinmode": "group", "violingap": 0.25, "violingroupgap": 0.1}
     return {"data": data, "layout": layout}
+
+
+def _with_room(values: Sequence[float]) -> list[float]:
+    """From below the least to above the greatest: flat outlines would lie on the frame."""
+    finite = [value for value in values if math.isfinite(value)] or [0.0]
+    room = 0.05 * (max(finite) - min(finite) or abs(max(finite)) or 1.0)
+    least = min(finite)
+    return [least if least == 0 else least - room, max(finite) + room]
 
 
 def _counts(place: str, groups: Sequence[Group]) -> str:
