@@ -16,8 +16,8 @@ from nephoscope.lab.namespaces import within
 
 _Result = TypeVar("_Result")
 
-PAUSES_S = (1, 2, 4, 7, 11, 15, 20)
-"""Between one attempt and the next; a minute in all, longer than others' builds and bursts."""
+PAUSES_S = (1, 2, 4, 7, 11, 15, 30, 60)
+"""Between one attempt and the next; minutes in all, longer than others' builds and bursts."""
 
 
 def name() -> str:

@@ -56,7 +56,8 @@ def test_it_sees_who_keeps_the_spare_cpu_busy() -> None:
 
     def measure() -> tuple[str, bool]:
         load = ["taskset", "-c", "1", probe_path(), "run", "load.cpu", "--params"]
-        free = missed()
+        # What is missing of a free CPU is others' doing: the least of three looks has least of it.
+        free = min(missed() for _ in range(3))
         with subprocess.Popen(
             [*load, json.dumps({"threads": 1, "duration_ns": 8_000_000_000})],
             stdout=subprocess.DEVNULL,

@@ -14,8 +14,8 @@ import pytest
 
 from nephoscope.targets.probe import find_probe
 
-PAUSES_S = (1, 5, 15, 40)
-"""Between one attempt and the next; a minute in all, longer than others' builds and bursts."""
+PAUSES_S = (1, 5, 15, 40, 60, 90)
+"""Between one attempt and the next; minutes in all, longer than others' builds and bursts."""
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="needs root: it makes a control group, a mount or a network namespace"
