@@ -1,8 +1,8 @@
 //! What lies ahead, in wheels of time: the first has a slot for each of 64 nanoseconds, the next for
 //! each of 64 such turns, and so on up to the end of time. An entry lies in the wheel of the first
 //! digit (to base 64) in which its moment differs from the present, and moves down as the present
-//! comes near: three or four moves however many there are, where a heap of tens of thousands
-//! compares thirty times.
+//! comes near: two or three moves however many there are, where a heap of tens of thousands
+//! compares thirty times. A slot of few entries is put in order at once when the present reaches it.
 //!
 //! Entries of one moment always lie in the same slot, in the order in which they came: when the
 //! present moves on, no digit above an entry's own changes before the entry itself is moved.
@@ -14,8 +14,10 @@ const DIGIT: u32 = 6;
 const SLOTS: usize = 1 << DIGIT;
 const WHEELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// Entries that lie side by side: a slot is a list of such blocks, because one of single entries
-/// would cost a cache miss for each when there are tens of thousands.
+/// would cost a cache miss for each when there are tens of thousands. A slot of one block is few.
 const BLOCK: usize = 16;
+/// So many in order at most: beyond, it costs less to let them move through the wheels.
+const NEAR: usize = 2 * BLOCK;
 /// No block.
 const NONE: u32 = u32::MAX;
 
@@ -29,9 +31,13 @@ struct Slot {
 /// Entries by moment, earliest first; those of one moment in the order in which they came.
 #[derive(Clone, Debug)]
 pub struct Wheels<E> {
-    /// No entry lies before it.
+    /// No entry of the wheels lies before it.
     present: Nanos,
     len: usize,
+    /// What comes next, in order, the earliest last.
+    near: Vec<(Nanos, E)>,
+    /// The last moment of the slot whose entries are near: what comes up to then goes there too.
+    reach: Option<Nanos>,
     /// Blocks, one after another.
     entries: Vec<(Nanos, E)>,
     /// The block after each in its slot, or the next free one.
@@ -50,6 +56,8 @@ impl<E> Default for Wheels<E> {
         Self {
             present: 0,
             len: 0,
+            near: Vec::new(),
+            reach: None,
             entries: Vec::new(),
             next: Vec::new(),
             free: NONE,
@@ -73,6 +81,9 @@ impl<E: Copy> Wheels<E> {
 
     /// The earliest moment. It looks through a slot: what takes an entry has no need of it.
     pub fn peek(&self) -> Option<Nanos> {
+        if let Some(next) = self.near.last() {
+            return Some(next.0);
+        }
         let (wheel, slot) = self.earliest()?;
         let Slot { first, last } = self.slots[wheel][slot];
         let mut place = first;
@@ -89,32 +100,43 @@ impl<E: Copy> Wheels<E> {
     #[inline]
     pub fn push(&mut self, at: Nanos, event: E) {
         self.len += 1;
-        self.hang(at, event);
+        if self.reach.is_some_and(|reach| at <= reach) {
+            self.nears((at, event));
+            if self.near.len() > NEAR {
+                self.spills();
+            }
+        } else {
+            self.hang(at, event);
+        }
     }
 
     /// Gives the earliest entry away if it lies no later than `until`.
     #[inline]
     pub fn pop(&mut self, until: Nanos) -> Option<(Nanos, E)> {
-        loop {
-            let (wheel, slot) = self.earliest()?;
-            let Slot { first, last } = self.slots[wheel][slot];
-            if wheel > 0 && first != last {
-                self.turn(wheel, slot, until)?;
-                continue;
-            }
-            let (at, event) = self.entries[first as usize];
-            if at > until {
-                return None;
-            }
-            self.present = at;
-            self.len -= 1;
-            if first == last {
-                self.empties(wheel, slot);
-                self.gives_back(first);
-            } else {
-                self.slots[wheel][slot].first = self.passes(first);
-            }
-            return Some((at, event));
+        while self.near.is_empty() {
+            self.turn(until)?;
+        }
+        self.near.pop_if(|next| next.0 <= until).inspect(|_| self.len -= 1)
+    }
+
+    /// Puts an entry in its place among those that come next: after those of its moment.
+    #[inline]
+    fn nears(&mut self, entry: (Nanos, E)) {
+        let mut place = self.near.len();
+        self.near.push(entry);
+        // Not `insert`, whose call costs more than to move these few.
+        while place > 0 && self.near[place - 1].0 <= entry.0 {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = entry;
+    }
+
+    /// Too many come next: they go back into the wheels, below the slot in which they were.
+    fn spills(&mut self) {
+        self.reach = None;
+        while let Some((at, event)) = self.near.pop() {
+            self.hang(at, event);
         }
     }
 
@@ -197,9 +219,10 @@ impl<E: Copy> Wheels<E> {
         after
     }
 
-    /// The present reaches a slot, whose entries move to the wheels below. None if it begins later
-    /// than `until`.
-    fn turn(&mut self, wheel: usize, slot: usize, until: Nanos) -> Option<()> {
+    /// The present reaches the next slot: a few entries come next, in order; many move to the wheels
+    /// below. None if there is no entry or the slot begins later than `until`.
+    fn turn(&mut self, until: Nanos) -> Option<()> {
+        let (wheel, slot) = self.earliest()?;
         let Slot { first, last } = self.slots[wheel][slot];
         let shift = DIGIT * wheel as u32;
         let begins = self.entries[first as usize].0 >> shift << shift;
@@ -207,17 +230,32 @@ impl<E: Copy> Wheels<E> {
             return None;
         }
         self.present = begins;
-        self.empties(wheel, slot);
-        let mut place = first;
-        loop {
-            let (at, event) = self.entries[place as usize];
-            self.hang(at, event);
-            if place == last {
-                self.gives_back(place);
-                return Some(());
+        if first as usize / BLOCK == last as usize / BLOCK {
+            self.empties(wheel, slot);
+            self.reach = Some(begins | ((1 << shift) - 1));
+            for place in first..=last {
+                self.nears(self.entries[place as usize]);
             }
-            place = self.passes(place);
+            self.gives_back(first);
+        } else if wheel == 0 {
+            // All of one moment: one after another.
+            self.reach = None;
+            self.near.push(self.entries[first as usize]);
+            self.slots[wheel][slot].first = self.passes(first);
+        } else {
+            self.empties(wheel, slot);
+            self.reach = None;
+            let mut place = first;
+            while place != last {
+                let (at, event) = self.entries[place as usize];
+                self.hang(at, event);
+                place = self.passes(place);
+            }
+            let (at, event) = self.entries[last as usize];
+            self.hang(at, event);
+            self.gives_back(last);
         }
+        Some(())
     }
 
     #[inline]
