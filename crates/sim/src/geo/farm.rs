@@ -27,14 +27,14 @@ pub struct Instance {
 const TOOL_SLACK_NS: f64 = 1e4;
 
 impl Instance {
-    /// CloudAnalyst: the next that is as good as done; it is counted as done.
+    /// The next that is done by now; in CloudAnalyst also what is as good as done.
     #[inline]
-    pub fn nearly_finished(&mut self, now: Nanos) -> Option<Part> {
-        let jobs = self.server.len();
-        if jobs == 0 {
-            return None;
+    pub fn finished(&mut self, now: Nanos, tool: bool) -> Option<Part> {
+        if tool {
+            self.server.nearly_finished(now, TOOL_SLACK_NS)
+        } else {
+            self.server.finished(now)
         }
-        self.server.nearly_finished(now, TOOL_SLACK_NS, jobs)
     }
 }
 
@@ -190,8 +190,7 @@ impl Farm {
     }
 
     /// An instance that is to leave and has nothing to do is gone.
-    #[inline]
-    pub fn leaves(&mut self, place: usize, now: Nanos) -> Vec<usize> {
+    fn leaves(&mut self, place: usize, now: Nanos) -> Vec<usize> {
         let instance = &self.instances[place];
         if !instance.leaving || !instance.server.is_empty() {
             return Vec::new();
@@ -210,19 +209,26 @@ impl Farm {
         self.speeds(host, now)
     }
 
-    /// Counts an instance as busy if it has something to do.
+    /// An instance has got something to do: it counts as busy.
     #[inline]
-    pub fn settles(&mut self, place: usize, now: Nanos) {
-        let instance = &mut self.instances[place];
-        let busy = !instance.server.is_empty();
-        if busy != instance.busy {
-            instance.busy = busy;
-            if busy {
-                self.busy.up(now);
-            } else {
-                self.busy.down(now);
-            }
+    pub fn begins_at(&mut self, place: usize, now: Nanos) {
+        let was = std::mem::replace(&mut self.instances[place].busy, true);
+        if !was {
+            self.busy.up(now);
         }
+    }
+
+    /// An instance that has nothing to do any more counts as idle, and is gone if it is to leave.
+    /// Gives the instances whose speed changed with it; None if it went on as it was.
+    #[inline]
+    pub fn ends_at(&mut self, place: usize, now: Nanos) -> Option<Vec<usize>> {
+        let instance = &mut self.instances[place];
+        if !instance.busy || !instance.server.is_empty() {
+            return None;
+        }
+        instance.busy = false;
+        self.busy.down(now);
+        instance.leaving.then(|| self.goes(place, now))
     }
 
     fn counts(&mut self, now: Nanos, by: i64) {

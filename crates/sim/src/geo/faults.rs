@@ -167,8 +167,7 @@ impl Running<'_> {
             let parts = one.server.clear();
             one.announced = Nanos::MAX;
             parts.iter().for_each(|_| farm.balance.ends(instance));
-            farm.settles(instance, now);
-            for changed in self.farms[site].leaves(instance, now) {
+            for changed in farm.ends_at(instance, now).unwrap_or_default() {
                 self.announces_anew(site, changed, agenda);
             }
             lost.extend(parts);

@@ -66,7 +66,9 @@ impl Running<'_> {
     /// An instance takes a part.
     fn serves(&mut self, site: usize, instance: usize, part: Part, agenda: &mut Agenda<Event>) {
         let now = agenda.now();
-        self.takes(site, instance, agenda);
+        if !self.farms[site].instances[instance].server.is_empty() {
+            self.takes(site, instance, agenda);
+        }
         let of_mean = match self.spread {
             Lengths::Constant(_) => f64::from(part.requests),
             spread => (0..part.requests).map(|_| spread.draw(&mut self.service)).sum(),
@@ -75,7 +77,7 @@ impl Running<'_> {
         let one = &mut farm.instances[instance];
         let length_ns = of_mean * self.scenario.instructions / one.speed * super::network::MS;
         one.server.comes(now, length_ns, part);
-        farm.settles(instance, now);
+        farm.begins_at(instance, now);
         farm.balance.begins(instance, now, (length_ns + 0.5) as Nanos);
         self.announces(site, instance, agenda);
     }
@@ -93,20 +95,11 @@ impl Running<'_> {
     /// Takes what an instance has done by now.
     pub(super) fn takes(&mut self, site: usize, instance: usize, agenda: &mut Agenda<Event>) {
         let now = agenda.now();
-        if self.farms[site].instances[instance].server.is_empty() {
-            return;
-        }
-        while let Some(part) = self.farms[site].instances[instance].server.finished(now) {
+        while let Some(part) = self.farms[site].instances[instance].finished(now, self.tool) {
             self.done(site, instance, part, agenda);
         }
-        if self.tool {
-            while let Some(part) = self.farms[site].instances[instance].nearly_finished(now) {
-                self.done(site, instance, part, agenda);
-            }
-        }
-        self.farms[site].settles(instance, now);
-        for changed in self.farms[site].leaves(instance, now) {
-            self.announces_anew(site, changed, agenda);
+        if let Some(faster) = self.farms[site].ends_at(instance, now) {
+            faster.into_iter().for_each(|one| self.announces_anew(site, one, agenda));
         }
     }
 
@@ -143,7 +136,9 @@ impl Running<'_> {
         } else if left == 0 {
             self.served(part.message, agenda);
         }
-        self.dequeues(site, agenda);
+        if !self.farms[site].waiting.is_empty() {
+            self.dequeues(site, agenda);
+        }
     }
 
     /// What waits goes to an instance, if one is free.

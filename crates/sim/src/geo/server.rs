@@ -63,12 +63,14 @@ impl Server {
         }
     }
 
-    /// Shared: the next whose rest would take less than `slack_ns` at the present shares, `jobs` of
-    /// them; it is counted as done.
-    pub fn nearly_finished(&mut self, now: Nanos, slack_ns: f64, jobs: usize) -> Option<Part> {
+    /// The next that is done by now or, shared, as good as done: that would be less than `slack_ns`
+    /// later if nothing came.
+    #[inline]
+    pub fn nearly_finished(&mut self, now: Nanos, slack_ns: f64) -> Option<Part> {
+        let finished = self.finished(now);
         match self {
-            Self::Sharing(sharing) => sharing.cut(now, slack_ns / jobs.max(1) as f64),
-            Self::Line(_) => None,
+            Self::Sharing(sharing) if finished.is_none() => sharing.cut(now, slack_ns),
+            _ => finished,
         }
     }
 

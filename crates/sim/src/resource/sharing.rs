@@ -11,6 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Parts of a nanosecond.
 const PARTS: f64 = 4_294_967_296.0;
 const PART_BITS: u32 = 32;
+/// No moment.
+const NEVER: u128 = u128::MAX;
 
 #[derive(Clone, Debug)]
 struct Share<J> {
@@ -87,6 +89,9 @@ impl<J> Ends<J> {
 
     #[inline]
     fn peek(&self) -> Option<&Share<J>> {
+        if self.rest.is_empty() {
+            return self.run.front();
+        }
         match (self.run.front(), self.rest.peek()) {
             (Some(one), Some(other)) => Some(if other > one { other } else { one }),
             (one, other) => one.or(other),
@@ -95,6 +100,9 @@ impl<J> Ends<J> {
 
     #[inline]
     fn pop(&mut self) -> Option<Share<J>> {
+        if self.rest.is_empty() {
+            return self.run.pop_front();
+        }
         match (self.run.front(), self.rest.peek()) {
             (Some(one), Some(other)) if other > one => self.rest.pop(),
             (Some(_), _) => self.run.pop_front(),
@@ -163,6 +171,9 @@ pub struct Sharing<J> {
     counted: u128,
     /// What a job would have been served since the beginning, in parts of a nanosecond.
     served: u128,
+    /// The moment at which the next job ends if nothing comes before, in parts of a nanosecond; the
+    /// end of time without a job. It is asked for more often than it changes.
+    next: u128,
     came: u64,
     jobs: Ends<J>,
 }
@@ -170,7 +181,8 @@ pub struct Sharing<J> {
 impl<J> Sharing<J> {
     /// So many servers of speed 1, and no job.
     pub fn new(servers: u32) -> Self {
-        Self { servers: u128::from(servers), counted: 0, served: 0, came: 0, jobs: Ends::default() }
+        let jobs = Ends::default();
+        Self { servers: u128::from(servers), counted: 0, served: 0, next: NEVER, came: 0, jobs }
     }
 
     /// Jobs in service.
@@ -191,36 +203,42 @@ impl<J> Sharing<J> {
         self.came += 1;
         let needs = whole(service_ns * PARTS);
         self.jobs.push(Share::new(self.served + needs, self.came, now, job));
+        self.looks();
     }
 
     /// The next job that ends at or before `now`.
     #[inline]
     pub fn finished(&mut self, now: Nanos) -> Option<Finished<J>> {
-        let end = self.true_end()?;
+        let end = self.next;
         if end > u128::from(now) << PART_BITS {
             return None;
         }
-        let share = self.jobs.peek()?;
-        let (came, served) = (u128::from(share.came) << PART_BITS, share.ends());
+        let share = self.jobs.pop()?;
         // By definition the service at that moment, free of the division's remainder.
-        self.counted = end;
-        self.served = served;
-        let job = self.jobs.pop()?.job;
-        Some(Finished { job, response_ns: float(end - came) / PARTS })
+        (self.counted, self.served) = (end, share.ends());
+        self.looks();
+        let lasted = end - (u128::from(share.came) << PART_BITS);
+        Some(Finished { job: share.job, response_ns: float(lasted) / PARTS })
     }
 
     /// The whole nanosecond at which the next job has ended, if nothing comes before.
     pub fn next_end(&self) -> Option<Nanos> {
-        let end = self.true_end()?;
-        Some(Nanos::try_from(end.div_ceil(1 << PART_BITS)).unwrap_or(Nanos::MAX))
+        let end = self.next;
+        (end != NEVER).then(|| Nanos::try_from(end.div_ceil(1 << PART_BITS)).unwrap_or(Nanos::MAX))
     }
 
-    /// The next job that lacks no more than `service_ns`: it ends now, early.
-    pub fn cut(&mut self, now: Nanos, service_ns: f64) -> Option<J> {
-        self.count_to(u128::from(now) << PART_BITS);
-        let lacks = self.jobs.peek()?.ends().saturating_sub(self.served);
-        let near = float(lacks) < service_ns * PARTS;
-        near.then(|| self.jobs.pop().map(|share| share.job))?
+    /// The next job that would end less than `slack_ns` after `now` if nothing came before: it ends
+    /// now, early.
+    #[inline]
+    pub fn cut(&mut self, now: Nanos, slack_ns: f64) -> Option<J> {
+        let now = u128::from(now) << PART_BITS;
+        if float(self.next.saturating_sub(now)) >= slack_ns * PARTS {
+            return None;
+        }
+        self.count_to(now);
+        let share = self.jobs.pop()?;
+        self.looks();
+        Some(share.job)
     }
 
     /// From now on every job's rest takes `ratio` times as much service.
@@ -234,18 +252,25 @@ impl<J> Sharing<J> {
         let mut shares: Vec<_> = self.jobs.take().into_iter().map(longer).collect();
         shares.sort_unstable_by(|a, b| b.cmp(a));
         shares.into_iter().for_each(|share| self.jobs.push(share));
+        self.looks();
     }
 
     /// Drops all jobs, and tells which they were, in the order they came.
     pub fn clear(&mut self) -> Vec<J> {
         let mut shares = self.jobs.take();
+        self.next = NEVER;
         shares.sort_by_key(|share| share.number);
         shares.into_iter().map(|share| share.job).collect()
     }
 
+    /// Looks when the next job ends.
     #[inline]
-    fn true_end(&self) -> Option<u128> {
-        let needs = self.jobs.peek()?.ends().saturating_sub(self.served);
+    fn looks(&mut self) {
+        let Some(first) = self.jobs.peek() else {
+            self.next = NEVER;
+            return;
+        };
+        let needs = first.ends().saturating_sub(self.served);
         let jobs = self.jobs.len() as u128;
         let lasts = if jobs <= self.servers {
             needs
@@ -254,7 +279,7 @@ impl<J> Sharing<J> {
         } else {
             (needs * jobs).div_ceil(self.servers)
         };
-        Some(self.counted + lasts)
+        self.next = self.counted + lasts;
     }
 
     #[inline]
