@@ -185,7 +185,7 @@ impl<'a> Running<'a> {
 
     fn closes(mut self, events: u64) -> Outcome {
         self.seen.events = events;
-        self.seen.closes_regions();
+        self.seen.closes_times();
         for (number, (_, cache)) in self.scenario.caches.iter().enumerate() {
             self.seen.closes_cache(self.farms.len() + number, cache);
         }

@@ -45,8 +45,10 @@ pub struct SiteSeen {
     pub name: String,
     /// Whether it is a cache.
     pub cache: bool,
-    /// Response times of the users that it answered.
+    /// Response times of the users that it answered; their moments are there when the run is over.
     pub times: Times,
+    /// The moments, by the hour of the day at which they asked.
+    times_by_hour: [Moments; 24],
     /// Nanoseconds from a message's arrival to its answer.
     pub processing: Moments,
     /// Requests that were answered, by the hour of the day at which they were sent.
@@ -138,9 +140,10 @@ impl Outcome {
             region.within += requests;
         }
         let site = &mut self.sites[answer.place];
-        site.times.add_many(answer.response_ns, weight);
+        site.times.add_shape(answer.response_ns, weight);
+        // Once for the site and for the hour.
+        site.times_by_hour[answer.hour].add_many(answer.response_ns, weight);
         site.by_hour[answer.hour] += requests;
-        self.hours[answer.hour].add_many(answer.response_ns, weight);
     }
 
     /// Requests that will not be answered.
@@ -149,10 +152,17 @@ impl Outcome {
         self.regions[region].unserved += u64::from(requests);
     }
 
-    /// The run is over: a region's moments are those of its bases together.
-    pub fn closes_regions(&mut self) {
+    /// The run is over: a region's moments are those of its bases together, a site's those of its
+    /// hours, an hour's those of the sites.
+    pub fn closes_times(&mut self) {
         for base in &self.bases {
             self.regions[base.region].times.add_moments(&base.times);
+        }
+        for site in &mut self.sites {
+            for (hour, here) in self.hours.iter_mut().zip(&site.times_by_hour) {
+                site.times.add_moments(here);
+                hour.merge(here);
+            }
         }
     }
 
