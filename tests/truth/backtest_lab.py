@@ -37,7 +37,9 @@ class Web:
 
 @dataclass(frozen=True)
 class Deployment:
-    """latency_ms: region -> site -> one way. rates: region -> requests (pages) a second."""
+    """latency_ms: region -> site -> one way. rates: region -> requests (pages) a second.
+
+    seconds: how long it is measured, so that chance alone leaves at most 2.5 % of a statistic."""
 
     name: str
     sites: Mapping[str, Web]
@@ -46,6 +48,7 @@ class Deployment:
     request_bytes: int = 300
     response_bytes: int = 1000
     page: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 40.0
 
     def asks(self, region: str) -> str:
         """The site of least latency."""
@@ -70,6 +73,9 @@ TWO_BUSY_SITES = Deployment(
         "asia": {"virginia": 200, "ireland": 140},
     },
     rates={"us": 25.0, "eu": 15.0, "asia": 7.5},
+    # At half load the lines of a busy site last: over 40 simulated seconds a region's p95 has a
+    # standard deviation of 5.5 % (60 seeds), over 100 of 3.6 %. The other two stay below 2 % in 40.
+    seconds=240.0,
 )
 PAGES = Deployment(
     name="pages",

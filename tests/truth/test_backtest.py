@@ -1,9 +1,8 @@
 """Three deployments simulated, and run in a lab with real servers: they agree, region by region.
 
-The bound is 10 % of mean and p95. What chance leaves of it: a region has some 300 responses or more
-in the time measured, whose waits are a third of the response at most, so that the standard error of
-mean and p95 is 2 to 3 %; the rest is what the servers and users themselves take, one to five
-milliseconds of 70 to 400.
+The bound is 10 % of mean and p95. What chance leaves of it: each deployment is measured so long
+that mean and p95 of equally long simulations have a standard deviation of 2.5 % at most; the rest
+is what the servers and users themselves take, one to five milliseconds of 70 to 400.
 """
 
 from __future__ import annotations
@@ -46,12 +45,13 @@ class TestInALab:
     pytestmark = needs_lab
 
     def test_one_deployment_agrees(self) -> None:
+        # Half as long as the rest: simulated p95 then have a deviation of 2.6 %.
         holds(ONE_SITE, 20.0)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
     def test_three_deployments_agree(self, deployment: Deployment) -> None:
-        holds(deployment, 40.0)
+        holds(deployment, deployment.seconds)
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
