@@ -6,7 +6,9 @@ machine), ours is that of the whole process: in the peers' favour. A peer counts
 response time is that of the formula, or ours where there is none.
 
 Peers come from their registries into .setup/peers with --install; one that cannot be had is told
-and left out. `--figures` measures what we hold ourselves to without a peer.
+and left out. `--figures` measures what we hold ourselves to without a peer,
+`--threads` replications on two threads beside one, and two processes of one thread each beside
+one: what the machine itself gives to a second CPU.
 """
 
 from __future__ import annotations
@@ -310,11 +312,58 @@ def figures() -> list[tuple[str, float, str, bool]]:
     return out
 
 
+REPLICATIONS = 16
+"""Of two million requests each: a thread waits for the other for one of sixteen at most."""
+
+
+def replicating(threads: int, processes: int = 1) -> float:
+    """Replications a second of wall time, each process with so many threads. RuntimeError with the
+    words of one that failed."""
+    program = str(ROOT / "target" / "release" / "examples" / "replications")
+    command = [program, str(REPLICATIONS), str(threads)]
+    began = time.monotonic()
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(processes)
+    ]
+    for child in running:
+        told = child.communicate()[1]
+        if child.returncode != 0:
+            raise RuntimeError(f"{program} ended with {child.returncode}: {told.strip()}")
+    return processes * REPLICATIONS / (time.monotonic() - began)
+
+
+def threads(rounds: int, seed: int) -> list[Row]:
+    """Two threads beside one, two processes beside one, in random order round by round."""
+    subprocess.run(
+        ["cargo", "build", "--release", "--locked", "-q", "-p", "nephoscope-sim"]
+        + ["--example", "replications"],
+        cwd=ROOT,
+        check=True,
+    )
+    alternatives: dict[str, Callable[[], float]] = {
+        "one": partial(replicating, 1),
+        "two threads": partial(replicating, 2),
+        "two processes": partial(replicating, 1, 2),
+    }
+    values = interleave(alternatives, rounds, seed)
+    one, unit = values["one"], "replications/s"
+    bounds = {"two threads": (1.8, None), "two processes": (None, None)}
+    rows = [
+        Row(f"{name} over one", unit, values[name], one, paired_ratio(values[name], one), bound)
+        for name, bound in bounds.items()
+    ]
+    apart = paired_ratio(values["two threads"], values["two processes"])
+    both = (values["two threads"], values["two processes"])
+    return [*rows, Row("threads over processes", unit, *both, apart, (None, None))]
+
+
 def main() -> int:
     """Prints the tables; 1 where a bound fails."""
     parser = arguments(__doc__.splitlines()[0], rounds=11)
     parser.add_argument("--install", action="store_true", help="fetch the peers first")
     parser.add_argument("--figures", action="store_true", help="only what stands for itself")
+    parser.add_argument("--threads", action="store_true", help="only replications on two threads")
     args: argparse.Namespace = parse(parser)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if args.figures:
@@ -325,6 +374,10 @@ def main() -> int:
             record = {"machine": machine(), "figures": [list(one) for one in found]}
             write_result("simulator-figures", record)
         return 0 if all(holds for *_, holds in found) else 1
+    if args.threads:
+        rows = threads(args.rounds, args.seed)
+        print_table(rows, "one")
+        return finish("simulator-threads", rows, {}, {}, machine(), args.write)
     if args.install:
         install()
     rows, means = compared(args.rounds, args.seed)

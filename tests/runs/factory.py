@@ -208,7 +208,7 @@ class Fakes:
 
     @property
     def factories(self) -> dict[str, Callable[[plans.Target], Any]]:
-        return {"local": self._make, "ssh": self._make, "lab": self._make}
+        return dict.fromkeys(("local", "ssh", "lab", "sim"), self._make)
 
     def _make(self, record: plans.Target) -> FakeTarget:
         target = FakeTarget(record, self)

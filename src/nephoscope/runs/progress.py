@@ -92,6 +92,13 @@ class Progress:
         going = self._affordable(going)
         return [one.pair for one in (*going, *self._needed(going))]
 
+    def sure(self, pair: Pair, round: int) -> bool:
+        """Whether this round of an alternative comes whatever is measured until then. Nothing is
+        sure of one that has just failed, which may be refused next."""
+        one = self._all[pair]
+        failed = bool(one.last_failures and one.last_failures[-1])
+        return self._budget_s is None and round <= one.repeat.min and not (one.outcome or failed)
+
     def _needed(self, going: Sequence[Alternative]) -> list[Alternative]:
         """Quiet alternatives that have ended themselves, and stand around others that go on."""
         there = {one.pair for one in going}

@@ -1,11 +1,12 @@
 """The groups of a round, one after the other, or side by side on machines that have no part in
-one another.
+one another; those that disturb nobody, as many at once as there are CPUs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
 from nephoscope.runs.groups import Group
 
@@ -48,6 +49,33 @@ async def side_by_side(
             for task in done:
                 del running[task]
                 goes_on = task.result() and goes_on
+    except BaseException:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        raise
+    return goes_on
+
+
+Job = Callable[[], Coroutine[Any, Any, bool]]
+"""Something to be executed; False when nothing more is to begin."""
+
+
+async def at_once(jobs: Sequence[Job], most: int) -> bool:
+    """So many at a time, begun in order. False when one said that nothing more is to begin; those
+    that run then are waited for. The first failure ends the others and is raised.
+    """
+    free, goes_on = asyncio.Semaphore(most), True
+
+    async def one(job: Job) -> None:
+        nonlocal goes_on
+        async with free:
+            if goes_on and not await job():
+                goes_on = False
+
+    running = [asyncio.ensure_future(one(job)) for job in jobs]
+    try:
+        await asyncio.gather(*running)
     except BaseException:
         for task in running:
             task.cancel()

@@ -8,6 +8,7 @@ was killed at any moment goes on where it was, with no trial lost and none doubl
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
 from nephoscope.plans import Plan
 from nephoscope.runs import ending, preflight, rounds, signals
-from nephoscope.runs.alternatives import DONE_WORDS
+from nephoscope.runs.alternatives import DONE_WORDS, Pair
 from nephoscope.runs.boots import Cells
 from nephoscope.runs.budget import budget_s
 from nephoscope.runs.environment import Environment
@@ -43,6 +44,9 @@ EnvironmentOf = Callable[[Plan, StoredRun, Callable[[str], None]], Environment]
 
 _AGAIN = "The run was interrupted in this cell: its host was made anew since the cell began."
 _APART = "The run was interrupted between this trial and the quiet one before it."
+_WAVE = 4
+"""Simulated rounds that are begun at once, for each CPU: few CPUs wait at the end of them, and what
+is still to come is estimated anew before the next."""
 _LATER = "Measured after later rounds: it was missing when the run went on."
 
 
@@ -70,7 +74,10 @@ class Session:
         stored = run.tables()
         self._have = {record.key: (record, table) for record, table in stored}
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
-        self._round = 0
+        self._round = self._begun = 0
+        # Simulated trials disturb nobody, and when they run is of no account.
+        self._simulated = all(target.kind == "sim" for target in plan.targets)
+        self._cpus = len(os.sched_getaffinity(0))
         self._environment = environment_of(plan, run, self._say)
         self._stations = Stations(
             plan,
@@ -130,15 +137,19 @@ class Session:
             await to_the_end(self._environment.down())
 
     async def _one_round(self, number: int) -> None:
+        if 0 < number <= self._begun:
+            return
         self._round = number
         self._give_up(await self._stations.begin_round(number))
         nest = await self._cell(number)
         active = self._progress.begin_round(number)
-        groups = scheduled(self._plan, self._seed, number, active, self._settings)
         self._observer.round_started(self._status(), len(active))
-        missing = [group for group in groups if not self._taken_in(group.keys(number))]
+        missing = self._missing(number, active)
         execute = partial(self._execute, number, nest)
-        if self._plan.concurrent:
+        if self._simulated:
+            jobs = [partial(execute, group) for group in missing]
+            goes_on = await rounds.at_once(jobs + self._ahead(number, active, nest), self._cpus)
+        elif self._plan.concurrent:
             goes_on = await rounds.side_by_side(missing, execute, self._machines)
         else:
             goes_on = await rounds.one_by_one(missing, execute)
@@ -148,8 +159,32 @@ class Session:
             self._run.event({"event": "alternative_ended", **outcome.to_json()})
             self._observer.alternative_ended(outcome, self._status())
 
+    def _missing(self, number: int, active: Sequence[Pair]) -> list[Group]:
+        """What is to be measured in a round; what is stored of it is taken in."""
+        groups = scheduled(self._plan, self._seed, number, active, self._settings)
+        return [group for group in groups if not self._taken_in(group.keys(number))]
+
+    def _ahead(
+        self, number: int, active: Sequence[Pair], nest: Mapping[str, int]
+    ) -> list[rounds.Job]:
+        """Trials of later rounds that are sure to come: begun with those of this one. Not before
+        the first round is over, which says what is refused."""
+        jobs: list[rounds.Job] = []
+        if number < 2 or self._cells.nested:
+            return jobs
+        for later in range(number + 1, number + _WAVE * self._cpus):
+            sure = [pair for pair in active if self._progress.sure(pair, later)]
+            if not sure:
+                break
+            self._begun = later
+            jobs += [
+                partial(self._execute, later, nest, group) for group in self._missing(later, sure)
+            ]
+        return jobs
+
     async def _execute(self, number: int, nest: Mapping[str, int], group: Group) -> bool:
-        notes = [_LATER] if 0 < number < self._last_stored else []
+        late = 0 < number < self._last_stored and not self._simulated
+        notes = [_LATER] if late else []
         if self._cells.nested and self._cells.interrupted == self._cell_of(number):
             notes.append(_AGAIN)
         before = group.around(number, group.targets[0]).get("before")
