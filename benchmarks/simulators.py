@@ -335,12 +335,8 @@ def replicating(threads: int, processes: int = 1) -> float:
 
 def threads(rounds: int, seed: int) -> list[Row]:
     """Two threads beside one, two processes beside one, in random order round by round."""
-    subprocess.run(
-        ["cargo", "build", "--release", "--locked", "-q", "-p", "nephoscope-sim"]
-        + ["--example", "replications"],
-        cwd=ROOT,
-        check=True,
-    )
+    what = ["-p", "nephoscope-sim", "--example", "replications"]
+    subprocess.run(["cargo", "build", "--release", "--locked", "-q", *what], cwd=ROOT, check=True)
     alternatives: dict[str, Callable[[], float]] = {
         "one": partial(replicating, 1),
         "two threads": partial(replicating, 2),

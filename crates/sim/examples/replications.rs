@@ -21,5 +21,5 @@ fn main() {
         queue.run(1, replication).expect("it is not overloaded").response.moments().mean()
     });
     let sum: f64 = means.iter().flatten().sum();
-    println!("{replications} replications, mean response {:.0} ns", sum / replications as f64);
+    eprintln!("{replications} replications, mean response {:.0} ns", sum / replications as f64);
 }
