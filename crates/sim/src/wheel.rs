@@ -1,6 +1,6 @@
-//! What lies ahead, in wheels of time: the first has a slot for each of 64 nanoseconds, the next for
-//! each of 64 such turns, and so on up to the end of time. An entry lies in the wheel of the first
-//! digit (to base 64) in which its moment differs from the present, and moves down as the present
+//! What lies ahead, in wheels of time: the first has a slot for each of 128 nanoseconds, the next for
+//! each of 128 such turns, and so on up to the end of time. An entry lies in the wheel of the first
+//! digit (to base 128) in which its moment differs from the present, and moves down as the present
 //! comes near: two or three moves however many there are, where a heap of tens of thousands
 //! compares thirty times. A slot of few entries is put in order at once when the present reaches it.
 //!
@@ -9,8 +9,8 @@
 //! Source: Varghese & Lauck, Hashed and hierarchical timing wheels, SOSP 1987.
 use crate::Nanos;
 
-/// Bits of a digit: as many slots as a word has bits.
-const DIGIT: u32 = 6;
+/// Bits of a digit: twice as many slots as a word has bits.
+const DIGIT: u32 = 7;
 const SLOTS: usize = 1 << DIGIT;
 const WHEELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// Entries that lie side by side: a slot is a list of such blocks, because one of single entries
@@ -47,7 +47,7 @@ pub struct Wheels<E> {
     /// Which wheels have entries.
     turning: u32,
     /// Which slots of each wheel have entries.
-    taken: [u64; WHEELS],
+    taken: [[u64; 2]; WHEELS],
     slots: [[Slot; SLOTS]; WHEELS],
 }
 
@@ -62,7 +62,7 @@ impl<E> Default for Wheels<E> {
             next: Vec::new(),
             free: NONE,
             turning: 0,
-            taken: [0; WHEELS],
+            taken: [[0; 2]; WHEELS],
             slots: [[Slot::default(); SLOTS]; WHEELS],
         }
     }
@@ -147,7 +147,9 @@ impl<E: Copy> Wheels<E> {
             return None;
         }
         let wheel = self.turning.trailing_zeros() as usize % WHEELS;
-        Some((wheel, self.taken[wheel].trailing_zeros() as usize % SLOTS))
+        let [low, high] = self.taken[wheel];
+        let slot = if low == 0 { 64 + high.trailing_zeros() } else { low.trailing_zeros() };
+        Some((wheel, slot as usize % SLOTS))
     }
 
     /// Hangs an entry at the end of its slot.
@@ -157,10 +159,10 @@ impl<E: Copy> Wheels<E> {
         let wheel = (differs | 1).ilog2() / DIGIT;
         let slot = (at >> (DIGIT * wheel)) as usize % SLOTS;
         let wheel = wheel as usize % WHEELS;
-        let bit = 1 << slot;
-        let place = if self.taken[wheel] & bit == 0 {
+        let (word, bit) = (slot / 64, 1 << (slot % 64));
+        let place = if self.taken[wheel][word] & bit == 0 {
             let place = self.takes((at, event));
-            self.taken[wheel] |= bit;
+            self.taken[wheel][word] |= bit;
             self.turning |= 1 << wheel;
             self.slots[wheel][slot].first = place;
             place
@@ -260,8 +262,8 @@ impl<E: Copy> Wheels<E> {
 
     #[inline]
     fn empties(&mut self, wheel: usize, slot: usize) {
-        self.taken[wheel] &= !(1 << slot);
-        if self.taken[wheel] == 0 {
+        self.taken[wheel][slot / 64] &= !(1 << (slot % 64));
+        if self.taken[wheel] == [0; 2] {
             self.turning &= !(1 << wheel);
         }
     }
