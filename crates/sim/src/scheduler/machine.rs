@@ -119,10 +119,16 @@ struct Machine<R, T> {
 
 impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
     /// Charges who runs on a processor for the time until now. Whether it has finished its work.
+    #[inline]
     fn charge(&mut self, processor: usize, now: Nanos) -> bool {
         let place = &mut self.processors[processor];
         let Some(vcpu) = place.current else { return false };
         let from = std::mem::replace(&mut place.since, now);
+        self.ran(vcpu, processor, from, now)
+    }
+
+    /// One that runs did so until now. Whether it has finished its work.
+    fn ran(&mut self, vcpu: usize, processor: usize, from: Nanos, now: Nanos) -> bool {
         let doing = &mut self.vcpus[vcpu].doing;
         if from < now {
             (self.tell)(Stretch { vcpu, processor, from, to: now });

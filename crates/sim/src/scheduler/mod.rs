@@ -11,6 +11,7 @@
 pub mod builtin;
 mod bvt;
 mod credit;
+mod division;
 pub mod fixed_work;
 pub mod gaps;
 #[cfg(test)]

@@ -162,6 +162,7 @@ impl Strip {
         Self { from, to, places, last, intervals: Vec::new(), left_out: 0 }
     }
 
+    #[inline]
     fn add(&mut self, stretch: &Stretch) {
         if stretch.to <= self.from || stretch.from >= self.to {
             return;

@@ -1,4 +1,5 @@
 //! What a clock loop in a virtual CPU sees of its scheduler: share, runs, waits, periods.
+use super::division::quotient;
 use super::state::Stretch;
 use crate::Nanos;
 use std::collections::HashMap;
@@ -28,13 +29,26 @@ const UNITS: [u64; 18] = {
     units
 };
 
+/// The power of ten above 100 that the longest length of so many bits has: a shorter one of them may
+/// have one less.
+const POWERS: [u8; 64] = {
+    let mut powers = [0; 64];
+    let mut bits = 6;
+    while bits < powers.len() {
+        powers[bits] = (u64::MAX >> (63 - bits)).ilog10() as u8 - 2;
+        bits += 1;
+    }
+    powers
+};
+
 /// Place of a length among those of 3 digits: 0 to 99 come first, then 900 of each power of ten.
 fn place(length: Nanos) -> usize {
     if length < 100 {
         return length as usize;
     }
-    let power = length.ilog10() as usize - 2;
-    100 + power * IN_DECADE + (length / UNITS[power]) as usize - 100
+    let power = usize::from(POWERS[length.ilog2() as usize % POWERS.len()]);
+    let power = power - usize::from(length < 100 * UNITS[power]);
+    power * IN_DECADE + quotient(length, UNITS[power]) as usize
 }
 
 /// The length of 3 digits at a place.
@@ -147,6 +161,7 @@ impl Seen {
     }
 
     /// Takes a stretch in; stretches come in order.
+    #[inline]
     pub fn add(&mut self, stretch: &Stretch) {
         if stretch.vcpu != self.vcpu || stretch.to <= self.from || stretch.from >= self.to {
             return;

@@ -71,6 +71,24 @@ enum What {
     Idle,
 }
 
+impl Requests {
+    /// The server ran.
+    fn served(&mut self, from: Nanos, to: Nanos) {
+        let mut at = from;
+        while let Some((came, left)) = self.queue.front_mut() {
+            if *left > to - at {
+                *left -= to - at;
+                return;
+            }
+            at += *left;
+            if *came >= self.counted_from {
+                self.responses.add((at - *came) as f64);
+            }
+            self.queue.pop_front();
+        }
+    }
+}
+
 impl Doing {
     /// Asleep, with its first wake-up at the moment given by [`Doing::first_wake`].
     pub fn new(workload: &Workload, stream: Stream, counted_from: Nanos) -> Self {
@@ -143,6 +161,7 @@ impl Doing {
     }
 
     /// It begins to run. When it will be done if nothing stops it; None for never.
+    #[inline]
     pub fn done_at(&mut self, now: Nanos) -> Option<Nanos> {
         if let What::Meter { busy_ns, until, .. } = &mut self.what {
             return Some((*until.get_or_insert(now + *busy_ns)).max(now + LOOK));
@@ -151,25 +170,16 @@ impl Doing {
     }
 
     /// It ran.
+    #[inline]
     pub fn works(&mut self, from: Nanos, to: Nanos) {
-        let mut ran = to - from;
-        self.left_ns = self.left_ns.map(|left| left - ran.min(left));
-        let What::Web(requests) = &mut self.what else { return };
-        let mut at = from;
-        while let Some((came, left)) = requests.queue.front_mut() {
-            if *left > ran {
-                *left -= ran;
-                return;
-            }
-            (at, ran) = (at + *left, ran - *left);
-            if *came >= requests.counted_from {
-                requests.responses.add((at - *came) as f64);
-            }
-            requests.queue.pop_front();
+        self.left_ns = self.left_ns.map(|left| left.saturating_sub(to - from));
+        if let What::Web(requests) = &mut self.what {
+            requests.served(from, to);
         }
     }
 
     /// Whether it has done what it wanted to, while it runs.
+    #[inline]
     pub fn finished(&self, now: Nanos) -> bool {
         match self.what {
             What::Meter { until, .. } => until.is_some_and(|until| until <= now),

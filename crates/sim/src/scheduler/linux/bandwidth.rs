@@ -57,6 +57,7 @@ impl Pool {
     }
 
     /// Takes so much that the part has `target`, or what there is. Whether the part has anything.
+    #[inline]
     fn take(&mut self, part: &mut Part, target: i64) -> bool {
         let amount = (target - part.left).min(self.left).max(0);
         self.left -= amount;
@@ -65,14 +66,22 @@ impl Pool {
     }
 
     /// A part was used. Returns whether it has used up what it can have.
+    #[inline]
     pub fn used(&mut self, part: &mut Part, length: Nanos) -> bool {
         part.left -= length as i64;
         part.left <= 0 && !self.take(part, self.slice)
     }
 
     /// Whether a part has to stop now: it has nothing and gets nothing.
+    #[inline]
     pub fn must_stop(&mut self, part: &mut Part) -> bool {
         part.left <= 0 && !self.take(part, 1)
+    }
+
+    /// A processor's part stops.
+    pub fn stops(&mut self, part: &mut Part, processor: usize) {
+        part.stopped = true;
+        self.stopped.push_back(processor);
     }
 
     /// A period begins.
@@ -97,6 +106,7 @@ impl Pool {
 
     /// A part's last one went to sleep: what it does not need goes back. Returns whether that is to
     /// be handed out to others.
+    #[inline]
     pub fn give_back(&mut self, part: &mut Part) -> bool {
         let rest = part.left - KEPT;
         if rest <= 0 || part.stopped {

@@ -8,6 +8,7 @@
 //! Source: Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First" (1995), and what Linux
 //! 6.12 to 6.18 makes of it: entities run to the end of their slice, sleepers with a negative lag
 //! stay in the queue until it is paid.
+use super::super::division::{divided, floored};
 use crate::Nanos;
 
 /// Virtual time runs as the clock for an entity of this weight.
@@ -31,18 +32,22 @@ struct Entity {
 #[derive(Clone, Debug)]
 pub struct Queue {
     entities: Vec<Entity>,
+    /// There is one entity, which has nobody to be compared with: only whether it is in the queue
+    /// counts. Most machines have one virtual CPU on a processor at most.
+    alone: bool,
     current: Option<usize>,
     queued: usize,
     /// Weights of those in the queue, and these times virtual run time, added up.
     weights: i64,
     sum: i128,
-    /// The average when the last one left.
+    /// The average when it was asked for last; it stays there when the last one leaves.
     rest: i64,
     slice: i64,
     tick: i64,
 }
 
 /// Lengths are at most some ticks: the product stays far below 2^63.
+#[inline]
 fn virtual_of(length: i64, weight: i64) -> i64 {
     if weight == UNIT {
         return length;
@@ -50,29 +55,15 @@ fn virtual_of(length: i64, weight: i64) -> i64 {
     floored(length * UNIT, weight)
 }
 
-/// Up to here a whole number is exact in floating point.
-const EXACT: u64 = 1 << 53;
-
-/// a / b rounded down, of b from 1 to 2^53.
-///
-/// Floating point divides three times as fast as 64 bits of whole numbers. Of exact numbers it never
-/// rounds a quotient up to a whole one: that is 1 / b away at least, which is more than a rounding.
+/// A lag within what `longest` of real time is for that weight. A product tells that it is, as a rule,
+/// and nothing need be divided.
 #[inline]
-pub fn floored(a: i64, b: i64) -> i64 {
-    if a.unsigned_abs() >= EXACT {
-        return a.div_euclid(b);
+fn limited(lag: i64, longest: i64, weight: i64) -> i64 {
+    if lag.saturating_abs().saturating_mul(weight) <= longest * UNIT {
+        return lag;
     }
-    let towards_zero = (a as f64 / b as f64) as i64;
-    towards_zero - i64::from(towards_zero * b > a)
-}
-
-/// a / b rounded down; 128 bits are divided only where there is no other way.
-#[inline]
-fn divided(a: i128, b: i64) -> i64 {
-    match i64::try_from(a) {
-        Ok(a) => floored(a, b),
-        Err(_) => a.div_euclid(i128::from(b)) as i64,
-    }
+    let limit = virtual_of(longest, weight);
+    lag.clamp(-limit, limit)
 }
 
 impl Queue {
@@ -87,48 +78,54 @@ impl Queue {
             queued: false,
             leaving: false,
         };
-        let entities = vec![one; entities];
+        let (entities, alone) = (vec![one; entities], entities == 1);
         let (slice, tick) = (slice as i64, tick as i64);
-        Self { entities, current: None, queued: 0, weights: 0, sum: 0, rest: 0, slice, tick }
+        Self { entities, alone, current: None, queued: 0, weights: 0, sum: 0, rest: 0, slice, tick }
     }
 
     /// How many are in the queue, the current and those that are leaving among them.
+    #[inline]
     pub fn len(&self) -> usize {
         self.queued
     }
 
     /// Who runs, as it was said last.
+    #[inline]
     pub fn current(&self) -> Option<usize> {
         self.current
     }
 
     /// Whether an entity is in the queue.
+    #[inline]
     pub fn holds(&self, number: usize) -> bool {
         self.entities[number].queued
     }
 
     /// Whether an entity is only in the queue until its lag is paid.
+    #[inline]
     pub fn is_leaving(&self, number: usize) -> bool {
         self.entities[number].leaving
     }
 
     /// Takes an entity into the sums, or with -1 out of them.
+    #[inline]
     fn count(&mut self, number: usize, sign: i64) {
         let one = &self.entities[number];
         self.weights += sign * one.weight;
         self.sum += i128::from(sign * one.weight) * i128::from(one.vruntime);
     }
 
-    fn average(&self) -> i64 {
-        let Some(base) = self.entities.iter().find(|one| one.queued) else { return self.rest };
-        if self.queued == 1 {
-            return base.vruntime;
+    #[inline]
+    fn average(&mut self) -> i64 {
+        if self.queued > 0 {
+            // Beyond the average of before the sum is small.
+            let beyond = self.sum - i128::from(self.weights) * i128::from(self.rest);
+            self.rest += divided(beyond, self.weights);
         }
-        // Beyond one of them the sum is small.
-        let beyond = self.sum - i128::from(self.weights) * i128::from(base.vruntime);
-        base.vruntime + divided(beyond, self.weights)
+        self.rest
     }
 
+    #[inline]
     fn eligible(&self, number: usize) -> bool {
         let vruntime = self.entities[number].vruntime;
         self.sum >= i128::from(self.weights) * i128::from(vruntime)
@@ -136,6 +133,11 @@ impl Queue {
 
     /// An entity wants to run. One that was leaving stays, its lag at most zero.
     pub fn enqueue(&mut self, number: usize) {
+        if self.alone {
+            self.entities[number].queued = true;
+            self.queued = 1;
+            return;
+        }
         if self.entities[number].leaving {
             self.entities[number].leaving = false;
             if self.average() <= self.entities[number].vruntime {
@@ -161,6 +163,7 @@ impl Queue {
 
     /// An entity goes. Asleep of its own will it stays while it has had more than its share.
     /// Returns whether it is gone.
+    #[inline]
     pub fn dequeue(&mut self, number: usize, asleep: bool) -> bool {
         if asleep && self.queued > 1 && !self.eligible(number) {
             self.entities[number].leaving = true;
@@ -172,27 +175,29 @@ impl Queue {
 
     /// An entity goes at once; of one that was leaving no credit is kept.
     pub fn remove(&mut self, number: usize) {
-        let average = self.average();
-        self.count(number, -1);
-        let longest = (2 * self.slice).max(self.tick);
-        let one = &mut self.entities[number];
-        let limit = virtual_of(longest, one.weight);
-        one.lag = (average - one.vruntime).clamp(-limit, limit);
-        if std::mem::take(&mut one.leaving) {
-            one.lag = one.lag.min(0);
+        if !self.alone {
+            let average = self.average();
+            self.count(number, -1);
+            let longest = (2 * self.slice).max(self.tick);
+            let one = &mut self.entities[number];
+            one.lag = limited(average - one.vruntime, longest, one.weight);
+            if std::mem::take(&mut one.leaving) {
+                one.lag = one.lag.min(0);
+            }
         }
-        one.queued = false;
+        self.entities[number].queued = false;
         self.queued -= 1;
         if self.current == Some(number) {
             self.current = None;
         }
-        if self.queued == 0 {
-            self.rest = average;
-        }
     }
 
     /// The current one ran. Returns whether another one's turn has come.
+    #[inline]
     pub fn ran(&mut self, number: usize, length: Nanos) -> bool {
+        if self.alone {
+            return false;
+        }
         let one = &mut self.entities[number];
         let ran = virtual_of(length as i64, one.weight);
         one.vruntime += ran;
@@ -205,7 +210,11 @@ impl Queue {
     }
 
     /// Who runs next; None of an empty queue.
+    #[inline]
     pub fn pick(&self) -> Option<usize> {
+        if self.alone {
+            return (self.queued > 0).then_some(0);
+        }
         if let Some(current) = self.current {
             let one = &self.entities[current];
             let protected = one.queued && one.vruntime < one.protected_to;
@@ -227,6 +236,7 @@ impl Queue {
     }
 
     /// From now on this one runs.
+    #[inline]
     pub fn set_current(&mut self, current: Option<usize>) {
         if self.current == current {
             return;
@@ -240,38 +250,34 @@ impl Queue {
     /// Gives an entity another weight; what it is owed, and how far its deadline is, stay the same
     /// in real time.
     pub fn set_weight(&mut self, number: usize, weight: i64) {
-        let queued = self.entities[number].queued;
-        if self.entities[number].weight == weight {
+        let one = &mut self.entities[number];
+        let before = one.weight;
+        if before == weight || self.alone {
+            return;
+        }
+        let scaled = |value: i64| divided(i128::from(value) * i128::from(before), weight);
+        if !one.queued {
+            one.lag = scaled(one.lag);
+            one.weight = weight;
             return;
         }
         let average = self.average();
-        if queued {
-            self.count(number, -1);
-        }
+        self.count(number, -1);
         let one = &mut self.entities[number];
-        let before = i128::from(one.weight);
-        let scaled = |value: i64| divided(i128::from(value) * before, weight);
-        if queued {
-            let lag = scaled(average - one.vruntime);
-            let ahead = scaled(one.deadline - one.vruntime);
-            let protected = scaled(one.protected_to - one.vruntime);
-            one.vruntime = average - lag;
-            one.deadline = one.vruntime + ahead;
-            one.protected_to = one.vruntime + protected;
-        } else {
-            one.lag = scaled(one.lag);
-        }
+        let lag = scaled(average - one.vruntime);
+        let ahead = scaled(one.deadline - one.vruntime);
+        let protected = scaled(one.protected_to - one.vruntime);
+        one.vruntime = average - lag;
+        one.deadline = one.vruntime + ahead;
+        one.protected_to = one.vruntime + protected;
         one.weight = weight;
-        if queued {
-            self.count(number, 1);
-        }
+        self.count(number, 1);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     const MS: Nanos = 1_000_000;
 
@@ -304,18 +310,6 @@ mod tests {
                 let got = (had / (4 * MS)) as f64;
                 // Nobody is ever further off than the longest request: a tick, and one more.
                 assert!((got - wanted).abs() <= 2.0, "{weights:?}: {got} of {wanted}");
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_division_is_that_of_whole_numbers(a: i64, shift in 0u32..63, b in 1i64..1 << 40) {
-            prop_assert_eq!(floored(a >> shift, b), (a >> shift).div_euclid(b));
-            // Around whole quotients, where a rounding would show.
-            let whole = (a >> shift.max(42)).saturating_mul(b);
-            for near in whole.saturating_sub(1)..=whole.saturating_add(1) {
-                prop_assert_eq!(floored(near, b), near.div_euclid(b));
             }
         }
     }

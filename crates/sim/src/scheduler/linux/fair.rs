@@ -4,9 +4,10 @@
 //! A machine's weight is shared by the processors on which it wants to run, by the virtual CPUs that
 //! want to run there. The kernel shares it by loads averaged over some 30 ms; here it is shared by
 //! what wants to run at the moment.
+use super::super::division::floored;
 use super::super::host::Host;
 use super::bandwidth::{Part, Pool};
-use super::eevdf::{floored, Queue};
+use super::eevdf::Queue;
 use super::LinuxSettings;
 use crate::Nanos;
 
@@ -14,6 +15,9 @@ use crate::Nanos;
 #[derive(Clone, Debug)]
 struct Group {
     vm: usize,
+    home: usize,
+    /// Number in the queue of its processor.
+    number: usize,
     members: Vec<usize>,
     queue: Queue,
     wanting: usize,
@@ -24,25 +28,26 @@ struct Group {
 #[derive(Clone, Debug)]
 struct Place {
     queue: Queue,
-    groups: Vec<Group>,
+    /// The group of each number in the queue.
+    groups: Vec<usize>,
 }
 
-/// Where a virtual CPU belongs: processor, group there, number in the group.
+/// Where a virtual CPU belongs: processor, group, number in the group.
 type Address = (usize, usize, usize);
 
 /// The fair class.
 #[derive(Clone, Debug)]
 pub struct Fair {
     places: Vec<Place>,
+    /// Of all processors.
+    groups: Vec<Group>,
     addresses: Vec<Option<Address>>,
     pools: Vec<Option<Pool>>,
     weights: Vec<i64>,
     /// Virtual CPUs of each machine that want to run.
     wanting: Vec<usize>,
-    /// (processor, group) of each machine.
-    parts: Vec<Vec<(usize, usize)>>,
-    slice: Nanos,
-    tick: Nanos,
+    /// Groups of each machine.
+    parts: Vec<Vec<usize>>,
 }
 
 impl Fair {
@@ -55,13 +60,12 @@ impl Fair {
         };
         let mut fair = Self {
             places: vec![empty; host.processors],
+            groups: Vec::new(),
             addresses: Vec::new(),
             pools: host.domains.iter().map(pool).collect(),
             weights: host.domains.iter().map(|one| i64::from(one.weight) * 1024).collect(),
             wanting: vec![0; host.domains.len()],
             parts: vec![Vec::new(); host.domains.len()],
-            slice,
-            tick,
         };
         let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).enumerate();
         for (vcpu, (home, vm)) in vcpus {
@@ -70,33 +74,31 @@ impl Fair {
         }
         for place in &mut fair.places {
             place.queue = Queue::new(place.groups.len(), slice, tick);
-            for group in &mut place.groups {
-                group.queue = Queue::new(group.members.len(), slice, tick);
-            }
+        }
+        for group in &mut fair.groups {
+            group.queue = Queue::new(group.members.len(), slice, tick);
         }
         fair
     }
 
     fn seat(&mut self, vcpu: usize, home: usize, vm: usize) -> Address {
-        let groups = &mut self.places[home].groups;
-        let found = groups.iter().position(|group| group.vm == vm);
-        let number = found.unwrap_or_else(|| {
-            let queue = Queue::new(0, self.slice, self.tick);
-            groups.push(Group {
-                vm,
-                members: Vec::new(),
-                queue,
-                wanting: 0,
-                part: Part::default(),
-            });
-            self.parts[vm].push((home, groups.len() - 1));
-            groups.len() - 1
+        let place = &mut self.places[home];
+        let found = place.groups.iter().copied().find(|group| self.groups[*group].vm == vm);
+        let group = found.unwrap_or_else(|| {
+            let (queue, number) = (place.queue.clone(), place.groups.len());
+            let (members, part) = (Vec::new(), Part::default());
+            place.groups.push(self.groups.len());
+            self.parts[vm].push(self.groups.len());
+            self.groups.push(Group { vm, home, number, members, queue, wanting: 0, part });
+            self.groups.len() - 1
         });
-        groups[number].members.push(vcpu);
-        (home, number, groups[number].members.len() - 1)
+        let members = &mut self.groups[group].members;
+        members.push(vcpu);
+        (home, group, members.len() - 1)
     }
 
     /// The processor of a virtual CPU of this class.
+    #[inline]
     pub fn home(&self, vcpu: usize) -> Option<usize> {
         self.addresses[vcpu].map(|address| address.0)
     }
@@ -112,12 +114,12 @@ impl Fair {
     }
 
     /// A virtual CPU ran. Returns whether another one's turn has come, or a quota is used up.
+    #[inline]
     pub fn ran(&mut self, vcpu: usize, length: Nanos) -> bool {
-        let Some((home, number, member)) = self.addresses[vcpu] else { return false };
-        let place = &mut self.places[home];
-        let group = &mut place.groups[number];
+        let Some((home, group, member)) = self.addresses[vcpu] else { return false };
+        let group = &mut self.groups[group];
         let inner = group.queue.ran(member, length);
-        let outer = place.queue.ran(number, length);
+        let outer = self.places[home].queue.ran(group.number, length);
         let used = match &mut self.pools[group.vm] {
             Some(pool) => pool.used(&mut group.part, length),
             None => false,
@@ -126,92 +128,88 @@ impl Fair {
     }
 
     /// A virtual CPU wants to run. Returns whether its processor may have to decide anew.
+    #[inline]
     pub fn wakes(&mut self, vcpu: usize) -> bool {
-        let Some((home, number, member)) = self.addresses[vcpu] else { return false };
-        let group = &mut self.places[home].groups[number];
+        let Some((home, address, member)) = self.addresses[vcpu] else { return false };
+        let group = &mut self.groups[address];
+        let (vm, number) = (group.vm, group.number);
         group.queue.enqueue(member);
         group.wanting += 1;
-        let vm = group.vm;
         self.wanting[vm] += 1;
         self.share_weight(vm);
-        let place = &mut self.places[home];
-        let group = &mut place.groups[number];
+        let (group, queue) = (&mut self.groups[address], &mut self.places[home].queue);
         if group.part.stopped {
             return false;
         }
-        if place.queue.holds(number) {
-            if place.queue.is_leaving(number) {
-                place.queue.enqueue(number);
+        if queue.holds(number) {
+            if queue.is_leaving(number) {
+                queue.enqueue(number);
             }
         } else {
             if let Some(pool) = &mut self.pools[vm] {
                 if pool.must_stop(&mut group.part) {
-                    group.part.stopped = true;
-                    pool.stopped.push_back(home);
+                    pool.stops(&mut group.part, home);
                     return false;
                 }
             }
-            place.queue.enqueue(number);
+            queue.enqueue(number);
         }
-        self.is_next((home, number, member))
+        // As things stand, it would run; who is alone need not be looked for.
+        let first = |queue: &Queue, one| queue.len() == 1 || queue.pick() == Some(one);
+        first(queue, number) && first(&group.queue, member)
     }
 
     /// A virtual CPU wants nothing any more. Returns the machine whose quota has something to hand
     /// out because of that.
+    #[inline]
     pub fn blocks(&mut self, vcpu: usize) -> Option<usize> {
-        let (home, number, member) = self.addresses[vcpu]?;
-        let group = &mut self.places[home].groups[number];
-        group.wanting -= 1;
+        let (_, address, member) = self.addresses[vcpu]?;
+        let group = &mut self.groups[address];
         let vm = group.vm;
+        group.wanting -= 1;
         self.wanting[vm] -= 1;
         group.queue.dequeue(member, true);
-        let freed = self.empties(home, number, true);
+        let freed = self.empties(address);
         self.share_weight(vm);
         freed
     }
 
-    /// After one has left a group: an empty group leaves too.
-    fn empties(&mut self, home: usize, number: usize, asleep: bool) -> Option<usize> {
-        let place = &mut self.places[home];
-        let group = &mut place.groups[number];
+    /// After one has left a group: an empty group goes to sleep too. Returns its machine if its
+    /// quota has something to hand out because of that.
+    #[inline]
+    fn empties(&mut self, group: usize) -> Option<usize> {
+        let group = &mut self.groups[group];
         if group.queue.len() > 0 {
             return None;
         }
-        if place.queue.holds(number) {
-            place.queue.dequeue(number, asleep);
+        let queue = &mut self.places[group.home].queue;
+        if queue.holds(group.number) {
+            queue.dequeue(group.number, true);
         }
-        let vm = group.vm;
-        let pool = self.pools[vm].as_mut()?;
-        pool.give_back(&mut group.part).then_some(vm)
+        let pool = self.pools[group.vm].as_mut()?;
+        pool.give_back(&mut group.part).then_some(group.vm)
     }
 
     /// Shares a machine's weight by where it wants to run.
     fn share_weight(&mut self, vm: usize) {
-        if self.parts[vm].len() < 2 && self.wanting[vm] != 1 {
+        let (parts, all) = (&self.parts[vm], self.wanting[vm]);
+        if parts.len() < 2 && all != 1 {
             // It has one processor: its weight is there, whole, since its first virtual CPU woke.
             return;
         }
-        let all = self.wanting[vm].max(1) as i64;
-        for (home, number) in &self.parts[vm] {
-            let place = &mut self.places[*home];
-            let here = place.groups[*number].wanting as i64;
-            if here > 0 {
-                let weight = floored(self.weights[vm] * here, all).max(1);
-                place.queue.set_weight(*number, weight);
-            }
+        for part in parts {
+            let group = &self.groups[*part];
+            let weight = match group.wanting {
+                0 => continue,
+                here if here == all => self.weights[vm],
+                here => floored(self.weights[vm] * here as i64, all as i64).max(1),
+            };
+            self.places[group.home].queue.set_weight(group.number, weight);
         }
     }
 
-    /// Whether a virtual CPU in the queue would run on its processor, as things stand.
-    fn is_next(&self, (home, number, member): Address) -> bool {
-        let place = &self.places[home];
-        let group = &place.groups[number];
-        // Who is alone need not be looked for.
-        let first = |queue: &Queue, one| queue.len() == 1 || queue.pick() == Some(one);
-        first(&place.queue, number) && first(&group.queue, member)
-    }
-
     /// Who runs next on a processor; stops what has used up its quota.
+    #[inline]
     pub fn decides(&mut self, home: usize) -> Option<usize> {
         let before = self.places[home].queue.current();
         loop {
@@ -221,11 +219,11 @@ impl Fair {
                 place.queue.remove(number);
                 continue;
             }
-            let group = &mut place.groups[number];
+            let address = place.groups[number];
+            let group = &mut self.groups[address];
             if let Some(pool) = &mut self.pools[group.vm] {
                 if pool.must_stop(&mut group.part) {
-                    group.part.stopped = true;
-                    pool.stopped.push_back(home);
+                    pool.stops(&mut group.part, home);
                     place.queue.remove(number);
                     continue;
                 }
@@ -233,14 +231,14 @@ impl Fair {
             let member = group.queue.pick()?;
             if group.queue.is_leaving(member) {
                 group.queue.remove(member);
-                self.empties(home, number, true);
+                self.empties(address);
                 continue;
             }
             group.queue.set_current(Some(member));
             let vcpu = group.members[member];
             place.queue.set_current(Some(number));
             if let Some(before) = before.filter(|before| *before != number) {
-                place.groups[before].queue.set_current(None);
+                self.groups[place.groups[before]].queue.set_current(None);
             }
             return Some(vcpu);
         }
@@ -250,7 +248,7 @@ impl Fair {
     pub fn put_aside(&mut self, home: usize) {
         let place = &mut self.places[home];
         if let Some(before) = place.queue.current() {
-            place.groups[before].queue.set_current(None);
+            self.groups[place.groups[before]].queue.set_current(None);
         }
         place.queue.set_current(None);
     }
@@ -275,16 +273,15 @@ impl Fair {
         pool.handing_out = false;
         for _ in 0..pool.stopped.len() {
             let Some(home) = pool.stopped.pop_front().filter(|_| pool.has()) else { break };
-            let place = &mut self.places[home];
-            let found = place.groups.iter().position(|group| group.vm == vm);
-            let Some(number) = found else { continue };
-            let group = &mut place.groups[number];
+            let found = self.parts[vm].iter().find(|part| self.groups[**part].home == home);
+            let Some(found) = found else { continue };
+            let group = &mut self.groups[*found];
             if !pool.pay(&mut group.part) {
                 pool.stopped.push_front(home);
                 break;
             }
             if group.queue.len() > 0 {
-                place.queue.enqueue(number);
+                self.places[home].queue.enqueue(group.number);
                 going_on.push(home);
             }
         }

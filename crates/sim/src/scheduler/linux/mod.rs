@@ -158,6 +158,7 @@ fn handing_out(vm: usize) -> usize {
 }
 
 impl Rules for Linux {
+    #[inline]
     fn ran(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
         let (processor, due) = match &mut self.servers[vcpu] {
             Some(server) => (server.on, server.ran(ran_ns)),
@@ -168,10 +169,12 @@ impl Rules for Linux {
         }
     }
 
+    #[inline]
     fn charged_before(&self, vcpu: usize) -> Option<usize> {
         self.fair.home(vcpu)
     }
 
+    #[inline]
     fn wakes(&mut self, vcpu: usize, now: Nanos, _: &[Processor]) -> Option<usize> {
         if let Some(server) = &mut self.servers[vcpu] {
             server.wakes(now);
@@ -184,6 +187,7 @@ impl Rules for Linux {
         decides.then_some(home)
     }
 
+    #[inline]
     fn blocks(&mut self, vcpu: usize, now: Nanos) {
         match &mut self.servers[vcpu] {
             Some(server) => server.wants = false,
@@ -195,6 +199,7 @@ impl Rules for Linux {
         }
     }
 
+    #[inline]
     fn decides(&mut self, processor: usize, _: Option<usize>, now: Nanos) -> Decision {
         self.due[processor] = false;
         let before = self.on[processor].take();
@@ -217,10 +222,12 @@ impl Rules for Linux {
         Decision { vcpu: next, again_at: None }
     }
 
+    #[inline]
     fn tick_ns(&self) -> Option<Nanos> {
         Some(self.settings.tick_ns)
     }
 
+    #[inline]
     fn ticking(&mut self, place: usize) -> usize {
         // Who is drawn out of those that are left changes places with the first of them.
         let drawn = place + self.chance.below((self.order.len() - place) as u64) as usize;
@@ -228,6 +235,7 @@ impl Rules for Linux {
         self.order[place]
     }
 
+    #[inline]
     fn ticks(&mut self, processor: usize, _: Option<usize>, _: Nanos) -> bool {
         self.due[processor]
     }
@@ -237,6 +245,7 @@ impl Rules for Linux {
         (mean > 0).then(|| self.wakeups.exponential_ns(mean as f64).max(1))
     }
 
+    #[inline]
     fn alarm(&mut self) -> Option<(Nanos, usize)> {
         self.alarms.pop()
     }
