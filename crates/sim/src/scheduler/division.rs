@@ -1,20 +1,28 @@
 //! Whole numbers divided in floating point: three times as fast as in whole numbers of 64 bits, and
 //! exact all the same.
 
-/// Up to here a whole number is exact in floating point.
-const EXACT: u64 = 1 << 53;
+/// Below this a sum with [`SHIFT`] is exact to whole numbers, and so is any number itself.
+const EXACT: u64 = 1 << 51;
+/// Added to a number of floating point it moves the nearest whole number into the last bits. That
+/// takes two steps, where a conversion takes eight: it also has an answer for what is out of range.
+const SHIFT: f64 = (3 * EXACT) as f64;
 
-/// a / b rounded down, of b from 1 to 2^53.
+#[inline]
+fn nearest(number: f64) -> i64 {
+    (number + SHIFT).to_bits() as i64 - SHIFT.to_bits() as i64
+}
+
+/// a / b rounded down, of b from 1 to 2^51.
 ///
 /// Of exact numbers floating point never rounds a quotient up to a whole one: that is 1 / b away at
-/// least, which is more than a rounding.
+/// least, which is more than a rounding. The nearest whole number is the one below or above it.
 #[inline]
 pub fn floored(a: i64, b: i64) -> i64 {
     if a.unsigned_abs() >= EXACT {
         return a.div_euclid(b);
     }
-    let towards_zero = (a as f64 / b as f64) as i64;
-    towards_zero - i64::from(towards_zero * b > a)
+    let nearest = nearest(a as f64 / b as f64);
+    nearest - i64::from(nearest * b > a)
 }
 
 /// a / b rounded down; 128 bits are divided only where there is no other way.
@@ -26,14 +34,13 @@ pub fn divided(a: i128, b: i64) -> i64 {
     }
 }
 
-/// a / b of numbers without a sign, of b from 1 to a.
+/// The same of numbers without a sign, of b from 1 to a.
 #[inline]
 pub fn quotient(a: u64, b: u64) -> u64 {
     if a >= EXACT {
         return a / b;
     }
-    // With a sign: such numbers are turned into floating point and back in one step.
-    (a as i64 as f64 / b as i64 as f64) as i64 as u64
+    floored(a as i64, b as i64) as u64
 }
 
 #[cfg(test)]

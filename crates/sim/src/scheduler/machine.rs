@@ -149,12 +149,13 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
         let finished = self.charge(processor, now);
         let mut current = self.processors[processor].current.take();
         if let Some(vcpu) = current {
-            self.vcpus[vcpu].on = None;
+            let one = &mut self.vcpus[vcpu];
+            one.on = None;
             if finished {
                 current = None;
-                self.vcpus[vcpu].wants = false;
+                one.wants = false;
                 self.rules.blocks(vcpu, now);
-                if let Some(at) = self.vcpus[vcpu].doing.sleeps_until(now) {
+                if let Some(at) = one.doing.sleeps_until(now) {
                     agenda.at(at, Happens::Wakes(vcpu as u32));
                 }
             }
@@ -202,13 +203,13 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
             // More work for one that runs: its timer would end it too early.
             self.charge(processor, now);
         }
-        if let Some(at) = self.vcpus[vcpu].doing.wake(now) {
+        let one = &mut self.vcpus[vcpu];
+        if let Some(at) = one.doing.wake(now) {
             agenda.at(at, Happens::Wakes(vcpu as u32));
         }
-        if let Some(processor) = self.vcpus[vcpu].on {
+        if let Some(processor) = one.on {
             self.set_timer(processor, agenda);
-        } else if !self.vcpus[vcpu].wants {
-            self.vcpus[vcpu].wants = true;
+        } else if !std::mem::replace(&mut one.wants, true) {
             if let Some(home) = self.rules.charged_before(vcpu) {
                 self.charge(home, now);
             }

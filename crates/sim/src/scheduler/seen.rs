@@ -42,6 +42,7 @@ const POWERS: [u8; 64] = {
 };
 
 /// Place of a length among those of 3 digits: 0 to 99 come first, then 900 of each power of ten.
+#[inline]
 fn place(length: Nanos) -> usize {
     if length < 100 {
         return length as usize;
@@ -83,15 +84,24 @@ impl Lengths {
     /// One more.
     #[inline]
     pub fn add(&mut self, length: Nanos) {
+        if self.exact.len() >= MOST {
+            if let Some(count) = self.rounded.get_mut(place(length)) {
+                *count += 1;
+                return;
+            }
+        }
+        self.add_new(length);
+    }
+
+    /// One more of a length that has no place yet, or needs none.
+    #[inline(never)]
+    fn add_new(&mut self, length: Nanos) {
         if self.exact.len() < MOST {
             *self.exact.entry(length).or_default() += 1;
             return;
         }
-        let place = place(length);
-        if place >= self.rounded.len() {
-            self.rounded.resize(place + 1, 0);
-        }
-        self.rounded[place] += 1;
+        self.rounded.resize(place(length) + 1, 0);
+        self.rounded[place(length)] += 1;
     }
 
     /// (length, how often), ascending.

@@ -20,7 +20,7 @@ struct Entity {
     weight: i64,
     vruntime: i64,
     deadline: i64,
-    /// Until there it is not interrupted by others of its queue.
+    /// Until there it is not interrupted by others of its queue. Set while it is the current one.
     protected_to: i64,
     lag: i64,
     queued: bool,
@@ -132,12 +132,17 @@ impl Queue {
     }
 
     /// An entity wants to run. One that was leaving stays, its lag at most zero.
+    #[inline]
     pub fn enqueue(&mut self, number: usize) {
         if self.alone {
             self.entities[number].queued = true;
             self.queued = 1;
             return;
         }
+        self.enter(number);
+    }
+
+    fn enter(&mut self, number: usize) {
         if self.entities[number].leaving {
             self.entities[number].leaving = false;
             if self.average() <= self.entities[number].vruntime {
@@ -174,21 +179,27 @@ impl Queue {
     }
 
     /// An entity goes at once; of one that was leaving no credit is kept.
+    #[inline]
     pub fn remove(&mut self, number: usize) {
         if !self.alone {
-            let average = self.average();
-            self.count(number, -1);
-            let longest = (2 * self.slice).max(self.tick);
-            let one = &mut self.entities[number];
-            one.lag = limited(average - one.vruntime, longest, one.weight);
-            if std::mem::take(&mut one.leaving) {
-                one.lag = one.lag.min(0);
-            }
+            self.leave(number);
         }
         self.entities[number].queued = false;
         self.queued -= 1;
         if self.current == Some(number) {
             self.current = None;
+        }
+    }
+
+    /// Takes leave of the others, with its lag.
+    fn leave(&mut self, number: usize) {
+        let average = self.average();
+        self.count(number, -1);
+        let longest = (2 * self.slice).max(self.tick);
+        let one = &mut self.entities[number];
+        one.lag = limited(average - one.vruntime, longest, one.weight);
+        if std::mem::take(&mut one.leaving) {
+            one.lag = one.lag.min(0);
         }
     }
 
@@ -215,6 +226,10 @@ impl Queue {
         if self.alone {
             return (self.queued > 0).then_some(0);
         }
+        self.pick_among()
+    }
+
+    fn pick_among(&self) -> Option<usize> {
         if let Some(current) = self.current {
             let one = &self.entities[current];
             let protected = one.queued && one.vruntime < one.protected_to;
@@ -266,10 +281,11 @@ impl Queue {
         let one = &mut self.entities[number];
         let lag = scaled(average - one.vruntime);
         let ahead = scaled(one.deadline - one.vruntime);
-        let protected = scaled(one.protected_to - one.vruntime);
-        one.vruntime = average - lag;
+        let before_that = std::mem::replace(&mut one.vruntime, average - lag);
         one.deadline = one.vruntime + ahead;
-        one.protected_to = one.vruntime + protected;
+        if self.current == Some(number) {
+            one.protected_to = one.vruntime + scaled(one.protected_to - before_that);
+        }
         one.weight = weight;
         self.count(number, 1);
     }

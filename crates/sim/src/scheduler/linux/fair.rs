@@ -114,7 +114,7 @@ impl Fair {
     }
 
     /// A virtual CPU ran. Returns whether another one's turn has come, or a quota is used up.
-    #[inline]
+    #[inline(always)]
     pub fn ran(&mut self, vcpu: usize, length: Nanos) -> bool {
         let Some((home, group, member)) = self.addresses[vcpu] else { return false };
         let group = &mut self.groups[group];

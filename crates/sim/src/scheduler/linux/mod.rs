@@ -158,7 +158,7 @@ fn handing_out(vm: usize) -> usize {
 }
 
 impl Rules for Linux {
-    #[inline]
+    #[inline(always)]
     fn ran(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
         let (processor, due) = match &mut self.servers[vcpu] {
             Some(server) => (server.on, server.ran(ran_ns)),
