@@ -19,19 +19,35 @@ fn nearest(number: f64) -> i64 {
 #[inline]
 pub fn floored(a: i64, b: i64) -> i64 {
     if a.unsigned_abs() >= EXACT {
-        return a.div_euclid(b);
+        return widely(i128::from(a), b);
     }
     let nearest = nearest(a as f64 / b as f64);
     nearest - i64::from(nearest * b > a)
 }
 
-/// a / b rounded down; 128 bits are divided only where there is no other way.
+/// a / b rounded down.
 #[inline]
 pub fn divided(a: i128, b: i64) -> i64 {
     match i64::try_from(a) {
         Ok(a) => floored(a, b),
-        Err(_) => a.div_euclid(i128::from(b)) as i64,
+        Err(_) => widely(a, b),
     }
+}
+
+/// a * times / b rounded down.
+#[inline]
+pub fn scaled(a: i64, times: i64, b: i64) -> i64 {
+    match a.checked_mul(times) {
+        Some(product) => floored(product, b),
+        None => widely(i128::from(a) * i128::from(times), b),
+    }
+}
+
+/// Where there is no other way; kept apart, or what is near it in the code would be slower.
+#[cold]
+#[inline(never)]
+fn widely(a: i128, b: i64) -> i64 {
+    a.div_euclid(i128::from(b)) as i64
 }
 
 /// The same of numbers without a sign, of b from 1 to a.

@@ -8,7 +8,7 @@
 //! Source: Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First" (1995), and what Linux
 //! 6.12 to 6.18 makes of it: entities run to the end of their slice, sleepers with a negative lag
 //! stay in the queue until it is paid.
-use super::super::division::{divided, floored};
+use super::super::division::{divided, floored, scaled};
 use crate::Nanos;
 
 /// Virtual time runs as the clock for an entity of this weight.
@@ -49,9 +49,6 @@ pub struct Queue {
 /// Lengths are at most some ticks: the product stays far below 2^63.
 #[inline]
 fn virtual_of(length: i64, weight: i64) -> i64 {
-    if weight == UNIT {
-        return length;
-    }
     floored(length * UNIT, weight)
 }
 
@@ -157,7 +154,7 @@ impl Queue {
         if weights > 0 && one.lag != 0 {
             // With it the average moves; what it is owed after that is what it was owed before.
             let all = weights + one.weight;
-            lag = divided(i128::from(one.lag) * i128::from(all), weights);
+            lag = scaled(one.lag, all, weights);
         }
         one.vruntime = average - lag;
         one.deadline = one.vruntime + virtual_of(slice, one.weight);
@@ -213,11 +210,11 @@ impl Queue {
         let ran = virtual_of(length as i64, one.weight);
         one.vruntime += ran;
         self.sum += i128::from(one.weight) * i128::from(ran);
+        // Neither is foreseen by a processor: both are worked out, and one is taken.
+        let next = one.vruntime + virtual_of(self.slice, one.weight);
         let done = one.vruntime >= one.deadline;
-        if done {
-            one.deadline = one.vruntime + virtual_of(self.slice, one.weight);
-        }
-        self.queued > 1 && (done || one.vruntime >= one.protected_to)
+        one.deadline = if done { next } else { one.deadline };
+        (self.queued > 1) & (done | (one.vruntime >= one.protected_to))
     }
 
     /// Who runs next; None of an empty queue.
@@ -240,14 +237,15 @@ impl Queue {
         if self.queued < 2 {
             return self.entities.iter().position(|one| one.queued);
         }
-        let mut earliest: Option<(i64, usize)> = None;
+        let mut earliest = None;
+        let mut deadline = i64::MAX;
         for (number, one) in self.entities.iter().enumerate() {
-            let sooner = earliest.is_none_or(|(deadline, _)| one.deadline < deadline);
-            if one.queued && sooner && self.eligible(number) {
-                earliest = Some((one.deadline, number));
+            // Without short cuts, which no processor foresees.
+            if one.queued & (one.deadline < deadline) & self.eligible(number) {
+                (earliest, deadline) = (Some(number), one.deadline);
             }
         }
-        earliest.map(|(_, number)| number)
+        earliest
     }
 
     /// From now on this one runs.
@@ -264,21 +262,26 @@ impl Queue {
 
     /// Gives an entity another weight; what it is owed, and how far its deadline is, stay the same
     /// in real time.
+    #[inline]
     pub fn set_weight(&mut self, number: usize, weight: i64) {
         let one = &mut self.entities[number];
         let before = one.weight;
         if before == weight || self.alone {
             return;
         }
-        let scaled = |value: i64| divided(i128::from(value) * i128::from(before), weight);
-        if !one.queued {
-            one.lag = scaled(one.lag);
-            one.weight = weight;
-            return;
+        if one.queued {
+            return self.weigh_anew(number, weight);
         }
+        one.lag = scaled(one.lag, before, weight);
+        one.weight = weight;
+    }
+
+    fn weigh_anew(&mut self, number: usize, weight: i64) {
         let average = self.average();
         self.count(number, -1);
         let one = &mut self.entities[number];
+        let before = one.weight;
+        let scaled = |value: i64| scaled(value, before, weight);
         let lag = scaled(average - one.vruntime);
         let ahead = scaled(one.deadline - one.vruntime);
         let before_that = std::mem::replace(&mut one.vruntime, average - lag);

@@ -24,6 +24,22 @@ struct Group {
     part: Part,
 }
 
+impl Group {
+    /// One has left: an empty group goes to sleep too, out of its processor's queue. Returns its
+    /// machine if the quota of that has something to hand out because of it.
+    #[inline]
+    fn left(&mut self, queue: &mut Queue, pools: &mut [Option<Pool>]) -> Option<usize> {
+        if self.queue.len() > 0 {
+            return None;
+        }
+        if queue.holds(self.number) {
+            queue.dequeue(self.number, true);
+        }
+        let pool = pools[self.vm].as_mut()?;
+        pool.give_back(&mut self.part).then_some(self.vm)
+    }
+}
+
 /// One processor.
 #[derive(Clone, Debug)]
 struct Place {
@@ -163,31 +179,15 @@ impl Fair {
     /// out because of that.
     #[inline]
     pub fn blocks(&mut self, vcpu: usize) -> Option<usize> {
-        let (_, address, member) = self.addresses[vcpu]?;
+        let (home, address, member) = self.addresses[vcpu]?;
         let group = &mut self.groups[address];
         let vm = group.vm;
         group.wanting -= 1;
         self.wanting[vm] -= 1;
         group.queue.dequeue(member, true);
-        let freed = self.empties(address);
+        let freed = group.left(&mut self.places[home].queue, &mut self.pools);
         self.share_weight(vm);
         freed
-    }
-
-    /// After one has left a group: an empty group goes to sleep too. Returns its machine if its
-    /// quota has something to hand out because of that.
-    #[inline]
-    fn empties(&mut self, group: usize) -> Option<usize> {
-        let group = &mut self.groups[group];
-        if group.queue.len() > 0 {
-            return None;
-        }
-        let queue = &mut self.places[group.home].queue;
-        if queue.holds(group.number) {
-            queue.dequeue(group.number, true);
-        }
-        let pool = self.pools[group.vm].as_mut()?;
-        pool.give_back(&mut group.part).then_some(group.vm)
     }
 
     /// Shares a machine's weight by where it wants to run.
@@ -199,28 +199,25 @@ impl Fair {
         }
         for part in parts {
             let group = &self.groups[*part];
-            let weight = match group.wanting {
-                0 => continue,
-                here if here == all => self.weights[vm],
-                here => floored(self.weights[vm] * here as i64, all as i64).max(1),
-            };
-            self.places[group.home].queue.set_weight(group.number, weight);
+            if group.wanting > 0 {
+                let weight = floored(self.weights[vm] * group.wanting as i64, all as i64).max(1);
+                self.places[group.home].queue.set_weight(group.number, weight);
+            }
         }
     }
 
     /// Who runs next on a processor; stops what has used up its quota.
     #[inline]
     pub fn decides(&mut self, home: usize) -> Option<usize> {
-        let before = self.places[home].queue.current();
+        let place = &mut self.places[home];
+        let before = place.queue.current();
         loop {
-            let place = &mut self.places[home];
             let number = place.queue.pick()?;
             if place.queue.is_leaving(number) {
                 place.queue.remove(number);
                 continue;
             }
-            let address = place.groups[number];
-            let group = &mut self.groups[address];
+            let group = &mut self.groups[place.groups[number]];
             if let Some(pool) = &mut self.pools[group.vm] {
                 if pool.must_stop(&mut group.part) {
                     pool.stops(&mut group.part, home);
@@ -231,7 +228,7 @@ impl Fair {
             let member = group.queue.pick()?;
             if group.queue.is_leaving(member) {
                 group.queue.remove(member);
-                self.empties(address);
+                group.left(&mut place.queue, &mut self.pools);
                 continue;
             }
             group.queue.set_current(Some(member));
