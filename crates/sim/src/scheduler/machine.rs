@@ -4,7 +4,7 @@ use super::credit::Credit;
 use super::host::{Host, Policy};
 use super::linux::Linux;
 use super::sedf::Sedf;
-use super::state::{Processor, Rules, Stretch, Vcpu};
+use super::state::{Decision, Processor, Rules, Stretch, Vcpu};
 use super::workload::Doing;
 use crate::error::Refused;
 use crate::random::Stream;
@@ -110,6 +110,26 @@ enum Happens {
     Rings(u32),
 }
 
+impl Processor {
+    /// When it decides again at the latest: as it was decided, or when the one that runs is done.
+    #[inline]
+    fn set_timer(
+        &mut self,
+        processor: usize,
+        done_at: Option<Nanos>,
+        agenda: &mut Agenda<Happens>,
+    ) {
+        self.timer += 1;
+        let at = match (self.again_at, done_at) {
+            (Some(again_at), Some(done_at)) => Some(again_at.min(done_at)),
+            (one, None) | (None, one) => one,
+        };
+        if let Some(at) = at {
+            agenda.at(at, Happens::Timer(processor as u32, self.timer));
+        }
+    }
+}
+
 struct Machine<R, T> {
     rules: R,
     vcpus: Vec<Vcpu>,
@@ -118,13 +138,14 @@ struct Machine<R, T> {
 }
 
 impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
-    /// Charges who runs on a processor for the time until now. Whether it has finished its work.
+    /// Charges who runs on a processor for the time until now.
     #[inline]
-    fn charge(&mut self, processor: usize, now: Nanos) -> bool {
+    fn charge(&mut self, processor: usize, now: Nanos) {
         let place = &mut self.processors[processor];
-        let Some(vcpu) = place.current else { return false };
         let from = std::mem::replace(&mut place.since, now);
-        self.ran(vcpu, processor, from, now)
+        if let Some(vcpu) = place.current {
+            self.ran(vcpu, processor, from, now);
+        }
     }
 
     /// One that runs did so until now. Whether it has finished its work.
@@ -146,9 +167,10 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
 
     fn decide(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
         let now = agenda.now();
-        let finished = self.charge(processor, now);
-        let mut current = self.processors[processor].current.take();
+        let place = &mut self.processors[processor];
+        let (mut current, from) = (place.current.take(), place.since);
         if let Some(vcpu) = current {
+            let finished = self.ran(vcpu, processor, from, now);
             let one = &mut self.vcpus[vcpu];
             one.on = None;
             if finished {
@@ -160,31 +182,15 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
                 }
             }
         }
-        let decision = self.rules.decides(processor, current, now);
+        let Decision { vcpu, again_at } = self.rules.decides(processor, current, now);
+        let done_at = vcpu.and_then(|vcpu| {
+            let one = &mut self.vcpus[vcpu];
+            one.on = Some(processor);
+            one.doing.done_at(now)
+        });
         let place = &mut self.processors[processor];
-        place.since = now;
-        place.current = decision.vcpu;
-        place.again_at = decision.again_at;
-        if let Some(vcpu) = decision.vcpu {
-            self.vcpus[vcpu].on = Some(processor);
-        }
-        self.set_timer(processor, agenda);
-    }
-
-    /// When a processor decides again at the latest: as it was decided, or when the one that runs
-    /// is done.
-    fn set_timer(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
-        let place = &mut self.processors[processor];
-        place.timer += 1;
-        let now = agenda.now();
-        let done_at = place.current.and_then(|vcpu| self.vcpus[vcpu].doing.done_at(now));
-        let at = match (place.again_at, done_at) {
-            (Some(again_at), Some(done_at)) => Some(again_at.min(done_at)),
-            (one, None) | (None, one) => one,
-        };
-        if let Some(at) = at {
-            agenda.at(at, Happens::Timer(processor as u32, place.timer));
-        }
+        (place.since, place.current, place.again_at) = (now, vcpu, again_at);
+        place.set_timer(processor, done_at, agenda);
     }
 
     /// Charges for what ran; decides anew where that says so.
@@ -208,7 +214,8 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
             agenda.at(at, Happens::Wakes(vcpu as u32));
         }
         if let Some(processor) = one.on {
-            self.set_timer(processor, agenda);
+            let done_at = one.doing.done_at(now);
+            self.processors[processor].set_timer(processor, done_at, agenda);
         } else if !std::mem::replace(&mut one.wants, true) {
             if let Some(home) = self.rules.charged_before(vcpu) {
                 self.charge(home, now);
@@ -221,9 +228,7 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
 
     fn account(&mut self, agenda: &mut Agenda<Happens>) {
         let now = agenda.now();
-        (0..self.processors.len()).for_each(|processor| {
-            self.charge(processor, now);
-        });
+        (0..self.processors.len()).for_each(|processor| self.charge(processor, now));
         let accounted = self.rules.accounts(now);
         for vcpu in accounted.parked {
             if let Some(processor) = self.vcpus[vcpu].on {

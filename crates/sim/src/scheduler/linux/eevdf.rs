@@ -203,9 +203,10 @@ impl Queue {
     /// The current one ran. Returns whether another one's turn has come.
     #[inline]
     pub fn ran(&mut self, number: usize, length: Nanos) -> bool {
-        if self.alone {
-            return false;
-        }
+        !self.alone && self.ran_among(number, length)
+    }
+
+    fn ran_among(&mut self, number: usize, length: Nanos) -> bool {
         let one = &mut self.entities[number];
         let ran = virtual_of(length as i64, one.weight);
         one.vruntime += ran;
@@ -276,6 +277,7 @@ impl Queue {
         one.weight = weight;
     }
 
+    #[inline(never)]
     fn weigh_anew(&mut self, number: usize, weight: i64) {
         let average = self.average();
         self.count(number, -1);

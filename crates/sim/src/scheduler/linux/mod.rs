@@ -61,6 +61,15 @@ impl LinuxSettings {
     }
 }
 
+/// A processor.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    /// Who runs.
+    on: Option<usize>,
+    /// Whether it has to decide at its next tick.
+    due: bool,
+}
+
 /// The scheduler's state.
 pub struct Linux {
     settings: LinuxSettings,
@@ -68,10 +77,7 @@ pub struct Linux {
     servers: Vec<Option<Server>>,
     /// Virtual CPUs that have one.
     reserved: Vec<usize>,
-    /// Who runs on each processor.
-    on: Vec<Option<usize>>,
-    /// Whether a processor has to decide at its next tick.
-    due: Vec<bool>,
+    cpus: Vec<Cpu>,
     alarms: Vec<(Nanos, usize)>,
     vms: usize,
     /// Processors tick at one moment; who comes first to what they share is chance.
@@ -97,17 +103,15 @@ impl Linux {
         for (vcpu, server) in servers.iter().enumerate() {
             alarms.extend(server.as_ref().map(|server| (server.deadline, 2 * vms + vcpu)));
         }
-        let none = host.processors;
         Ok(Self {
             settings,
             fair,
             reserved: (0..servers.len()).filter(|vcpu| servers[*vcpu].is_some()).collect(),
             servers,
-            on: vec![None; none],
-            due: vec![false; none],
+            cpus: vec![Cpu::default(); host.processors],
             alarms,
             vms,
-            order: (0..none).collect(),
+            order: (0..host.processors).collect(),
             chance: Stream::of(seed, 0, TICKS),
             wakeups: Stream::of(seed, 0, WAKEUPS),
         })
@@ -115,7 +119,7 @@ impl Linux {
 
     /// Whether one with a reservation runs there.
     fn reserved_on(&self, processor: usize) -> Option<&Server> {
-        self.on[processor].and_then(|vcpu| self.servers[vcpu].as_ref())
+        self.cpus[processor].on.and_then(|vcpu| self.servers[vcpu].as_ref())
     }
 
     /// Where one with a reservation that wants to run takes a processor over: where it ran, or where
@@ -123,8 +127,8 @@ impl Linux {
     fn place_for(&self, vcpu: usize) -> Option<usize> {
         let server = self.servers[vcpu].as_ref().filter(|server| server.waits())?;
         let free = |processor: &usize| self.reserved_on(*processor).is_none();
-        let idle = |processor: &usize| self.on[*processor].is_none();
-        let all = || 0..self.on.len();
+        let idle = |processor: &usize| self.cpus[*processor].on.is_none();
+        let all = || 0..self.cpus.len();
         let last = Some(server.last).filter(free);
         let free = last.or_else(|| all().find(idle)).or_else(|| all().find(free));
         free.or_else(|| {
@@ -145,7 +149,7 @@ impl Linux {
 
     /// Of the processors on which a machine may go on, those that are idle: others look at a tick.
     fn idle_of(&self, processors: Vec<usize>) -> Vec<usize> {
-        processors.into_iter().filter(|processor| self.on[*processor].is_none()).collect()
+        processors.into_iter().filter(|processor| self.cpus[*processor].on.is_none()).collect()
     }
 }
 
@@ -165,7 +169,7 @@ impl Rules for Linux {
             None => (self.fair.home(vcpu), self.fair.ran(vcpu, ran_ns)),
         };
         if let Some(processor) = processor {
-            self.due[processor] |= due;
+            self.cpus[processor].due |= due;
         }
     }
 
@@ -183,7 +187,7 @@ impl Rules for Linux {
         let first = self.fair.wakes(vcpu);
         let home = self.fair.home(vcpu)?;
         let free = self.reserved_on(home).is_none();
-        let decides = free && (first || self.due[home]);
+        let decides = free && (first || self.cpus[home].due);
         decides.then_some(home)
     }
 
@@ -201,8 +205,7 @@ impl Rules for Linux {
 
     #[inline]
     fn decides(&mut self, processor: usize, _: Option<usize>, now: Nanos) -> Decision {
-        self.due[processor] = false;
-        let before = self.on[processor].take();
+        let before = std::mem::take(&mut self.cpus[processor]).on;
         if let Some((vcpu, server)) =
             before.and_then(|vcpu| Some((vcpu, self.servers[vcpu].as_mut()?)))
         {
@@ -217,7 +220,7 @@ impl Rules for Linux {
             self.fair.put_aside(processor);
         }
         let next = next.or_else(|| self.fair.decides(processor));
-        self.on[processor] = next;
+        self.cpus[processor].on = next;
         // Whatever ends it is looked at at a tick.
         Decision { vcpu: next, again_at: None }
     }
@@ -237,7 +240,7 @@ impl Rules for Linux {
 
     #[inline]
     fn ticks(&mut self, processor: usize, _: Option<usize>, _: Nanos) -> bool {
-        self.due[processor]
+        self.cpus[processor].due
     }
 
     fn accounted_after(&mut self) -> Option<Nanos> {
