@@ -1,5 +1,5 @@
 //! What a clock loop in a virtual CPU sees of its scheduler: share, runs, waits, periods.
-use super::division::quotient;
+use super::division::Divisor;
 use super::state::Stretch;
 use crate::Nanos;
 use std::collections::HashMap;
@@ -11,23 +11,28 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub struct Lengths {
     exact: HashMap<Nanos, u64, BuildHasherDefault<Scattered>>,
     /// How often each length of 3 digits, by [`place`]: a table of those that are met is small enough
-    /// to stay in a cache.
-    rounded: Vec<u64>,
+    /// to stay in a cache. Whatever a count cannot hold is among the exact ones.
+    rounded: Vec<u32>,
 }
 
 /// Lengths of 3 digits in a power of ten.
 const IN_DECADE: usize = 900;
 
 /// The last unit of a length of 3 digits, by its power of ten above 100.
-const UNITS: [u64; 18] = {
-    let mut units = [1; 18];
+const UNITS: [Divisor; 18] = {
+    let mut units = [Divisor::new(1); 18];
     let mut power = 1;
     while power < units.len() {
-        units[power] = 10 * units[power - 1];
+        units[power] = Divisor::new(10 * units[power - 1].get());
         power += 1;
     }
     units
 };
+
+/// The same as it is.
+fn unit(power: usize) -> u64 {
+    UNITS[power].get() as u64
+}
 
 /// The power of ten above 100 that the longest length of so many bits has: a shorter one of them may
 /// have one less.
@@ -48,14 +53,14 @@ fn place(length: Nanos) -> usize {
         return length as usize;
     }
     let power = usize::from(POWERS[length.ilog2() as usize % POWERS.len()]);
-    let power = power - usize::from(length < 100 * UNITS[power]);
-    power * IN_DECADE + quotient(length, UNITS[power]) as usize
+    let power = power - usize::from(length < 100 * unit(power));
+    power * IN_DECADE + UNITS[power].quotient(length) as usize
 }
 
 /// The length of 3 digits at a place.
 fn length_at(place: usize) -> Nanos {
     let Some(above) = place.checked_sub(100) else { return place as Nanos };
-    (above % IN_DECADE + 100) as Nanos * UNITS[above / IN_DECADE]
+    (above % IN_DECADE + 100) as Nanos * unit(above / IN_DECADE)
 }
 
 /// Scatters a length over a table: nobody chooses lengths in order to make them collide.
@@ -85,7 +90,8 @@ impl Lengths {
     #[inline]
     pub fn add(&mut self, length: Nanos) {
         if self.exact.len() >= MOST {
-            if let Some(count) = self.rounded.get_mut(place(length)) {
+            let place = place(length);
+            if let Some(count) = self.rounded.get_mut(place).filter(|count| **count < u32::MAX) {
                 *count += 1;
                 return;
             }
@@ -93,21 +99,28 @@ impl Lengths {
         self.add_new(length);
     }
 
-    /// One more of a length that has no place yet, or needs none.
+    /// One more of a length that has no place yet, or needs none, or whose count is full.
     #[inline(never)]
     fn add_new(&mut self, length: Nanos) {
         if self.exact.len() < MOST {
             *self.exact.entry(length).or_default() += 1;
             return;
         }
-        self.rounded.resize(place(length) + 1, 0);
-        self.rounded[place(length)] += 1;
+        let place = place(length);
+        if place >= self.rounded.len() {
+            self.rounded.resize(place + 1, 0);
+        }
+        let count = u64::from(std::mem::take(&mut self.rounded[place])) + 1;
+        match u32::try_from(count) {
+            Ok(count) => self.rounded[place] = count,
+            Err(_) => *self.exact.entry(length_at(place)).or_default() += count,
+        }
     }
 
     /// (length, how often), ascending.
     pub fn pairs(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
         let rounded = self.rounded.iter().enumerate().filter(|(_, count)| **count > 0);
-        let rounded = rounded.map(|(place, count)| (length_at(place), *count));
+        let rounded = rounded.map(|(place, count)| (length_at(place), u64::from(*count)));
         let exact = self.exact.iter().map(|(length, count)| (*length, *count));
         let mut all: Vec<_> = exact.chain(rounded).collect();
         all.sort_unstable();
@@ -122,7 +135,8 @@ impl Lengths {
 
     /// How many.
     pub fn count(&self) -> u64 {
-        self.exact.values().chain(&self.rounded).sum()
+        let rounded: u64 = self.rounded.iter().map(|count| u64::from(*count)).sum();
+        self.exact.values().sum::<u64>() + rounded
     }
 
     /// The commonest length and its share of all; None of none.
@@ -230,5 +244,10 @@ mod tests {
         assert_eq!(lengths.mode().unwrap().0, 1_000_000);
         let pairs: Vec<_> = lengths.pairs().collect();
         assert_eq!((pairs[0], pairs[1], pairs.len()), ((999, 1), (1_000_000, 2), MOST + 1));
+        // More than a count can hold.
+        lengths.rounded[place(999)] = u32::MAX;
+        lengths.add(999);
+        lengths.add(999);
+        assert_eq!(lengths.pairs().next(), Some((999, (1 << 32) + 1)));
     }
 }

@@ -8,7 +8,7 @@
 //! Source: Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First" (1995), and what Linux
 //! 6.12 to 6.18 makes of it: entities run to the end of their slice, sleepers with a negative lag
 //! stay in the queue until it is paid.
-use super::super::division::{divided, floored, scaled};
+use super::super::division::Divisor;
 use crate::Nanos;
 
 /// Virtual time runs as the clock for an entity of this weight.
@@ -17,7 +17,7 @@ pub const UNIT: i64 = 100 * 1024;
 /// Something that competes: a group of a processor, or a virtual CPU within it.
 #[derive(Clone, Debug)]
 struct Entity {
-    weight: i64,
+    weight: Divisor,
     vruntime: i64,
     deadline: i64,
     /// Until there it is not interrupted by others of its queue. Set while it is the current one.
@@ -38,7 +38,7 @@ pub struct Queue {
     current: Option<usize>,
     queued: usize,
     /// Weights of those in the queue, and these times virtual run time, added up.
-    weights: i64,
+    weights: Divisor,
     sum: i128,
     /// The average when it was asked for last; it stays there when the last one leaves.
     rest: i64,
@@ -48,15 +48,15 @@ pub struct Queue {
 
 /// Lengths are at most some ticks: the product stays far below 2^63.
 #[inline]
-fn virtual_of(length: i64, weight: i64) -> i64 {
-    floored(length * UNIT, weight)
+fn virtual_of(length: i64, weight: Divisor) -> i64 {
+    weight.floored(length * UNIT)
 }
 
 /// A lag within what `longest` of real time is for that weight. A product tells that it is, as a rule,
 /// and nothing need be divided.
 #[inline]
-fn limited(lag: i64, longest: i64, weight: i64) -> i64 {
-    if lag.saturating_abs().saturating_mul(weight) <= longest * UNIT {
+fn limited(lag: i64, longest: i64, weight: Divisor) -> i64 {
+    if lag.saturating_abs().saturating_mul(weight.get()) <= longest * UNIT {
         return lag;
     }
     let limit = virtual_of(longest, weight);
@@ -67,7 +67,7 @@ impl Queue {
     /// A queue of so many entities of the usual weight, all asleep.
     pub fn new(entities: usize, slice: Nanos, tick: Nanos) -> Self {
         let one = Entity {
-            weight: UNIT,
+            weight: Divisor::new(UNIT),
             vruntime: 0,
             deadline: 0,
             protected_to: 0,
@@ -77,7 +77,17 @@ impl Queue {
         };
         let (entities, alone) = (vec![one; entities], entities == 1);
         let (slice, tick) = (slice as i64, tick as i64);
-        Self { entities, alone, current: None, queued: 0, weights: 0, sum: 0, rest: 0, slice, tick }
+        Self {
+            entities,
+            alone,
+            current: None,
+            queued: 0,
+            weights: Divisor::new(0),
+            sum: 0,
+            rest: 0,
+            slice,
+            tick,
+        }
     }
 
     /// How many are in the queue, the current and those that are leaving among them.
@@ -108,16 +118,17 @@ impl Queue {
     #[inline]
     fn count(&mut self, number: usize, sign: i64) {
         let one = &self.entities[number];
-        self.weights += sign * one.weight;
-        self.sum += i128::from(sign * one.weight) * i128::from(one.vruntime);
+        let weight = sign * one.weight.get();
+        self.weights = Divisor::new(self.weights.get() + weight);
+        self.sum += i128::from(weight) * i128::from(one.vruntime);
     }
 
     #[inline]
     fn average(&mut self) -> i64 {
         if self.queued > 0 {
             // Beyond the average of before the sum is small.
-            let beyond = self.sum - i128::from(self.weights) * i128::from(self.rest);
-            self.rest += divided(beyond, self.weights);
+            let beyond = self.sum - i128::from(self.weights.get()) * i128::from(self.rest);
+            self.rest += self.weights.divided(beyond);
         }
         self.rest
     }
@@ -125,7 +136,7 @@ impl Queue {
     #[inline]
     fn eligible(&self, number: usize) -> bool {
         let vruntime = self.entities[number].vruntime;
-        self.sum >= i128::from(self.weights) * i128::from(vruntime)
+        self.sum >= i128::from(self.weights.get()) * i128::from(vruntime)
     }
 
     /// An entity wants to run. One that was leaving stays, its lag at most zero.
@@ -151,10 +162,9 @@ impl Queue {
         let (average, weights) = (self.average(), self.weights);
         let (slice, one) = (self.slice, &mut self.entities[number]);
         let mut lag = 0;
-        if weights > 0 && one.lag != 0 {
+        if weights.get() > 0 && one.lag != 0 {
             // With it the average moves; what it is owed after that is what it was owed before.
-            let all = weights + one.weight;
-            lag = scaled(one.lag, all, weights);
+            lag = weights.scaled(one.lag, weights.get() + one.weight.get());
         }
         one.vruntime = average - lag;
         one.deadline = one.vruntime + virtual_of(slice, one.weight);
@@ -210,7 +220,7 @@ impl Queue {
         let one = &mut self.entities[number];
         let ran = virtual_of(length as i64, one.weight);
         one.vruntime += ran;
-        self.sum += i128::from(one.weight) * i128::from(ran);
+        self.sum += i128::from(one.weight.get()) * i128::from(ran);
         // Neither is foreseen by a processor: both are worked out, and one is taken.
         let next = one.vruntime + virtual_of(self.slice, one.weight);
         let done = one.vruntime >= one.deadline;
@@ -266,24 +276,25 @@ impl Queue {
     #[inline]
     pub fn set_weight(&mut self, number: usize, weight: i64) {
         let one = &mut self.entities[number];
-        let before = one.weight;
+        let before = one.weight.get();
         if before == weight || self.alone {
             return;
         }
+        let weight = Divisor::new(weight);
         if one.queued {
             return self.weigh_anew(number, weight);
         }
-        one.lag = scaled(one.lag, before, weight);
+        one.lag = weight.scaled(one.lag, before);
         one.weight = weight;
     }
 
     #[inline(never)]
-    fn weigh_anew(&mut self, number: usize, weight: i64) {
+    fn weigh_anew(&mut self, number: usize, weight: Divisor) {
         let average = self.average();
         self.count(number, -1);
         let one = &mut self.entities[number];
-        let before = one.weight;
-        let scaled = |value: i64| scaled(value, before, weight);
+        let before = one.weight.get();
+        let scaled = |value: i64| weight.scaled(value, before);
         let lag = scaled(average - one.vruntime);
         let ahead = scaled(one.deadline - one.vruntime);
         let before_that = std::mem::replace(&mut one.vruntime, average - lag);

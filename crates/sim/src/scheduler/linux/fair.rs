@@ -4,7 +4,7 @@
 //! A machine's weight is shared by the processors on which it wants to run, by the virtual CPUs that
 //! want to run there. The kernel shares it by loads averaged over some 30 ms; here it is shared by
 //! what wants to run at the moment.
-use super::super::division::floored;
+use super::super::division::Divisor;
 use super::super::host::Host;
 use super::bandwidth::{Part, Pool};
 use super::eevdf::Queue;
@@ -62,6 +62,8 @@ pub struct Fair {
     weights: Vec<i64>,
     /// Virtual CPUs of each machine that want to run.
     wanting: Vec<usize>,
+    /// The numbers from 0 on up to that of the virtual CPUs of the largest machine.
+    numbers: Vec<Divisor>,
     /// Groups of each machine.
     parts: Vec<Vec<usize>>,
 }
@@ -74,6 +76,7 @@ impl Fair {
         let pool = |domain: &super::super::Domain| {
             domain.quota.map(|quota| Pool::new(quota, settings.bandwidth_slice_ns))
         };
+        let most = host.domains.iter().map(|domain| domain.vcpus.len()).max().unwrap_or_default();
         let mut fair = Self {
             places: vec![empty; host.processors],
             groups: Vec::new(),
@@ -81,6 +84,7 @@ impl Fair {
             pools: host.domains.iter().map(pool).collect(),
             weights: host.domains.iter().map(|one| i64::from(one.weight) * 1024).collect(),
             wanting: vec![0; host.domains.len()],
+            numbers: (0..=most as i64).map(Divisor::new).collect(),
             parts: vec![Vec::new(); host.domains.len()],
         };
         let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).enumerate();
@@ -197,10 +201,11 @@ impl Fair {
             // It has one processor: its weight is there, whole, since its first virtual CPU woke.
             return;
         }
+        let number = self.numbers[all];
         for part in parts {
             let group = &self.groups[*part];
             if group.wanting > 0 {
-                let weight = floored(self.weights[vm] * group.wanting as i64, all as i64).max(1);
+                let weight = number.floored(self.weights[vm] * group.wanting as i64).max(1);
                 self.places[group.home].queue.set_weight(group.number, weight);
             }
         }
