@@ -28,16 +28,27 @@ impl Group {
     /// One has left: an empty group goes to sleep too, out of its processor's queue. Returns its
     /// machine if the quota of that has something to hand out because of it.
     #[inline]
-    fn left(&mut self, queue: &mut Queue, pools: &mut [Option<Pool>]) -> Option<usize> {
+    fn left(&mut self, queue: &mut Queue, vms: &mut [Vm]) -> Option<usize> {
         if self.queue.len() > 0 {
             return None;
         }
         if queue.holds(self.number) {
             queue.dequeue(self.number, true);
         }
-        let pool = pools[self.vm].as_mut()?;
+        let pool = vms[self.vm].pool.as_mut()?;
         pool.give_back(&mut self.part).then_some(self.vm)
     }
+}
+
+/// A machine on all processors.
+#[derive(Clone, Debug)]
+struct Vm {
+    weight: i64,
+    pool: Option<Pool>,
+    /// Its groups.
+    parts: Vec<usize>,
+    /// Its virtual CPUs that want to run.
+    wanting: usize,
 }
 
 /// One processor.
@@ -58,14 +69,9 @@ pub struct Fair {
     /// Of all processors.
     groups: Vec<Group>,
     addresses: Vec<Option<Address>>,
-    pools: Vec<Option<Pool>>,
-    weights: Vec<i64>,
-    /// Virtual CPUs of each machine that want to run.
-    wanting: Vec<usize>,
+    vms: Vec<Vm>,
     /// The numbers from 0 on up to that of the virtual CPUs of the largest machine.
     numbers: Vec<Divisor>,
-    /// Groups of each machine.
-    parts: Vec<Vec<usize>>,
 }
 
 impl Fair {
@@ -73,19 +79,19 @@ impl Fair {
     pub fn new(host: &Host, settings: LinuxSettings) -> Self {
         let (slice, tick) = (settings.base_slice_ns, settings.tick_ns);
         let empty = Place { queue: Queue::new(0, slice, tick), groups: Vec::new() };
-        let pool = |domain: &super::super::Domain| {
-            domain.quota.map(|quota| Pool::new(quota, settings.bandwidth_slice_ns))
+        let vm = |domain: &super::super::Domain| Vm {
+            weight: i64::from(domain.weight) * 1024,
+            pool: domain.quota.map(|quota| Pool::new(quota, settings.bandwidth_slice_ns)),
+            parts: Vec::new(),
+            wanting: 0,
         };
         let most = host.domains.iter().map(|domain| domain.vcpus.len()).max().unwrap_or_default();
         let mut fair = Self {
             places: vec![empty; host.processors],
             groups: Vec::new(),
             addresses: Vec::new(),
-            pools: host.domains.iter().map(pool).collect(),
-            weights: host.domains.iter().map(|one| i64::from(one.weight) * 1024).collect(),
-            wanting: vec![0; host.domains.len()],
+            vms: host.domains.iter().map(vm).collect(),
             numbers: (0..=most as i64).map(Divisor::new).collect(),
-            parts: vec![Vec::new(); host.domains.len()],
         };
         let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).enumerate();
         for (vcpu, (home, vm)) in vcpus {
@@ -108,7 +114,7 @@ impl Fair {
             let (queue, number) = (place.queue.clone(), place.groups.len());
             let (members, part) = (Vec::new(), Part::default());
             place.groups.push(self.groups.len());
-            self.parts[vm].push(self.groups.len());
+            self.vms[vm].parts.push(self.groups.len());
             self.groups.push(Group { vm, home, number, members, queue, wanting: 0, part });
             self.groups.len() - 1
         });
@@ -129,8 +135,8 @@ impl Fair {
             0 => pool.quota.period_ns,
             phase => phase,
         };
-        let pools = self.pools.iter().enumerate();
-        pools.filter_map(move |(vm, pool)| Some((vm, first(pool.as_ref()?))))
+        let vms = self.vms.iter().enumerate();
+        vms.filter_map(move |(number, vm)| Some((number, first(vm.pool.as_ref()?))))
     }
 
     /// A virtual CPU ran. Returns whether another one's turn has come, or a quota is used up.
@@ -140,11 +146,11 @@ impl Fair {
         let group = &mut self.groups[group];
         let inner = group.queue.ran(member, length);
         let outer = self.places[home].queue.ran(group.number, length);
-        let used = match &mut self.pools[group.vm] {
+        let used = match &mut self.vms[group.vm].pool {
             Some(pool) => pool.used(&mut group.part, length),
             None => false,
         };
-        inner || outer || used
+        inner | outer | used
     }
 
     /// A virtual CPU wants to run. Returns whether its processor may have to decide anew.
@@ -155,7 +161,7 @@ impl Fair {
         let (vm, number) = (group.vm, group.number);
         group.queue.enqueue(member);
         group.wanting += 1;
-        self.wanting[vm] += 1;
+        self.vms[vm].wanting += 1;
         self.share_weight(vm);
         let (group, queue) = (&mut self.groups[address], &mut self.places[home].queue);
         if group.part.stopped {
@@ -166,7 +172,7 @@ impl Fair {
                 queue.enqueue(number);
             }
         } else {
-            if let Some(pool) = &mut self.pools[vm] {
+            if let Some(pool) = &mut self.vms[vm].pool {
                 if pool.must_stop(&mut group.part) {
                     pool.stops(&mut group.part, home);
                     return false;
@@ -187,25 +193,25 @@ impl Fair {
         let group = &mut self.groups[address];
         let vm = group.vm;
         group.wanting -= 1;
-        self.wanting[vm] -= 1;
+        self.vms[vm].wanting -= 1;
         group.queue.dequeue(member, true);
-        let freed = group.left(&mut self.places[home].queue, &mut self.pools);
+        let freed = group.left(&mut self.places[home].queue, &mut self.vms);
         self.share_weight(vm);
         freed
     }
 
     /// Shares a machine's weight by where it wants to run.
     fn share_weight(&mut self, vm: usize) {
-        let (parts, all) = (&self.parts[vm], self.wanting[vm]);
-        if parts.len() < 2 && all != 1 {
+        let vm = &self.vms[vm];
+        if vm.parts.len() < 2 && vm.wanting != 1 {
             // It has one processor: its weight is there, whole, since its first virtual CPU woke.
             return;
         }
-        let number = self.numbers[all];
-        for part in parts {
+        let all = self.numbers[vm.wanting];
+        for part in &vm.parts {
             let group = &self.groups[*part];
             if group.wanting > 0 {
-                let weight = number.floored(self.weights[vm] * group.wanting as i64).max(1);
+                let weight = all.floored(vm.weight * group.wanting as i64).max(1);
                 self.places[group.home].queue.set_weight(group.number, weight);
             }
         }
@@ -223,7 +229,7 @@ impl Fair {
                 continue;
             }
             let group = &mut self.groups[place.groups[number]];
-            if let Some(pool) = &mut self.pools[group.vm] {
+            if let Some(pool) = &mut self.vms[group.vm].pool {
                 if pool.must_stop(&mut group.part) {
                     pool.stops(&mut group.part, home);
                     place.queue.remove(number);
@@ -233,7 +239,7 @@ impl Fair {
             let member = group.queue.pick()?;
             if group.queue.is_leaving(member) {
                 group.queue.remove(member);
-                group.left(&mut place.queue, &mut self.pools);
+                group.left(&mut place.queue, &mut self.vms);
                 continue;
             }
             group.queue.set_current(Some(member));
@@ -257,7 +263,7 @@ impl Fair {
 
     /// A quota's period begins. Returns the processors on which it may go on.
     pub fn refill(&mut self, vm: usize) -> Vec<usize> {
-        if let Some(pool) = &mut self.pools[vm] {
+        if let Some(pool) = &mut self.vms[vm].pool {
             pool.refill();
         }
         self.hand_out(vm)
@@ -265,17 +271,17 @@ impl Fair {
 
     /// The period of a machine's quota.
     pub fn period(&self, vm: usize) -> Option<Nanos> {
-        Some(self.pools[vm].as_ref()?.quota.period_ns)
+        Some(self.vms[vm].pool.as_ref()?.quota.period_ns)
     }
 
     /// Pays stopped parts in turn. Returns the processors on which the machine may go on.
     pub fn hand_out(&mut self, vm: usize) -> Vec<usize> {
         let mut going_on = Vec::new();
-        let Some(pool) = &mut self.pools[vm] else { return going_on };
+        let Vm { pool: Some(pool), parts, .. } = &mut self.vms[vm] else { return going_on };
         pool.handing_out = false;
         for _ in 0..pool.stopped.len() {
             let Some(home) = pool.stopped.pop_front().filter(|_| pool.has()) else { break };
-            let found = self.parts[vm].iter().find(|part| self.groups[**part].home == home);
+            let found = parts.iter().find(|part| self.groups[**part].home == home);
             let Some(found) = found else { continue };
             let group = &mut self.groups[*found];
             if !pool.pay(&mut group.part) {
