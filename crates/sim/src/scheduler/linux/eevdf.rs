@@ -347,6 +347,17 @@ mod tests {
     }
 
     #[test]
+    fn a_lag_has_the_limit_of_its_weight() {
+        for weight in [1024, UNIT - 1, UNIT, 3 * UNIT, 10_000 * 1024] {
+            let limit = (8_000_000 * UNIT).div_euclid(weight);
+            let limited = |lag| limited(lag, 8_000_000, Divisor::new(weight));
+            for lag in [0, 1, limit - 1, limit, limit + 1, i64::MAX] {
+                assert_eq!((limited(lag), limited(-lag)), (lag.min(limit), -lag.min(limit)));
+            }
+        }
+    }
+
+    #[test]
     fn what_was_had_too_much_is_paid_after_a_sleep() {
         let mut queue = Queue::new(2, MS, 4 * MS);
         queue.enqueue(0);
