@@ -19,14 +19,16 @@ moment, which makes the kernel account for what ran and so decides when slices o
 It is what the loops' own process counts as involuntary switches, but for those that a long pause
 explains.
 
+And something else has a CPU for longer: other programs, or the machine below. The kernel charges no
+quota and no reservation for that, so a loop stops as much later and waits as much less. How often
+and for how long is read from the loops' pauses, those of the setting left out; when is drawn.
+
 The distance of two distributions is Wasserstein's, in per cent of the measured mean.
 """
 
 from __future__ import annotations
 
 import argparse
-import cmath
-import itertools
 import json
 import math
 import random
@@ -44,6 +46,14 @@ sys.path.insert(0, str(ROOT / "tests" / "truth"))
 
 import scheduler_settings  # noqa: E402
 from scheduler import read  # noqa: E402
+from scheduler_pauses import (  # noqa: E402
+    Pause,
+    of_setting,
+    pauses,
+    phase_ms,
+    runs_between,
+    taken,
+)
 from scipy.stats import wasserstein_distance  # noqa: E402
 
 from nephoscope.model import Sample  # noqa: E402
@@ -54,16 +64,10 @@ HELD = ("reservation", "reservation on one CPU", "cap on one CPU", "own quota", 
 LEAST_PAUSES = 5
 """Fewer pauses of a loop say nothing about a distribution."""
 SIMULATED_NS = 60_000_000_000
-WAKE_NS = 50_000
-"""From a timer to the loop that it lets run: an interrupt, a wake-up out of idle, a switch. It only
-matters where a period begins within it of a tick."""
 MACHINE_CPUS = 2
 """Of the machine recorded on; its share of busy time is of all of them."""
 OTHERS_CPUS = 0.2
 """Other programs on the CPUs of a look: a tenth of each of two."""
-
-Pause = tuple[float, float]
-"""Begin and length, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,61 +87,6 @@ class Compared:
     others_cpus: float
 
 
-def pauses(samples: Iterable[Sample], least_ns: float) -> dict[tuple[Any, int], list[Pause]]:
-    """The pauses of each loop from `least_ns` on, in order."""
-    found: dict[tuple[Any, int], list[Pause]] = {}
-    for one in samples:
-        if one.metric == "gap_event_ns" and one.value is not None and one.value >= least_ns:
-            place = (one.factors["cpu"], int(one.factors["process"]))
-            found.setdefault(place, []).append((float(one.at_ns), one.value))
-    return {place: sorted(mine) for place, mine in found.items()}
-
-
-def runs_between(mine: Sequence[Pause], kept: Sequence[Pause]) -> list[float]:
-    """Lengths of the runs between pauses that follow each other and are both kept."""
-    known = set(kept)
-    pairs = (pair for pair in itertools.pairwise(mine) if known.issuperset(pair))
-    return [after - (begin + length) for (begin, length), (after, _) in pairs]
-
-
-def middle(moments: Iterable[float], period_ns: float) -> float:
-    """Mean direction of moments on a circle of one period."""
-    turned = (cmath.exp(2j * math.pi * moment / period_ns) for moment in moments)
-    return cmath.phase(sum(turned)) / (2 * math.pi) * period_ns % period_ns
-
-
-def off(moment: float, phase: float, period_ns: float) -> float:
-    """How far a moment is from the next one of that phase, before or after."""
-    turned = (moment - phase) % period_ns
-    return min(turned, period_ns - turned)
-
-
-def period_phase(mine: Sequence[Pause], period_ns: float, tick_ns: float) -> float:
-    """Where periods begin: where most pauses end."""
-    ends = [begin + length for begin, length in mine]
-
-    def beside(phase: float) -> list[float]:
-        return [end for end in ends if off(end, phase, period_ns) <= tick_ns / 20]
-
-    return middle(beside(max(ends, key=lambda end: len(beside(end)))), period_ns)
-
-
-def of_setting(mine: Sequence[Pause], period_ns: float, tick_ns: float) -> list[Pause]:
-    """The pauses that end where a period begins, to a quarter of a tick; without the first."""
-    phase = period_phase(mine, period_ns, tick_ns)
-    return [one for one in mine[1:] if off(one[0] + one[1], phase, period_ns) <= tick_ns / 4]
-
-
-def phase_ms(mine: Sequence[Pause], period_ns: float, tick_ns: float) -> float:
-    """When a period begins, on a clock that ticks at 0, modulo the tick.
-
-    A loop sees the end of a pause `WAKE_NS` after the timer that ended it.
-    """
-    tick = middle((begin for begin, _ in mine), tick_ns)
-    period = period_phase(mine, period_ns, tick_ns) - WAKE_NS
-    return (period - tick) % tick_ns / 1e6
-
-
 def wakeups_per_s(trial: dict[str, Any], long_pauses: int) -> float:
     """How often something else woke on a CPU while a loop ran there; 0 where nobody counted."""
     switches = trial["beside"].get("involuntary_switches_count")
@@ -148,8 +97,22 @@ def wakeups_per_s(trial: dict[str, Any], long_pauses: int) -> float:
     return float(max(0, switches - long_pauses) / ran_s)
 
 
+def others_of(trial: dict[str, Any], period_ns: float, tick_ns: float) -> tuple[float, float]:
+    """As `taken`, of the loops that have enough pauses."""
+    every = pauses(trial["samples"], 0.0).values()
+    enough = [
+        mine
+        for mine in every
+        if len([one for one in mine if one[1] >= tick_ns / 2]) >= LEAST_PAUSES
+    ]
+    return taken(enough, trial["params"]["duration_ns"], period_ns, tick_ns)
+
+
 def machine(
-    setting: scheduler_settings.Setting, phase: float, wakeups: float = 0.0
+    setting: scheduler_settings.Setting,
+    phase: float,
+    wakeups: float = 0.0,
+    others: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, Any]:
     """The setting as a scheduler scenario whose machine `a` is looked from."""
     cpu = setting.cpu
@@ -166,7 +129,11 @@ def machine(
     vms = {"a": own}
     for number, one in enumerate(setting.competitors):
         vms[f"c{number}"] = {"vcpus": len(one.cpus), "weight": one.weight, "cpus": list(one.cpus)}
-    linux = {"wakeups_per_s": round(wakeups, 1)}
+    linux = {
+        "wakeups_per_s": round(wakeups, 1),
+        "taken_per_s": round(others[0], 3),
+        "taken_ms": round(others[1], 4),
+    }
     return {
         "version": 1,
         "policy": "linux",
@@ -226,8 +193,9 @@ def compared(
     # Loops with reservations have periods of their own; a quota has one for all.
     each = mine if "reservation" in setting.cpu else mine[:1]
     theirs: list[tuple[list[Pause], list[Pause]]] = []
+    others = others_of(trial, period_ns, tick_ns) if of_itself else (0.0, 0.0)
     for _, one in each:
-        scenario = machine(setting, phase_ms(one, period_ns, tick_ns), wakeups)
+        scenario = machine(setting, phase_ms(one, period_ns, tick_ns), wakeups, others)
         loops = loops_of(simulated(program, scenario, params))
         theirs += loops[:1] if len(each) > 1 else loops
     measured_runs = [run for one in mine for run in runs_between(*one)]

@@ -215,6 +215,14 @@ fn what_cannot_be_is_told_in_one_sentence() {
             r#""policy": "linux", "processors": 1, "linux": {"wakeups_per_s": -1}, "vms": {"a": {}}"#,
             "wakeups_per_s",
         ),
+        (
+            r#""policy": "linux", "processors": 1, "linux": {"taken_per_s": 3}, "vms": {"a": {}}"#,
+            "taken_ms 0",
+        ),
+        (
+            r#""policy": "linux", "processors": 1, "linux": {"taken_per_s": 50, "taken_ms": 19}, "vms": {"a": {}}"#,
+            "95 %",
+        ),
     ];
     for (text, wanted) in cases {
         let said = refused(text);

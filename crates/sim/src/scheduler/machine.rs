@@ -142,7 +142,8 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
     #[inline]
     fn charge(&mut self, processor: usize, now: Nanos) {
         let place = &mut self.processors[processor];
-        let from = std::mem::replace(&mut place.since, now);
+        let until = place.since.max(now);
+        let from = std::mem::replace(&mut place.since, until);
         if let Some(vcpu) = place.current {
             self.ran(vcpu, processor, from, now);
         }
@@ -183,13 +184,23 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
             }
         }
         let Decision { vcpu, again_at } = self.rules.decides(processor, current, now);
+        let place = &mut self.processors[processor];
+        let begins = now.max(place.taken_until);
         let done_at = vcpu.and_then(|vcpu| {
             let one = &mut self.vcpus[vcpu];
             one.on = Some(processor);
-            one.doing.done_at(now)
+            one.doing.done_at(begins)
         });
+        place.since = begins;
+        (place.current, place.again_at) = (vcpu, again_at);
+        place.set_timer(processor, done_at, agenda);
+    }
+
+    /// A processor's timer anew, when what the one that runs there has to do has changed.
+    fn set_timer(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
         let place = &mut self.processors[processor];
-        (place.since, place.current, place.again_at) = (now, vcpu, again_at);
+        let begins = agenda.now().max(place.since);
+        let done_at = place.current.and_then(|vcpu| self.vcpus[vcpu].doing.done_at(begins));
         place.set_timer(processor, done_at, agenda);
     }
 
@@ -203,6 +214,14 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
         }
     }
 
+    /// Something else has a processor for a while; whoever runs there goes on after it.
+    fn take_away(&mut self, processor: usize, length: Nanos, agenda: &mut Agenda<Happens>) {
+        let place = &mut self.processors[processor];
+        place.taken_until = place.taken_until.max(agenda.now()) + length;
+        place.since = place.taken_until;
+        self.set_timer(processor, agenda);
+    }
+
     fn wake(&mut self, vcpu: usize, agenda: &mut Agenda<Happens>) {
         let now = agenda.now();
         if let Some(processor) = self.vcpus[vcpu].on {
@@ -214,8 +233,7 @@ impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
             agenda.at(at, Happens::Wakes(vcpu as u32));
         }
         if let Some(processor) = one.on {
-            let done_at = one.doing.done_at(now);
-            self.processors[processor].set_timer(processor, done_at, agenda);
+            self.set_timer(processor, agenda);
         } else if !std::mem::replace(&mut one.wants, true) {
             if let Some(home) = self.rules.charged_before(vcpu) {
                 self.charge(home, now);
@@ -265,6 +283,10 @@ impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
             }
             Happens::Looks(processor) => {
                 self.look(processor as usize, agenda);
+                let taken = self.rules.taken_ns();
+                if taken > 0 {
+                    self.take_away(processor as usize, taken, agenda);
+                }
                 if let Some(after) = self.rules.accounted_after() {
                     agenda.after(after, Happens::Looks(processor));
                 }

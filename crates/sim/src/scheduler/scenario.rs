@@ -9,7 +9,7 @@
 //! | `duration_s`, `warmup_s` | what is counted, and what goes before it | 60, 10 |
 //! | `threshold_ms` | a shorter pause is not seen | 1 |
 //! | `timeline_s` | so much of the beginning is told interval by interval | 2 |
-//! | `linux` | `tick_ms` (4), `base_slice_ms` (0.7 times 1 + log2 of the processors, 8 at most), `bandwidth_slice_ms` (5), `wakeups_per_s` (0) | |
+//! | `linux` | `tick_ms` (4), `base_slice_ms` (0.7 times 1 + log2 of the processors, 8 at most), `bandwidth_slice_ms` (5), `wakeups_per_s` (0), `taken_per_s` (0), `taken_ms` (0) | |
 //! | `bvt` | `as_in_xen` (false) | |
 //! | `fixed_work` | `work_ms`, `starts` (1000): the probe that does a fixed amount of work | none |
 //! | `vms` | by name; they are placed in the order of their names | |
@@ -94,6 +94,11 @@ pub struct LinuxGiven {
     /// How often a second something else of the host wakes on a processor, for no time worth telling;
     /// what runs there is accounted for then, and not only at ticks.
     pub wakeups_per_s: f64,
+    /// How often a second something else has a processor for a while: a program of the host, or a
+    /// machine below the host. No quota and no reservation is charged for it.
+    pub taken_per_s: f64,
+    /// How long it has it, on average; exponentially distributed.
+    pub taken_ms: f64,
 }
 
 /// Settings of BVT.

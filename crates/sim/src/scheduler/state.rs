@@ -31,8 +31,10 @@ pub struct Vcpu {
 pub struct Processor {
     /// Who runs.
     pub current: Option<usize>,
-    /// Since when it has been charged for.
+    /// Since when it has been charged for; later than now while it is taken away.
     pub since: Nanos,
+    /// Until then something else has it, and nobody runs.
+    pub taken_until: Nanos,
     /// When it decides again by its policy at the latest.
     pub again_at: Option<Nanos>,
     /// Number of the timer that still holds; earlier ones are void.
@@ -77,6 +79,10 @@ pub trait Rules {
     /// When a processor is next looked at besides its ticks, and in the same way; None for never.
     fn accounted_after(&mut self) -> Option<Nanos> {
         None
+    }
+    /// For how long something else has the processor that was looked at, and nobody is charged.
+    fn taken_ns(&mut self) -> Nanos {
+        0
     }
     /// How often [`Rules::accounts`] is called; None for never.
     fn account_ns(&self) -> Option<Nanos> {

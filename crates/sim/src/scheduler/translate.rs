@@ -119,9 +119,24 @@ impl Scenario {
             let what = format!("linux.wakeups_per_s is {wakeups}.");
             return Err(Refused::new(what, "Give 0 to 100,000."));
         }
-        let wakeup_every_ns = if wakeups > 0.0 { (1e9 / wakeups).round() as Nanos } else { 0 };
+        let (taken, taken_ms) = (self.linux.taken_per_s, self.linux.taken_ms);
+        if !(0.0..=1e5).contains(&taken) || (taken > 0.0) != (taken_ms > 0.0) {
+            let what = format!("linux.taken_per_s is {taken}, and linux.taken_ms {taken_ms}.");
+            return Err(Refused::new(what, "Give both, or neither; 0 to 100,000 a second."));
+        }
+        if taken * taken_ms > 0.9 * 1e3 {
+            let what =
+                format!("Something else has {:.0} % of each processor.", taken * taken_ms / 10.0);
+            return Err(Refused::new(
+                what,
+                "Lower linux.taken_per_s or linux.taken_ms: 90 % at most.",
+            ));
+        }
+        let every = |per_s: f64| if per_s > 0.0 { (1e9 / per_s).round() as Nanos } else { 0 };
         Ok(LinuxSettings {
-            wakeup_every_ns,
+            wakeup_every_ns: every(wakeups),
+            taken_every_ns: every(taken),
+            taken_ns: length_or_zero("linux.taken_ms", taken_ms)?,
             tick_ns: given("tick_ms", self.linux.tick_ms, own.tick_ns)?,
             base_slice_ns: given("base_slice_ms", self.linux.base_slice_ms, own.base_slice_ns)?,
             bandwidth_slice_ns: given(

@@ -29,6 +29,8 @@ const RESERVED_MOST: f64 = 0.95;
 const TICKS: u64 = 1 << 43;
 /// Source of chance of what else wakes.
 const WAKEUPS: u64 = 1 << 44;
+/// Source of chance of what else has a processor for a while.
+const TAKEN: u64 = 1 << 45;
 
 /// Settings of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,13 @@ pub struct LinuxSettings {
     /// then taken, or its end seen, between two ticks. Processors that took slices at the same ticks
     /// no longer do, and share the rest of a quota more evenly.
     pub wakeup_every_ns: Nanos,
+    /// Mean time between two moments at which something else takes a processor for a while: a program
+    /// of the host, or a machine below it that does not run its processor then; 0 for none.
+    ///
+    /// Nobody is charged for that time: a quota or a reservation is used up as much later.
+    pub taken_every_ns: Nanos,
+    /// How long it has the processor, on average; exponentially distributed.
+    pub taken_ns: Nanos,
 }
 
 impl LinuxSettings {
@@ -57,7 +66,15 @@ impl LinuxSettings {
             base_slice_ns: 700_000 * Nanos::from(factor),
             bandwidth_slice_ns: 5 * MS,
             wakeup_every_ns: 0,
+            taken_every_ns: 0,
+            taken_ns: 0,
         }
+    }
+
+    /// How often a processor is looked at besides its ticks.
+    fn looks_per_ns(&self) -> f64 {
+        let rate = |every: Nanos| if every > 0 { 1.0 / every as f64 } else { 0.0 };
+        rate(self.wakeup_every_ns) + rate(self.taken_every_ns)
     }
 }
 
@@ -84,6 +101,7 @@ pub struct Linux {
     order: Vec<usize>,
     chance: Stream,
     wakeups: Stream,
+    taken: Stream,
 }
 
 impl Linux {
@@ -114,6 +132,7 @@ impl Linux {
             order: (0..host.processors).collect(),
             chance: Stream::of(seed, 0, TICKS),
             wakeups: Stream::of(seed, 0, WAKEUPS),
+            taken: Stream::of(seed, 0, TAKEN),
         })
     }
 
@@ -244,8 +263,20 @@ impl Rules for Linux {
     }
 
     fn accounted_after(&mut self) -> Option<Nanos> {
-        let mean = self.settings.wakeup_every_ns;
-        (mean > 0).then(|| self.wakeups.exponential_ns(mean as f64).max(1))
+        let rate = self.settings.looks_per_ns();
+        (rate > 0.0).then(|| self.wakeups.exponential_ns(1.0 / rate).max(1))
+    }
+
+    fn taken_ns(&mut self) -> Nanos {
+        let LinuxSettings { taken_every_ns: every, taken_ns: mean, .. } = self.settings;
+        // Of two independent kinds of moments this one is of the second with its share of their rate.
+        let taken =
+            every > 0 && self.taken.uniform() * self.settings.looks_per_ns() * (every as f64) < 1.0;
+        if taken {
+            self.taken.exponential_ns(mean as f64)
+        } else {
+            0
+        }
     }
 
     #[inline]
