@@ -39,7 +39,6 @@ from _paired import (
     paired_ratio,
     parse,
     print_table,
-    write_result,
 )
 from _simulator_peers import cloudsim, install, nexosim, salabim, simpy
 
@@ -289,91 +288,12 @@ def _from_empty(requests: int) -> float:
     return sum(means) / len(means)
 
 
-def figures() -> list[tuple[str, float, str, bool]]:
-    """What stands for itself: name, value, bound, whether it holds; the best of three runs each.
-
-    The best, because what else runs on the machine can only add to CPU time and never take from it.
-    """
-    out = []
-    told, _, _ = spent([simulator(), "scenarios"])
-    day = json.loads(told)["sim.geo"]["twitter-2008-as-printed-two"]
-    runs = [simulated("sim.geo", {"scenario": json.dumps(day)}, seed) for seed in (1, 2, 3)]
-    cpu_s = min(run[1] for run in runs)
-    out.append(("Twitter's day, grouped, CPU-s", cpu_s, "at most 0.16", cpu_s <= 0.16))
-    single = {**day, "grouping": {"users": 1, "requests": 1}}
-    whole = simulated("sim.geo", {"scenario": json.dumps(single)}, 1)
-    requests = scalar(whole[0], "requests")
-    rate, mib = requests / whole[1], whole[2] / 1024
-    out.append(("the same, single requests", requests, "shown", True))
-    out.append(("single requests per CPU-s", rate, "at least 2,000,000", rate >= 2e6))
-    out.append(("most memory of that, MiB", mib, "at most 64", mib <= 64))
-    queue = max(our_queue(4_000_000, seed).rate for seed in (1, 2, 3))
-    out.append(("M/M/50 requests per CPU-s", queue, "at least 4,000,000", queue >= 4e6))
-    return out
-
-
-REPLICATIONS = 16
-"""Of two million requests each: a thread waits for the other for one of sixteen at most."""
-
-
-def replicating(threads: int, processes: int = 1) -> float:
-    """Replications a second of wall time, each process with so many threads. RuntimeError with the
-    words of one that failed."""
-    program = str(ROOT / "target" / "release" / "examples" / "replications")
-    command = [program, str(REPLICATIONS), str(threads)]
-    began = time.monotonic()
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(processes)
-    ]
-    for child in running:
-        told = child.communicate()[1]
-        if child.returncode != 0:
-            raise RuntimeError(f"{program} ended with {child.returncode}: {told.strip()}")
-    return processes * REPLICATIONS / (time.monotonic() - began)
-
-
-def threads(rounds: int, seed: int) -> list[Row]:
-    """Two threads beside one, two processes beside one, in random order round by round."""
-    what = ["-p", "nephoscope-sim", "--example", "replications"]
-    subprocess.run(["cargo", "build", "--release", "--locked", "-q", *what], cwd=ROOT, check=True)
-    alternatives: dict[str, Callable[[], float]] = {
-        "one": partial(replicating, 1),
-        "two threads": partial(replicating, 2),
-        "two processes": partial(replicating, 1, 2),
-    }
-    values = interleave(alternatives, rounds, seed)
-    one, unit = values["one"], "replications/s"
-    bounds = {"two threads": (1.8, None), "two processes": (None, None)}
-    rows = [
-        Row(f"{name} over one", unit, values[name], one, paired_ratio(values[name], one), bound)
-        for name, bound in bounds.items()
-    ]
-    apart = paired_ratio(values["two threads"], values["two processes"])
-    both = (values["two threads"], values["two processes"])
-    return [*rows, Row("threads over processes", unit, *both, apart, (None, None))]
-
-
 def main() -> int:
     """Prints the tables; 1 where a bound fails."""
     parser = arguments(__doc__.splitlines()[0], rounds=11)
     parser.add_argument("--install", action="store_true", help="fetch the peers first")
-    parser.add_argument("--figures", action="store_true", help="only what stands for itself")
-    parser.add_argument("--threads", action="store_true", help="only replications on two threads")
     args: argparse.Namespace = parse(parser)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if args.figures:
-        found = figures()
-        for name, value, bound, holds in found:
-            print(f"{name:<32}{value:>14,.4g}  {bound:<20}{'holds' if holds else 'fails'}")
-        if args.write:
-            record = {"machine": machine(), "figures": [list(one) for one in found]}
-            write_result("simulator-figures", record)
-        return 0 if all(holds for *_, holds in found) else 1
-    if args.threads:
-        rows = threads(args.rounds, args.seed)
-        print_table(rows, "one")
-        return finish("simulator-threads", rows, {}, {}, machine(), args.write)
     if args.install:
         install()
     rows, means = compared(args.rounds, args.seed)
