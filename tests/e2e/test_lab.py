@@ -21,8 +21,9 @@ from nephoscope.lab import bringup, cgroups, names
 pytestmark = pytest.mark.usefixtures("root_only")
 
 LIMIT_S = 5.0
-ATTEMPTS = 3
-"""The machine may be busy with something else; the limit stays, and every attempt is shown."""
+PAUSES_S = (0, 1, 5, 15, 40)
+"""Before each attempt: the machine may be busy with something else. The limit stays, and every
+attempt is shown."""
 
 
 @pytest.fixture
@@ -73,7 +74,8 @@ def left(name: str) -> list[str]:
 def test_ten_hosts_are_up_and_down_in_five_seconds(
     nephoscope: Run, office: Path, lab_name: str
 ) -> None:
-    for attempt in range(ATTEMPTS):
+    for attempt, pause_s in enumerate(PAUSES_S):
+        time.sleep(pause_s)
         began = time.monotonic()
         done = nephoscope("lab", "up", office, "--json")
         up_s = time.monotonic() - began
@@ -89,7 +91,7 @@ def test_ten_hosts_are_up_and_down_in_five_seconds(
         sys.stderr.write(f"attempt {attempt + 1}: up {up_s:.2f} s, down {down_s:.2f} s\n")
         if up_s < LIMIT_S and down_s < LIMIT_S:
             return
-    pytest.fail(f"not within {LIMIT_S} s in {ATTEMPTS} attempts")
+    pytest.fail(f"not within {LIMIT_S} s in {len(PAUSES_S)} attempts")
 
 
 def test_a_program_in_a_host_keeps_its_streams_and_exit_code(

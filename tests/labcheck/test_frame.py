@@ -27,6 +27,7 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     async def down(name: str) -> None:
         done.append(f"down {name}")
 
+    monkeypatch.setattr(frame, "PAUSES_S", (0,))
     monkeypatch.setattr(bringup, "up", up)
     monkeypatch.setattr(bringup, "down", down)
     return done

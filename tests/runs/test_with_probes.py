@@ -19,7 +19,8 @@ from nephoscope.model import TrialStatus
 from nephoscope.plans import Plan
 from nephoscope.store import Store, StoredRun
 
-ATTEMPTS = 5
+PAUSES_S = (0, 1, 5, 15, 40)
+"""Before each attempt: a machine may be busy with something else for a while."""
 
 
 def plan_of(**more: Any) -> Plan:
@@ -46,7 +47,8 @@ def test_two_probes_on_one_machine_start_within_a_millisecond(tmp_path: Path, pr
     """What the issue promises. A machine that other work shares may need several attempts; the
     bound stays."""
     seen = []
-    for attempt in range(ATTEMPTS):
+    for attempt, pause_s in enumerate(PAUSES_S):
+        time.sleep(pause_s)
         run = runs.execute(TOGETHER, Store(tmp_path / str(attempt)))
         skews_ns = [record.skew_ns for record in run.records() if record.key.target == "a"]
         assert len(skews_ns) == 5
@@ -55,7 +57,9 @@ def test_two_probes_on_one_machine_start_within_a_millisecond(tmp_path: Path, pr
         print(f"attempt {attempt}: start skews {skews_ns} ns")  # noqa: T201
         if max(skew for skew in skews_ns if skew is not None) < 1_000_000:
             return
-    pytest.fail(f"in {ATTEMPTS} attempts the largest skew of five starts was 1 ms or more: {seen}")
+    pytest.fail(
+        f"in {len(PAUSES_S)} attempts the largest skew of five starts was 1 ms or more: {seen}"
+    )
 
 
 def test_a_load_covers_the_trial_and_tells_what_it_did(tmp_path: Path, probe: Path) -> None:

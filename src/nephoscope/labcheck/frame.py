@@ -118,6 +118,11 @@ class Outcome:
         }
 
 
+PAUSES_S = (1, 5, 15, 30)
+"""Before each further attempt, and as the last before those that follow: what disturbs a check on
+a shared machine lasts seconds."""
+
+
 async def run(check: Check, say: Callable[[str], None]) -> Outcome:
     """Runs one check on labs of its own, again while it fails and attempts are left.
 
@@ -133,7 +138,9 @@ async def run(check: Check, say: Callable[[str], None]) -> Outcome:
                 return Outcome(check, HOLDS, tuple(seen), "", time.monotonic() - began)
             if len(seen) < check.attempts:
                 value = units.format_value(seen[-1].value, check.unit, 4)
-                say(f"{check.id}: measured {value}, bound {check.bound}; once more")
+                pause_s = PAUSES_S[min(len(seen), len(PAUSES_S)) - 1]
+                say(f"{check.id}: measured {value}, bound {check.bound}; again in {pause_s} s")
+                await asyncio.sleep(pause_s)
     except (NotHere, Lacking) as error:
         return Outcome(check, NOT_HERE, tuple(seen), str(error), time.monotonic() - began)
     except NephoscopeError as error:
