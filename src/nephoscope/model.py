@@ -155,7 +155,8 @@ class TrialKey:
 class TrialRecord:
     """What is known of one finished trial besides its samples.
 
-    position: 0-based place in the order in which the run executed its trials.
+    position: 0-based place in the order in which the run executed its trials; where all is
+    simulated, and several run at once, the number of the round.
     started_at: seconds since the epoch. elapsed_ns: as the probe measured it.
     beside: the machine's counters over the trial (steal, pressure, throttling); null where hidden.
     notes: sentences of the benchmark that a reader has to know. documents: metric -> JSON.

@@ -86,12 +86,13 @@ class FakeRunning:
         self._target.timeouts_s.append(timeout_s)
         self._target.log.append((self._target.name, f"run {self._params}"))
         wait_s = max(0.0, (self._went_ns - time.time_ns()) / 1e9)
-        await asyncio.sleep(wait_s + self._target.takes_s)
+        takes_s = self._target.takes_s(self._params)
+        await asyncio.sleep(wait_s + takes_s)
         trial = self._target.answer(self._target.name, self._params, len(self._target.timeouts_s))
         self._over = True
         if trial.done is None:
             return trial
-        elapsed_ns = max(trial.done.elapsed_ns, int(self._target.takes_s * 1e9))
+        elapsed_ns = max(trial.done.elapsed_ns, int(takes_s * 1e9))
         done = replace(trial.done, started_wall_ns=self._went_ns, elapsed_ns=elapsed_ns)
         return replace(trial, done=done)
 
@@ -192,7 +193,7 @@ class Fakes:
         slow_s: Mapping[str, float] | None = None,
         machines: Mapping[str, str] | None = None,
         gone: Mapping[str, range] | None = None,
-        takes_s: float = 0.002,
+        takes_s: float | Callable[[Mapping[str, Any]], float] = 0.002,
     ) -> None:
         self.log: list[tuple[str, str]] = []
         self.made: list[FakeTarget] = []
@@ -202,7 +203,7 @@ class Fakes:
         self.lags_ns = lags_ns or {}
         self.slow_s = slow_s or {}
         self.machines = machines or {}
-        self.takes_s = takes_s
+        self.takes_s = takes_s if callable(takes_s) else lambda _: takes_s
         self._gone = gone or {}
         self._openings: dict[str, int] = {}
 

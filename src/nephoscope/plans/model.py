@@ -384,6 +384,11 @@ class Plan(Record):
         "quota is part of what is measured.",
     )
 
+    @property
+    def simulated(self) -> bool:
+        """Whether nothing is measured: trials disturb nobody, and their order is of no account."""
+        return all(target.kind == "sim" for target in self.targets)
+
     def repeat_of(self, entry: int) -> Repeat:
         """The repetition rule of one entry of `benchmarks`: the plan's, changed by the entry's.
 

@@ -61,7 +61,7 @@ class Execution:
         keys = group.keys(round)
         lost = self._stage.stations.missing(group.needs, round)
         if lost is not None:
-            about = About(round, self._position, self._spend(), 1, nest, notes)
+            about = About(round, self._place(round), self._spend(), 1, nest, notes)
             self._keep(not_tried(group, lost, spec, about, time.time()))
             return True
         for attempt in range(1, 2 + self._stage.plan.retry.times):
@@ -81,7 +81,7 @@ class Execution:
         else:
             self._stage.stations.answered(group.needs)
         self._remember(measured)
-        about = About(round, self._position, self._spend(), attempt, nest, notes)
+        about = About(round, self._place(round), self._spend(), attempt, nest, notes)
         self._keep(judged(group, measured, spec, self._stage.plan.accept, about))
         return True
 
@@ -128,6 +128,11 @@ class Execution:
             return timeout_s, False
         left_s = max(_LEAST_TIMEOUT_S, left_s - (time.monotonic() - self._mark_s))
         return min(left_s, timeout_s), left_s < timeout_s
+
+    def _place(self, round: int) -> int:
+        """See `TrialRecord.position`. Simulated trials end in an order that another run with their
+        seed would not repeat."""
+        return max(0, round) if self._stage.plan.simulated else self._position
 
     def _members(self, group: Group) -> Sequence[tuple[int, str]]:
         return [pair for pair in group.members if self._progress.knows(pair)]

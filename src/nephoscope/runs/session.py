@@ -75,8 +75,6 @@ class Session:
         self._have = {record.key: (record, table) for record, table in stored}
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
         self._round = self._begun = 0
-        # Simulated trials disturb nobody, and when they run is of no account.
-        self._simulated = all(target.kind == "sim" for target in plan.targets)
         self._cpus = len(os.sched_getaffinity(0))
         self._environment = environment_of(plan, run, self._say)
         self._stations = Stations(
@@ -146,7 +144,7 @@ class Session:
         self._observer.round_started(self._status(), len(active))
         missing = self._missing(number, active)
         execute = partial(self._execute, number, nest)
-        if self._simulated:
+        if self._plan.simulated:
             jobs = [partial(execute, group) for group in missing]
             goes_on = await rounds.at_once(jobs + self._ahead(number, active, nest), self._cpus)
         elif self._plan.concurrent:
@@ -183,7 +181,7 @@ class Session:
         return jobs
 
     async def _execute(self, number: int, nest: Mapping[str, int], group: Group) -> bool:
-        late = 0 < number < self._last_stored and not self._simulated
+        late = 0 < number < self._last_stored and not self._plan.simulated
         notes = [_LATER] if late else []
         if self._cells.nested and self._cells.interrupted == self._cell_of(number):
             notes.append(_AGAIN)
