@@ -108,6 +108,23 @@ def test_no_trial_is_run_that_would_not_be_run_alone(
     assert asked[0] == asked[1] < 40
 
 
+def test_alternatives_of_other_least_numbers_miss_no_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = [
+        {"benchmark": "null", "params": {"value": 1.0}},
+        {"benchmark": "null", "params": {"value": 2.0}, "repeat": {"min": 6, "max": 12}},
+    ]
+    names = []
+    for cpus in (CPUS, 1):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cpus=cpus: set(range(cpus)))
+        plan = plan_of(benchmarks=two)
+        run = runs.execute(plan, Store(tmp_path / str(cpus)), targets=Watching().factories)
+        names.append([record.key.name for record in run.records()])
+    assert names[0] == names[1]
+    assert "r0007-s001-model" in names[0], "the second goes on beyond its least number"
+
+
 def test_what_is_missing_after_a_kill_is_measured_and_nothing_else(tmp_path: Path) -> None:
     fakes = Watching()
     run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.factories)

@@ -5,7 +5,7 @@ one another; those that disturb nobody, as many at once as there are CPUs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from nephoscope.runs.groups import Group
@@ -50,9 +50,7 @@ async def side_by_side(
                 del running[task]
                 goes_on = task.result() and goes_on
     except BaseException:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await _cancelled(running)
         raise
     return goes_on
 
@@ -77,8 +75,14 @@ async def at_once(jobs: Sequence[Job], most: int) -> bool:
     try:
         await asyncio.gather(*running)
     except BaseException:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await _cancelled(running)
         raise
     return goes_on
+
+
+async def _cancelled(running: Iterable[asyncio.Task[Any]]) -> None:
+    """Ends what still runs, and waits for it."""
+    tasks = list(running)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

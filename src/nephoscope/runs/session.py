@@ -165,19 +165,18 @@ class Session:
     def _ahead(
         self, number: int, active: Sequence[Pair], nest: Mapping[str, int]
     ) -> list[rounds.Job]:
-        """Trials of later rounds that are sure to come: begun with those of this one. Not before
-        the first round is over, which says what is refused."""
+        """Trials of later rounds, begun with those of this one while it is sure that each
+        alternative has that round. Not before the first round is over, which says what is refused.
+        """
         jobs: list[rounds.Job] = []
         if number < 2 or self._cells.nested:
             return jobs
         for later in range(number + 1, number + _WAVE * self._cpus):
-            sure = [pair for pair in active if self._progress.sure(pair, later)]
-            if not sure:
+            if not all(self._progress.sure(pair, later) for pair in active):
                 break
             self._begun = later
-            jobs += [
-                partial(self._execute, later, nest, group) for group in self._missing(later, sure)
-            ]
+            groups = self._missing(later, active)
+            jobs += [partial(self._execute, later, nest, group) for group in groups]
         return jobs
 
     async def _execute(self, number: int, nest: Mapping[str, int], group: Group) -> bool:
