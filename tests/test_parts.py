@@ -13,16 +13,19 @@ from tests.conftest import ALONE, ROOT, TOGETHER, runs_alone
 
 CALL = """#!/bin/sh
 (printf '%s' "${0##*/}"; printf '\\t%s' "$@"; echo) >>"$CALLS"
-case "$*" in *"$FAILING"*) exit 5 ;; esac
+case "$*" in *"$FAILING"*)
+  left=$(cat "$CALLS.left") && [ "$left" -gt 0 ] && echo $((left - 1)) >"$CALLS.left" && exit 5 ;;
+esac
+exit 0
 """
 
 Calls = list[list[str]]
 
 
-def call(folder: Path, *words: str, failing: str = "nothing") -> tuple[int, Calls]:
-    """Exit code of tools/test.sh and the commands that it ran, where cargo and Python do no more
-    than tell; the one whose words contain `failing` fails."""
-    for program in (".venv/bin/python", "bin/cargo"):
+def call(folder: Path, *words: str, failing: str = "nothing", times: int = 99) -> tuple[int, Calls]:
+    """Exit code of tools/test.sh and the commands that it ran, where cargo, Python and sleep do no
+    more than tell; those whose words contain `failing` fail so many times."""
+    for program in (".venv/bin/python", "bin/cargo", "bin/sleep"):
         (folder / program).parent.mkdir(parents=True, exist_ok=True)
         (folder / program).write_text(CALL)
         (folder / program).chmod(0o755)
@@ -30,6 +33,7 @@ def call(folder: Path, *words: str, failing: str = "nothing") -> tuple[int, Call
     script = shutil.copy(ROOT / "tools" / "test.sh", folder / "tools")
     calls = folder / "calls"
     calls.write_text("")
+    (folder / "calls.left").write_text(str(times))
     env = {
         "PATH": f"{folder}/bin:{os.environ['PATH']}",
         "HOME": str(folder),
@@ -87,7 +91,21 @@ def test_each_part_runs_though_one_fails_and_the_failure_is_told(
     tmp_path: Path, failing: str
 ) -> None:
     code, calls = call(tmp_path, failing=failing)
-    assert (code, len(calls)) == (1, 4)
+    rust_again = 2 if failing.startswith("-p") else 0
+    assert (code, len(calls)) == (1, 4 + rust_again)
+
+
+def test_only_what_measures_is_tried_again(tmp_path: Path) -> None:
+    code, calls = call(tmp_path, failing="-p nephoscope-probe", times=1)
+    assert (code, [words[0] for words in calls]) == (
+        0,
+        ["cargo", "cargo", "sleep", "cargo", "python", "python"],
+    )
+    assert calls[1] == calls[3]
+    together, alone = of("python", call(tmp_path)[1])
+    assert "--reruns" in alone
+    assert {"--rerun-show-tracebacks", "-rR"} <= set(alone)
+    assert not any("rerun" in word for word in together)
 
 
 def test_every_folder_says_whether_it_measures() -> None:

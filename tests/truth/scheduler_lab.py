@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 from scheduler_settings import Setting
+from trials import PAUSES_S, real_time
 
 from nephoscope import plans
 from nephoscope.analysis.scheduler import Look
+from nephoscope.errors import NephoscopeError
 from nephoscope.lab import bringup, cgroups, files
 from nephoscope.lab.handle import Lab
 from nephoscope.results.looks import look_of
@@ -108,13 +111,24 @@ def stolen(trials: list[dict[str, Any]]) -> float:
 def measure(name: str, network: str, setting: Setting) -> list[dict[str, Any]]:
     """As `measured`, again while the machine below takes too much, and the last time anyway.
 
-    Every attempt is printed. What is measured each time is the whole setting, lab and all.
+    Again too where a trial did not begin or end. Every attempt is printed. What is measured each
+    time is the whole setting, lab and all.
     """
     for attempt in range(1, ATTEMPTS + 1):
-        trials = asyncio.run(measured(name, network, setting))
+        time.sleep((0, *PAUSES_S)[attempt - 1])
+        said = f"  {setting.text}: attempt {attempt}, "
+        try:
+            # The lab leaves the machine's other work a 257th of a CPU: who starts the looks must
+            # not wait for that.
+            with real_time():
+                trials = asyncio.run(measured(name, network, setting))
+        except (NephoscopeError, RuntimeError) as error:
+            print(f"{said}failed: {error}", flush=True)  # noqa: T201
+            if attempt == ATTEMPTS:
+                raise
+            continue
         steal = stolen(trials)
-        said = f"  {setting.text}: attempt {attempt}, steal {100 * steal:.1f} %"
-        print(said, flush=True)  # noqa: T201
+        print(f"{said}steal {100 * steal:.1f} %", flush=True)  # noqa: T201
         if steal <= MOST_STEAL:
             break
     return trials

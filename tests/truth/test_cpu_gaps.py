@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import signal
 import subprocess
 import time
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 from cpu_truth import Trial, group, last_cpu, needs_chrt, reserved, run
-from trials import attempt, command, needs_root
+from trials import attempt, command, needs_root, real_time
 
 BENCHMARK = "cpu.gaps"
 
@@ -146,11 +145,8 @@ def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
         same = all(abs(ns) <= 2e6 for ns in longer) and max(zero) - min(zero) <= 2e6
         return said, same and all(ns >= spawned for ns in zero)
 
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
-    try:
+    with real_time(2, inherited=True):
         attempt("five stops of 50 ms", measure)
-    finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 @needs_root

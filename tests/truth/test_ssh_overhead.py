@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import statistics
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.sshd import Server, lacking, serving
-from trials import attempt
+from trials import attempt, real_time
 
 from nephoscope.plans import Target as Record
 from nephoscope.targets import TARGETS, Target
@@ -50,17 +49,12 @@ async def seconds(target: Target) -> float:
 
 @pytest.fixture
 def ahead_of_others() -> Iterator[None]:
-    """Both sides under a real-time priority where that is allowed: the cost of ssh is asked for,
-    not that of the neighbours. What is started meanwhile inherits it, sshd and probes alike."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    except PermissionError:
+    """Both sides under a real-time priority: the cost of ssh is asked for, not the neighbours'.
+
+    What is started meanwhile inherits it, sshd and probes alike.
+    """
+    with real_time(inherited=True):
         yield
-        return
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 @pytest.mark.usefixtures("ahead_of_others")

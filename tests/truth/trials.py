@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -119,6 +120,25 @@ def attempt(what: str, measure: Callable[[], tuple[str, bool]]) -> None:
         if accepted:
             return
     pytest.fail(f"{what}: none of {len(seen)} attempts held the bound: {seen}")
+
+
+@contextlib.contextmanager
+def real_time(priority: int = 1, *, inherited: bool = False) -> Iterator[None]:
+    """This thread goes before ordinary ones, where the kernel allows it; told where it does not.
+
+    inherited: whether what it starts meanwhile does so too.
+    """
+    policy = os.SCHED_FIFO if inherited else os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+    try:
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+    except PermissionError:
+        print("no real-time priority here: others may keep this test waiting")  # noqa: T201
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 class _Instruction(ctypes.Structure):
