@@ -1,4 +1,5 @@
 //! What a model refuses: one sentence that says what, where and what to do next.
+use nephoscope_wire::error::{Error, Kind};
 use std::fmt;
 
 /// Why a model cannot be simulated as it was given.
@@ -24,6 +25,13 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
+
+/// What a model refuses is the caller's to change.
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Self::new(Kind::Usage, "refused", refused.what, refused.hint)
+    }
+}
 
 /// The value, if it is a finite number above zero.
 pub fn above_zero(name: &str, value: f64) -> Result<f64, Refused> {

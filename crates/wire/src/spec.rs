@@ -213,3 +213,25 @@ impl Spec {
         })
     }
 }
+
+/// What a program can do, as its `describe` prints it: each spec, and the source text whose `//!`
+/// lines are its manual page.
+#[must_use]
+pub fn describe<'a>(
+    version: &str,
+    benchmarks: impl IntoIterator<Item = (&'a Spec, &'a str)>,
+) -> Value {
+    let one = |(spec, source): (&Spec, &str)| spec.to_json(&page(source));
+    json!({
+        "probe": version,
+        "protocol": crate::PROTOCOL,
+        "benchmarks": benchmarks.into_iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+/// The `//!` lines at the head of a source file, without their marks.
+#[must_use]
+pub fn page(source: &str) -> String {
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}

@@ -2,8 +2,8 @@
 //! code, its tests and its manual page as `//!` text, and its lines below.
 use crate::error::ProbeError;
 use crate::trial::{Door, Trial};
-use nephoscope_wire::spec::Spec;
-use serde_json::{json, Value};
+use nephoscope_wire::spec::{self, Spec};
+use serde_json::Value;
 
 mod cpu_gaps;
 mod cpu_hash;
@@ -99,20 +99,8 @@ pub fn find(id: &str) -> Result<&'static Instrument, ProbeError> {
 
 /// Everything this probe can do, as `contracts/benchmarks.json` has it.
 pub fn describe() -> Value {
-    json!({
-        "probe": env!("CARGO_PKG_VERSION"),
-        "protocol": nephoscope_wire::PROTOCOL,
-        "benchmarks": ALL
-            .iter()
-            .map(|instrument| instrument.spec.to_json(&page(instrument.source)))
-            .collect::<Vec<_>>(),
-    })
-}
-
-/// The `//!` lines at the head of a source file, without their marks.
-fn page(source: &str) -> String {
-    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
-    lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    let all = ALL.iter().map(|instrument| (instrument.spec, instrument.source));
+    spec::describe(env!("CARGO_PKG_VERSION"), all)
 }
 
 #[cfg(test)]
@@ -148,7 +136,7 @@ mod tests {
     #[test]
     fn every_page_has_all_headings_in_order() {
         for instrument in ALL {
-            let page = page(instrument.source);
+            let page = spec::page(instrument.source);
             let mut rest = page.as_str();
             for heading in HEADINGS {
                 let at = rest.find(heading);

@@ -178,7 +178,11 @@ mod tests {
             "run null --gap-meter",
             "check",
         ] {
-            assert_eq!(words(line).expect_err(line).code, super::super::error::USAGE, "{line}");
+            assert_eq!(
+                words(line).expect_err(line).kind,
+                super::super::error::Kind::Usage,
+                "{line}"
+            );
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn main(arguments: impl Iterator<Item = String>) -> i32 {
             // reason to lose the sentence.
             let _ = writeln!(std::io::stdout(), "{}", json!({ "error": error.to_failure() }));
             eprintln!("nephoscope-sim: {} {}", error.message, error.hint);
-            error.code
+            error.kind.exit_code()
         }
     }
 }

@@ -4,7 +4,7 @@
 //! sample depends on how fast this machine is, so that the same seed gives the same bytes.
 use super::args::Wanted;
 use super::benchmarks::Benchmark;
-use super::error::{SimError, FAILED};
+use super::error::{Kind, SimError};
 use super::watch::{wall_ns, Watch};
 use nephoscope_sim::scheduler::gaps;
 use nephoscope_sim::tally::Emit;
@@ -140,7 +140,7 @@ impl Trial {
         debug_assert!(self.spec.metric(metric).is_some(), "{metric} is not in the spec");
         if !value.is_finite() {
             return Err(SimError::new(
-                FAILED,
+                Kind::Failed,
                 "not_a_number",
                 format!("{} yielded {metric} = {value}.", self.spec.id),
                 "Report this with the parameters; the trial does not count.",

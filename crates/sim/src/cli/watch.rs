@@ -1,7 +1,7 @@
 //! What ends a trial from outside, each on a thread of its own: nothing is measured here that a
 //! thread could disturb. The control channel (`--control`) is that of the probe.
 use super::args::Wanted;
-use super::error::{SimError, CANCELLED, DEADLINE};
+use super::error::{Kind, SimError};
 use serde_json::json;
 use std::io::{BufRead, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -24,7 +24,7 @@ impl Watch {
         thread::spawn(move || {
             thread::sleep(deadline);
             end(&SimError::new(
-                DEADLINE,
+                Kind::Deadline,
                 "deadline",
                 "The deadline passed before the benchmark was done.",
                 "Give it more time, or smaller parameters.",
@@ -91,7 +91,7 @@ fn read(sender: &Sender<Option<String>>, begun: &AtomicBool) {
         thread::sleep(Duration::from_millis(5));
     }
     end(&SimError::new(
-        CANCELLED,
+        Kind::Cancelled,
         "cancelled",
         "The benchmark was cancelled.",
         "Run it again; nothing was left behind.",
@@ -105,7 +105,7 @@ fn end(error: &SimError) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
     eprintln!("nephoscope-sim: {} {}", error.message, error.hint);
-    std::process::exit(error.code);
+    std::process::exit(error.kind.exit_code());
 }
 
 /// A terminal or a file cannot tell that the parent is gone.
@@ -116,7 +116,7 @@ fn is_pipe_or_socket() -> bool {
 
 fn before_start(why: &str) -> SimError {
     let message = format!("{why} before it began.");
-    SimError::new(CANCELLED, "cancelled", message, "Send `go` to start it.")
+    SimError::new(Kind::Cancelled, "cancelled", message, "Send `go` to start it.")
 }
 
 fn unknown_line(word: &str) -> SimError {

@@ -2,9 +2,9 @@
 //! SPEC, its code and its manual page as `//!` text, and its lines below.
 use super::error::SimError;
 use super::trial::Trial;
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{self, Better, Kind, Metric, Param, Shape, Spec, Unit};
 use serde::de::DeserializeOwned;
-use serde_json::{json, Value};
+use serde_json::Value;
 
 mod cpu_gaps;
 mod null;
@@ -70,14 +70,8 @@ pub fn find(id: &str) -> Result<&'static Benchmark, SimError> {
 
 /// What the simulator can do, in the words of the probe's `describe`.
 pub fn describe() -> Value {
-    json!({
-        "probe": env!("CARGO_PKG_VERSION"),
-        "protocol": nephoscope_wire::PROTOCOL,
-        "benchmarks": ALL
-            .iter()
-            .map(|benchmark| benchmark.spec.to_json(&page(benchmark.source)))
-            .collect::<Vec<_>>(),
-    })
+    let all = ALL.iter().map(|benchmark| (benchmark.spec, benchmark.source));
+    spec::describe(env!("CARGO_PKG_VERSION"), all)
 }
 
 /// The built-in scenarios: benchmark -> name -> scenario.
@@ -89,12 +83,6 @@ pub fn scenarios() -> Value {
         known.iter().map(|(name, text)| ((*name).to_owned(), read(text))).collect()
     };
     SCENARIOS.iter().map(|(id, known)| ((*id).to_owned(), of(known))).collect()
-}
-
-/// The `//!` lines at the head of a source file, without their marks.
-fn page(source: &str) -> String {
-    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
-    lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// The parameter that every simulation has.
@@ -144,7 +132,7 @@ fn scenario<S: DeserializeOwned>(trial: &Trial, known: Scenarios) -> Result<S, S
     let built_in = known.iter().find(|(name, _)| *name == given);
     serde_json::from_str(built_in.map_or(given, |(_, text)| text)).map_err(|error| {
         SimError::new(
-            super::error::USAGE,
+            super::error::Kind::Usage,
             "scenario",
             format!("{}: the scenario is not understood: {error}.", trial.spec().id),
             "Correct that place.",

@@ -19,7 +19,7 @@
 //! # Caveats
 //! It says nothing about any model, and has no far side here.
 use super::SimError;
-use crate::cli::error::{FAILED, LACKS};
+use crate::cli::error::Kind;
 use crate::cli::trial::{Factors, Trial};
 use nephoscope_sim::random::Stream;
 pub use nephoscope_wire::specs::null::SPEC;
@@ -57,8 +57,8 @@ fn fail(trial: &mut Trial, how: &str) -> Result<(), SimError> {
         Err(SimError::new(code, name, "null was told to fail.", "Set failure to none."))
     };
     match how {
-        "error" => told(FAILED, "told_to_fail"),
-        "lacks" => told(LACKS, "told_to_lack"),
+        "error" => told(Kind::Failed, "told_to_fail"),
+        "lacks" => told(Kind::Lacks, "told_to_lack"),
         "exit" | "truncated" => {
             trial.flush()?;
             std::process::exit(if how == "exit" { 7 } else { 0 })

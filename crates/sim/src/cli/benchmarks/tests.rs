@@ -23,7 +23,7 @@ fn every_file_of_this_folder_is_in_the_table() {
 #[test]
 fn every_page_has_all_headings_in_order() {
     for benchmark in ALL {
-        let page = page(benchmark.source);
+        let page = spec::page(benchmark.source);
         let mut rest = page.as_str();
         for heading in HEADINGS {
             let at = rest.find(heading);

@@ -1,0 +1,100 @@
+//! The one error of a program that runs trials: a stable name, a sentence, the next step.
+use crate::lines::Failure;
+use crate::params::BadParam;
+
+/// What kind of failure it is; decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The caller asked for something that does not exist, is out of bounds or makes no sense.
+    Usage,
+    /// The trial was started and failed.
+    Failed,
+    /// The machine lacks something (a kernel feature, a permission, space).
+    Lacks,
+    /// Told to stop, or the caller went away.
+    Cancelled,
+    /// The deadline passed.
+    Deadline,
+}
+
+impl Kind {
+    /// Exit code of the program.
+    #[must_use]
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Usage => 2,
+            Self::Failed => 3,
+            Self::Lacks => 4,
+            Self::Cancelled => 130,
+            Self::Deadline => 124,
+        }
+    }
+}
+
+/// A failure with its name, sentence and next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Decides the exit code.
+    pub kind: Kind,
+    /// Stable snake_case name for programs.
+    pub name: &'static str,
+    /// What and where; a full sentence.
+    pub message: String,
+    /// What to do next; a full sentence.
+    pub hint: String,
+}
+
+impl Error {
+    /// A failure of any kind.
+    pub fn new(
+        kind: Kind,
+        name: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { kind, name, message: message.into(), hint: hint.into() }
+    }
+
+    /// The caller's mistake.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, "usage", message, hint)
+    }
+
+    /// A system call that failed where it normally does not.
+    #[must_use]
+    pub fn os(what: &str, error: &std::io::Error) -> Self {
+        Self::new(
+            Kind::Failed,
+            "system_call_failed",
+            format!("{what} failed: {error}."),
+            "Run `nephoscope doctor` to see what this machine allows.",
+        )
+    }
+
+    /// Standard output cannot be written.
+    #[must_use]
+    pub fn output(error: &std::io::Error) -> Self {
+        Self::new(
+            Kind::Failed,
+            "output_closed",
+            format!("Standard output cannot be written: {error}."),
+            "Read the output to its end, or free space where it goes.",
+        )
+    }
+
+    /// The line for stdout.
+    #[must_use]
+    pub fn to_failure(&self) -> Failure {
+        Failure {
+            name: self.name.to_owned(),
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+        }
+    }
+}
+
+impl From<BadParam> for Error {
+    fn from(bad: BadParam) -> Self {
+        Self::usage(bad.0, "Run the same program with `describe` for names and bounds.")
+    }
+}
