@@ -159,7 +159,14 @@ def topology_page() -> str:
 SCENARIOS = {
     "geo": (
         "Scenarios of sites and users",
-        ["geo/scenario.rs", "geo/place/question.rs", "geo/web.rs"],
+        [
+            "geo/scenario.rs",
+            "geo/scenario/users.rs",
+            "geo/scenario/sites.rs",
+            "geo/scenario/ways.rs",
+            "geo/place/question.rs",
+            "geo/web.rs",
+        ],
     ),
     "scheduler": ("Scheduler scenarios", ["scheduler/scenario.rs"]),
     "selection": ("Scenarios of selection", ["selection/scenario.rs"]),
