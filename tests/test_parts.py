@@ -104,7 +104,7 @@ def test_only_what_measures_is_tried_again(tmp_path: Path) -> None:
     assert calls[1] == calls[3]
     together, alone = of("python", call(tmp_path)[1])
     assert "--reruns" in alone
-    assert {"--rerun-show-tracebacks", "-rR"} <= set(alone)
+    assert {"--rerun-show-tracebacks", "-rsR"} <= set(alone)
     assert not any("rerun" in word for word in together)
 
 

@@ -23,7 +23,7 @@ pythons() { # marks, further options
 
 # What measures may meet a crowd, or a machine that stands still: twice more at most, later. Every attempt is
 # printed, with why it failed; a bound is never moved.
-again=(--reruns 2 --reruns-delay 30 --rerun-show-tracebacks -rR)
+again=(--reruns 2 --reruns-delay 30 --rerun-show-tracebacks -rsR)
 
 rust_that_measures() {
   # One test at a time: a truth test shares its core with nobody.

@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import subprocess
+import sys
 import tarfile
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from nephoscope.errors import UsageError
 from nephoscope.lab import images, names
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms import PLATFORMS, accelerator, container, control, guest
-from nephoscope.lab.platforms.base import Process, last_words
+from nephoscope.lab.platforms.base import Process, chrooted, last_words
 from nephoscope.lab.topology import GUESTS, PLATFORM_NAMES
 
 
@@ -69,6 +70,32 @@ def test_not_root_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
             f"A host of platform {name} needs root. Run the command with sudo."
         )
     assert PLATFORMS["bare"].lacking() is None
+
+
+CHROOTED = """
+set -e
+mount -t tmpfs tmpfs "$1"
+for folder in /*; do
+  [ -d "$folder" ] && [ ! -L "$folder" ] && mkdir "$1$folder" && mount --rbind "$folder" "$1$folder"
+  [ ! -L "$folder" ] || cp -P "$folder" "$1/"
+done
+exec chroot "$1" "$2" -c "$3"
+"""
+ASK = """
+from nephoscope.lab.platforms.base import chrooted
+print(chrooted('A host of platform container'))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes the root folder")
+def test_in_a_chroot_no_container_is_entered(tmp_path: Path) -> None:
+    assert chrooted("A host of platform container") is None
+    words = ["unshare", "--mount", "sh", "-c", CHROOTED, "sh", str(tmp_path), sys.executable, ASK]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "this is a chroot" in done.stdout
+    # Nothing that was mounted there is left.
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_too_little_memory_is_said_before_anything_starts(tmp_path: Path) -> None:

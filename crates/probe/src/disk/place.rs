@@ -22,9 +22,21 @@ pub fn directory(given: &str) -> PathBuf {
 pub fn in_memory(directory: &Path) -> Result<bool, ProbeError> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
+    Ok(matches!(kind(directory)?, TMPFS | RAMFS))
+}
+
+/// Whether `directory` lies on an overlay, as the root of a container does. Such a file system takes
+/// the wish to send a part of a file to the disk (`sync_file_range`) and does nothing.
+pub fn on_overlay(directory: &Path) -> Result<bool, ProbeError> {
+    const OVERLAY: i64 = 0x794c_7630;
+    Ok(kind(directory)? == OVERLAY)
+}
+
+/// The file system's number, as statfs(2) has it.
+fn kind(directory: &Path) -> Result<i64, ProbeError> {
     let path = c_path(directory)?;
     // SAFETY: a valid C string, and a plain struct that the kernel fills.
-    let kind = unsafe {
+    unsafe {
         let mut stat: libc::statfs = std::mem::zeroed();
         if libc::statfs(path.as_ptr(), &raw mut stat) != 0 {
             let error = std::io::Error::last_os_error();
@@ -33,9 +45,8 @@ pub fn in_memory(directory: &Path) -> Result<bool, ProbeError> {
         // The field's type differs between architectures and C libraries.
         #[allow(clippy::unnecessary_cast)]
         let kind = stat.f_type as i64;
-        kind
-    };
-    Ok(matches!(kind, TMPFS | RAMFS))
+        Ok(kind)
+    }
 }
 
 /// Refuses a file of `bytes` that would not leave 10 % of its size free in `directory`.

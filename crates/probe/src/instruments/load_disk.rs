@@ -9,8 +9,9 @@
 //! in order or at random places, past the page cache (`direct`); `fsync` writes a record through the
 //! page cache and waits until it is safe on the disk. Each sector that is written carries a new mark.
 //! Where direct I/O is not to be had, or is switched off, each record is read and then dropped from
-//! the page cache, or written and then pushed to the disk (`sync_file_range`), so that the disk is
-//! loaded all the same; a note says so.
+//! the page cache, or written and then pushed to the disk (`sync_file_range`; on an overlay, which
+//! does not pass that on, by syncing the file), so that the disk is loaded all the same; a note says
+//! so.
 //!
 //! With `operations_per_s` 0 a thread begins the next operation when the last one is done; of each
 //! period it works `intensity_ratio`, by the clock on the wall, and what an operation took beyond
@@ -188,7 +189,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         "fsync" => After::Sync,
         _ if direct => After::Nothing,
         "read" => After::Drop,
-        _ => After::Push,
+        _ => written(&scratch.directory)?,
     };
     let rates = [
         Rate { total: "load_operations_per_s", interval: "interval_operations_per_s", each: 1.0 },
@@ -291,6 +292,13 @@ enum After {
     Drop,
     /// It is sent to the disk now, and then forgotten.
     Push,
+    /// All of the file is made safe on the disk, and the record forgotten.
+    PushAll,
+}
+
+/// What is done with a record that was written through the page cache.
+fn written(directory: &Path) -> Result<After, ProbeError> {
+    Ok(if place::on_overlay(directory)? { After::PushAll } else { After::Push })
 }
 
 /// One thread's operations.
@@ -309,6 +317,10 @@ impl Work for Operator<'_> {
             After::Drop => self.forget(at),
             After::Push => {
                 self.push(at)?;
+                self.forget(at);
+            }
+            After::PushAll => {
+                self.job.scratch.sync()?;
                 self.forget(at);
             }
         }
@@ -385,7 +397,7 @@ mod tests {
     #[test]
     fn what_is_written_changes_every_record_and_leaves_the_cache() {
         let before = buffered_file(&place::directory(""), 1 << 20, 5).unwrap();
-        let (scratch, done) = operated(After::Push, true);
+        let (scratch, done) = operated(written(&place::directory("")).unwrap(), true);
         assert_eq!(done, 64);
         assert!(scratch.cached_ratio().unwrap() < 0.1);
         for record in 0..64 {

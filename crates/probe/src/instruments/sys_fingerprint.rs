@@ -21,7 +21,8 @@
 //! (IMDSv2), Google and Azure: instance type, region, zone, image, and a hash of the instance
 //! identifier. Credentials and user data are never asked for. `machine_id_hash` is the first 16
 //! digits of a salted SHA-256 of the machine identifier, so that runs of one machine can be
-//! recognised while the identifier stays here.
+//! recognised while the identifier stays here; where the machine has none, of the kernel's identifier
+//! of this boot, which holds until the next.
 //!
 //! # Known truth
 //! A control group made by the test with a quota of 50 ms in 100 ms shows 0.5 CPUs; the CPUs equal

@@ -30,7 +30,12 @@ fn machine_id(files: &Files) -> Fact<String> {
     };
     let first = files.line("/etc/machine-id").and_then(usable);
     first.or_else(|reason| {
-        let others = ["/var/lib/dbus/machine-id", "/sys/class/dmi/id/product_uuid"];
+        let others = [
+            "/var/lib/dbus/machine-id",
+            "/sys/class/dmi/id/product_uuid",
+            // Only until it boots again, but until then it is the same machine for certain.
+            "/proc/sys/kernel/random/boot_id",
+        ];
         others.iter().find_map(|path| files.line(path).and_then(usable).ok()).ok_or(reason)
     })
 }
@@ -60,7 +65,10 @@ mod tests {
     fn an_uninitialised_identifier_is_none() {
         assert!(hash(&[("/etc/machine-id", "uninitialized\n")]).is_null());
         let uuid = ("/sys/class/dmi/id/product_uuid", "EC2A1B2C-0000-1111-2222-333344445555\n");
+        let boot = ("/proc/sys/kernel/random/boot_id", "8d1f2c3b-1111-4222-8333-444455556666\n");
         assert!(!hash(&[("/etc/machine-id", ""), uuid]).is_null());
+        assert!(!hash(&[boot]).is_null());
+        assert_eq!(hash(&[boot, uuid]), hash(&[uuid]));
         assert!(hash(&[]).is_null());
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -103,6 +104,28 @@ def not_root(what: str) -> Lacking | None:
     if os.geteuid() == 0:
         return None
     return Lacking(f"{what} needs root.", "Run the command with sudo.")
+
+
+@functools.cache
+def chrooted(what: str) -> Lacking | None:
+    """Lacking where our root folder is not the root of our mounts.
+
+    Whoever joins a mount namespace gets the root of its mounts as root folder: in a chroot that is
+    the machine's own root, outside of what this process was given.
+    """
+    root = os.stat("/")
+    words = ["nsenter", "--mount=/proc/self/ns/mnt", "stat", "-c", "%d %i", "/"]
+    try:
+        seen = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        seen = ""
+    if seen.split() == [str(root.st_dev), str(root.st_ino)]:
+        return None
+    return Lacking(
+        f"{what} needs a root folder that is the root of the mounts; this is a chroot, whose "
+        "programs would enter the machine around it instead of the container.",
+        "Run the command outside of the chroot, or enter it by pivot_root.",
+    )
 
 
 # The id is written by the process that becomes the program. Standard input was the lab's lock; the

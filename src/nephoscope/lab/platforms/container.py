@@ -19,6 +19,7 @@ from nephoscope.lab.platforms.base import (
     Process,
     Say,
     Started,
+    chrooted,
     disks,
     end_group,
     first_program,
@@ -54,7 +55,8 @@ class Container:
     def lacking(self) -> Lacking | None:
         """See `Platform.lacking`."""
         what = "A host of platform container"
-        return not_root(what) or missing({"runc": "runc"}, what) or images.lacking()
+        programs = missing({"runc": "runc"}, what) or images.lacking()
+        return not_root(what) or programs or chrooted(what)
 
     async def prepare(self, say: Say) -> None:
         """See `Platform.prepare`."""
