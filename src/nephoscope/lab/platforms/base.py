@@ -117,8 +117,12 @@ def chrooted(what: str) -> Lacking | None:
     words = ["nsenter", "--mount=/proc/self/ns/mnt", "stat", "-c", "%d %i", "/"]
     try:
         seen = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        seen = ""
+    except (OSError, subprocess.SubprocessError) as error:
+        why = str(error).rstrip(".")
+        return Lacking(
+            f"{what} needs to join a mount namespace; `{' '.join(words)}` failed: {why}.",
+            "Install util-linux, or run the command where root may join namespaces.",
+        )
     if seen.split() == [str(root.st_dev), str(root.st_ino)]:
         return None
     return Lacking(
