@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Run
 
 here = pytest.mark.skipif(shutil.which("postmark") is None, reason="needs postmark")
-SMALL = ("--set", "files=2000", "--set", "transactions=2000", "--budget", "4s")
+SMALL = ("--set", "files=2000", "--set", "transactions=2000", "--budget", "20s")
 
 
 @here
@@ -24,7 +24,7 @@ def test_bench_measures_with_the_tool_and_leaves_nothing(nephoscope: Run, tmp_pa
     assert found["transactions_per_s", None]["value"] > 0
     assert found["reported_transactions_per_s", None]["value"] <= 2000
     assert found["elapsed_ns", "all"]["value"] > found["elapsed_ns", "create"]["value"] > 0
-    assert found["transactions_per_s", None]["n"] >= 1
+    assert found["transactions_per_s", None]["n"] >= 3
     assert list(scratch.iterdir()) == []
 
 

@@ -55,8 +55,9 @@ class Container:
     def lacking(self) -> Lacking | None:
         """See `Platform.lacking`."""
         what = "A host of platform container"
-        programs = missing({"runc": "runc"}, what) or images.lacking()
-        return not_root(what) or programs or chrooted(what)
+        return (
+            not_root(what) or missing({"runc": "runc"}, what) or images.lacking() or chrooted(what)
+        )
 
     async def prepare(self, say: Say) -> None:
         """See `Platform.prepare`."""
