@@ -21,7 +21,7 @@ import _paired
 sys.path[:0] = [str(_paired.ROOT / "src")]
 
 from nephoscope import catalog  # noqa: E402
-from nephoscope.analysis.naming import KERNEL_FLOORS as FLOORS  # noqa: E402
+from nephoscope.isolation.naming import KERNEL_FLOORS as FLOORS  # noqa: E402
 from nephoscope.lab import bringup, files  # noqa: E402
 from nephoscope.targets import Target  # noqa: E402
 from nephoscope.targets.lab import LabTarget  # noqa: E402

@@ -28,10 +28,10 @@ import _paired
 from _naming_lab import LOADS, PASSES, case, draw, made
 
 from nephoscope import catalog
-from nephoscope.analysis import naming
-from nephoscope.analysis.naming_references import REFERENCES
 from nephoscope.analysis.proportions import wilson
 from nephoscope.errors import NephoscopeError
+from nephoscope.isolation import naming
+from nephoscope.isolation.naming_references import REFERENCES
 
 PAGE = _paired.ROOT / "docs" / "concepts" / "naming-accuracy.md"
 MODULE = _paired.ROOT / "src" / "nephoscope" / "analysis" / "naming_references.py"

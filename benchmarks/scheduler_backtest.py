@@ -45,7 +45,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "truth"))
 
 import scheduler_settings  # noqa: E402
-from scheduler import read  # noqa: E402
 from scheduler_pauses import (  # noqa: E402
     Pause,
     of_setting,
@@ -57,7 +56,8 @@ from scheduler_pauses import (  # noqa: E402
 from scipy.stats import wasserstein_distance  # noqa: E402
 
 from nephoscope.model import Sample  # noqa: E402
-from nephoscope.simulation import find_simulator  # noqa: E402
+from nephoscope.scenarios import find_simulator  # noqa: E402
+from scheduler import read  # noqa: E402
 
 BOUND = 0.05
 HELD = ("reservation", "reservation on one CPU", "cap on one CPU", "own quota", "cap")

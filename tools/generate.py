@@ -29,7 +29,7 @@ def as_json(document: Any) -> str:
 
 def describe() -> dict[str, Any]:
     """What the probe and the simulator say about themselves; the latter under "simulations"."""
-    from nephoscope.simulation import find_simulator
+    from nephoscope.scenarios import find_simulator
     from nephoscope.targets.probe import find_probe
 
     document = said(find_probe())
@@ -49,7 +49,7 @@ def said(program: Path) -> dict[str, Any]:
 
 def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of contracts/."""
-    from nephoscope import adapters, plans, results
+    from nephoscope import adapters, capabilities, plans
     from nephoscope.lab.schema import topology_schema
 
     return {
@@ -61,9 +61,9 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
             plans.plan_schema(known(document), with_topology=False)
         ),
         "contracts/topology.schema.json": as_json(topology_schema()),
-        "contracts/result.schema.json": as_json(results.result_schema()),
-        "contracts/compare.schema.json": as_json(results.compare_schema()),
-        "contracts/census.schema.json": as_json(results.census_schema()),
+        "contracts/result.schema.json": as_json(capabilities.result_schema()),
+        "contracts/compare.schema.json": as_json(capabilities.compare_schema()),
+        "contracts/census.schema.json": as_json(capabilities.census_schema()),
     }
 
 

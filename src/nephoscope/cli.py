@@ -147,7 +147,7 @@ def isolate(**given: Any) -> int:
     net_send, net_receive, packets, switches. So is RESOURCE, which may be `idle` too. ROLE is
     victim, aggressor or server; T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
     """
-    from nephoscope.commands import isolate as command
+    from nephoscope.isolation import command
 
     return command.run(**given)
 
@@ -164,7 +164,7 @@ def scheduler(**given: Any) -> int:
 
     T is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
-    from nephoscope.commands import scheduler as command
+    from nephoscope.scheduler import command
 
     return command.run(**given)
 
@@ -276,7 +276,7 @@ def compare(**given: Any) -> int:
     A and B are two runs (id, its beginning, latest), two targets of a run as RUN:TARGET, or two
     files with one number a line. A alone: the two targets of that run, paired by round.
     """
-    from nephoscope.commands import compare as command
+    from nephoscope.comparison import command
 
     return command.run(**given)
 
@@ -318,7 +318,7 @@ def census(**given: Any) -> int:
     Of all runs of the store, unless told otherwise. T is local, ssh:[user@]host[:port] or
     lab:LAB/HOST; the columns of FILE.csv are in docs/guides/census.md.
     """
-    from nephoscope.commands import census as command
+    from nephoscope.census import command
 
     return command.run(**given)
 

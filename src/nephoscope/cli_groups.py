@@ -20,7 +20,7 @@ def study() -> None:
 @JSON
 def study_list(**given: Any) -> int:
     """The studies: parts, published numbers, last run here."""
-    from nephoscope.commands import study as command
+    from nephoscope.studies import command
 
     return command.list_(**given)
 
@@ -31,7 +31,7 @@ def study_list(**given: Any) -> int:
 @JSON
 def study_show(**given: Any) -> int:
     """Print what NAME published; ours beside it if it was run."""
-    from nephoscope.commands import study as command
+    from nephoscope.studies import command
 
     return command.show(**given)
 
@@ -52,7 +52,7 @@ def study_show(**given: Any) -> int:
 @FRESH
 def study_run(**given: Any) -> int:
     """Measure the parts of NAME that are here; compare."""
-    from nephoscope.commands import study as command
+    from nephoscope.studies import command
 
     return command.run(**given)
 
@@ -165,7 +165,7 @@ def simulate_geo(**given: Any) -> int:
 
     SCENARIO is a YAML file or a built-in name; without one, the names are listed.
     """
-    from nephoscope.commands import simulate as command
+    from nephoscope.simulation import command
 
     return command.geo(**given)
 
@@ -177,7 +177,7 @@ def simulate_scheduler(**given: Any) -> int:
 
     SCENARIO is a YAML file or a built-in name; without one, the names are listed.
     """
-    from nephoscope.commands import simulate as command
+    from nephoscope.simulation import command
 
     return command.scheduler(**given)
 
@@ -189,6 +189,6 @@ def simulate_selection(**given: Any) -> int:
 
     SCENARIO is a YAML file or a built-in name; without one, the names are listed.
     """
-    from nephoscope.commands import simulate as command
+    from nephoscope.simulation import command
 
     return command.selection(**given)

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.analysis import findings
 from nephoscope.analysis.case import Trials
-from nephoscope.analysis.findings import RecordsSummary
+from nephoscope.capabilities import findings
+from nephoscope.capabilities.findings import RecordsSummary
 from nephoscope.model import (
     Better,
     Consistency,

@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nephoscope import simulation
+from nephoscope import scenarios
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "simulate.md"
 BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 WHOLE = [block for block in BLOCKS if block.startswith("version:")]
 
 
-def kind_of(block: str) -> simulation.Kind:
+def kind_of(block: str) -> scenarios.Kind:
     keys = yaml.safe_load(block)
     if "sites" in keys:
-        return simulation.GEO
-    return simulation.SCHEDULER if "vms" in keys else simulation.SELECTION
+        return scenarios.GEO
+    return scenarios.SCHEDULER if "vms" in keys else scenarios.SELECTION
 
 
 def test_there_is_one_of_each_kind() -> None:
-    assert [kind_of(block) for block in WHOLE] == list(simulation.KINDS)
+    assert [kind_of(block) for block in WHOLE] == list(scenarios.KINDS)
 
 
 @pytest.mark.parametrize("block", WHOLE, ids=lambda block: kind_of(block).word)
 def test_it_is_accepted(block: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(block)
-    assert simulation.load(kind_of(block), str(file)).values["version"] == 1
+    assert scenarios.load(kind_of(block), str(file)).values["version"] == 1

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from tests.e2e.conftest import Run
 
-from nephoscope import results
+from nephoscope import capabilities
 
 
 def check_metric(metric: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ def test_a_quick_survey_tells_at_least_25_complete_metrics(nephoscope: Run) -> N
     done = nephoscope("survey", "--quick", "--budget", "12s", "--json", "--seed", 5)
     assert done.code == 0, done.err
     result = done.json()
-    jsonschema.validate(result, results.result_schema())
+    jsonschema.validate(result, capabilities.result_schema())
     assert len(result["metrics"]) >= 25
     for metric in result["metrics"]:
         check_metric(metric)
@@ -102,7 +102,7 @@ def test_two_targets_of_one_run_are_compared_by_round(nephoscope: Run, tmp_path:
         done = nephoscope("compare", *words, "--json")
         assert done.code == 0, done.err
         told = done.json()
-        jsonschema.validate(told, results.compare_schema())
+        jsonschema.validate(told, capabilities.compare_schema())
         for line in told["comparisons"]:
             assert line["design"] == "paired by round"
             assert line["verdict"]["word"] in ("equivalent", "different but negligible")
@@ -119,7 +119,7 @@ def test_two_separate_runs_are_said_not_to_be_interleaved(nephoscope: Run) -> No
     done = nephoscope("compare", *ids, "--json")
     assert done.code == 0, done.err
     told = done.json()
-    jsonschema.validate(told, results.compare_schema())
+    jsonschema.validate(told, capabilities.compare_schema())
     assert "not interleaved" in told["warnings"][0]
     words = {line["metric"]: line["verdict"]["word"] for line in told["comparisons"]}
     assert (words["null_ns"], words["null_per_s"]) == ("worse", "better")
@@ -138,7 +138,7 @@ def test_files_of_numbers_are_compared(nephoscope: Run, tmp_path: Path) -> None:
     assert "lower is better" in done.out
     assert "BETTER" in nephoscope("compare", a, b, "--better", "higher", "--paired").out
     told = nephoscope("compare", a, b, "--json", "--margin", "20%").json()
-    jsonschema.validate(told, results.compare_schema())
+    jsonschema.validate(told, capabilities.compare_schema())
     assert told["comparisons"][0]["verdict"]["word"] == "different but negligible"
     b.write_text("1\ntwo\n")
     bad = nephoscope("compare", a, b)
@@ -168,7 +168,7 @@ def test_samples_of_perfkit_benchmarker_get_our_analysis(nephoscope: Run, tmp_pa
     done = nephoscope("import", path, "--json")
     assert done.code == 0, done.err
     result = done.json()
-    jsonschema.validate(result, results.result_schema())
+    jsonschema.validate(result, capabilities.result_schema())
     (metric,) = result["metrics"]
     assert metric["n"] == 10
     assert metric["value"] == pytest.approx(905.5e6)

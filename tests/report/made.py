@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nephoscope.analysis.case import Trials
-from nephoscope.analysis.findings import RecordsSummary, findings
+from nephoscope.capabilities.findings import RecordsSummary, findings
 from nephoscope.model import (
     Better,
     Consistency,

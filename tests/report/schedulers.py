@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nephoscope.analysis.scheduler import Fit, Gap, Look, Loop, Obtained, Scheduler, Word
 from nephoscope.model import Estimate
+from nephoscope.scheduler.inference import Fit, Gap, Look, Loop, Obtained, Scheduler, Word
 
 MS = 1e6
 WINDOW_NS = 1_200_000_000

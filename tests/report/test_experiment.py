@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import catalog, plans, report
+from nephoscope import capabilities, catalog, plans
 from nephoscope.analysis import estimates
+from nephoscope.capabilities import sections
+from nephoscope.experiments.effect_records import Experiment
+from nephoscope.experiments.result import experiment
 from nephoscope.model import Better, Consistency, MetricResult, RunResult
 from nephoscope.plans.load import from_text
-from nephoscope.report import sections, wording
+from nephoscope.report import wording
 from nephoscope.report.blocks import Chart
-from nephoscope.results.effects import Experiment
-from nephoscope.results.experiment import experiment
 from report import made
 
 PLAN = """
@@ -72,12 +73,12 @@ def result_of(design: str, rounds: int = 8, skewed_arm: float = 1.0) -> RunResul
 
 
 def forms(result: RunResult, folder: Path) -> dict[str, str]:
-    paths = report.write(result, folder)
+    paths = capabilities.write(result, folder)
     assert json.loads(paths.json.read_text())["experiment"]["designs"]
     return {
         "html": paths.html.read_text(encoding="utf-8"),
         "markdown": paths.markdown.read_text(encoding="utf-8").replace("\\", ""),
-        "terminal": report.terminal(result, colour=False, width=79),
+        "terminal": capabilities.terminal(result, colour=False, width=79),
     }
 
 

@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
-from nephoscope import report, results
+from nephoscope import capabilities
+from nephoscope.capabilities import sections
+from nephoscope.isolation import charts as isolation_charts
+from nephoscope.isolation import tables
+from nephoscope.isolation.records import Cell, Isolation
 from nephoscope.model import RunResult
-from nephoscope.report import grids, isolation_charts, isolation_tables, sections, wording
+from nephoscope.report import grids, wording
 from nephoscope.report.blocks import Chart, Section, Table
-from nephoscope.results.isolation_records import Cell, Isolation
 from results.isolated import Truth, make
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    return results.build(make(tmp_path_factory.mktemp("store"), Truth()))
+    return capabilities.build(make(tmp_path_factory.mktemp("store"), Truth()))
 
 
 def isolation_of(result: RunResult) -> Isolation:
@@ -43,12 +46,12 @@ def changed(result: RunResult, **parts: Any) -> RunResult:
 
 
 def test_every_factor_at_full_intensity_stands_everywhere(run: RunResult, tmp_path: Path) -> None:
-    paths = report.write(run, tmp_path)
+    paths = capabilities.write(run, tmp_path)
     assert json.loads(paths.json.read_text())["isolation"]["cells"]
     forms = {
         "html": paths.html.read_text(encoding="utf-8"),
         "markdown": paths.markdown.read_text(encoding="utf-8").replace("\\", ""),
-        "terminal": report.terminal(run, colour=False, width=79),
+        "terminal": capabilities.terminal(run, colour=False, width=79),
     }
     full = [cell for cell in isolation_of(run).cells if cell.intensity == 1]
     assert len(full) == 6
@@ -56,7 +59,7 @@ def test_every_factor_at_full_intensity_stands_everywhere(run: RunResult, tmp_pa
         dense = re.sub(r"\s", "", text)
         for cell in full:
             assert cell.factor is not None
-            shown = isolation_tables.plain(cell.factor)
+            shown = tables.plain(cell.factor)
             assert wording.value_text(shown) in text, name
             assert re.sub(r"\s", "", wording.interval_text(shown)) in dense, name
         assert "isolationindex" in dense.lower(), name

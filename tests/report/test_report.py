@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from nephoscope import report, units
+from nephoscope import capabilities, units
+from nephoscope.capabilities import report_files, sections
 from nephoscope.errors import StoreError
 from nephoscope.model import Estimate, MetricResult, RunResult
-from nephoscope.report import as_html, sections, wording, writing
+from nephoscope.report import as_html, wording
 from nephoscope.report.blocks import Chart, Section, Table
 from report import made
 
@@ -74,11 +75,11 @@ class Page(HTMLParser):
 
 def pages(result: RunResult, directory: Path) -> tuple[str, str, str, dict[str, Any]]:
     """HTML, Markdown, terminal and JSON of a result."""
-    paths = report.write(result, directory)
+    paths = capabilities.write(result, directory)
     return (
         paths.html.read_text(encoding="utf-8"),
         paths.markdown.read_text(encoding="utf-8"),
-        report.terminal(result, colour=False, width=79),
+        capabilities.terminal(result, colour=False, width=79),
         json.loads(paths.json.read_text(encoding="utf-8")),
     )
 
@@ -118,7 +119,7 @@ def test_every_metrics_value_interval_and_n_stand_in_page_and_markdown(
 
 
 def test_every_headline_value_stands_on_the_terminal(survey: RunResult) -> None:
-    shown = " ".join(report.terminal(survey, colour=False, width=79).split())
+    shown = " ".join(capabilities.terminal(survey, colour=False, width=79).split())
     for metric in survey.metrics:
         if metric.headline and not metric.benchmark.startswith("mem."):  # ladders: by level only
             assert wording.value_text(metric.estimate) in shown
@@ -196,10 +197,10 @@ def test_charts_of_distributions_have_bounded_tables_and_no_samples(survey: RunR
 
 def test_the_terminal_keeps_below_80_columns(survey: RunResult) -> None:
     for width in (40, 60, 79, 200):
-        text = report.terminal(survey, colour=False, width=width)
+        text = capabilities.terminal(survey, colour=False, width=width)
         assert max(len(line) for line in text.splitlines()) <= min(width, 79)
         assert "\x1b" not in text
-    assert "\x1b[" in report.terminal(survey, colour=True, width=79)
+    assert "\x1b[" in capabilities.terminal(survey, colour=True, width=79)
 
 
 def test_markdown_tables_are_well_formed(survey: RunResult, tmp_path: Path) -> None:
@@ -367,11 +368,11 @@ def test_gaps_are_drawn_by_cause_longest_first_when_there_are_too_many() -> None
 
 @pytest.mark.alone
 def test_it_is_quick(survey: RunResult, tmp_path: Path) -> None:
-    report.write(survey, tmp_path)  # the first one compiles the template
+    capabilities.write(survey, tmp_path)  # the first one compiles the template
     seconds = []
     for _ in range(5):
         began = time.perf_counter()
-        report.write(survey, tmp_path)
+        capabilities.write(survey, tmp_path)
         seconds.append(time.perf_counter() - began)
     assert min(seconds) < 2  # the best of five: the machine may be busy, the report must not be
 
@@ -389,7 +390,7 @@ def test_vendored_files_are_those_that_their_table_names() -> None:
 
 
 def test_files_appear_whole_or_not_at_all(survey: RunResult, tmp_path: Path) -> None:
-    paths = report.write(survey, tmp_path / "deep" / "report")
+    paths = capabilities.write(survey, tmp_path / "deep" / "report")
     assert sorted(path.name for path in paths.html.parent.iterdir()) == [
         "report.html",
         "report.md",
@@ -401,25 +402,31 @@ def test_a_place_that_cannot_be_written_is_one_sentence(survey: RunResult, tmp_p
     taken = tmp_path / "file"
     taken.write_text("not a directory")
     with pytest.raises(StoreError, match="Cannot write the report") as caught:
-        report.write(survey, taken)
+        capabilities.write(survey, taken)
     assert "\n" not in str(caught.value)
 
 
 def test_numbers_that_json_lacks_become_null() -> None:
     line = made.metric("null", "null_ns", float("nan"), "ns")
-    document = json.loads(writing.json_text(replace(empty(), metrics=(line,))))
+    document = json.loads(report_files.json_text(replace(empty(), metrics=(line,))))
     assert document["metrics"][0]["value"] is None
+
+
+PACKAGE = Path(sections.__file__).parents[1]
 
 
 @pytest.mark.parametrize(
     "path",
-    sorted(Path(sections.__file__).parent.glob("[a-z]*.py")),
-    ids=lambda path: path.stem,
+    sorted([*PACKAGE.glob("report/sections/[a-z]*.py"), *PACKAGE.glob("*/*section.py")]),
+    ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_every_section_is_listed_and_says_what_it_shows(path: Path) -> None:
     import ast
 
-    assert path.stem in {entry.name for entry in sections.SECTIONS}
+    module = "nephoscope." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    listed = {entry.build.__module__ for entry in sections.SECTIONS}
+    # The section of all other benchmarks is listed with the names of those that have their own.
+    assert module in listed or module.endswith("other_benchmarks")
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
@@ -475,6 +482,6 @@ def test_warnings_that_differ_in_numbers_only_are_told_once_on_the_terminal() ->
         for number in range(40)
     ]  # fmt: skip
     result = replace(empty(), metrics=tuple(lines))
-    text = " ".join(report.terminal(result, colour=False, width=79).split())
+    text = " ".join(capabilities.terminal(result, colour=False, width=79).split())
     assert text.count("Not converged") == 1
     assert "and 39 more of this kind" in text

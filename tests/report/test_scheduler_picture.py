@@ -7,20 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from nephoscope.analysis.scheduler import Scheduler, of_kind
-from nephoscope.report import as_html, as_markdown, as_terminal, scheduler_charts, scheduler_text
+from nephoscope.report import as_html, as_markdown, as_terminal
 from nephoscope.report.blocks import Chart, Section, Table
+from nephoscope.scheduler import blocks
+from nephoscope.scheduler import charts as scheduler_charts
+from nephoscope.scheduler.inference import Scheduler, of_kind
 from report.schedulers import MS, WINDOW_NS, cap, reservation, unclear
 
 EVERY = [reservation(), cap(), unclear()]
 
 
 def charts(schedulers: list[Scheduler]) -> list[Chart]:
-    return [block for block in scheduler_text.blocks(schedulers) if isinstance(block, Chart)]
+    return [block for block in blocks.blocks(schedulers) if isinstance(block, Chart)]
 
 
 def page(schedulers: list[Scheduler]) -> list[Section]:
-    return [Section("scheduling", "How its CPUs are scheduled", scheduler_text.blocks(schedulers))]
+    return [Section("scheduling", "How its CPUs are scheduled", blocks.blocks(schedulers))]
 
 
 def test_runs_waits_and_periods_are_those_that_were_made() -> None:
@@ -112,7 +114,7 @@ def test_verdict_fit_evidence_and_contradiction_are_in_every_form() -> None:
 
 
 def test_several_targets_begin_with_a_table_of_verdicts() -> None:
-    table = next(block for block in scheduler_text.blocks(EVERY) if isinstance(block, Table))
+    table = next(block for block in blocks.blocks(EVERY) if isinstance(block, Table))
     assert [row[:2] for row in table.rows] == [
         ("sedf", "reservation per CPU"),
         ("credit", "cap per machine"),
@@ -136,7 +138,7 @@ def test_ids_are_unique_and_figures_are_plain_json() -> None:
 
 
 def test_no_scheduler_no_blocks() -> None:
-    assert scheduler_text.blocks([]) == []
+    assert blocks.blocks([]) == []
 
 
 def test_names_of_targets_cannot_run_in_the_page() -> None:
@@ -148,9 +150,7 @@ def test_one_target_under_two_conditions_is_told_apart() -> None:
     alone, beside = (
         replace(reservation(), conditions={"loads": name}) for name in ("none", "memory")
     )
-    table = next(
-        block for block in scheduler_text.blocks([alone, beside]) if isinstance(block, Table)
-    )
+    table = next(block for block in blocks.blocks([alone, beside]) if isinstance(block, Table))
     assert [row[0] for row in table.rows] == ["sedf, loads none", "sedf, memory"]
     found = charts([alone, beside])
     assert len({chart.id for chart in found}) == len(found)

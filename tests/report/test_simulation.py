@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from nephoscope import report
-from nephoscope.analysis.findings import findings
+from nephoscope import capabilities
+from nephoscope.capabilities import sections
+from nephoscope.capabilities.findings import findings
 from nephoscope.model import MetricResult, RunResult
-from nephoscope.report import sections, selection, simulation_tables, wording, world
+from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Chart, Sentence, Table
-from nephoscope.results.simulation_records import Simulation
+from nephoscope.simulation import tables, world_map
+from nephoscope.simulation.records import Simulation
 from results import simulated
 
 MS = simulated.MS
@@ -65,7 +67,7 @@ def test_the_outlines_are_small_closed_and_on_the_globe() -> None:
 )
 def test_land_is_where_land_is(name: str, latitude: float, longitude: float, on_land: bool) -> None:
     """By the crossing rule over all outlines, holes included."""
-    x, y = world.land()
+    x, y = world_map.land()
     crossings = 0
     for x0, y0, x1, y1 in zip(x, y, x[1:], y[1:], strict=False):
         if x0 is None or y0 is None or x1 is None or y1 is None:
@@ -93,7 +95,7 @@ def test_the_map_has_users_by_size_and_colour_and_the_sites(everything: RunResul
 
 
 def test_places_at_one_point_are_drawn_side_by_side() -> None:
-    spread = world.apart({"a": (10.0, 20.0), "b": (10.0, 20.0), "c": (0.0, 0.0)})
+    spread = world_map.apart({"a": (10.0, 20.0), "b": (10.0, 20.0), "c": (0.0, 0.0)})
     assert spread == {"a": (10.0, 17.5), "b": (10.0, 22.5), "c": (0.0, 0.0)}
 
 
@@ -195,16 +197,16 @@ def test_quirks_are_said() -> None:
     scenario = json.dumps({"compat": "cloudanalyst"})
     records = [simulated.record("sim.geo", params={"scenario": scenario})]
     result = simulated.result_of((records, simulated.geo_lines(simulated.MEANS), {}))
-    text = report.terminal(result, colour=False, width=79)
+    text = capabilities.terminal(result, colour=False, width=79)
     assert "In the manner of cloudanalyst" in " ".join(text.split())
 
 
 def test_all_four_forms_hold_the_figures(everything: RunResult, tmp_path: Path) -> None:
-    paths = report.write(everything, tmp_path)
+    paths = capabilities.write(everything, tmp_path)
     forms = (
         paths.html.read_text(encoding="utf-8"),
         paths.markdown.read_text(encoding="utf-8").replace("\\", ""),
-        report.terminal(everything, colour=False, width=79),
+        capabilities.terminal(everything, colour=False, width=79),
     )
     for text in forms:
         assert "217" in text
@@ -220,7 +222,7 @@ def test_a_simulator_is_no_riddling_machine(everything: RunResult) -> None:
     result = replace(everything, fingerprints=known)
     ids = [section.id for section in sections.build_all(result)]
     assert "machine" not in ids
-    text = " ".join(report.terminal(result, colour=False, width=79).split())
+    text = " ".join(capabilities.terminal(result, colour=False, width=79).split())
     assert "This is simulated (nephoscope-sim 1.2), not measured" in text
 
 
@@ -228,7 +230,7 @@ def test_what_could_not_be_read_is_said_once() -> None:
     told = {"timeline": {"vcpus": [{"vm": "a"}]}}
     records = [simulated.record("sim.scheduler", documents=told)]
     result = simulated.result_of((records, simulated.scheduler()[1], {}), simulated.saving())
-    text = report.terminal(result, colour=False, width=79)
+    text = capabilities.terminal(result, colour=False, width=79)
     assert text.count("'timeline' cannot be read") == 1
 
 
@@ -256,23 +258,23 @@ def test_names_are_short_and_apart() -> None:
         lines += simulated.geo_lines(simulated.MEANS, given)
     found = simulated.result_of((records, lines, {})).derived["simulation"]
     assert isinstance(found, Simulation)
-    names = simulation_tables.names_of(found.deployments)
+    names = tables.names_of(found.deployments)
     assert len(set(names)) == 2
     assert all(len(name) < 60 for name in names)
 
 
 def test_figures_have_interval_and_n_and_no_digits_beyond_them() -> None:
     one = simulated.line("sim.geo", "requests", 64_976_750.0, "count").estimate
-    assert simulation_tables.told(one) == "65,000,000 [64,300,000, 65,600,000]"
+    assert tables.told(one) == "65,000,000 [64,300,000, 65,600,000]"
     exact = replace(one, low=one.value, high=one.value)
-    assert simulation_tables.told(exact) == "64,976,750"
+    assert tables.told(exact) == "64,976,750"
     cost = simulated.line("sim.geo", "cost_usd", 50.0, "none").estimate
-    assert simulation_tables.told(cost) == "$50.00 [$49.50, $50.50]"
+    assert tables.told(cost) == "$50.00 [$49.50, $50.50]"
     figures = {"requests": one, "cost_usd": cost}
-    assert simulation_tables.over([figures]) == ", n = 10"
-    alone = simulation_tables.over([{"requests": exact}])
+    assert tables.over([figures]) == ", n = 10"
+    alone = tables.over([{"requests": exact}])
     assert alone == ", n = 10; without an interval where replications agree"
-    assert simulation_tables.over([{"requests": one}, {"requests": replace(one, n=3)}]) == ""
+    assert tables.over([{"requests": one}, {"requests": replace(one, n=3)}]) == ""
 
 
 def test_the_tables_of_a_deployment_say_over_how_many_replications(everything: RunResult) -> None:

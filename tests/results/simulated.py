@@ -16,7 +16,7 @@ from nephoscope.model import (
     TrialStatus,
     factors_key,
 )
-from nephoscope.results.simulation import simulation
+from nephoscope.simulation.result import simulation
 
 MS = 1e6
 N = 10

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jsonschema
 
-from nephoscope import results
+from nephoscope import capabilities
 from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
 from nephoscope.results.execution import execution
 
@@ -86,17 +86,17 @@ def test_lost_targets_are_told_with_what_they_cost() -> None:
 
 def test_what_has_no_time_line_is_not_told(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
-    result = results.build(run)
+    result = capabilities.build(run)
     assert "execution" not in result.derived
     told = result.to_json()
     assert told["execution"] is None
-    jsonschema.validate(told, results.result_schema())
+    jsonschema.validate(told, capabilities.result_schema())
 
 
 def test_the_json_of_an_execution_is_within_the_schema(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
-    result = results.build(run)
+    result = capabilities.build(run)
     found = execution({"lost": {"b": "gone"}}, [record(1, skew_ns=10, loads=(LOAD,))])
     told = replace(result, derived={"execution": found}).to_json()
-    jsonschema.validate(json.loads(json.dumps(told)), results.result_schema())
+    jsonschema.validate(json.loads(json.dumps(told)), capabilities.result_schema())
     assert told["execution"]["skew"]["n"] == 1

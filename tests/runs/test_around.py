@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from nephoscope import plans, runs
+from nephoscope.capabilities import build
 from nephoscope.errors import Interrupted
 from nephoscope.model import TrialRecord
-from nephoscope.results import build
 from nephoscope.store import Store, StoredRun
 from nephoscope.targets import TargetTrial
 

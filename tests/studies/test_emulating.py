@@ -9,11 +9,11 @@ import pytest
 from pydantic import ValidationError
 
 from nephoscope import catalog, plans, studies
-from nephoscope.analysis.scheduler import Scheduler, Word
-from nephoscope.commands import study_text
 from nephoscope.lab.topology import Topology
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, RunResult
+from nephoscope.scheduler.inference import Scheduler, Word
 from nephoscope.studies import emulating
+from nephoscope.studies import text as study_text
 from nephoscope.studies.emulated import Emulated
 from nephoscope.studies.page import PartResult, sections
 

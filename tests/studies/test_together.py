@@ -9,8 +9,8 @@ import pytest
 from tests.studies import made
 
 from nephoscope import studies
-from nephoscope.commands import study_text
 from nephoscope.model import Estimate, RunResult
+from nephoscope.studies import text as study_text
 from nephoscope.studies import together
 from nephoscope.studies.page import PartResult, joined, sections
 from nephoscope.studies.together import Beside

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope import simulation
+from nephoscope import scenarios
 from nephoscope.errors import BenchmarkFailed, Lacking, UsageError
 from nephoscope.targets import TARGETS, parse
 from nephoscope.targets.simulated import MOST_WORDS, SimTarget
@@ -42,7 +42,7 @@ def test_the_same_seed_gives_the_same_samples_and_another_gives_others() -> None
 
 
 def test_a_long_text_goes_through_a_file_of_the_work_folder() -> None:
-    values = dict(simulation.load(simulation.SELECTION, "two-types").values)
+    values = dict(scenarios.load(scenarios.SELECTION, "two-types").values)
     text = json.dumps({**values, "note": "x" * 3 * MOST_WORDS, "fleets": 10})
 
     async def work(target: SimTarget) -> Any:

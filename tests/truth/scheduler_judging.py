@@ -8,7 +8,7 @@ from typing import Any
 import scheduler_lab
 from scheduler_settings import Setting
 
-from nephoscope.analysis.scheduler import Scheduler, Word, infer
+from nephoscope.scheduler.inference import Scheduler, Word, infer
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from typing import Any
 from scheduler_settings import Setting
 from trials import PAUSES_S, real_time
 
-from nephoscope import plans
-from nephoscope.analysis.scheduler import Look
 from nephoscope.errors import NephoscopeError
 from nephoscope.lab import bringup, cgroups, files
 from nephoscope.lab.handle import Lab
-from nephoscope.results.looks import look_of
+from nephoscope.scheduler import plan as scheduler_plan
+from nephoscope.scheduler.inference import Look
+from nephoscope.scheduler.observations import look_of
 from nephoscope.targets.lab import LabTarget
 
 TIMEOUT_S = 60.0
@@ -57,7 +57,7 @@ async def lab_of(name: str, network: str, setting: Setting) -> AsyncIterator[Lab
 
 def params_of(setting: Setting) -> list[dict[str, Any]]:
     """The looks of the built-in plan, on as many CPUs as the setting has."""
-    looks = [dict(entry.params) for entry in plans.scheduler().benchmarks]
+    looks = [dict(entry.params) for entry in scheduler_plan.scheduler().benchmarks]
     if setting.cpus == 1:
         looks = [one for one in looks if one.get("cpus_max") == 1]
     return looks

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.analysis.scheduler import Word
+from nephoscope.scheduler.inference import Word
 
 CLASSES = (
     "dedicated",

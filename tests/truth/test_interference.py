@@ -11,9 +11,11 @@ from scipy.special import bdtrc
 from trials import attempt, needs_root
 
 from nephoscope import runs
-from nephoscope.plans import Asked, Repeat, allowed_cpus, isolation
-from nephoscope.results import build
-from nephoscope.results.isolation_records import Cell, Isolation
+from nephoscope.capabilities import build
+from nephoscope.isolation.placement import allowed_cpus
+from nephoscope.isolation.plan import Asked, isolation
+from nephoscope.isolation.records import Cell, Isolation
+from nephoscope.plans import Repeat
 from nephoscope.store import Store
 
 pytestmark = needs_root

@@ -12,7 +12,7 @@ import pytest
 from trials import attempt, needs_root
 
 from nephoscope import catalog
-from nephoscope.analysis.naming_references import REFERENCES
+from nephoscope.isolation.naming_references import REFERENCES
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

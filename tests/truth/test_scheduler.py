@@ -17,8 +17,8 @@ from scheduler_judging import Judged, figures, judged, table, told
 from scheduler_settings import CLASSES, draw
 from trials import needs_root
 
-from nephoscope import plans
 from nephoscope.lab.cpu import machine_cpus
+from nephoscope.scheduler import plan as scheduler_plan
 
 NETWORK = "10.81.0.0/16"
 
@@ -46,7 +46,7 @@ def look_at(number: int) -> list[Judged]:
 
 
 def test_the_plan_measures_for_at_most_ten_seconds() -> None:
-    plan = plans.scheduler()
+    plan = scheduler_plan.scheduler()
     assert sum(entry.params["duration_ns"] for entry in plan.benchmarks) <= 10_000_000_000
 
 

@@ -32,7 +32,7 @@ def executed(plan: Plan, store: Store, *, fresh: bool = False) -> StoredRun:
     """Runs the plan, or goes on with its unfinished run; progress goes to stderr."""
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
-    from nephoscope.simulation import find_simulator
+    from nephoscope.scenarios import find_simulator
     from nephoscope.targets import find_probe
 
     if any(target.kind == "local" for target in plan.targets):
@@ -55,10 +55,10 @@ def present(
     brief: all metrics as a table instead of the report's sections. text_of: the text that a verb
     of its own prints instead.
     """
-    from nephoscope import report, results, runs
+    from nephoscope import capabilities, runs
 
-    result = finished(results.build(run))
-    paths = report.write(result, run.report_path)
+    result = finished(capabilities.build(run))
+    paths = capabilities.write(result, run.report_path)
     runs.mark_reported(run)
     if as_json:
         output.document(result.to_json())
@@ -80,9 +80,9 @@ def finished(result: RunResult) -> RunResult:
 
 
 def _report(result: RunResult) -> str:
-    from nephoscope import report
+    from nephoscope import capabilities
 
-    return report.terminal(result, colour=output.colour_wanted(), width=output.width())
+    return capabilities.terminal(result, colour=output.colour_wanted(), width=output.width())
 
 
 def _brief(result: RunResult) -> str:

@@ -6,21 +6,16 @@ from nephoscope.plans.estimate import Estimate as PlanEstimate
 from nephoscope.plans.estimate import estimate, long_time, money_spent, refuse_too_long
 from nephoscope.plans.expand import crossings, expand
 from nephoscope.plans.identity import plan_hash, plan_values
-from nephoscope.plans.isolation import Asked, isolation
 from nephoscope.plans.load import load, read
 from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
-from nephoscope.plans.placement import allowed_cpus
 from nephoscope.plans.schedule import chance, nest_of, round_order, rounds_before_first
-from nephoscope.plans.scheduler import scheduler
 from nephoscope.plans.schema import plan_schema
-from nephoscope.plans.simulation import simulation
 from nephoscope.plans.survey import LEVELS, census, single, survey, thread_levels
 from nephoscope.plans.touches import Touch, touches
 
 __all__ = [
     "KINDS",
     "LEVELS",
-    "Asked",
     "Crossing",
     "Entry",
     "Plan",
@@ -29,14 +24,12 @@ __all__ = [
     "Step",
     "Target",
     "Touch",
-    "allowed_cpus",
     "around_order",
     "census",
     "chance",
     "crossings",
     "estimate",
     "expand",
-    "isolation",
     "load",
     "long_time",
     "money_spent",
@@ -49,8 +42,6 @@ __all__ = [
     "refuse_too_long",
     "round_order",
     "rounds_before_first",
-    "scheduler",
-    "simulation",
     "single",
     "survey",
     "thread_levels",

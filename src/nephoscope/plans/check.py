@@ -112,9 +112,9 @@ def _scenario(
     values = params.get(SCENARIO)
     if spec.kind != SIMULATION or not isinstance(values, Mapping):
         return params
-    from nephoscope import simulation
+    from nephoscope import scenarios
 
-    text = simulation.text_of(spec.id, values, lambda at: place((*loc, SCENARIO, *at)))
+    text = scenarios.text_of(spec.id, values, lambda at: place((*loc, SCENARIO, *at)))
     return {**params, SCENARIO: text}
 
 

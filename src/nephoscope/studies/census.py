@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nephoscope.census.files import whole_machines
+from nephoscope.census.records import Count, Told
 from nephoscope.errors import UsageError
-from nephoscope.results.census_files import whole_machines
-from nephoscope.results.census_records import Count, Told
 from nephoscope.studies.counted import Counted, Relative
 from nephoscope.studies.shelf import Number, Shelf, load_all
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from nephoscope.analysis.scheduler import Word
 from nephoscope.reading.fields import NAME, Record
+from nephoscope.scheduler.inference import Word
 from nephoscope.studies.picks import Ours, Text
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nephoscope import plans, simulation
+from nephoscope import plans, scenarios
 from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import ANSWERED, SIMULATED, Catalog
 from nephoscope.errors import BenchmarkFailed, Lacking
@@ -46,7 +46,7 @@ class SimTarget(ProbeTarget):
         program: Path | None = None,
         catalog: Catalog | None = None,
     ) -> None:
-        channel = LocalChannel(name, probe=program or simulation.find_simulator())
+        channel = LocalChannel(name, probe=program or scenarios.find_simulator())
         super().__init__(name, channel, catalog=catalog)
         self._machine = machine
         self._vm = vm
@@ -125,7 +125,7 @@ def make(record: plans.Target) -> SimTarget:
     """The target that a plan's record describes. Raises UsageError."""
     machine = record.machine
     if isinstance(machine, str) and machine:
-        machine = dict(simulation.load(simulation.SCHEDULER, machine).values)
+        machine = dict(scenarios.load(scenarios.SCHEDULER, machine).values)
     return SimTarget(
         record.name, machine=machine if isinstance(machine, dict) else None, vm=record.host
     )

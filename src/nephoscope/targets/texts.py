@@ -34,10 +34,10 @@ def _simulated(text: str) -> plans.Target:
     """A machine of a scheduler scenario, built-in or of a file; none, for what needs none."""
     if not text:
         return plans.Target(name="sim", kind="sim")
-    from nephoscope import simulation
+    from nephoscope import scenarios
 
     vm, at, name = text.rpartition("@")
-    found = simulation.load(simulation.SCHEDULER, name)
+    found = scenarios.load(scenarios.SCHEDULER, name)
     named = as_name(f"{vm}-{found.name}" if at else found.name)
     return plans.Target(name=named, kind="sim", machine=dict(found.values), host=vm)
 

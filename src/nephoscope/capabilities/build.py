@@ -1,0 +1,255 @@
+"""The result of a run, as a pure function of what the store holds: same store, same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from nephoscope.analysis import histograms
+from nephoscope.capabilities import findings as judged
+from nephoscope.catalog import SIMULATED, BenchmarkSpec
+from nephoscope.census import sightings
+from nephoscope.errors import UnknownName
+from nephoscope.experiments import result as experiment
+from nephoscope.isolation import result as isolation
+from nephoscope.machine import result
+from nephoscope.model import (
+    InvalidTrial,
+    MetricResult,
+    RunResult,
+    TrialRecord,
+    TrialStatus,
+)
+from nephoscope.plans import Plan
+from nephoscope.results import counters as beside
+from nephoscope.results import execution, lines, names
+from nephoscope.results.lines import Key, Wanted
+from nephoscope.scheduler import result as scheduler
+from nephoscope.simulation import result as simulation
+from nephoscope.store import StoredRun, counts, query
+
+DEFAULT_CONFIDENCE = 0.95
+
+Merged = dict[tuple[str, str, str, str], tuple[list[float], list[int]]]
+"""As RunResult.histograms."""
+
+
+def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
+    """Analyses a run: estimates, distributions, time lines, findings, and what does not count.
+
+    confidence: of every interval; the plan's unless given. Raises StoreError when the run cannot
+    be read.
+    """
+    manifest = run.manifest
+    level = confidence or float(manifest.get("confidence") or DEFAULT_CONFIDENCE)
+    records = run.records()
+    values, distributions = query.trial_medians(run), query.histograms(run)
+    metrics, merged, refused = _metrics(run, records, values, distributions, level)
+    fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
+    summary = _summary(run, records, metrics, level)
+    further = result.derive(metrics, merged, fingerprints, level)
+    found = experiment.experiment(manifest, metrics, level)
+    further |= {"experiment": found} if found is not None else {}
+    further |= sightings.of_run(run, level)
+    taken = isolation.isolation(manifest, records, metrics, values, distributions, level)
+    further |= {"isolation": taken} if taken is not None else {}
+    if named := scheduler.schedulers(run, fingerprints):
+        further |= {"schedulers": named}
+    simulated = simulation.simulation(records, metrics)
+    further |= {"simulation": simulated} if simulated is not None else {}
+    further |= {"beside": beside.counters(records)}
+    executed = execution.execution(manifest, records)
+    further |= {"execution": executed} if executed is not None else {}
+    series = _series(run)
+    return RunResult(
+        run=summary,
+        metrics=tuple(metrics),
+        findings=judged.findings(
+            fingerprints,
+            metrics,
+            judged.summarise(records, summary["not_converged"]),
+            further,
+            series,
+        ),
+        invalid=tuple(
+            _invalid(record) for record in records if record.status is not TrialStatus.VALID
+        ),
+        fingerprints=fingerprints,
+        histograms=merged,
+        series=series,
+        refused=(*map(str, manifest.get("refused") or ()), *refused),
+        derived=further,
+    )
+
+
+def _metrics(
+    run: StoredRun,
+    records: Sequence[TrialRecord],
+    values: Sequence[query.TrialValue],
+    distributions: Sequence[query.TrialHistogram],
+    confidence: float,
+) -> tuple[list[MetricResult], Merged, list[str]]:
+    """All lines in the plan's order, the merged histograms, and what was refused."""
+    place = {record.key.name: record.position for record in records}
+    wanted = _WantedOf(run)
+    out: list[tuple[tuple[int, int], MetricResult]] = []
+    refused: list[str] = []
+    models = {str(one["name"]) for one in run.manifest["targets"] if one.get("kind") == "sim"}
+    for key, group in lines.group_scalars(values, place).items():
+        line = lines.scalar_line(
+            key,
+            group,
+            confidence=confidence,
+            wanted=wanted(key, group.trial),
+            simulated=key.target in models,
+        )
+        out.append((wanted.order(key, group.trial), line))
+    merged: Merged = {}
+    for key, distribution in lines.group_histograms(distributions, place).items():
+        headline = key.metric in wanted(key, distribution.trial).headline
+        found, reason = lines.percentile_lines(
+            key,
+            distribution,
+            confidence=confidence,
+            headline=headline,
+            simulated=key.target in models,
+        )
+        out.extend((wanted.order(key, distribution.trial), line) for line in found)
+        refused += [reason] if reason else []
+        distinct, numbers = histograms.merge(distribution.trials)
+        merged[key.benchmark, key.metric, key.target, key.factors] = (
+            distinct.tolist(),
+            numbers.tolist(),
+        )
+    out.sort(key=lambda pair: pair[0])
+    return [line for _, line in out], merged, refused
+
+
+class _WantedOf:
+    """What the plan asked of a line, found by the setting of one of its trials."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+        self._settings: Sequence[Mapping[str, Any]] = run.manifest.get("settings") or ()
+        values = run.manifest.get("plan")
+        self._plan = Plan.model_validate(values) if values else None
+        self._specs: dict[str, BenchmarkSpec | None] = {}
+
+    def __call__(self, key: Key, trial: str) -> Wanted:
+        setting = self._setting(trial)
+        levels = json.loads(key.factors).keys()
+        parts = names.PARTS & levels and key.benchmark.startswith(SIMULATED)
+        if names.BESIDE & levels or parts:
+            # Repetition stops on the trial's own metrics, never on those of its loads and hooks.
+            return lines.wanted_of(None, self._repeat(setting), ())
+        return lines.wanted_of(
+            self._spec(key.benchmark), self._repeat(setting), setting.get("headline") or ()
+        )
+
+    def order(self, key: Key, trial: str) -> tuple[int, int]:
+        """Place among the lines: the plan's settings first, then the spec's metrics."""
+        spec = self._spec(key.benchmark)
+        known = [metric.id for metric in spec.metrics] if spec else []
+        at = known.index(key.metric) if key.metric in known else len(known)
+        return int(self._setting(trial).get("index", len(self._settings))), at
+
+    def _spec(self, benchmark: str) -> BenchmarkSpec | None:
+        if benchmark not in self._specs:
+            try:
+                self._specs[benchmark] = self._run.spec(benchmark)
+            except UnknownName:
+                self._specs[benchmark] = None
+        return self._specs[benchmark]
+
+    def _setting(self, trial: str) -> Mapping[str, Any]:
+        number = trial.split("-")[1].removeprefix("s").partition("t")[0]
+        index = int(number) if number.isdigit() else -1
+        return self._settings[index] if 0 <= index < len(self._settings) else {}
+
+    def _repeat(self, setting: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._plan is None:
+            return {}
+        entry = setting.get("entry")
+        repeat = self._plan.repeat if entry is None else self._plan.repeat_of(entry)
+        return repeat.model_dump()
+
+
+def _invalid(record: TrialRecord) -> InvalidTrial:
+    return InvalidTrial(
+        trial=record.key.name,
+        benchmark=record.benchmark,
+        target=record.key.target,
+        factors=record.factors,
+        status=record.status,
+        reasons=record.reasons or ("no reason was recorded",),
+    )
+
+
+def _fingerprints(records: Iterable[TrialRecord]) -> dict[str, Any]:
+    """The first fingerprint document of each target."""
+    found: dict[str, Any] = {}
+    for record in records:
+        if record.benchmark == "sys.fingerprint" and record.documents:
+            found.setdefault(record.key.target, next(iter(record.documents.values())))
+    return found
+
+
+def _series(run: StoredRun) -> dict[tuple[str, str, str, str], list[tuple[str, int, float]]]:
+    found: dict[tuple[str, str, str, str], list[tuple[str, int, float]]] = {}
+    for point in query.series(run):
+        key = (point.benchmark, point.metric, point.target, point.factors)
+        found.setdefault(key, []).append((point.trial, point.at_ns, point.value))
+    return found
+
+
+def _moment(seconds: Any) -> str | None:
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _summary(
+    run: StoredRun,
+    records: Sequence[TrialRecord],
+    metrics: Sequence[MetricResult],
+    confidence: float,
+) -> dict[str, Any]:
+    manifest = run.manifest
+    wide = [
+        names.label(line.benchmark, line.metric, line.factors)
+        + ("" if len(manifest["targets"]) == 1 else f" on {line.target}")
+        for line in metrics
+        if any(warning.startswith(names.NOT_CONVERGED) for warning in line.warnings)
+    ]
+    real = [record for record in records if record.key.round > 0]
+    return {
+        "id": run.id,
+        "plan": str(manifest.get("plan_name") or manifest["plan"].get("name", "")),
+        "question": str(manifest.get("question") or ""),
+        "seed": manifest.get("seed"),
+        "state": manifest["state"],
+        "started_at": _moment(manifest.get("started_at")),
+        "finished_at": _moment(manifest.get("finished_at")),
+        "nephoscope": manifest.get("nephoscope"),
+        "probe": manifest.get("probe"),
+        "targets": [str(target["name"]) for target in manifest["targets"]],
+        "store": str(run.path.parents[1]),
+        "path": str(run.path),
+        "report": str(run.report_path / "report.html"),
+        "rounds": max((record.key.round for record in real), default=0),
+        "trials": {
+            "valid": sum(counts(record) for record in real),
+            "invalid": sum(record.status is TrialStatus.INVALID for record in real),
+            "failed": sum(record.status is TrialStatus.FAILED for record in real),
+            "warmup": len(records) - len(real),
+        },
+        "budget_s": manifest.get("budget_s"),
+        "spent_s": manifest.get("spent_s"),
+        "converged": not wide,
+        "not_converged": wide,
+        "confidence": confidence,
+        "margin": float(manifest.get("margin") or 0.03),
+    }

@@ -1,0 +1,100 @@
+"""From a result to files and to the terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nephoscope.capabilities.sections import build_all
+from nephoscope.errors import StoreError
+from nephoscope.model import RunResult
+from nephoscope.report import as_html, as_markdown, as_terminal, selection, wording
+from nephoscope.report.files import replace_file
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPaths:
+    """The files of one report."""
+
+    html: Path
+    markdown: Path
+    json: Path
+
+
+def write(result: RunResult, directory: Path) -> ReportPaths:
+    """Writes report.html, report.md and result.json into the directory, made if need be.
+
+    Each file appears whole or not at all. Raises StoreError where they cannot be written.
+    """
+    paths = ReportPaths(
+        directory / "report.html", directory / "report.md", directory / "result.json"
+    )
+    sections = build_all(result)
+    texts = {
+        paths.html: as_html.render(title(result), subtitle(result), sections),
+        paths.markdown: as_markdown.render(title(result), sections),
+        paths.json: json_text(result),
+    }
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            replace_file(path, text)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot write the report to '{directory}': {error.strerror or error}.",
+            "Free some space or make the directory writable, then run `nephoscope show` for the "
+            "run; nothing measured is lost.",
+        ) from error
+    return paths
+
+
+def terminal(result: RunResult, *, colour: bool, width: int) -> str:
+    """The text for a terminal; no line is longer than `width` or 79 columns."""
+    return as_terminal.render(title(result), build_all(result), colour=colour, width=width)
+
+
+def title(result: RunResult) -> str:
+    """What the report is about, in one line."""
+    if result.derived.get("simulation") is not None and _is_all(result):
+        return "What the simulation says"
+    names = [wording.clean(name) for name in selection.target_names(result)]
+    if names == ["local"]:
+        return "What this machine delivers"
+    if not names:
+        return f"Run {wording.clean(result.run.get('id', 'without a name'))}"
+    return f"What {wording.joined(names[:4])} {'delivers' if len(names) == 1 else 'deliver'}"
+
+
+def _is_all(result: RunResult) -> bool:
+    """Nothing was measured besides."""
+    return all(metric.benchmark.startswith("sim.") for metric in result.metrics)
+
+
+def subtitle(result: RunResult) -> str:
+    """Which run it was, and when."""
+    run = result.run
+    parts = [
+        f"plan {wording.clean(run['plan'])}" if run.get("plan") else "",
+        f"run {wording.clean(run['id'])}" if run.get("id") else "",
+        wording.clean(run.get("started_at") or ""),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def json_text(result: RunResult) -> str:
+    """The document of `--json`; a number that JSON does not have becomes null."""
+    document = _finite(result.to_json())
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(name): _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value

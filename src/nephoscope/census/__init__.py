@@ -1,0 +1,1 @@
+"""Finds which CPU models stand behind an instance type, and how fast each is."""

@@ -1,0 +1,209 @@
+"""`nephoscope census`: which CPU does one get, how fast is each, and what is to be expected?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nephoscope import units
+from nephoscope.commands import options, output
+from nephoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.census.records import Census
+    from nephoscope.store import Store, StoredRun
+
+_FORMATS = (".html", ".md", ".json")
+
+
+def run(
+    *,
+    targets: Sequence[str],
+    metadata: bool,
+    names: Sequence[str],
+    plan: Sequence[str],
+    of_target: Sequence[str],
+    since: str | None,
+    until: str | None,
+    files: Sequence[Path],
+    study: str | None,
+    at_least: Sequence[float],
+    confidence: str,
+    budget: str | None,
+    seed: int | None,
+    to: Path | None,
+    store: Path | None,
+    as_json: bool,
+) -> int:
+    """Prints the census of targets, stored runs, files or a study; returns the exit code."""
+    level = _confidence(confidence)
+    first, last = _day("--since", since), _day("--until", until)
+    if to is not None and to.suffix not in _FORMATS:
+        raise UsageError(
+            f"-o {to}: a census is written as {', '.join(_FORMATS)}.", "Name such a file."
+        )
+    filters = bool(names or plan or of_target or since or until)
+    sources = [bool(targets), bool(study), bool(files)]
+    if sum(sources) > 1 or (filters and any(sources)):
+        raise UsageError(
+            "--target, --import, --study and the filters of stored runs exclude each other.",
+            "Ask for one census at a time.",
+        )
+    if metadata and not targets:
+        raise UsageError("--metadata is about measuring.", "Name machines with --target.")
+    if study is not None:
+        found, code = _of_study(study, level, at_least), 0
+    elif files:
+        found, code = _of_files(files, level, at_least), 0
+    else:
+        from nephoscope.store import Store
+
+        place = Store(store)
+        if targets:
+            runs, code = _measured(targets, metadata, budget, seed, place)
+        else:
+            runs, code = _stored(place, names, plan, first, last), 0
+        found = _of_runs(
+            runs, place, of_target, level, at_least, with_lab=bool(targets or of_target)
+        )
+    _present(found, to, as_json=as_json)
+    return code
+
+
+def _confidence(text: str) -> float:
+    value = units.parse_ratio(text)
+    if not 0.5 < value < 0.9999:
+        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
+    return value
+
+
+def _day(option: str, text: str | None) -> float | None:
+    """Seconds since the epoch of a date's first moment (UTC)."""
+    if text is None:
+        return None
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise UsageError(f"{option}: '{text}' is no date.", "Write 2026-11-21.") from None
+
+
+def _measured(
+    targets: Sequence[str], metadata: bool, budget: str | None, seed: int | None, store: Store
+) -> tuple[list[StoredRun], int]:
+    """Measures the targets now, all in one run, interleaved."""
+    from nephoscope import capabilities, plans, runs
+    from nephoscope.commands import elsewhere, measuring
+
+    plan = plans.census(options.budget_s(budget), seed, metadata=metadata)
+    plan = elsewhere.fitted(plan, targets)
+    stored = measuring.executed(plan, store, fresh=True)
+    result = measuring.finished(capabilities.build(stored))
+    paths = capabilities.write(result, stored.report_path)
+    runs.mark_reported(stored)
+    output.log(f"Report: {paths.html}")
+    return [stored], measuring.exit_code(result, stored)
+
+
+def _stored(
+    store: Store,
+    names: Sequence[str],
+    plan: Sequence[str],
+    first: float | None,
+    last: float | None,
+) -> list[StoredRun]:
+    chosen = [store.open(name) for name in names] if names else store.runs()
+    for sentence in () if names else store.damaged():
+        output.log(f"nephoscope: {output.one_line(sentence)}")
+    end = None if last is None else last + timedelta(days=1).total_seconds()
+
+    def wanted(stored: StoredRun) -> bool:
+        at = float(stored.manifest.get("started_at") or 0)
+        return (
+            (not plan or stored.manifest.get("plan_name") in plan)
+            and (first is None or at >= first)
+            and (end is None or at < end)
+        )
+
+    return [stored for stored in chosen if wanted(stored)]
+
+
+def _of_runs(
+    runs: Sequence[StoredRun],
+    store: Store,
+    targets: Sequence[str],
+    confidence: float,
+    at_least: Sequence[float],
+    *,
+    with_lab: bool,
+) -> Census:
+    from nephoscope.census import records, sightings
+    from nephoscope.census import result as census
+
+    if not runs:
+        raise UsageError(
+            f"There is no such run in {store.path}.",
+            "Measure: `nephoscope census --target local`, or change the filters.",
+        )
+    seen = sightings.seen(runs, targets=targets, with_lab=with_lab)
+    if not seen.counts:
+        why = " ".join(seen.left_out)
+        raise UsageError(
+            f"None of {len(runs)} run{'s' * (len(runs) != 1)} in {store.path} saw a machine that "
+            f"can be counted. {why}".strip(),
+            "Measure: `nephoscope census --target local`.",
+        )
+    return census.build(
+        seen.counts,
+        seen.measured,
+        confidence=confidence,
+        at_least=at_least,
+        runs=seen.runs,
+        identity=records.IDENTITY,
+        flags=seen.flags,
+        left_out=seen.left_out,
+    )
+
+
+def _of_files(files: Sequence[Path], confidence: float, at_least: Sequence[float]) -> Census:
+    from nephoscope.census import files as census_files
+    from nephoscope.census import result as census
+
+    read = [census_files.read(file) for file in files]
+    return census.build(
+        [one for file in read for one in file.counts],
+        told=[one for file in read for one in file.told],
+        confidence=confidence,
+        at_least=at_least,
+        sources=[str(file) for file in files],
+        flags=[flag for file in read for flag in file.flags],
+    )
+
+
+def _of_study(name: str, confidence: float, at_least: Sequence[float]) -> Census:
+    from nephoscope import studies
+    from nephoscope.census import result as census
+    from nephoscope.studies.census import published
+
+    found = published(studies.load(name))
+    return census.build(
+        found.counts,
+        told=found.told,
+        confidence=confidence,
+        at_least=at_least,
+        sources=found.sources,
+        flags=found.flags,
+    )
+
+
+def _present(found: Census, to: Path | None, *, as_json: bool) -> None:
+    from nephoscope.census import page as pages
+
+    if to is not None:
+        pages.write(found, to)
+        output.log(f"Written: {to}")
+    if as_json:
+        output.document(found.to_json())
+    else:
+        output.say(pages.terminal(found, colour=output.colour_wanted(), width=output.width()))

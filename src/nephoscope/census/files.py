@@ -1,0 +1,219 @@
+"""Counts and speeds that somebody wrote down: the CSV files of `census --import`.
+
+One header, one row for each fact. A row counts machines (`machines`, or `share` with `n`), or tells
+a speed (`benchmark` and `speed`, relative to the slowest model of the type); every row names
+`instance_type` and `model`. `zone`, `hour`, `clock_ghz`, `low`, `high`, `n` and `note` may stand
+beside. The full description is docs/guides/census.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nephoscope.census.records import Count, Told
+from nephoscope.errors import UsageError
+from nephoscope.reading import textfile
+from nephoscope.reading.sentences import did_you_mean
+
+NEEDED = ("instance_type", "model")
+COLUMNS = (
+    *NEEDED,
+    "machines",
+    "share",
+    "n",
+    "zone",
+    "hour",
+    "clock_ghz",
+    "benchmark",
+    "speed",
+    "low",
+    "high",
+    "note",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What a file says."""
+
+    counts: tuple[Count, ...]
+    told: tuple[Told, ...]
+    flags: tuple[str, ...] = ()
+
+
+def read(file: Path) -> Imported:
+    """The counts and speeds of a CSV file. UsageError with file and line for whatever is wrong."""
+    text = textfile.read(file, "list of counts", UsageError).removeprefix("\ufeff")
+    rows = csv.reader(io.StringIO(text), strict=True)
+    head: list[str] = []
+    counts: list[Count] = []
+    told: list[Told] = []
+    try:
+        for fields in rows:
+            if not any(field.strip() for field in fields) or fields[0].lstrip().startswith("#"):
+                continue
+            where = f"{file}:{rows.line_num}"
+            cells = [field.strip() for field in fields]
+            if not head:
+                head = _head(cells, where)
+                continue
+            if len(cells) != len(head):
+                raise UsageError(
+                    f"{where}: {len(cells)} fields under {len(head)} columns.",
+                    'Put text with a comma into "quotes".',
+                )
+            row = _Row(dict(zip(head, cells, strict=True)), where)
+            if row.text("benchmark") or row.text("speed"):
+                told.append(_told(row, file))
+            else:
+                counts.append(_count(row))
+    except csv.Error as error:
+        raise UsageError(
+            f"{file}:{rows.line_num}: this line is no CSV: {error}.", "Check its quotes."
+        ) from error
+    if not counts and not told:
+        raise UsageError(
+            f"{file}: there is no row of counts or speeds.",
+            f"The first line names columns: {', '.join(COLUMNS)}.",
+        )
+    return Imported(tuple(counts), tuple(told), tuple(_sums(counts, file)))
+
+
+def _head(cells: list[str], where: str) -> list[str]:
+    for name in cells:
+        if name not in COLUMNS:
+            raise UsageError(
+                f"{where}: there is no column '{name[:40]}'{did_you_mean(name, COLUMNS)}.",
+                f"The columns are: {', '.join(COLUMNS)}.",
+            )
+    if len(set(cells)) != len(cells):
+        raise UsageError(f"{where}: a column stands there twice.", "Name each once.")
+    if lacking := [name for name in NEEDED if name not in cells]:
+        raise UsageError(f"{where}: the column '{lacking[0]}' is missing.", "Every row needs it.")
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    cells: Mapping[str, str]
+    where: str
+
+    def text(self, name: str) -> str:
+        """The cell; '' where it is empty or the column is not there."""
+        return self.cells.get(name, "")
+
+    def number(self, name: str, low: float, high: float, *, above: bool = False) -> float | None:
+        """The cell as a number in [low, high] (above: in (low, high]); None where it is empty."""
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            value = math.nan
+        if not (low <= value <= high) or (above and value == low):
+            raise UsageError(
+                f"{self.where}: {name} '{text[:40]}' is no number "
+                f"{'above' if above else 'from'} {low:g} to {high:g}.",
+                "Write a plain number; a share may be 0.4 or 40%.",
+            )
+        return value
+
+    def whole(self, name: str, high: int) -> int | None:
+        """The cell as a whole number from 0."""
+        value = self.number(name, 0, high)
+        if value is not None and value != int(value):
+            raise UsageError(
+                f"{self.where}: {name} '{self.text(name)}' is no whole number.", "Count machines."
+            )
+        return None if value is None else int(value)
+
+    def needed(self, name: str) -> str:
+        """The cell; UsageError where it is empty."""
+        if not self.text(name):
+            raise UsageError(f"{self.where}: '{name}' is empty.", "Every such row needs it.")
+        return self.text(name)
+
+
+def _count(row: _Row) -> Count:
+    kind, model = row.needed("instance_type"), row.needed("model")
+    hour = row.whole("hour", 23)
+    clock = row.number("clock_ghz", 0, 1000, above=True)
+    return Count(
+        kind,
+        model,
+        _machines(row),
+        row.text("zone"),
+        hour,
+        None if clock is None else clock * 1e9,
+        row.where,
+        (row.text("note"),) if row.text("note") else (),
+    )
+
+
+def _machines(row: _Row) -> int | None:
+    machines = row.whole("machines", 10**9)
+    share, n = row.number("share", 0, 1), row.whole("n", 10**9)
+    if machines is not None:
+        if share is not None:
+            raise UsageError(
+                f"{row.where}: both machines and share are given.", "Leave one of them empty."
+            )
+        return machines
+    if share is None:
+        if row.text("clock_ghz"):
+            return None  # a model that a source names and does not count
+        raise UsageError(
+            f"{row.where}: this row counts nothing.",
+            "Give machines, or share with n, or benchmark with speed.",
+        )
+    if n is None:
+        raise UsageError(
+            f"{row.where}: a share without n has no interval.", "Give n, the machines it is of."
+        )
+    return whole_machines(share, n, row.where)
+
+
+def whole_machines(share: float, n: int, where: str) -> int:
+    """How many of n machines a printed share is. UsageError when no whole number fits it."""
+    count = round(share * n)
+    # A share is printed to a whole per cent or better.
+    if abs(share - count / n) > 0.005 + 1e-9:
+        raise UsageError(
+            f"{where}: {100 * share:g} % of {n} are {share * n:g} machines, no whole number.",
+            "Check share and n.",
+        )
+    return count
+
+
+def _told(row: _Row, file: Path) -> Told:
+    kind, model = row.needed("instance_type"), row.needed("model")
+    benchmark = row.needed("benchmark")
+    row.needed("speed")
+    speed = row.number("speed", 0, 1e9, above=True)
+    assert speed is not None
+    low, high = row.number("low", 0, 1e9, above=True), row.number("high", 0, 1e9, above=True)
+    if (low is None) != (high is None) or (low is not None and not low <= speed <= (high or 0)):
+        raise UsageError(
+            f"{row.where}: low, speed and high are no interval.", "Give low <= speed <= high."
+        )
+    n = row.whole("n", 10**9) or 0
+    return Told(kind, model, benchmark, speed, low, high, n, str(file), row.text("note"))
+
+
+def _sums(counts: list[Count], file: Path) -> list[str]:
+    """What does not fit together: a model that stands twice in one place."""
+    twice: dict[tuple[str, str, str, int | None], list[str]] = {}
+    for one in counts:
+        key = (one.instance_type, one.model, one.zone, one.hour)
+        twice.setdefault(key, []).append(one.source.rpartition(":")[2])
+    return [
+        f"{file}: {model} of {kind} stands in lines {', '.join(places)}: they were added up."
+        for (kind, model, _, _), places in twice.items()
+        if len(places) > 1
+    ]

@@ -1,0 +1,38 @@
+"""A census as a page of its own, as a file or on the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nephoscope.census.records import Census
+from nephoscope.census.section import section
+from nephoscope.errors import StoreError
+from nephoscope.report import as_html, as_markdown, as_terminal
+from nephoscope.report.files import replace_file
+
+TITLE = "A census of CPUs"
+
+
+def terminal(census: Census, *, colour: bool, width: int) -> str:
+    """The text for a terminal; no line is longer than `width` or 79 columns."""
+    text = as_terminal.render(TITLE, [section(census)], colour=colour, width=width)
+    return text.rstrip("\n")
+
+
+def write(census: Census, file: Path) -> None:
+    """Writes the census as its ending says: .html, .md or .json. StoreError where it cannot."""
+    parts = [section(census)]
+    if file.suffix == ".html":
+        text = as_html.render(TITLE, ", ".join(census.sources), parts)
+    elif file.suffix == ".md":
+        text = as_markdown.render(TITLE, parts)
+    else:
+        text = json.dumps(census.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, text)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot write '{file}': {error.strerror or error}.", "Name another file."
+        ) from error

@@ -1,0 +1,245 @@
+"""A census: which CPU models stand behind an instance type, how fast they are, what to expect.
+
+Its input are counts and speeds, wherever they come from: stored runs (results/sightings.py), a file
+(results/census_files.py) or a published study (studies/census.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from nephoscope.analysis.values import Refused
+from nephoscope.census import analysis as judged
+from nephoscope.census.analysis import Expected, Share, Speed
+from nephoscope.census.records import (
+    UNKNOWN_TYPE,
+    Bench,
+    Census,
+    Count,
+    Group,
+    Kind,
+    Measured,
+    Told,
+)
+from nephoscope.model import Estimate
+from nephoscope.results import names
+
+_DIGITS = 2
+
+
+def build(
+    counts: Sequence[Count],
+    measured: Sequence[Measured] = (),
+    told: Sequence[Told] = (),
+    *,
+    confidence: float = 0.95,
+    at_least: Sequence[float] = (),
+    runs: int = 0,
+    sources: Sequence[str] = (),
+    identity: str = "",
+    flags: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+) -> Census:
+    """The census of these counts and speeds.
+
+    at_least: further speeds whose chance is wanted. A type that was measured and not counted is
+    there too, with no shares.
+    """
+    types = dict.fromkeys(
+        [*(c.instance_type for c in counts), *(m.instance_type for m in measured)]
+        + [t.instance_type for t in told]
+    )
+    kinds = [
+        _kind(
+            name,
+            [c for c in counts if c.instance_type == name],
+            [m for m in measured if m.instance_type == name],
+            [t for t in told if t.instance_type == name],
+            confidence,
+            at_least,
+            as_printed=bool(sources),
+        )
+        for name in types
+    ]
+    if not sources:  # of runs; a printed table keeps its order
+        kinds.sort(key=lambda kind: (-kind.machines, kind.name))
+    return Census(
+        tuple(kinds),
+        confidence,
+        runs,
+        tuple(sources),
+        identity,
+        (*flags, *_clock_flags(counts)),
+        tuple(left_out),
+        tuple(_source_notes(counts, told)),
+    )
+
+
+def _kind(
+    name: str,
+    counts: Sequence[Count],
+    measured: Sequence[Measured],
+    told: Sequence[Told],
+    confidence: float,
+    at_least: Sequence[float],
+    *,
+    as_printed: bool,
+) -> Kind:
+    total = _total(counts)
+    machines = sum(total.values())
+    models = judged.shares(total, confidence=confidence) if machines else []
+    if as_printed:
+        models.sort(key=lambda share: list(total).index(share.model))
+    benches = [_bench(one, total, confidence, at_least) for one in measured]
+    benches += _told_benches(told, total, confidence, at_least)
+    uncounted = tuple(dict.fromkeys(c.model for c in counts if c.machines is None))
+    return Kind(
+        name,
+        machines,
+        tuple(models),
+        _groups({c.zone: None for c in counts if c.zone}, counts, lambda c: c.zone, confidence),
+        _groups(
+            {f"{h:02d}": None for h in sorted(c.hour for c in counts if c.hour is not None)},
+            counts,
+            lambda c: "" if c.hour is None else f"{c.hour:02d}",
+            confidence,
+        ),
+        tuple(bench for bench in benches if bench is not None),
+        {c.model: c.clock_hz for c in counts if c.clock_hz is not None},
+        uncounted,
+        judged.unseen(machines, confidence=confidence) if machines else None,
+        tuple(_notes(name, models, machines)),
+    )
+
+
+def _total(counts: Iterable[Count]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        if one.machines is not None:
+            total[one.model] = total.get(one.model, 0) + one.machines
+    return {model: k for model, k in total.items() if k}
+
+
+def _groups(
+    names_: Iterable[str], counts: Sequence[Count], of: Any, confidence: float
+) -> tuple[Group, ...]:
+    out = []
+    for name in names_:
+        total = _total(c for c in counts if of(c) == name)
+        if total:
+            models = tuple(judged.shares(total, confidence=confidence))
+            out.append(Group(name, sum(total.values()), models))
+    return tuple(out)
+
+
+def _bench(
+    one: Measured, total: Mapping[str, int], confidence: float, at_least: Sequence[float]
+) -> Bench | None:
+    try:
+        found = judged.speeds(one.values, one.better, confidence=confidence)
+    except Refused:
+        return None  # nothing measured of it is above zero: it has no speed
+    known = {speed.model: speed.ratio for speed in found}
+    expected, why = _expected(total, known, confidence, at_least, (one.benchmark, one.metric))
+    factors = dict(one.factors)
+    return Bench(one.benchmark, one.metric, factors, "measured", tuple(found), expected, why)
+
+
+def _told_benches(
+    told: Sequence[Told],
+    total: Mapping[str, int],
+    confidence: float,
+    at_least: Sequence[float],
+) -> list[Bench | None]:
+    out: list[Bench | None] = []
+    for benchmark in dict.fromkeys(one.benchmark for one in told):
+        own = [one for one in told if one.benchmark == benchmark]
+        method = "as printed" if all(one.low is None for one in own) else "as the source gives it"
+        found = [
+            Speed(
+                one.model,
+                Estimate(one.speed, one.low, one.high, confidence, one.n, "none", method),
+                "",
+                one.n,
+                0,
+                0,
+                one.note,
+            )
+            for one in own
+        ]
+        found.sort(key=lambda speed: (-speed.ratio.value, speed.model))
+        known = {speed.model: speed.ratio for speed in found}
+        expected, why = _expected(total, known, confidence, at_least, (benchmark,))
+        out.append(Bench(benchmark, "", {}, own[0].source, tuple(found), expected, why))
+    return out
+
+
+def _expected(
+    total: Mapping[str, int],
+    known: Mapping[str, Estimate],
+    confidence: float,
+    at_least: Sequence[float],
+    seeds: Sequence[str],
+) -> tuple[Expected | None, str]:
+    try:
+        seed = names.seed_of("census", *seeds)
+        found = judged.expected(total, known, at_least=at_least, confidence=confidence, seed=seed)
+    except Refused as error:
+        return None, str(error)
+    return found, ""
+
+
+def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:
+    if 0 < machines < judged.SMALL_N:
+        most = 100 * judged.unseen(machines)
+        yield (
+            f"n is small: of {machines} machine{'s' * (machines != 1)} nothing is known of models "
+            f"that up to {most:.0f} % of the machines may have."
+        )
+    for one in models:
+        if one.count == 1 and machines >= judged.SMALL_N:
+            assert one.share.low is not None
+            assert one.share.high is not None
+            yield (
+                f"{one.model} was seen once in {machines}: anything from "
+                f"{100 * one.share.low:.1f} to {100 * one.share.high:.1f} % fits; nothing more can "
+                "be said of so rare a model."
+            )
+    if name == UNKNOWN_TYPE and machines:
+        yield (
+            "nobody told the instance type: measure with `nephoscope census --target T "
+            "--metadata` inside a cloud, or give counts with --import."
+        )
+
+
+def _source_notes(counts: Sequence[Count], told: Sequence[Told]) -> Iterable[str]:
+    """What the sources say of their rows, each sentence once with the rows that have it."""
+    rows: dict[str, dict[str, None]] = {}
+    for count in counts:
+        for note in count.notes:
+            rows.setdefault(note, {})[f"{count.model} of {count.instance_type}"] = None
+    for one in told:
+        if one.note:
+            rows.setdefault(one.note, {})[f"{one.benchmark} of {one.model}"] = None
+    for note, places in rows.items():
+        yield f"{', '.join(places)}: {note}."
+
+
+def _clock_flags(counts: Sequence[Count]) -> Iterable[str]:
+    """One sentence for each model that is told with several clocks."""
+    clocks: dict[str, dict[float, list[str]]] = {}
+    for one in counts:
+        if one.clock_hz is not None:
+            places = clocks.setdefault(one.model, {}).setdefault(
+                round(one.clock_hz / 1e9, _DIGITS), []
+            )
+            if one.instance_type not in places:
+                places.append(one.instance_type)
+    for model, by_clock in clocks.items():
+        # A frequency that was read at run time moves; only a source's own rows contradict it.
+        if len(by_clock) > 1:
+            told = "; ".join(
+                f"{clock:g} GHz in {' and '.join(places)}" for clock, places in by_clock.items()
+            )
+            yield f"{model} is told with {len(by_clock)} clocks, so that one is wrong: {told}."

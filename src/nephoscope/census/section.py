@@ -1,0 +1,363 @@
+"""Which CPU models stand behind an instance type, how fast they are, and what to expect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nephoscope import units
+from nephoscope.census.analysis import Share
+from nephoscope.census.records import Bench, Census, Group, Kind
+from nephoscope.model import Estimate, RunResult
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Table,
+)
+
+_PATTERNS = ("", "/", "x", ".")
+"""Of the bars once all colours are used: a model has to stay the same on paper."""
+
+
+def build(result: RunResult) -> Section | None:
+    """The census of a run that measured several machines."""
+    found = result.derived.get("census")
+    return section(found) if isinstance(found, Census) and found.machines else None
+
+
+def section(census: Census) -> Section:
+    """The whole census as one section, also for its own page."""
+    blocks: list[Block] = [Sentence(_lead(census), lead=True)]
+    flags = [Item(wording.clean(text), "notice") for text in census.flags]
+    blocks += [Items(tuple(flags))] if flags else []
+    blocks += _models(census)
+    blocks += _places(census, "zone", [(kind, kind.zones) for kind in census.kinds])
+    blocks += _places(census, "hour (UTC)", [(kind, kind.hours) for kind in census.kinds])
+    blocks += _speeds(census)
+    blocks += _expected(census)
+    blocks += _notes(census)
+    return Section("census", "Which CPUs one gets", tuple(blocks))
+
+
+def _lead(census: Census) -> str:
+    models = {share.model for kind in census.kinds for share in kind.models}
+    kinds = [kind for kind in census.kinds if kind.machines]
+    what = wording.plural(census.machines, "machine")
+    of_types = wording.plural(len(kinds), "type")
+    text = f"{what} of {of_types}, {wording.plural(len(models), 'CPU model')}"
+    of = [wording.plural(census.runs, "run")] if census.runs else []
+    of += [wording.clean(source) for source in census.sources]
+    return f"{text}, from {wording.joined(of)}." if of else f"{text}."
+
+
+def _share_cells(one: Share) -> tuple[str, str, str]:
+    return str(one.count), wording.percent(one.share.value, 3), _interval(one.share)
+
+
+def _interval(estimate: Estimate) -> str:
+    return wording.interval_text(estimate) if estimate.low is not None else "none"
+
+
+def _models(census: Census) -> list[Block]:
+    clocks = any(kind.clocks for kind in census.kinds)
+    rows: list[tuple[str, ...]] = []
+    for kind in census.kinds:
+        own = [(one.model, *_share_cells(one)) for one in kind.models]
+        own += [(model, "not counted", "", "") for model in kind.uncounted]
+        for index, (model, *cells) in enumerate(own):
+            clock = kind.clocks.get(model)
+            told = units.format_number(clock / 1e9, 3) if clock else ""
+            name = wording.clean(kind.name) if index == 0 else ""
+            rows.append((name, wording.clean(model), *([told] if clocks else []), *cells))
+    if not rows:
+        return []
+    head = (
+        Column("type"),
+        Column("CPU model"),
+        *([Column("GHz", True)] if clocks else []),
+        Column("machines", True),
+        Column("share", True),
+        Column("interval", True),
+    )
+    level = f"{100 * census.confidence:g} %"
+    table = Table(head, tuple(rows))
+    counted = [kind for kind in census.kinds if kind.machines]
+    if not counted:
+        return [table]
+    caption = (
+        "Each bar is all machines of a type. A whisker is the interval of its segment: where the "
+        f"segment would end if the share were at either end (Wilson, {level})."
+    )
+    bars = [(f"{wording.clean(kind.name)} (n = {kind.machines})", kind.models) for kind in counted]
+    figure = _stacked(bars)
+    chart = Chart("census-shares", "Shares of CPU models", figure, table, caption, repeats=True)
+    text = f"Shares of all machines of the type, with Wilson intervals at {level}."
+    return [Heading("CPU models"), Sentence(text), table, chart]
+
+
+def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
+    """Stacked bars of shares, the interval of each segment as its whisker."""
+    models = list(dict.fromkeys(one.model for _, shares in bars for one in shares))
+    parts = []
+    for model in models:
+        own = [next((s for s in shares if s.model == model), None) for _, shares in bars]
+        parts.append((wording.clean(model), [s.share.value if s else 0.0 for s in own], own))
+    axis = figures.Axis("share of machines", "ratio")
+    figure = figures.stacked(
+        [name for name, _ in bars], [(name, values) for name, values, _ in parts], axis
+    )
+    for index, (trace, (name, _, own)) in enumerate(zip(figure["data"], parts, strict=True)):
+        colours = len(palette.COLOURS)
+        trace["marker"]["pattern"] = {
+            "shape": _PATTERNS[(index // colours) % len(_PATTERNS)],
+            "fillmode": "overlay",
+            "fgcolor": "#ffffff",
+        }
+        trace["error_x"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [(s.share.high or 0) - s.share.value if s else 0 for s in own],
+            "arrayminus": [s.share.value - (s.share.low or 0) if s else 0 for s in own],
+            "thickness": 1.5,
+            "width": 4,
+            "color": "#000000",  # it lies on bars of every colour
+        }
+        trace["customdata"] = [
+            figures.text(f"{bar}, {name}: {_told(s)}") if s else ""
+            for (bar, _), s in zip(bars, own, strict=True)
+        ]
+    return figure
+
+
+def _told(one: Share) -> str:
+    return f"{wording.percent(one.share.value, 3)} {_interval(one.share)}, {one.count} machines"
+
+
+def _places(
+    census: Census, what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]
+) -> list[Block]:
+    """Shares by zone or by hour, where more than one of them was seen."""
+    rows: list[tuple[str, ...]] = []
+    bars: list[tuple[str, Sequence[Share]]] = []
+    for kind, own in groups:
+        if len(own) < 2:
+            continue
+        for group in own:
+            of, place = wording.clean(kind.name), wording.clean(group.name)
+            bars.append((f"{of}, {place} (n = {group.machines})", group.models))
+            for index, one in enumerate(group.models):
+                first = ("", "") if index else (of, place)
+                rows.append((*first, wording.clean(one.model), *_share_cells(one)))
+    if not rows:
+        return []
+    head = (
+        Column("type"),
+        Column(what),
+        Column("CPU model"),
+        Column("machines", True),
+        Column("share", True),
+        Column("interval", True),
+    )
+    table = Table(head, tuple(rows))
+    word = what.partition(" ")[0]
+    chart = Chart(
+        f"census-{word}s",
+        f"Shares by {word}",
+        _stacked(bars),
+        table,
+        f"As above, for each {word} alone; few machines make wide intervals.",
+        repeats=True,
+    )
+    return [Heading(f"By {what}"), table, chart]
+
+
+def _speeds(census: Census) -> list[Block]:
+    blocks: list[Block] = []
+    for kind in census.kinds:
+        told = [bench for bench in kind.benches if bench.source != "measured"]
+        measured = [bench for bench in kind.benches if bench.source == "measured"]
+        if not told and not measured:
+            continue
+        blocks.append(Heading(f"Speed on {wording.clean(kind.name)}, the slowest model is 1"))
+        if told:
+            blocks.append(_matrix(told))
+        if measured:
+            blocks.append(_long(measured))
+        blocks += _speed_chart(kind, [*told, *measured])
+    if blocks:
+        blocks.append(
+            Sentence(
+                "One benchmark at a time: there is no score over several, because which of them "
+                "matters is a question of the workload."
+            )
+        )
+    return blocks
+
+
+def _matrix(benches: Sequence[Bench]) -> Table:
+    """Ratios that a source gives, as it prints them: benchmarks down, models across."""
+    models = sorted({speed.model for bench in benches for speed in bench.speeds})
+    rows = []
+    for bench in benches:
+        own = {speed.model: speed.ratio for speed in bench.speeds}
+        cells = [_ratio(own[model]) if model in own else "–" for model in models]
+        rows.append((wording.clean(bench.label), *cells))
+    sources = wording.joined(dict.fromkeys(wording.clean(bench.source) for bench in benches))
+    head = (Column("benchmark"), *(Column(wording.clean(model), True) for model in models))
+    return Table(head, tuple(rows), f"{sources}:")
+
+
+def _ratio(estimate: Estimate) -> str:
+    value = units.format_number(estimate.value, 3)
+    return value if estimate.low is None else f"{value} {wording.interval_text(estimate)}"
+
+
+def _long(benches: Sequence[Bench]) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for bench in benches:
+        for index, speed in enumerate(bench.speeds):
+            counts = {"machines": speed.machines, "runs": speed.runs, "trials": speed.trials}
+            slowest = speed.ratio.low is None and speed.ratio.value == 1
+            rows.append(
+                (
+                    wording.clean(bench.label) if not index else "",
+                    wording.clean(speed.model),
+                    units.format_number(speed.ratio.value, 4),
+                    "the slowest" if slowest else _interval(speed.ratio),
+                    f"{counts[speed.unit]} {speed.unit}" if speed.unit else str(speed.machines),
+                    speed.note,
+                )
+            )
+    head = (
+        Column("benchmark"),
+        Column("CPU model"),
+        Column("speed", True),
+        Column("interval", True),
+        Column("n", True),
+        Column("note", roomy=True),
+    )
+    return Table(head, tuple(rows))
+
+
+def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> list[Block]:
+    rows = [
+        (f"{wording.clean(bench.label)}: {wording.clean(speed.model)}", speed.ratio)
+        for bench in benches
+        for speed in bench.speeds
+    ][:60]
+    values = tuple(one.value for _, one in rows)
+    curve = figures.Curve(
+        "",
+        values,
+        values,
+        tuple(one.low for _, one in rows),
+        tuple(one.high for _, one in rows),
+        tuple(f"{name}: {wording.estimate_text(one)}" for name, one in rows),
+    )
+    axis = figures.Axis("speed, the slowest model is 1", "none")
+    figure = figures.dots([name for name, _ in rows], curve, axis)
+    figures.vertical(figure["layout"], 1.0, "the slowest", log=False)
+    table = Table(
+        (Column("what"), Column("speed", True), Column("interval", True), Column("n", True)),
+        tuple(
+            (name, _plain(one), _interval(one), str(one.n) if one.n else "–") for name, one in rows
+        ),
+    )
+    return [
+        Chart(
+            f"census-speed-{wording.slug(kind.name)}",
+            f"Speed of CPU models on {wording.clean(kind.name)}",
+            figure,
+            table,
+            "Ratios with their intervals; a dot without one is told without.",
+            repeats=True,
+        )
+    ]
+
+
+def _plain(estimate: Estimate) -> str:
+    return units.format_number(estimate.value, 4)
+
+
+def _expected(census: Census) -> list[Block]:
+    rows: list[tuple[str, ...]] = []
+    chances: list[tuple[str, ...]] = []
+    refused: dict[str, None] = {}
+    left: dict[str, None] = {}
+    for kind in census.kinds:
+        name = wording.clean(kind.name)
+        for bench in kind.benches:
+            label = wording.clean(bench.label)
+            if bench.expected is None:
+                refused[f"{name}, {label}: nothing to expect: {bench.refused}"] = None
+                continue
+            mean = bench.expected.mean
+            rows.append((name, label, _plain(mean), _interval(mean), str(mean.n)))
+            for model in bench.expected.left_out:
+                left[
+                    f"{name}: {wording.clean(model)} was counted and not measured: it is left out."
+                ] = None
+            everybody = mean.n
+            for one in bench.expected.chances:
+                if round(one.share.value * everybody) == everybody and one.at_least <= 1:
+                    continue  # that all are at least as fast as the slowest is no news
+                chances.append(
+                    (
+                        name,
+                        label,
+                        f"≥ {units.format_number(one.at_least, 3)}",
+                        wording.percent(one.share.value, 3),
+                        _interval(one.share),
+                        wording.joined(wording.clean(model) for model in one.models) or "none",
+                    )
+                )
+    if not rows:
+        return []
+    head = (
+        Column("type"),
+        Column("benchmark"),
+        Column("expected speed", True),
+        Column("interval", True),
+        Column("n", True),
+    )
+    blocks: list[Block] = [
+        Heading("What a newcomer should expect"),
+        Sentence(
+            "The mean speed over the mix of models, relative to the slowest; its interval holds "
+            "the shares and, where they have one, the speeds. n counts machines."
+        ),
+        Table(head, tuple(rows)),
+    ]
+    if chances:
+        columns = (
+            Column("type"),
+            Column("benchmark"),
+            Column("speed", True),
+            Column("chance", True),
+            Column("interval", True),
+            Column("by", roomy=True),
+        )
+        blocks.append(Table(columns, tuple(chances), "The chance to get at least that speed:"))
+    told = [Item(text) for text in (*left, *refused)]
+    return [*blocks, Items(tuple(told))] if told else blocks
+
+
+def _notes(census: Census) -> list[Block]:
+    items = list(_items(census))
+    return [Heading("How to read it"), Items(tuple(items))] if items else []
+
+
+def _items(census: Census) -> Iterable[Item]:
+    if census.identity:
+        yield Item(wording.clean(census.identity))
+    for kind in census.kinds:
+        for note in kind.notes:
+            yield Item(f"{wording.clean(kind.name)}: {wording.clean(note)}")
+    for text in (*census.notes, *census.left_out):
+        yield Item(wording.clean(text))

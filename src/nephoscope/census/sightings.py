@@ -1,0 +1,378 @@
+"""What stored runs say for a census: which machines were seen, and how fast their models were."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from nephoscope.analysis import facts
+from nephoscope.census.records import IDENTITY, UNKNOWN_TYPE, Census, Count, Measured
+from nephoscope.census.result import build
+from nephoscope.errors import StoreError
+from nephoscope.model import Better, Shape, TrialRecord, factors_key
+from nephoscope.results import lines
+from nephoscope.store import StoredRun, counts, query
+
+GROUPS = ("cpu.", "mem.", "disk.")
+"""Benchmarks whose headline metrics are the speed of a machine."""
+
+NO_SPEED = ("cpu.gaps",)
+"""A share of the CPU is what the hypervisor gives, not what the model does with it."""
+
+_LAB = "lab"
+_SIGNATURE = ("family", "model", "stepping")
+_REASONS = {
+    "unreadable": ("run whose samples cannot be read", "runs whose samples cannot be read"),
+    "lab": ("host of a lab, no machine of its own", "hosts of a lab, no machines of their own"),
+    "nameless": (
+        "target without a fingerprint that names its CPU",
+        "targets without a fingerprint that names their CPU",
+    ),
+    "shared": (
+        "look at a machine whose identifier several instances share",
+        "looks at machines whose identifiers several instances share",
+    ),
+}
+"""Why something was not counted, of one and of several."""
+_CLOCK = re.compile(r"@\s*([0-9.]+)\s*GHz")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One look at one machine. machine: its identity. at: seconds since the epoch.
+
+    instance, host: the two hashes it may be known by; '' where hidden. signature: family, model and
+    stepping. agree: False where cpuid and /proc/cpuinfo tell different CPUs.
+    """
+
+    run: str
+    target: str
+    machine: str
+    instance: str
+    host: str
+    model: str
+    signature: str
+    instance_type: str
+    zone: str
+    at: float
+    agree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Counts and speeds of several runs, and a sentence for whatever was not counted."""
+
+    counts: tuple[Count, ...]
+    measured: tuple[Measured, ...]
+    runs: int
+    flags: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bool = False) -> Seen:
+    """The machines and speeds of these runs.
+
+    targets: only these names; all when none is given. with_lab: hosts of a lab too, which are no
+    machines of their own and count as the machine that they live on.
+    """
+    wanted = frozenset(targets)
+    found: list[Sighting] = []
+    used: list[StoredRun] = []
+    reasons: Counter[str] = Counter()
+    for run in runs:
+        try:
+            own = _of_run(run, wanted, with_lab, reasons)
+        except StoreError:
+            reasons["unreadable"] += 1
+            continue
+        if own:
+            used.append(run)
+            found += own
+    found = _named(_identified(found, reasons))
+    first = _first(found)
+    flags = _flags(found, first)
+    measured, otherwise = _measured(used, found)
+    left_out = [
+        f"Left out: {number} {_REASONS[what][number != 1]}." for what, number in reasons.items()
+    ]
+    return Seen(
+        tuple(_count(one) for one in first.values()),
+        measured,
+        len(used),
+        tuple(flags),
+        (*left_out, *otherwise),
+    )
+
+
+def of_run(run: StoredRun, confidence: float) -> dict[str, Census]:
+    """{'census': …} of a run that measured several machines; {} of any other."""
+    apart = [one for one in run.manifest["targets"] if one.get("kind") != _LAB]
+    if len(apart) < 2:
+        return {}
+    found = seen([run])
+    if len(found.counts) < 2:
+        return {}
+    return {
+        "census": build(
+            found.counts,
+            found.measured,
+            confidence=confidence,
+            runs=1,
+            identity=IDENTITY,
+            flags=found.flags,
+            left_out=found.left_out,
+        )
+    }
+
+
+def _of_run(
+    run: StoredRun, wanted: frozenset[str], with_lab: bool, reasons: Counter[str]
+) -> list[Sighting]:
+    out = []
+    records = run.records()
+    for target in run.manifest["targets"]:
+        name = str(target["name"])
+        if wanted and name not in wanted:
+            continue
+        if target.get("kind") == _LAB and not with_lab:
+            reasons["lab"] += 1
+            continue
+        document, at = _fingerprint(run, name, records)
+        one = _sighting(run, name, document, at)
+        if one is None:
+            reasons["nameless"] += 1
+        else:
+            out.append(one)
+    return out
+
+
+def _fingerprint(
+    run: StoredRun, target: str, records: Sequence[TrialRecord]
+) -> tuple[Mapping[str, Any], float]:
+    """The document that says most: one whose cloud was asked, else the one taken at the start."""
+    started = float(run.manifest.get("started_at") or 0)
+    documents = [
+        (document, record.started_at or started)
+        for record in records
+        if record.key.target == target and record.benchmark == "sys.fingerprint"
+        for document in record.documents.values()
+    ]
+    asked = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
+    own = (run.manifest.get("fingerprints") or {}).get(target)
+    return next(iter([*asked, *([(own, started)] if own else []), *documents]), ({}, started))
+
+
+def _sighting(
+    run: StoredRun, target: str, document: Mapping[str, Any], at: float
+) -> Sighting | None:
+    model = (
+        facts.text(document, "cpu.by_cpuid.brand")
+        or facts.text(document, "cpu.by_cpuinfo.model_name")
+        or facts.text(document, "cpu.model")
+    )
+    if not model:
+        return None
+    numbers = {k: facts.number(document, f"cpu.by_cpuid.{k}") for k in _SIGNATURE}
+    provider = facts.text(document, "cloud.provider")
+    kind = facts.text(document, "cloud.instance_type")
+    return Sighting(
+        run.id,
+        target,
+        "",
+        facts.text(document, "cloud.instance_id_hash") or "",
+        facts.text(document, "identity.machine_id_hash") or "",
+        " ".join(model.split()),
+        ", ".join(f"{k} {v:g}" for k, v in numbers.items() if v is not None),
+        (f"{provider} {kind}" if provider else kind) if kind else UNKNOWN_TYPE,
+        facts.text(document, "cloud.zone") or "",
+        at,
+        facts.fact(document, "cpu.agree") is not False,
+    )
+
+
+def _identified(found: Sequence[Sighting], reasons: Counter[str]) -> list[Sighting]:
+    """Each with its machine: the instance where the cloud told it, else the machine identifier.
+
+    A machine that was asked in one run and not in another is the same: its identifier leads to its
+    instance. An identifier that several instances share (a copied image) leads nowhere.
+    """
+    of_host: dict[str, dict[str, Sighting]] = {}
+    for one in found:
+        if one.host and one.instance:
+            of_host.setdefault(one.host, {})[one.instance] = one
+    out = []
+    for one in found:
+        known = of_host.get(one.host, {})
+        if one.instance:
+            out.append(replace(one, machine=f"instance {one.instance}"))
+        elif len(known) > 1:
+            reasons["shared"] += 1
+        elif known:
+            (other,) = known.values()
+            same = replace(one, instance_type=other.instance_type, zone=other.zone)
+            out.append(replace(same, machine=f"instance {other.instance}"))
+        elif one.host:
+            out.append(replace(one, machine=f"machine {one.host}"))
+        else:
+            # Hidden: nothing tells whether it was seen before, so that a run is all it has.
+            out.append(replace(one, machine=f"run {one.run} {one.target}"))
+    return out
+
+
+def _named(found: Sequence[Sighting]) -> list[Sighting]:
+    """Models of one name and several steppings are told apart by them."""
+    signatures: dict[str, set[str]] = {}
+    for one in found:
+        signatures.setdefault(one.model, set()).add(one.signature)
+    return [
+        replace(one, model=f"{one.model} ({one.signature})")
+        if len(signatures[one.model]) > 1 and one.signature
+        else one
+        for one in found
+    ]
+
+
+def _first(found: Sequence[Sighting]) -> dict[str, Sighting]:
+    """The first look at each machine: the draw that a census counts."""
+    out: dict[str, Sighting] = {}
+    for one in sorted(found, key=lambda one: (one.at, one.run, one.target)):
+        out.setdefault(one.machine, one)
+    return out
+
+
+def _flags(found: Sequence[Sighting], first: Mapping[str, Sighting]) -> list[str]:
+    out = []
+    moved = {one.machine for one in found if one.model != first[one.machine].model}
+    if moved:
+        out.append(
+            f"{_machines(len(moved))} later seen with another CPU model (moved, or stopped and "
+            "started); the first look counts, speeds count with the model that was measured."
+        )
+    torn = {one.machine for one in found if not one.agree}
+    if torn:
+        out.append(
+            f"{_machines(len(torn))} seen with a /proc/cpuinfo that contradicts the cpuid "
+            "instruction; the instruction counts."
+        )
+    hidden = [one for one in first.values() if one.machine.startswith("run ")]
+    if hidden:
+        out.append(
+            f"{_machines(len(hidden))} counted without an identity: if one machine was measured in "
+            "several of these runs, it was counted as often."
+        )
+    return out
+
+
+def _machines(number: int) -> str:
+    return f"{number} machine{'s were' if number != 1 else ' was'}"
+
+
+def _count(one: Sighting) -> Count:
+    clock = _CLOCK.search(one.model)
+    return Count(
+        one.instance_type,
+        one.model,
+        1,
+        one.zone,
+        datetime.fromtimestamp(one.at, UTC).hour if one.at else None,
+        float(clock[1]) * 1e9 if clock else None,
+    )
+
+
+_Line = tuple[str, str, str, str]
+"""Instance type, benchmark, metric, factors."""
+
+
+def _measured(
+    runs: Sequence[StoredRun], found: Sequence[Sighting]
+) -> tuple[tuple[Measured, ...], list[str]]:
+    of_run: dict[str, dict[str, Sighting]] = {}
+    for one in found:
+        of_run.setdefault(one.run, {})[one.target] = one
+    better: dict[_Line, Better] = {}
+    values: dict[_Line, dict[str, dict[str, dict[str, dict[str, list[float]]]]]] = {}
+    for run in runs:
+        for line, params, direction, target, trials in _speeds_of(run, of_run.get(run.id, {})):
+            one = of_run[run.id][target]
+            better[line] = direction
+            by_model = values.setdefault(line, {}).setdefault(params, {})
+            by_run = by_model.setdefault(one.model, {}).setdefault(one.machine, {})
+            # Several targets of one run may live on one machine.
+            by_run.setdefault(run.id, []).extend(trials)
+    return _chosen(values, better)
+
+
+def _speeds_of(
+    run: StoredRun, sightings: Mapping[str, Sighting]
+) -> Iterable[tuple[_Line, str, Better, str, Sequence[float]]]:
+    """(line, fixed parameters, direction, target, trial values) of a run's headline scalars."""
+    if not sightings:
+        return
+    records = [record for record in run.records() if counts(record)]
+    plain = {record.key.name: record for record in records if not record.loads}
+    settings = run.manifest["settings"]
+    for key, trials in _scalars(run, plain):
+        if key.target not in sightings:
+            continue
+        record = plain[trials.trial]
+        setting = settings[record.key.setting] if record.key.setting < len(settings) else {}
+        if setting.get("conditions") or setting.get("peer"):
+            continue  # a lab's limit or a second machine made it, not this model
+        fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
+        kind = sightings[key.target].instance_type
+        line = (kind, key.benchmark, key.metric, key.factors)
+        yield line, factors_key(fixed), trials.better, key.target, trials.values
+
+
+def _scalars(
+    run: StoredRun, plain: Mapping[str, TrialRecord]
+) -> Iterable[tuple[lines.Key, lines.Group]]:
+    place = {name: record.position for name, record in plain.items()}
+    rows = [row for row in query.trial_medians(run) if row.trial in place]
+    wanted: dict[str, frozenset[str]] = {}
+    for key, group in lines.group_scalars(rows, place).items():
+        if not key.benchmark.startswith(GROUPS) or key.benchmark in NO_SPEED:
+            continue
+        if key.benchmark not in wanted:
+            wanted[key.benchmark] = frozenset(
+                metric.id
+                for metric in run.spec(key.benchmark).metrics
+                if metric.headline and metric.shape is Shape.SCALAR
+            )
+        if key.metric in wanted[key.benchmark] and group.better is not Better.NONE:
+            yield key, group
+
+
+def _chosen(
+    values: Mapping[_Line, Mapping[str, Mapping[str, Mapping[str, Mapping[str, list[float]]]]]],
+    better: Mapping[_Line, Better],
+) -> tuple[tuple[Measured, ...], list[str]]:
+    """Of each line the parameters with which most machines were measured, two models at least."""
+    out, others = [], set()
+    for line, by_params in sorted(values.items()):
+        ordered = sorted(by_params.items(), key=lambda item: (-_breadth(item[1]), item[0]))
+        if len(ordered) > 1:
+            others.add(line[1])
+        models = ordered[0][1]
+        if len(models) > 1:
+            kind, benchmark, metric, factors = line
+            of = json.loads(factors)
+            out.append(Measured(kind, benchmark, metric, of, better[line], models))
+    told = (
+        [
+            f"Measured with several sets of parameters: {', '.join(sorted(others))}; each speed "
+            "is of the set that most machines share."
+        ]
+        if others
+        else []
+    )
+    return tuple(out), told
+
+
+def _breadth(models: Mapping[str, Mapping[str, Any]]) -> int:
+    return len(models) * 1_000_000 + sum(len(machines) for machines in models.values())

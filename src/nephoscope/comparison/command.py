@@ -1,0 +1,242 @@
+"""`nephoscope compare`: is B better than A, by how much, and how sure is that?"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nephoscope import units
+from nephoscope.commands import output
+from nephoscope.comparison import number_files
+from nephoscope.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.comparison.result import Compared, Comparisons, History, Rules
+    from nephoscope.model import RunResult
+    from nephoscope.store import Store, StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the user named: a file of numbers, or a run and perhaps one of its targets."""
+
+    text: str
+    file: Path | None
+    run: str = ""
+    target: str = ""
+
+
+def run(
+    a: str,
+    b: str | None,
+    *,
+    paired: bool,
+    margin: str,
+    confidence: str,
+    metrics: Sequence[str],
+    better: str,
+    store: Path | None,
+    as_json: bool,
+) -> int:
+    """Prints the comparison; returns 0 whatever the verdict is."""
+    from nephoscope.comparison.result import Rules
+
+    rules = Rules(
+        margin=_between("--margin", margin, 0.0, 1.0),
+        confidence=_between("--confidence", confidence, 0.5, 0.9999),
+        metrics=frozenset(metrics),
+    )
+    sides = [_side(a), *([_side(b)] if b is not None else [])]
+    if all(side.file for side in sides):
+        told = _files(sides, paired=paired, better=better, rules=rules)
+    elif any(side.file for side in sides):
+        raise UsageError(
+            "A file of numbers and a run cannot be compared.", "Name two files or two runs."
+        )
+    else:
+        told = _runs(sides, paired=paired, rules=rules, store=store)
+    _refuse_nothing(told, rules)
+    if as_json:
+        output.document(told.to_json())
+    else:
+        _print(told, rules, better if sides[0].file else "")
+    return 0
+
+
+def _between(option: str, text: str, low: float, high: float) -> float:
+    try:
+        value = units.parse_ratio(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error.message}", error.hint) from None
+    if not low < value < high:
+        raise UsageError(
+            f"{option} must lie between {low:g} and {high:g}, not at '{text}'.", "Write 3% or 0.03."
+        )
+    return value
+
+
+def _side(text: str) -> _Side:
+    path = Path(text)
+    if path.is_file():
+        return _Side(text, path)
+    if "/" in text or path.suffix or path.exists():
+        raise UsageError(
+            f"There is no file '{text}'.", "Give a file with one number a line, or the id of a run."
+        )
+    name, _, target = text.partition(":")
+    return _Side(text, None, name, target)
+
+
+def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -> Comparisons:
+    from nephoscope.analysis.estimates import Refused
+    from nephoscope.comparison import result as comparing
+    from nephoscope.model import Better
+
+    if len(sides) != 2:
+        raise UsageError("One file is nothing to compare.", "Name a second file.")
+    values = [number_files.read(side.file) for side in sides if side.file]
+    if paired and len(values[0]) != len(values[1]):
+        raise UsageError(
+            f"--paired needs as many numbers in both files: {sides[0].text} has {len(values[0])}, "
+            f"{sides[1].text} has {len(values[1])}.",
+            "Leave --paired away, or bring the lines into pairs.",
+        )
+    try:
+        return comparing.of_numbers(
+            values[0],
+            values[1],
+            labels=(sides[0].text, sides[1].text),
+            better=Better(better),
+            paired=paired,
+            rules=rules,
+        )
+    except Refused as reason:
+        raise UsageError(f"These files cannot be compared: {reason}") from None
+
+
+def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None) -> Comparisons:
+    from nephoscope import capabilities
+    from nephoscope.comparison import result as comparing
+    from nephoscope.comparison.settings import measured_otherwise, settings_of
+    from nephoscope.store import Store
+
+    shelf = Store(store)
+    stored = [shelf.open(side.run) for side in sides]
+    built = [capabilities.build(run, confidence=rules.confidence) for run in stored]
+    ids = {str(result.run["id"]) for result in built}
+    if len(ids) == 1:
+        a, b = _two_targets(sides, built[0])
+        return comparing.of_targets(built[0], a, b, rules)
+    if paired:
+        raise UsageError(
+            "Two separate runs have no pairs.", "Run both targets in one plan; it interleaves them."
+        )
+    targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
+    history = (_history(shelf, stored[0], ids), _history(shelf, stored[1], ids))
+    otherwise = measured_otherwise(*(settings_of(run.records()) for run in stored))
+    return comparing.of_runs(built[0], built[1], targets, history, rules, otherwise)
+
+
+def _target_names(result: RunResult) -> list[str]:
+    return list(dict.fromkeys(line.target for line in result.metrics))
+
+
+def _check_target(side: _Side, known: Sequence[str]) -> str:
+    if side.target not in known:
+        raise UnknownName(
+            f"The run {side.run} has no target '{side.target}'.", f"It has: {', '.join(known)}."
+        )
+    return side.target
+
+
+def _two_targets(sides: Sequence[_Side], result: RunResult) -> tuple[str, str]:
+    known = _target_names(result)
+    if len(sides) == 2 and all(side.target for side in sides):
+        a, b = (_check_target(side, known) for side in sides)
+        if a == b:
+            raise UsageError(f"A and B are both the target '{a}'.", "Name two targets.")
+        return a, b
+    if len(known) != 2:
+        raise UsageError(
+            f"The run has {len(known)} target{'s' if len(known) != 1 else ''} "
+            f"({', '.join(known) or 'none with valid trials'}).",
+            "Name two runs, or two of its targets as RUN:TARGET.",
+        )
+    return known[0], known[1]
+
+
+def _one_target(side: _Side, result: RunResult) -> str:
+    known = _target_names(result)
+    if side.target:
+        return _check_target(side, known)
+    if len(known) != 1:
+        raise UsageError(
+            f"The run {side.run} has {len(known)} targets ({', '.join(known)}).",
+            "Say which as RUN:TARGET.",
+        )
+    return known[0]
+
+
+def _history(shelf: Store, stored: StoredRun, left_out: set[str]) -> History:
+    """Other finished runs of the same machine, as `comparing.of_runs` asks for them."""
+    from nephoscope.comparison.history import History as Reader
+
+    return Reader(shelf, stored, left_out)
+
+
+def _refuse_nothing(told: Comparisons, rules: Rules) -> None:
+    if told.lines:
+        return
+    wanted = f" named {', '.join(sorted(rules.metrics))}" if rules.metrics else ""
+    reason = f" {told.warnings[-1]}" if told.warnings else ""
+    raise UsageError(f"There is no metric{wanted} that both sides hold.{reason}")
+
+
+def _print(told: Comparisons, rules: Rules, better: str) -> None:
+    first = told.lines[0]
+    output.say(f"A = {first.a}\nB = {first.b}")
+    facts = [first.design, f"margin {rules.margin * 100:g} %"]
+    if better:
+        facts.append(f"{better} is better")
+    output.say(f"({'; '.join(facts)})\n")
+    for line in told.lines:
+        output.say(_block(line))
+    for warning in told.warnings:
+        output.say(_wrapped(f"! {warning}"))
+
+
+def _wrapped(text: str, indent: str = "  ") -> str:
+    return textwrap.fill(text, output.width(), subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _block(line: Compared) -> str:
+    comparison = line.comparison
+    head = [line.label] if line.label else []
+    outcome = f"  {comparison.verdict.word.upper()}"
+    if comparison.ratio is not None:
+        ratio = comparison.ratio
+        text = units.format_interval(ratio.value, ratio.low, ratio.high, "none", 4)
+        outcome += f"   B / A = {text} at {ratio.confidence * 100:g} %"
+    texts = [comparison.verdict.sentence, ", ".join(_effects(line))]
+    texts += [f"! {warning}" for warning in comparison.warnings]
+    body = [_wrapped(f"  {text}", "    ") for text in texts if text]
+    return "\n".join([*head, outcome, *body]) + "\n"
+
+
+def _effects(line: Compared) -> list[str]:
+    comparison = line.comparison
+    told = [f"n {comparison.n_a} and {comparison.n_b}"]
+    if comparison.cliffs_delta is not None and comparison.a12 is not None:
+        told.append(f"Cliff's delta {comparison.cliffs_delta:+.2f} (A12 {comparison.a12:.2f})")
+    if comparison.difference is not None:
+        shift = comparison.difference
+        text = units.format_interval(shift.value, shift.low, shift.high, shift.unit)
+        told.append(f"shift {text}")
+    if comparison.p is not None:
+        told.append(f"p {comparison.p:.2g}")
+    if comparison.p_holm is not None:
+        told.append(f"after Holm {comparison.p_holm:.2g}")
+    return told

@@ -1,0 +1,269 @@
+"""Which lines of two results belong together, and what their comparison says.
+
+Three designs, in falling strength: paired by round (two targets interleaved in one run),
+independent or paired plain numbers, separate runs (whose variance between runs joins the interval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nephoscope.analysis import compare
+from nephoscope.analysis.compare import Comparison
+from nephoscope.analysis.estimates import Refused
+from nephoscope.comparison import between_runs, settings
+from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
+from nephoscope.results import names
+
+PAIRED_BY_ROUND = "paired by round"
+PAIRED_BY_LINE = "paired by line"
+INDEPENDENT = "independent"
+SEPARATE_RUNS = "separate runs"
+DESIGNS = (PAIRED_BY_ROUND, PAIRED_BY_LINE, INDEPENDENT, SEPARATE_RUNS)
+
+LineKey = tuple[str, str, str]
+"""Benchmark, metric and canonical factors: what has to agree for two lines to be compared."""
+
+History = Callable[[LineKey, str], Sequence[float]]
+"""Medians of a line in other runs of the same machine: (key, target) -> one value a run."""
+
+Pairing = Callable[[MetricResult, MetricResult], Comparison]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the user asked for: ratios, 0.03 is 3 %. metrics: only these; all when empty."""
+
+    margin: float
+    confidence: float
+    metrics: frozenset[str] = frozenset()
+
+    def wants(self, metric: str) -> bool:
+        """Whether this metric is to be compared."""
+        return not self.metrics or metric in self.metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One line of a comparison: what, of which two, by which design, with which outcome."""
+
+    benchmark: str
+    metric: str
+    factors: Factors
+    a: str
+    b: str
+    design: str
+    comparison: Comparison
+
+    @property
+    def label(self) -> str:
+        """Name of the line in sentences; empty for plain numbers."""
+        if not self.benchmark:
+            return ""
+        return names.label(self.benchmark, self.metric, self.factors)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the `--json` output (contracts/compare.schema.json)."""
+        return {
+            "benchmark": self.benchmark,
+            "metric": self.metric,
+            "factors": dict(self.factors),
+            "a": self.a,
+            "b": self.b,
+            "design": self.design,
+            **self.comparison.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """A table of comparisons, and what a reader has to know about all of it."""
+
+    lines: tuple[Compared, ...]
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The `--json` output (contracts/compare.schema.json)."""
+        return {
+            "comparisons": [line.to_json() for line in self.lines],
+            "warnings": list(self.warnings),
+        }
+
+
+def of_numbers(
+    a: Sequence[float],
+    b: Sequence[float],
+    *,
+    labels: tuple[str, str],
+    better: Better,
+    paired: bool,
+    rules: Rules,
+) -> Comparisons:
+    """Two plain lists of numbers. Raises Refused when they allow no comparison at all."""
+    compute = compare.paired if paired else compare.independent
+    comparison = compute(
+        a, b, better=better, margin=rules.margin, unit="none", confidence=rules.confidence
+    )
+    design = PAIRED_BY_LINE if paired else INDEPENDENT
+    line = Compared("", "value", {}, *labels, design, comparison)
+    return _corrected([line], [], rules)
+
+
+def of_targets(result: RunResult, a: str, b: str, rules: Rules) -> Comparisons:
+    """Two targets of one run: its rounds held both, so that round i of A belongs to B's."""
+
+    def by_round(left: MetricResult, right: MetricResult) -> Comparison:
+        one, two = _by_round(left, right)
+        return compare.paired(
+            one,
+            two,
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+            names=(a, b),
+            replications=left.simulated and right.simulated,
+        )
+
+    left, right = _index(result, a), _index(result, b)
+    lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
+    return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
+
+
+def of_runs(
+    a: RunResult,
+    b: RunResult,
+    targets: tuple[str, str],
+    history: tuple[History, History],
+    rules: Rules,
+    otherwise: frozenset[str] = frozenset(),
+) -> Comparisons:
+    """Two separate runs: never interleaved, so the variance between runs joins the interval.
+
+    otherwise: benchmarks that the runs measured with other parameters; a warning names them.
+    """
+
+    def apart(left: MetricResult, right: MetricResult) -> Comparison:
+        key = _key(left)
+        found = between_runs.separate_runs(
+            left.trial_values,
+            right.trial_values,
+            history[0](key, targets[0]),
+            history[1](key, targets[1]),
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+        )
+        # Said once for the whole table, not again on every line.
+        told = tuple(text for text in found.warnings if text != between_runs.NOT_INTERLEAVED)
+        return replace(found, warnings=told)
+
+    def replicated(left: MetricResult, right: MetricResult) -> Comparison:
+        return compare.independent(
+            left.trial_values,
+            right.trial_values,
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+            replications=True,
+        )
+
+    left, right = _index(a, targets[0]), _index(b, targets[1])
+    # A simulation is the same at whatever time it is run: there is no drift between two.
+    models = all(line.simulated for line in (*left.values(), *right.values()))
+    pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
+    labels = (f"{a.run['id']}:{targets[0]}", f"{b.run['id']}:{targets[1]}")
+    lines, warnings = _compare(left, right, pairing, labels, design, rules)
+    touched = otherwise & {line.benchmark for line in lines}
+    if touched:
+        warnings.append(settings.told(touched))
+    return _corrected(
+        lines,
+        [
+            *([] if models else [between_runs.NOT_INTERLEAVED]),
+            *warnings,
+            *_only_in_one(left, right, rules),
+        ],
+        rules,
+    )
+
+
+def _compare(
+    left: Mapping[LineKey, MetricResult],
+    right: Mapping[LineKey, MetricResult],
+    pairing: Pairing,
+    labels: tuple[str, str],
+    design: str,
+    rules: Rules,
+) -> tuple[list[Compared], list[str]]:
+    """The lines that both have; a refused one becomes a warning."""
+    lines, warnings = [], []
+    for key, line in left.items():
+        if key not in right or not rules.wants(line.metric):
+            continue
+        try:
+            comparison = pairing(line, right[key])
+        except Refused as reason:
+            warnings.append(f"{_text(line)}: {reason}")
+            continue
+        lines.append(
+            Compared(line.benchmark, line.metric, line.factors, *labels, design, comparison)
+        )
+    return lines, warnings
+
+
+def _key(line: MetricResult) -> LineKey:
+    return (line.benchmark, line.metric, factors_key(line.factors))
+
+
+def _index(result: RunResult, target: str) -> dict[LineKey, MetricResult]:
+    """Lines of a target that can be compared: with trial values, and with a good direction."""
+    return {
+        _key(line): line
+        for line in result.metrics
+        if line.target == target and line.trial_values and line.better is not Better.NONE
+    }
+
+
+def _only_in_one(
+    left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult], rules: Rules
+) -> list[str]:
+    both = {**left, **right}
+    single = [
+        line
+        for key, line in both.items()
+        if (key in left) != (key in right) and rules.wants(line.metric)
+    ]
+    if not single:
+        return []
+    return [f"{len(single)} lines are on one side only and left out, such as {_text(single[0])}."]
+
+
+def _by_round(a: MetricResult, b: MetricResult) -> tuple[list[float], list[float]]:
+    """Values of the rounds that both have, in the order of rounds."""
+    left = a.by_round
+    right = b.by_round
+    rounds = sorted(left.keys() & right.keys())
+    return [left[r] for r in rounds], [right[r] for r in rounds]
+
+
+def _text(line: MetricResult) -> str:
+    return names.label(line.benchmark, line.metric, line.factors)
+
+
+def _corrected(lines: Sequence[Compared], warnings: Sequence[str], rules: Rules) -> Comparisons:
+    """Holm's correction over the table: with many lines, some p is small by chance."""
+    corrected = compare.over_report(
+        [line.comparison for line in lines], confidence=rules.confidence
+    )
+    return Comparisons(
+        tuple(
+            replace(line, comparison=comparison)
+            for line, comparison in zip(lines, corrected, strict=True)
+        ),
+        tuple(warnings),
+    )

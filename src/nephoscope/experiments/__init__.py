@@ -1,0 +1,1 @@
+"""Analyses designed experiments: effects, interactions, nested designs."""

@@ -1,0 +1,258 @@
+"""What an experiment says: against the baseline, arm against arm, factor by factor, level by level.
+
+Every comparison pairs values of the same round. A run whose plan has no design (no baseline, no
+arms, no nesting, no factors of its own) has no such part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nephoscope.analysis import compare, interference
+from nephoscope.analysis.values import Refused
+from nephoscope.experiments import designs, effects, nested
+from nephoscope.experiments.designs import Design, Line
+from nephoscope.experiments.effect_records import (
+    Against,
+    Components,
+    Controls,
+    Experiment,
+    FactorEffect,
+)
+from nephoscope.experiments.effects import Cell
+from nephoscope.model import Estimate, MetricResult
+from nephoscope.plans import Plan, nest_of
+from nephoscope.results import names
+
+ARMS = ("a", "b")
+
+
+def experiment(
+    manifest: Mapping[str, Any], metrics: Sequence[MetricResult], confidence: float
+) -> Experiment | None:
+    """The experiment in a run's manifest and lines; None where the plan has no design."""
+    values = manifest.get("plan")
+    settings = designs.settings_of(manifest)
+    if not values or not settings or not designs.has_design(values):
+        return None
+    plan = Plan.model_validate(values)
+    lines = designs.lines_of(metrics, settings)
+    notes: list[str] = []
+    rules = _Rules(plan.margin, confidence)
+    return Experiment(
+        designs=tuple(designs.designs(plan, settings)),
+        comparisons=tuple(_baselines(lines, rules, notes)),
+        controls=_controls(lines, rules) if plan.design.a_a else None,
+        effects=tuple(_corrected_effects(list(_effects(plan, lines, rules, notes)), rules)),
+        components=tuple(_components(plan, lines, rules, notes)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    margin: float
+    confidence: float
+
+
+def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[Against]:
+    found = []
+    at = {line.place: line for line in lines}
+    for line in lines:
+        pair = line.setting.baseline.get(line.result.target)
+        if pair is None:
+            continue
+        other = at.get(line.place_of(int(pair[0]), str(pair[1])))
+        if other is None:
+            notes.append(f"{_label(line.result)}: its baseline has no values.")
+            continue
+        held = _held(other.result, line.result, rules, notes)
+        found += [held] if held else []
+    return _corrected(found, rules)
+
+
+def _held(
+    base: MetricResult, line: MetricResult, rules: _Rules, notes: list[str]
+) -> Against | None:
+    left = base.by_round
+    right = line.by_round
+    rounds = sorted(left.keys() & right.keys())
+    try:
+        comparison = compare.paired(
+            [left[r] for r in rounds],
+            [right[r] for r in rounds],
+            better=line.better,
+            margin=rules.margin,
+            unit=line.estimate.unit,
+            confidence=rules.confidence,
+            names=("the baseline", "it"),
+            replications=base.simulated and line.simulated,
+        )
+    except Refused as reason:
+        notes.append(f"{_label(line)}: {reason}")
+        return None
+    return Against(
+        benchmark=line.benchmark,
+        metric=line.metric,
+        headline=line.headline,
+        target=line.target,
+        factors=line.factors,
+        baseline_target=base.target,
+        baseline_factors=base.factors,
+        comparison=comparison,
+        interference=interference.turned(comparison.ratio, line.better),
+    )
+
+
+def _corrected(found: Sequence[Against], rules: _Rules) -> list[Against]:
+    """Holm's correction over the headline lines, and over the others by themselves."""
+    out = list(found)
+    for headline in (True, False):
+        places = [i for i, one in enumerate(out) if one.headline is headline]
+        corrected = compare.over_report(
+            [out[i].comparison for i in places], confidence=rules.confidence
+        )
+        for i, comparison in zip(places, corrected, strict=True):
+            out[i] = replace(out[i], comparison=comparison)
+    return out
+
+
+def _controls(lines: Sequence[Line], rules: _Rules) -> Controls:
+    """Arm b against arm a of every cell."""
+    from scipy.special import bdtrc
+
+    at = {line.place: line for line in lines}
+    twins = {
+        designs.without_arm(line.setting): line.setting.index
+        for line in lines
+        if line.setting.arm == ARMS[0]
+    }
+    arms = []
+    for line in lines:
+        if line.setting.arm != ARMS[1]:
+            continue
+        twin = twins.get(designs.without_arm(line.setting))
+        other = None if twin is None else at.get(line.place_of(twin, line.result.target))
+        held = _held(other.result, line.result, rules, []) if other else None
+        arms += [held] if held else []
+    decided = [one.comparison.ratio for one in arms if _has_interval(one.comparison.ratio)]
+    outside = sum(not _covers_one(ratio) for ratio in decided)
+    alpha = 1 - rules.confidence
+    chance = float(bdtrc(outside - 1, len(decided), alpha)) if outside else 1.0
+    return Controls(len(decided), outside, alpha * len(decided), chance, tuple(arms))
+
+
+def _has_interval(ratio: Estimate | None) -> bool:
+    return ratio is not None and ratio.low is not None and ratio.high is not None
+
+
+def _covers_one(ratio: Estimate | None) -> bool:
+    if ratio is None:
+        return True
+    low = -math.inf if ratio.low is None else ratio.low
+    high = math.inf if ratio.high is None else ratio.high
+    return low <= 1 <= high
+
+
+def _effects(
+    plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
+) -> Iterable[FactorEffect]:
+    groups: dict[tuple[Any, ...], list[Line]] = {}
+    for line in lines:
+        key = (line.setting.entry, line.result.metric, line.result.target, line.inner)
+        groups.setdefault(key, []).append(line)
+    known = {one.entry: one for one in designs.designs(plan, [line.setting for line in lines])}
+    for group in groups.values():
+        design = known[group[0].setting.entry]
+        if not design.levels:
+            continue
+        if not design.tells_main_effects:
+            notes.append(f"{group[0].result.benchmark}: no main effects, because {design.why_not}.")
+            continue
+        yield from _effects_of(group, design, rules, notes)
+
+
+def _effects_of(
+    group: Sequence[Line], design: Design, rules: _Rules, notes: list[str]
+) -> Iterable[FactorEffect]:
+    first = group[0].result
+    cells = [
+        Cell(
+            line.setting.factors,
+            line.result.by_round,
+        )
+        for line in group
+    ]
+    if len(cells) != design.settings:
+        notes.append(
+            f"{first.benchmark} {first.metric}: no main effects. {design.settings - len(cells)} of "
+            f"{design.settings} combinations have no values."
+        )
+        return
+    for factor, levels in design.levels.items():
+        try:
+            found = effects.main_effect(
+                cells,
+                factor,
+                design.reference.get(factor, levels[0]),
+                better=first.better,
+                margin=rules.margin,
+                confidence=rules.confidence,
+            )
+        except Refused as reason:
+            notes.append(f"{first.benchmark} {first.metric}: no effect of {factor}. {reason}")
+            continue
+        for one in found:
+            yield FactorEffect(
+                first.benchmark,
+                first.metric,
+                first.headline,
+                first.target,
+                dict(group[0].inner),
+                one,
+            )
+
+
+def _corrected_effects(found: Sequence[FactorEffect], rules: _Rules) -> list[FactorEffect]:
+    """As `_corrected`, for main effects."""
+    out = list(found)
+    for headline in (True, False):
+        places = [i for i, one in enumerate(out) if one.headline is headline]
+        corrected = compare.over_report(
+            [out[i].effect.comparison for i in places], confidence=rules.confidence
+        )
+        for i, comparison in zip(places, corrected, strict=True):
+            out[i] = replace(out[i], effect=replace(out[i].effect, comparison=comparison))
+    return out
+
+
+def _components(
+    plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
+) -> Iterable[Components]:
+    nest = plan.design.nest
+    if nest is None or nest.instance * nest.boot == 1:
+        return
+    for line in lines:
+        result = line.result
+        places = [nest_of(nest, number) for number in result.rounds]
+        try:
+            found = nested.components(
+                result.trial_values,
+                [place["instance"] for place in places],
+                [place["boot"] for place in places],
+                unit=result.estimate.unit,
+                confidence=rules.confidence,
+            )
+        except Refused as reason:
+            notes.append(f"{_label(result)}: no components of variance. {reason}")
+            continue
+        yield Components(
+            result.benchmark, result.metric, result.headline, result.target, result.factors, found
+        )
+
+
+def _label(line: MetricResult) -> str:
+    return names.label(line.benchmark, line.metric, line.factors)

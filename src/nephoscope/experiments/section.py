@@ -1,0 +1,295 @@
+"""What the experiment says: its factors, its baseline, and how far both can be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nephoscope.experiments.effect_records import (
+    Against,
+    Components,
+    Controls,
+    Experiment,
+    FactorEffect,
+)
+from nephoscope.model import Estimate, RunResult
+from nephoscope.report import charts, figures, wording
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Table,
+)
+
+MAX_ROWS = 60
+"""Lines of one table; the others are in result.json."""
+
+_NO_EFFECT = 1.0
+
+
+def build(result: RunResult) -> Section | None:
+    """Design, A/A control, main effects, comparisons with the baseline, components of variance."""
+    found = result.derived.get("experiment")
+    if not isinstance(found, Experiment):
+        return None
+    blocks: list[Block] = [Sentence(_design(found), lead=True)]
+    blocks += _confounded(found)
+    if found.controls is not None:
+        blocks += _controls(found.controls)
+    blocks += _effects(found.effects)
+    # Where loads stand beside victims, "What neighbours take" tells the same in pairs of trials.
+    told = "isolation" in result.derived
+    blocks += _baselines(
+        [one for one in found.comparisons if not (told and "resource" in one.changed)]
+    )
+    blocks += _components(found.components)
+    if found.notes:
+        blocks += [Heading("Not given"), Items(tuple(Item(wording.clean(n)) for n in found.notes))]
+    return Section("experiment", "What the experiment says", tuple(blocks))
+
+
+def _design(found: Experiment) -> str:
+    parts = []
+    for one in found.designs:
+        factors = [f"{wording.clean(name)} ({len(of)})" for name, of in one.levels.items()]
+        what = {
+            "full": "full crossing",
+            "regular": f"regular fraction of resolution {one.resolution}",
+            "balanced": "balanced fraction",
+            "partial": "crossing with combinations left out",
+        }[one.kind]
+        of = f" of {wording.joined(factors)}" if factors else ""
+        name = wording.clean(one.benchmark)
+        if factors:
+            parts.append(f"{name}: {what}{of}, {wording.plural(one.settings, 'setting')}")
+        else:
+            parts.append(f"{name}: {wording.plural(one.settings, 'setting')}")
+    return "; ".join(parts) + ". Every comparison pairs trials of the same round."
+
+
+def _confounded(found: Experiment) -> list[Block]:
+    texts = {
+        wording.clean(f"{one.benchmark}: {text}."): None
+        for one in found.designs
+        for text in one.confounded
+    }
+    if not texts:
+        return []
+    return [Heading("What cannot be told apart"), Items(tuple(Item(text) for text in texts))]
+
+
+def _controls(controls: Controls) -> list[Block]:
+    bad = controls.cells > 0 and "too many" in controls.sentence
+    return [Items((Item(controls.sentence, tone="warning" if bad else "info"),))]
+
+
+def _plain(estimate: Estimate) -> Estimate:
+    """A ratio as a number: 1.05, not 105 %."""
+    return replace(estimate, unit="none")
+
+
+def _ratio_cells(estimate: Estimate | None, n: int) -> tuple[str, str, str]:
+    if estimate is None:
+        return "–", "none", str(n)
+    plain = _plain(estimate)
+    return wording.value_text(plain), wording.interval_text(plain), str(n)
+
+
+def _chart(
+    id: str, title: str, caption: str, axis: str, rows: Sequence[tuple[str, Estimate]], table: Table
+) -> Chart:
+    """Dots with intervals around a line at 'no effect'."""
+    shown = [(name, _plain(one)) for name, one in rows][: charts.MAX_DOTS]
+    values = tuple(one.value for _, one in shown)
+    curve = figures.Curve(
+        "",
+        values,
+        values,
+        tuple(one.low for _, one in shown),
+        tuple(one.high for _, one in shown),
+        tuple(f"{name}: {wording.estimate_text(one)}" for name, one in shown),
+    )
+    ends = [end for end in (*values, *curve.low, *curve.high) if end is not None and end > 0]
+    log = min(values) > 0 and max(ends) / min(ends) > 10
+    figure = figures.dots([name for name, _ in shown], curve, figures.Axis(axis, "none", log=log))
+    figures.vertical(figure["layout"], _NO_EFFECT, "no effect", log=log)
+    return Chart(id, title, figure, table, caption, brief=table)
+
+
+def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
+    headline = [one for one in effects if one.headline]
+    shown = (headline or list(effects))[:MAX_ROWS]
+    if not shown:
+        return []
+    several = len({one.target for one in shown}) > 1
+    rows, dots = [], []
+    for one in shown:
+        effect = one.effect
+        name = _level(effect.factor, effect.level)
+        what = _what(one.benchmark, one.metric, one.fixed)
+        where = f", {wording.clean(one.target)}" if several else ""
+        ratio = effect.comparison.ratio
+        verdict = effect.comparison.verdict.word
+        rows.append(
+            (
+                name,
+                _level(effect.factor, effect.reference),
+                f"{what}{where}",
+                *_ratio_cells(ratio, effect.comparison.n_a),
+                verdict,
+            )
+        )
+        if ratio is not None:
+            dots.append((f"{name}: {what}{where}", ratio))
+    head = (
+        Column("level"),
+        Column("against"),
+        Column("of"),
+        Column("ratio", True),
+        Column("interval", True),
+        Column("n", True),
+        Column("verdict"),
+    )
+    table = Table(head, tuple(rows))
+    caption = (
+        "Each level against the first or the baseline's, averaged over all other factors within "
+        "each round (ratio of geometric means); n counts rounds. Verdicts hold among all of these "
+        "lines (Holm)."
+    )
+    if not dots:
+        return [Heading("Factors"), Sentence(caption, roomy=True), table]
+    chart = _chart("experiment-factors", "What each factor does", caption, "ratio", dots, table)
+    return [chart]
+
+
+def _baselines(comparisons: Sequence[Against]) -> list[Block]:
+    headline = [one for one in comparisons if one.headline]
+    others = [one for one in comparisons if not one.headline]
+    blocks: list[Block] = []
+    shown = headline or others
+    if not shown:
+        return blocks
+    table = _against_table(shown[:MAX_ROWS])
+    caption = (
+        "How much worse than its baseline in the same round: above 1 is worse, for times and for "
+        "rates alike; n counts rounds. Verdicts hold among all of these lines (Holm)."
+    )
+    dots = [
+        (f"{_changed(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)
+        for one in shown
+        if one.interference is not None
+    ]
+    if dots:
+        blocks.append(
+            _chart(
+                "experiment-baseline",
+                "Against the baseline",
+                caption,
+                "interference factor",
+                dots,
+                table,
+            )
+        )
+    else:
+        blocks += [Heading("Against the baseline"), Sentence(caption, roomy=True), table]
+    if headline and others:
+        rest = _against_table(others[:MAX_ROWS])
+        more = len(others) - len(rest.rows)
+        text = "The other metrics" + (f", {more} more in result.json" if more else "")
+        blocks.append(replace(rest, caption=text, collapsed=True))
+    return blocks
+
+
+def _against_table(shown: Sequence[Against]) -> Table:
+    head = (
+        Column("alternative"),
+        Column("of"),
+        Column("factor", True),
+        Column("interval", True),
+        Column("n", True),
+        Column("verdict"),
+    )
+    rows = tuple(
+        (
+            _changed(one),
+            wording.full_name(one.benchmark, one.metric),
+            *_ratio_cells(one.interference, one.comparison.n_a),
+            one.comparison.verdict.word,
+        )
+        for one in shown
+    )
+    return Table(head, rows)
+
+
+def _changed(one: Against) -> str:
+    """What differs from the baseline, then what both have."""
+    parts = [_level(name, level) for name, level in one.changed.items()]
+    if one.target != one.baseline_target:
+        parts.insert(0, f"{wording.clean(one.target)} against {wording.clean(one.baseline_target)}")
+    same = [_level(name, level) for name, level in one.factors.items() if name not in one.changed]
+    text = ", ".join(parts) or "itself"
+    return f"{text} ({', '.join(same)})" if same else text
+
+
+def _what(benchmark: str, metric: str, fixed: Mapping[str, Any]) -> str:
+    name = wording.full_name(benchmark, metric)
+    own = wording.factors_text(fixed)
+    return f"{name} ({own})" if own else name
+
+
+def _level(factor: str, level: Any) -> str:
+    return f"{wording.clean(factor)} {wording.clean(_say(factor, level))}"
+
+
+def _say(factor: str, level: Any) -> str:
+    """A level as people write it: sizes and times with their units."""
+    text = wording.level_text(factor, level)
+    stem = factor.removesuffix("_bytes").removesuffix("_ns").replace("_", " ")
+    if isinstance(level, int | float) and not isinstance(level, bool) and text.startswith(stem):
+        return text[len(stem) :].strip()
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+def _components(found: Sequence[Components]) -> list[Block]:
+    shown = [one for one in found if one.headline] or list(found)
+    if not shown:
+        return []
+    levels = list(dict.fromkeys(part.level for one in shown for part in one.nested.components))
+    rows = []
+    for one in shown[:MAX_ROWS]:
+        shares = {part.level: part for part in one.nested.components}
+        cells = [
+            "–"
+            if level not in shares
+            else wording.percent(shares[level].share, 2) + (" *" if shares[level].negative else "")
+            for level in levels
+        ]
+        mean = one.nested.mean
+        rows.append(
+            (
+                _what(one.benchmark, one.metric, one.factors),
+                *cells,
+                wording.value_text(mean),
+                wording.interval_text(mean),
+                str(mean.n),
+            )
+        )
+    head = (
+        Column("of"),
+        *(Column(f"{level}s", True) for level in levels),
+        Column("mean", True),
+        Column("interval", True),
+        Column("n", True),
+    )
+    text = (
+        "Shares of the variance that lie between instances, boots and rounds. The interval of the "
+        "mean rests on the outermost level, because rounds of one machine say little of the next; "
+        "n counts its repetitions. * The estimate was below zero."
+    )
+    return [Heading("Where variation comes from"), Sentence(text), Table(head, tuple(rows))]

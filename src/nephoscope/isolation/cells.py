@@ -1,0 +1,151 @@
+"""One victim beside one load: its factors, recovery and whose doing the slowdown is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nephoscope.analysis import attribution, compare, estimates, histograms, interference
+from nephoscope.analysis.histograms import Trial
+from nephoscope.analysis.values import Refused
+from nephoscope.isolation import lines as gather
+from nephoscope.isolation import recovery
+from nephoscope.isolation.lines import Load, Paired, Trials, WatchedLine, label
+from nephoscope.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, Victim
+from nephoscope.model import Estimate
+from nephoscope.plans import resources
+from nephoscope.results import names
+
+TAIL = 0.99
+
+
+def cells(line: WatchedLine, run: Trials, notes: list[str]) -> list[Cell]:
+    """The cells of one victim, in the order of resources; what has none leaves a note."""
+    tail_metric, tails = gather.tails(line, run.distributions)
+    found = []
+    for load, trials in gather.by_load(line, run.records).items():
+        pairs = gather.paired(line, trials, run.records)
+        if not pairs.triples:
+            notes.append(f"{label(line.victim)} beside {load.resource}: no quiet trial beside it.")
+            continue
+        try:
+            found.append(_cell(line.victim, load, pairs, run, (tail_metric, tails)))
+        except Refused as reason:
+            notes.append(f"{label(line.victim)} beside {load.resource}: {reason}")
+    return sorted(found, key=_order)
+
+
+def _order(cell: Cell) -> tuple[int, str, int, float]:
+    known = list(resources.RESOURCES)
+    place = known.index(cell.resource) if cell.resource in known else len(known)
+    return place, cell.resource, cell.neighbours, cell.intensity
+
+
+def _cell(
+    victim: Victim, load: Load, pairs: Paired, run: Trials, tail: tuple[str, Mapping[str, Trial]]
+) -> Cell:
+    better, level, triples = victim.better, run.confidence, pairs.triples
+    comparison = interference.factor(triples, better=better, margin=run.margin, confidence=level)
+    seed = names.seed_of(*_key(victim), load.resource, str(load.intensity), str(load.neighbours))
+    notes: list[str] = []
+    factor = interference.turned(comparison.ratio, better)
+    by_mean, by_tail = (
+        _or_note(notes, lambda: interference.factor_of_means(
+            triples, better=better, confidence=level)),
+        _or_note(notes, lambda: _tail_factor(pairs, tail[1], level, seed)),
+    )  # fmt: skip
+    return Cell(
+        victim=victim,
+        resource=load.resource,
+        intensity=load.intensity,
+        neighbours=load.neighbours,
+        comparison=comparison,
+        factor=factor,
+        factor_mean=by_mean,
+        factor_p99=by_tail,
+        p99_metric=tail[0] if by_tail else "",
+        variation=_variation(pairs, level, seed),
+        recovery=recovery.recovery(triples, better=better, margin=run.margin, confidence=level),
+        achieved=_achieved([used[0] for used in pairs.names], run),
+        attribution=_attributed(factor, pairs, run),
+        rounds=triples,
+        trials=tuple(used[0] for used in pairs.names),
+        rounds_left_out=pairs.left_out,
+        pairing=BY_NEIGHBOUR if pairs.around else BY_ROUND,
+        notes=tuple(notes),
+    )
+
+
+def _or_note(notes: list[str], make: Callable[[], Estimate]) -> Estimate | None:
+    try:
+        return make()
+    except Refused as reason:
+        notes.append(str(reason))
+        return None
+
+
+def _tail_factor(
+    pairs: Paired, tails: Mapping[str, Trial], confidence: float, seed: int
+) -> Estimate:
+    if not tails:
+        raise Refused("No p99: the victim keeps no histogram of times, only a value a trial.")
+    rounds = []
+    for loaded, *quiet in pairs.names:
+        calm = [tails[name] for name in quiet if name in tails]
+        if loaded in tails and calm:
+            rounds.append((histograms.merge(calm), tails[loaded]))
+    return interference.factor_of_percentile(rounds, TAIL, confidence=confidence, seed=seed)
+
+
+def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Variation:
+    quiet: dict[str, float] = {}
+    for used, one in zip(pairs.names, pairs.triples, strict=True):
+        sides = [value for value in (one.before, one.after) if value is not None]
+        # One quiet trial is the one after a load and the one before the next: it counts once.
+        quiet |= dict(zip(used[1:], sides or [one.quiet], strict=False))
+    loaded = [one.loaded for one in pairs.triples]
+    return interference.variation_factor(
+        list(quiet.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed
+    )
+
+
+def _achieved(trials: Sequence[str], run: Trials) -> Estimate | None:
+    """What the loads reached, the mean over the neighbours of each trial, then over trials."""
+    means = [statistics.fmean(run.achieved[name]) for name in trials if run.achieved.get(name)]
+    if not means:
+        return None
+    return estimates.median(means, unit="ratio", confidence=run.confidence)
+
+
+def _attributed(
+    factor: Estimate | None, pairs: Paired, run: Trials
+) -> attribution.Attribution | None:
+    """Whose doing the slowdown is, by what was read beside the trials themselves."""
+    if factor is None:
+        return None
+    loaded = [_reading(used[0], run) for used in pairs.names]
+    quiet = [_reading(used[1], run) for used in pairs.names]
+    return attribution.attribute(factor, quiet, loaded, paired=True, confidence=run.confidence)
+
+
+def _reading(trial: str, run: Trials) -> dict[str, Any]:
+    found = dict(run.records[trial].beside)
+    if trial in run.shares:
+        found["own_gap_ratio"] = 1 - run.shares[trial]
+    return found
+
+
+def corrected(cells: Sequence[Cell], confidence: float) -> list[Cell]:
+    """Holm's correction of the verdicts over all cells but those of idle neighbours."""
+    out = list(cells)
+    asked = [i for i, cell in enumerate(out) if cell.resource != resources.IDLE]
+    corrected = compare.over_report([out[i].comparison for i in asked], confidence=confidence)
+    for i, comparison in zip(asked, corrected, strict=True):
+        out[i] = replace(out[i], comparison=comparison)
+    return out
+
+
+def _key(victim: Victim) -> tuple[str, str, str, str]:
+    return victim.benchmark, victim.metric, victim.target, str(sorted(victim.factors.items()))

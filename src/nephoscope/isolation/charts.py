@@ -1,0 +1,245 @@
+"""The figures of what neighbours take: the map, curves over the dose, before-during-after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from nephoscope import units
+from nephoscope.isolation import tables
+from nephoscope.isolation.records import Cell, DoseResponse, Victim
+from nephoscope.model import Better
+from nephoscope.report import figures, grids, palette, selection, wording
+from nephoscope.report import violins as shapes
+from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report.grids import Square
+
+MAX_CHARTS = 6
+"""Victims with a figure of their own; the tables hold all."""
+
+BEFORE, DURING, AFTER = "before", "during", "after"
+
+
+def heat_map(cells: Sequence[Cell]) -> Chart:
+    """Victims by loads at the highest intensity, each with factor, interval and n."""
+    top = _highest(cells)
+    names = tables.victim_names([cell.victim for cell in cells])
+    several = len({cell.neighbours for cell in top if not tables.is_idle(cell)}) > 1
+
+    def row_of(cell: Cell) -> str:
+        many = f", {wording.plural(cell.neighbours, 'neighbour')}" if several else ""
+        return names[id(cell.victim)] + many
+
+    rows = list(dict.fromkeys(row_of(cell) for cell in top))
+    columns = list(dict.fromkeys(tables.resource_name(cell.resource) for cell in top))
+    squares = {
+        (rows.index(row_of(cell)), columns.index(tables.resource_name(cell.resource))): _square(
+            cell, row_of(cell)
+        )
+        for cell in top
+    }
+    head = (
+        Column("victim"),
+        Column("beside"),
+        Column("factor", True),
+        Column("interval", True),
+        Column("n", True),
+        Column("verdict"),
+    )
+    table_rows = tuple(
+        (
+            names[id(cell.victim)],
+            tables.load_name(cell),
+            *tables.cells_of(cell.factor, cell.comparison.n_a),
+            cell.comparison.verdict.word,
+        )
+        for cell in cells
+    )
+    caption = (
+        "How much worse each victim is beside a load than in quiet: above 1 is worse, for times "
+        "and rates alike. Colour only where the interval leaves out 1; hatched squares were not "
+        "measured. n counts rounds. Intervals are plain; verdicts hold among all pairs (Holm)."
+    )
+    brief = Table(head, tuple(row for row, cell in zip(table_rows, cells, strict=True)
+                              if cell in top)[: tables.MAX_ROWS])  # fmt: skip
+    return Chart(
+        "isolation-map",
+        "Victims beside loads at full intensity",
+        grids.grid(rows, columns, squares),
+        Table(head, table_rows),
+        caption,
+        brief=brief,
+    )
+
+
+def _highest(cells: Sequence[Cell]) -> list[Cell]:
+    """Of each victim, resource and number of neighbours the cell of the highest intensity."""
+    best: dict[tuple[int, str, int], Cell] = {}
+    for cell in cells:
+        key = (id(cell.victim), cell.resource, cell.neighbours)
+        if key not in best or best[key].intensity < cell.intensity:
+            best[key] = cell
+    return list(best.values())
+
+
+def _square(cell: Cell, row: str) -> Square:
+    value, interval, n = tables.cells_of(cell.factor, cell.comparison.n_a)
+    known = cell.factor is not None and cell.has_interval
+    lines = (value, interval if known else "no interval", f"n {n}")
+    words = [
+        f"{row} beside {tables.load_name(cell)}: {value} {interval} (n = {n})",
+        cell.comparison.verdict.word,
+    ]
+    if cell.attribution is not None and cell.excludes_one:
+        words.append(f"put down to: {cell.attribution.word.value}")
+    factor = cell.factor.value if cell.factor and cell.excludes_one else None
+    return Square(lines, "; ".join(words), factor)
+
+
+def responses(found: Sequence[DoseResponse]) -> list[Chart]:
+    """A figure for each victim that responds at all: factor over what the load reached."""
+    groups: dict[int, list[DoseResponse]] = {}
+    for one in found:
+        groups.setdefault(id(one.victim), []).append(one)
+    names = tables.victim_names([one.victim for one in found])
+    charts = []
+    for number, own in enumerate(groups.values()):
+        if all(one.response.word == "flat" for one in own):
+            continue
+        shown = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
+        charts.append(_responses(names[id(own[0].victim)], shown, len(own), number))
+    return charts[:MAX_CHARTS]
+
+
+def _reach(one: DoseResponse) -> float:
+    return max((point.factor.value for point in one.points if point.factor), default=0.0)
+
+
+def _responses(name: str, shown: Sequence[DoseResponse], of: int, number: int) -> Chart:
+    curves, rows = [], []
+    for one in shown:
+        label = tables.resource_name(one.resource)
+        label += f", {one.neighbours} neighbours" if one.neighbours > 1 else ""
+        points = [point for point in one.points if point.factor is not None]
+        at = [point.achieved.value if point.achieved else point.asked for point in points]
+        kept = [tables.plain(point.factor) for point in points if point.factor]
+        hover = [
+            f"{label}, asked {100 * point.asked:g} %, reached "
+            f"{100 * x:.3g} %: {wording.estimate_text(factor)}"
+            for point, x, factor in zip(points, at, kept, strict=True)
+        ]
+        curves.append(
+            figures.Curve(
+                label,
+                (0.0, *at),
+                (1.0, *(factor.value for factor in kept)),
+                (None, *(factor.low for factor in kept)),
+                (None, *(factor.high for factor in kept)),
+                ("quiet: 1 by definition", *hover),
+            )
+        )
+        rows += [
+            (
+                label,
+                f"{100 * point.asked:g} %",
+                "–" if point.achieved is None else wording.estimate_text(point.achieved),
+                *tables.cells_of(factor),
+            )
+            for point, factor in zip(points, kept, strict=True)
+        ]
+    x = figures.Axis("intensity that the load reached", "ratio", from_zero=True)
+    figure = figures.lines(curves, x, figures.Axis("interference factor", "none"), height=380)
+    figure["layout"].setdefault("shapes", []).append(
+        figures.horizontal(1.0) | {"line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"}}
+    )
+    figure["layout"]["showlegend"] = True
+    head = (
+        Column("load"),
+        Column("asked", True),
+        Column("reached", True),
+        Column("factor", True),
+        Column("interval", True),
+        Column("n", True),
+    )
+    more = f" The {len(shown)} with the largest factors of {of}." if len(shown) < of else ""
+    return Chart(
+        f"isolation-dose-{number}",
+        f"{name} over the intensity of the load",
+        figure,
+        Table(head, tuple(rows)),
+        f"Factor against quiet (1) with its interval; above 1 is worse.{more}",
+        repeats=True,
+    )
+
+
+def violins(cells: Sequence[Cell]) -> list[Chart]:
+    """For each victim that loses something: its values before, during and after each load."""
+    groups: dict[int, list[Cell]] = {}
+    for cell in _highest(cells):
+        groups.setdefault(id(cell.victim), []).append(cell)
+    names = tables.victim_names([cell.victim for cell in cells])
+    hurt = [own for own in groups.values() if any(cell.excludes_one for cell in own)]
+    hurt.sort(key=lambda own: -max(cell.factor.value if cell.factor else 0 for cell in own))
+    return [
+        _violins(names[id(own[0].victim)], own, number)
+        for number, own in enumerate(hurt[:MAX_CHARTS])
+    ]
+
+
+def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
+    victim = cells[0].victim
+    groups: list[shapes.Group] = []
+    places = []
+    for cell in cells:
+        place = tables.load_name(cell)
+        places.append(place)
+        phases = _phases(cell)
+        groups += [shapes.Group(place, phase, tuple(own)) for phase, own in phases.items() if own]
+    phases_there = [
+        p for p in ("quiet", BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
+    ]
+    axis = figures.Axis(wording.metric_name(victim.metric), victim.unit)
+    head = (
+        Column("beside"),
+        Column("phase"),
+        Column("least", True),
+        Column("median", True),
+        Column("greatest", True),
+        Column("n", True),
+    )
+    rows = tuple(
+        (
+            one.place,
+            one.phase,
+            *(
+                units.format_value(value, victim.unit)
+                for value in (min(one.values), median(one.values), max(one.values))
+            ),
+            str(len(one.values)),
+        )
+        for one in groups
+    )
+    return Chart(
+        f"isolation-around-{number}",
+        f"{name} before, during and after each load",
+        shapes.violins(places, phases_there, groups, axis),
+        Table(head, rows),
+        f"One point a trial; {_direction(victim)} The box holds the middle half, its line is the "
+        "median. Each is as wide where most values lie, and ends where they end.",
+        repeats=True,
+    )
+
+
+def _phases(cell: Cell) -> dict[str, list[float]]:
+    sides = {
+        BEFORE: [one.before for one in cell.rounds if one.before is not None],
+        DURING: [one.loaded for one in cell.rounds],
+        AFTER: [one.after for one in cell.rounds if one.after is not None],
+    }
+    if sides[BEFORE] or sides[AFTER]:
+        return sides
+    return {"quiet": [one.quiet for one in cell.rounds], DURING: sides[DURING]}
+
+
+def _direction(victim: Victim) -> str:
+    return "higher is better." if victim.better is Better.HIGHER else "lower is better."

@@ -1,0 +1,232 @@
+"""From stored trials to victims with their loaded and quiet trials, and the pairs among them."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.analysis import histograms, interference
+from nephoscope.analysis.histograms import Trial
+from nephoscope.analysis.interference import Triple
+from nephoscope.isolation.records import Victim
+from nephoscope.model import Better, MetricResult, TrialRecord, factors_key
+from nephoscope.results import names
+
+if TYPE_CHECKING:
+    from nephoscope.store.query import TrialHistogram, TrialValue
+
+RESOURCE, INTENSITY, NEIGHBOURS = "resource", "intensity", "neighbours"
+LOAD_FACTORS = frozenset({RESOURCE, INTENSITY, NEIGHBOURS})
+ACHIEVED = "load_intensity_ratio"
+QUIET = "none"
+QUOTA = "quota"
+"""A treatment without a neighbour: the victim under its own quota (plans/isolation.py)."""
+_MIDDLE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What stood beside a trial. intensity: 0..1, asked."""
+
+    resource: str
+    intensity: float
+    neighbours: int
+
+
+@dataclass(slots=True)
+class WatchedLine:
+    """One victim's value in every trial, by the trial's name; histograms where it has them."""
+
+    victim: Victim
+    values: dict[str, float] = field(default_factory=dict)
+    histograms: dict[str, Trial] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Loaded trials with their quiet; names[i] are (loaded, quiet …) of triples[i]."""
+
+    triples: tuple[Triple, ...]
+    names: tuple[tuple[str, ...], ...]
+    left_out: int
+    around: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What all parts of a run look at. records: trials that count, by name; achieved: trial ->
+    what each load beside it reached; shares: trial -> the CPU share that its loops obtained."""
+
+    records: Mapping[str, TrialRecord]
+    distributions: Sequence[TrialHistogram]
+    achieved: Mapping[str, Sequence[float]]
+    shares: Mapping[str, float]
+    margin: float
+    confidence: float
+
+
+def load_of(factors: Mapping[str, Any]) -> Load | None:
+    """The load that a trial's factors name; None for quiet trials and for plans without loads."""
+    resource = factors.get(RESOURCE)
+    if resource is None or resource == QUIET:
+        return None
+    return Load(str(resource), _ratio(factors.get(INTENSITY)), _count(factors.get(NEIGHBOURS)))
+
+
+def _ratio(level: Any) -> float:
+    """An intensity as a ratio: 0.5, '0.5' and '50%' are the same; full where none is named."""
+    text = str(1.0 if level is None else level).strip()
+    return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+
+
+def _count(level: Any) -> int:
+    return 1 if level is None else int(float(str(level)))
+
+
+def watched(
+    metrics: Iterable[MetricResult],
+    values: Sequence[TrialValue],
+    distributions: Sequence[TrialHistogram],
+    records: Mapping[str, TrialRecord],
+) -> list[WatchedLine]:
+    """The lines that are watched: headline metrics, of benchmarks without any all metrics."""
+    wanted = _wanted(metrics)
+    found: dict[tuple[str, str, str, str], WatchedLine] = {}
+    for row in values:
+        line = _line(found, wanted, row, row.metric)
+        if line is not None and row.trial in records:
+            line.values[row.trial] = row.value
+    for one in distributions:
+        line = _line(found, wanted, one, names.percentile_metric(one.metric, one.unit, _MIDDLE))
+        if line is not None and one.trial in records and any(one.counts):
+            trial = (one.values, one.counts)
+            line.values[one.trial] = histograms.quantile_of_counts(
+                *histograms.merge([trial]), _MIDDLE
+            )
+            line.histograms[one.trial] = trial
+    return list(found.values())
+
+
+def _wanted(metrics: Iterable[MetricResult]) -> set[tuple[str, str]]:
+    """(benchmark, metric) of what is watched."""
+    able = [one for one in metrics if one.better is not Better.NONE and not _beside(one.factors)]
+    headline = {(one.benchmark, one.metric) for one in able if one.headline}
+    with_headline = {benchmark for benchmark, _ in headline}
+    return headline | {
+        (one.benchmark, one.metric) for one in able if one.benchmark not in with_headline
+    }
+
+
+def _beside(factors: Mapping[str, Any]) -> bool:
+    return bool(names.BESIDE & factors.keys())
+
+
+def _line(
+    found: dict[tuple[str, str, str, str], WatchedLine],
+    wanted: set[tuple[str, str]],
+    row: TrialValue | TrialHistogram,
+    metric: str,
+) -> WatchedLine | None:
+    factors = json.loads(row.factors)
+    if (row.benchmark, metric) not in wanted or RESOURCE not in factors or _beside(factors):
+        return None
+    own = {name: level for name, level in factors.items() if name not in LOAD_FACTORS}
+    key = (row.benchmark, metric, row.target, factors_key(own))
+    if key not in found:
+        victim = Victim(row.benchmark, metric, row.target, own, Better(row.better), row.unit)
+        found[key] = WatchedLine(victim)
+    return found[key]
+
+
+def tails(
+    line: WatchedLine, distributions: Sequence[TrialHistogram]
+) -> tuple[str, dict[str, Trial]]:
+    """The histograms of times that tell the victim's tail: its own, else the first of the same
+    benchmark, target and factors; with the metric's name, '' where there is none."""
+    victim = line.victim
+    if line.histograms:
+        return victim.metric, line.histograms
+    names = [one.metric for one in distributions if _tells(one, victim)]
+    if not names:
+        return "", {}
+    chosen = names[0]
+    return chosen, {
+        one.trial: (one.values, one.counts)
+        for one in distributions
+        if one.metric == chosen and _tells(one, victim) and any(one.counts)
+    }
+
+
+def _tells(one: TrialHistogram, victim: Victim) -> bool:
+    if (one.benchmark, one.target, one.better) != (victim.benchmark, victim.target, "lower"):
+        return False
+    factors = json.loads(one.factors)
+    own = {name: level for name, level in factors.items() if name not in LOAD_FACTORS}
+    return not _beside(factors) and factors_key(own) == factors_key(victim.factors)
+
+
+def shares(values: Iterable[TrialValue]) -> dict[str, float]:
+    """Trial -> the mean share of a CPU that its loops obtained, where it measured that."""
+    found: dict[str, list[float]] = {}
+    for row in values:
+        if row.benchmark == "cpu.gaps" and row.metric == "cpu_share_ratio":
+            found.setdefault(row.trial, []).append(row.value)
+    return {trial: statistics.fmean(own) for trial, own in found.items()}
+
+
+def achieved(values: Iterable[TrialValue]) -> dict[str, list[float]]:
+    """Trial -> what each load beside it reached of what it reaches alone at intensity 1."""
+    found: dict[str, list[float]] = {}
+    for row in values:
+        if row.metric == ACHIEVED and "load" in json.loads(row.factors):
+            found.setdefault(row.trial, []).append(row.value)
+    return found
+
+
+def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[Load, list[str]]:
+    """Load -> the names of the line's trials beside it, in the order of execution."""
+    found: dict[Load, list[str]] = {}
+    for name in sorted(line.values, key=lambda name: records[name].position):
+        load = load_of(records[name].factors)
+        if load is not None:
+            found.setdefault(load, []).append(name)
+    return found
+
+
+def quiet_trials(line: WatchedLine, records: Mapping[str, TrialRecord]) -> list[str]:
+    """The names of the line's quiet trials in the order of execution."""
+    quiet = [name for name in line.values if load_of(records[name].factors) is None]
+    return sorted(quiet, key=lambda name: records[name].position)
+
+
+def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, TrialRecord]) -> Paired:
+    """Loaded trials with the quiet ones right before and after them, as the run noted; where it
+    noted none, with the median of their round's quiet trials."""
+    of_round: dict[int, list[str]] = {}
+    for name in quiet_trials(line, records):
+        of_round.setdefault(records[name].key.round, []).append(name)
+    triples, used, sides = [], [], 0
+    for name in loaded:
+        record = records[name]
+        beside = [str(record.around.get(side, "")) for side in ("before", "after")]
+        before, after = (line.values.get(one) for one in beside)
+        number, value = record.key.round, line.values[name]
+        if before is not None or after is not None:
+            triples.append(interference.around(number, value, before, after))
+            used.append((name, *(one for one in beside if one in line.values)))
+            sides += 1
+        elif number in of_round:
+            quiet = statistics.median(line.values[one] for one in of_round[number])
+            triples.append(Triple(number, value, quiet))
+            used.append((name, *of_round[number]))
+    return Paired(
+        tuple(triples), tuple(used), len(loaded) - len(triples), bool(sides) and sides == len(used)
+    )
+
+
+def label(victim: Victim) -> str:
+    """A victim's name in a sentence."""
+    return names.label(victim.benchmark, victim.metric, victim.factors)

@@ -1,0 +1,383 @@
+"""The plan of `isolate`: victims against aggressors, quiet, noisy, quiet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nephoscope import catalog
+from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.errors import Lacking, UnknownName, UsageError
+from nephoscope.isolation import placement as places
+from nephoscope.plans import resources
+from nephoscope.plans.casting import ALONE
+from nephoscope.plans.load import from_values
+from nephoscope.plans.model import Plan, Target
+from nephoscope.plans.resources import IDLE, INTENSITY, NONE
+from nephoscope.reading.sentences import did_you_mean
+
+ALL = "all"
+"""Every resource of the table."""
+
+INTENSITIES = (0.5, 1.0)
+MAX_NEIGHBOURS = 32
+
+VICTIM, NEIGHBOUR, FAR = "victim", "neighbour", "far"
+AGGRESSOR, SERVER = "aggressor", "server"
+
+CAP = 0.5
+"""CPUs of a victim under its own quota, where that is one of the treatments."""
+CAP_PERIOD = "20ms"
+"""Short, so that even a trial of 0.1 s sees several periods and not the luck of one."""
+
+QUOTA = "quota"
+"""Level of `resource` at which the victim has a quota and no neighbour does anything."""
+
+LINE_RATE = "100Mbit/s"
+"""What victim and neighbours share on their way to the far host of a lab."""
+
+_ROUNDS = {"min": 10, "max": 20, "look_every": 5, "relative_half_width": 0.03}
+_QUICK = {"min": 6, "max": 6, "relative_half_width": 0.05}
+"""Six pairs are the fewest that have an interval at 95 %."""
+
+_MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person asks. victims: resources or benchmarks; aggressors: resources, () for all.
+
+    intensities: 0..1, () for the default. neighbours: the levels are 1 … neighbours. targets:
+    (role, target); () for a lab on this machine. a_a: neighbours that do nothing, at every level.
+    """
+
+    victims: tuple[str, ...]
+    aggressors: tuple[str, ...] = ()
+    intensities: tuple[float, ...] = ()
+    neighbours: int = 1
+    placement: str = places.OWN
+    targets: tuple[tuple[str, Target], ...] = ()
+    a_a: bool = False
+    quick: bool = False
+    budget_s: float | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """A plan, and what a person has to know before it runs. left_out: resources by the reason."""
+
+    plan: Plan
+    warnings: tuple[str, ...]
+
+
+def isolation(
+    asked: Asked,
+    *,
+    cpus: Sequence[int] | None = None,
+    cores: dict[int, str] | None = None,
+    known: Catalog | None = None,
+) -> Isolation:
+    """The plan of what is asked.
+
+    cpus, cores: of this machine, read from it when not given. The lab's name follows from all that
+    is asked, so that the same command finds its own lab again and no other one does.
+    Raises UsageError for what makes no sense, UnknownName for names that do not exist, Lacking when
+    this version's probe lacks the load or the victim of a resource that was named.
+    """
+    known = known or catalog.load()
+    victims = _victims(asked, known)
+    aggressors, left_out = _aggressors(asked, known)
+    network = any(one.network for one in victims) or any(
+        resources.RESOURCES[name].aggressor.network for name in aggressors
+    )
+    values = _common(asked, victims, aggressors)
+    if asked.targets:
+        values["targets"] = _given(asked, network)
+        warnings: tuple[str, ...] = ()
+    else:
+        allowed = tuple(cpus) if cpus is not None else places.allowed_cpus()
+        found = places.placed(
+            asked.placement,
+            asked.neighbours,
+            allowed,
+            cores if cores is not None else places.cores_here(allowed),
+        )
+        warnings = found.warnings
+        values |= _lab(asked, found, network)
+        if asked.placement == places.CAPPED:
+            _add_quota(values)
+        values["lab"]["name"] = f"iso-{_digest(values)}"
+    return Isolation(from_values(values, known, lambda _: ""), (*left_out, *warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Victim:
+    entry: dict[str, Any]
+    network: bool
+
+
+def _victims(asked: Asked, known: Catalog) -> list[_Victim]:
+    wanted: list[str] = []
+    for name in asked.victims:
+        wanted += _all(known, victims=True) if name == ALL else [name]
+    twice = [name for name in dict.fromkeys(wanted) if wanted.count(name) > 1]
+    if twice and ALL not in asked.victims:
+        raise UsageError(f"The victim '{twice[0]}' is named twice.", "Name each once.")
+    if not wanted:
+        raise UsageError(
+            "Name what is to be watched.",
+            f"A VICTIM is {ALL}, a benchmark, or a resource: {', '.join(resources.NAMES)}.",
+        )
+    return [_victim(name, known) for name in dict.fromkeys(wanted)]
+
+
+def _all(known: Catalog, *, victims: bool) -> list[str]:
+    """The names of every resource that this catalogue can take or miss."""
+    return [
+        name
+        for name in resources.NAMES
+        if not resources.missing(resources.RESOURCES[name], known)
+        and (resources.RESOURCES[name].victim is not None or not victims)
+    ]
+
+
+def _victim(name: str, known: Catalog) -> _Victim:
+    if name in resources.RESOURCES:
+        one = resources.RESOURCES[name]
+        if one.victim is None:
+            raise UsageError(
+                f"Nobody misses '{name}', so it cannot be a victim.",
+                f"Victims are: {', '.join(resources.NAMES)}, or a benchmark.",
+            )
+        _there(one, known)
+        entry = {
+            "benchmark": one.victim.benchmark,
+            "params": dict(one.victim.params),
+            "headline": [one.victim.metric],
+        }
+        return _Victim(_with_roles(entry, one.victim.network), one.victim.network)
+    return _of_benchmark(name, known)
+
+
+def _of_benchmark(name: str, known: Catalog) -> _Victim:
+    try:
+        spec = known.benchmark(name)
+    except UnknownName:
+        names = [*resources.NAMES, *known.benchmarks]
+        raise UnknownName(
+            f"'{name}' is neither a resource nor a benchmark{did_you_mean(name, names)}.",
+            f"Resources are: {', '.join(resources.NAMES)}; `nephoscope list` shows the benchmarks.",
+        ) from None
+    if spec.load and not spec.two_sided:
+        raise UsageError(
+            f"{name} takes and misses nothing: it is a load.",
+            "Name what it takes from, and it with --aggressor RESOURCE.",
+        )
+    network = spec.two_sided and spec.id not in ALONE
+    entry = {"benchmark": name, "params": _one_thread(spec)}
+    return _Victim(_with_roles(entry, network), network)
+
+
+def _one_thread(spec: BenchmarkSpec) -> dict[str, Any]:
+    """A victim on one CPU has one thread."""
+    return {"threads": 1} if any(param.id == "threads" for param in spec.params) else {}
+
+
+def _with_roles(entry: dict[str, Any], network: bool) -> dict[str, Any]:
+    return {**entry, "on": VICTIM, **({"peer": SERVER} if network else {})}
+
+
+def _aggressors(asked: Asked, known: Catalog) -> tuple[list[str], list[str]]:
+    """Names of the aggressors, and sentences on those that were meant and are not here."""
+    if asked.a_a:
+        if asked.aggressors:
+            raise UsageError(
+                "--a-a lets all neighbours be idle; an aggressor contradicts that.",
+                "Drop --aggressor, or drop --a-a.",
+            )
+        return [IDLE], []
+    named = [name for name in asked.aggressors if name != ALL]
+    for name in named:
+        _there(resources.resource(name), known)
+    twice = [name for name in dict.fromkeys(named) if named.count(name) > 1]
+    if twice:
+        raise UsageError(f"The aggressor '{twice[0]}' is named twice.", "Name each once.")
+    if named and ALL not in asked.aggressors:
+        return list(dict.fromkeys([*named, IDLE])), []
+    found = [name for name in _all(known, victims=False) if _fits(name, asked)]
+    left = [name for name in resources.NAMES if name not in found]
+    told = [f"Not among the aggressors here: {', '.join(left)}."] if left else []
+    return [*found, IDLE], told
+
+
+def _fits(name: str, asked: Asked) -> bool:
+    """Whether targets that were given can run it: a network load needs a far side."""
+    needs_far = resources.RESOURCES[name].aggressor.network
+    return not (needs_far and asked.targets and SERVER not in dict(asked.targets))
+
+
+def _there(one: resources.Resource, known: Catalog) -> None:
+    lacking = resources.missing(one, known)
+    if lacking:
+        raise Lacking(
+            f"The resource '{one.name}' needs {' and '.join(lacking)}, which the probe of this "
+            "version and platform does not have.",
+            f"There are: {', '.join(_all(known, victims=False))}.",
+        )
+
+
+def _common(asked: Asked, victims: Sequence[_Victim], aggressors: Sequence[str]) -> dict[str, Any]:
+    """All that does not depend on where it runs."""
+    intensities = _intensities(asked)
+    if not 1 <= asked.neighbours <= MAX_NEIGHBOURS:
+        raise UsageError(
+            f"{asked.neighbours} neighbours are none that can be made.",
+            f"Ask for 1 to {MAX_NEIGHBOURS}.",
+        )
+    counts = list(range(1, asked.neighbours + 1))
+    values: dict[str, Any] = {
+        "name": "isolation-a-a" if asked.a_a else "isolation",
+        "question": "Does a neighbour that does nothing seem to take anything?"
+        if asked.a_a
+        else "What does a neighbour take away, of which resource, and does it come back?",
+        "benchmarks": [one.entry for one in victims],
+        "backgrounds": [_background(name) for name in aggressors],
+        "factors": {
+            "resource": {"path": "backgrounds", "levels": [NONE, *aggressors]},
+            "intensity": {"path": f"backgrounds.*.params.{INTENSITY}", "levels": intensities},
+            "neighbours": {"path": "backgrounds.*.count", "levels": counts},
+        },
+        "design": {
+            "around": True,
+            "baseline": {"resource": NONE},
+            "exclude": [] if asked.a_a else _idle_once(aggressors, intensities, counts),
+        },
+        "repeat": dict(_QUICK if asked.quick else _ROUNDS),
+        # A packet that leaves late because a neighbour took the CPU is late for the victim too:
+        # round trips count from the moment at which it was due.
+        "accept": ["late_sends"],
+    }
+    if asked.budget_s is not None:
+        values["budget"] = asked.budget_s
+    if asked.seed is not None:
+        values["seed"] = asked.seed
+    return values
+
+
+def _intensities(asked: Asked) -> list[float]:
+    found = list(asked.intensities) or ([1.0] if asked.quick else list(INTENSITIES))
+    for value in found:
+        if not 0 < value <= 1:
+            raise UsageError(
+                f"An intensity of {value:g} is not possible: 0 is quiet, which is measured anyway, "
+                "and 1 is all that a load reaches.",
+                "Write 0.25,0.5,0.75,1 or 25%,50%.",
+            )
+    if len(set(found)) < len(found):
+        raise UsageError("An intensity is named twice.", "Name each once.")
+    return sorted(found)
+
+
+def _idle_once(
+    aggressors: Sequence[str], intensities: Sequence[float], counts: Sequence[int]
+) -> list[dict[str, Any]]:
+    """The control that does nothing needs no levels: only the last of each stays."""
+    if IDLE not in aggressors:
+        return []
+    few: list[dict[str, Any]] = [{"resource": IDLE, "intensity": one} for one in intensities[:-1]]
+    return few + [{"resource": IDLE, "neighbours": one} for one in counts[:-1]]
+
+
+def _background(name: str) -> dict[str, Any]:
+    load = resources.RESOURCES[name].aggressor
+    found = {"name": name, "benchmark": load.benchmark, "params": dict(load.params)}
+    return {**found, **({"peer": SERVER} if load.network else {})}
+
+
+def _given(asked: Asked, network: bool) -> list[dict[str, Any]]:
+    """The targets that a person gave, by the parts they play."""
+    roles = [role for role, _ in asked.targets]
+    if asked.placement != places.OWN:
+        raise UsageError(
+            "Where victims and neighbours run is decided by the targets that are given.",
+            "Drop --placement, or let `isolate` make a lab of its own.",
+        )
+    if roles.count(VICTIM) != 1 or not roles.count(AGGRESSOR):
+        raise UsageError(
+            "The targets are one victim and at least one aggressor on the same physical machine.",
+            "Write --target victim=T --target aggressor=T, and server=T for the network.",
+        )
+    if network and roles.count(SERVER) != 1:
+        raise UsageError("Network resources need one target to talk to.", "Add --target server=T.")
+    if asked.neighbours > roles.count(AGGRESSOR):
+        raise UsageError(
+            f"{asked.neighbours} neighbours are more than the {roles.count(AGGRESSOR)} aggressors "
+            "that are given.",
+            "Give more targets, or ask for fewer.",
+        )
+    names = _names_of(roles)
+    found = []
+    seen: dict[str, str] = {}
+    for (role, target), name in zip(asked.targets, names, strict=True):
+        place = json.dumps(
+            [target.kind, target.lab, target.host, target.address, target.port, target.user]
+        )
+        # Programs on this very machine are neighbours of one another; another machine that is
+        # named twice would be its own.
+        if place in seen and target.kind != "local" and VICTIM in (role, seen[place]):
+            raise UsageError(
+                f"The same target is victim and {role if role != VICTIM else seen[place]}.",
+                "Name two machines that share what is to be measured.",
+            )
+        seen[place] = role
+        values = target.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        found.append({**values, "name": name, "kind": target.kind, "roles": [role]})
+    return found
+
+
+def _names_of(roles: Sequence[str]) -> list[str]:
+    numbers: dict[str, int] = {}
+    names = []
+    words = {AGGRESSOR: NEIGHBOUR, SERVER: FAR}
+    for role in roles:
+        numbers[role] = numbers.get(role, 0) + 1
+        names.append(VICTIM if role == VICTIM else f"{words[role]}-{numbers[role]}")
+    return names
+
+
+def _lab(asked: Asked, found: places.Placed, network: bool) -> dict[str, Any]:
+    """Targets and topology of a lab: a host for the victim, one for each neighbour, a far one."""
+    neighbours = [f"{NEIGHBOUR}-{number}" for number in range(1, asked.neighbours + 1)]
+    hosts: dict[str, Any] = {VICTIM: {"cpu": {"cpus": [found.victim]}}}
+    hosts |= {
+        name: {"cpu": {"cpus": [cpu]}}
+        for name, cpu in zip(neighbours, found.neighbours, strict=True)
+    }
+    targets = [{"name": VICTIM, "kind": "lab", "roles": [VICTIM]}]
+    targets += [{"name": name, "kind": "lab", "roles": [AGGRESSOR]} for name in neighbours]
+    lab: dict[str, Any] = {"hosts": hosts}
+    if network:
+        hosts[FAR] = {}
+        targets.append({"name": FAR, "kind": "lab", "roles": [SERVER]})
+        near = {name: {"between": [name, "near"]} for name in (VICTIM, *neighbours)}
+        lab["switches"] = {"near": {}}
+        lab["links"] = {**near, "shared": {"between": ["near", FAR], "rate": LINE_RATE}}
+    return {"lab": lab, "targets": targets}
+
+
+def _add_quota(values: dict[str, Any]) -> None:
+    """The victim's own quota, as one more treatment without any neighbour."""
+    values["lab"]["hosts"][VICTIM]["cpu"]["cap_period"] = CAP_PERIOD
+    conditions = {f"lab.hosts.{VICTIM}.cpu.cap": CAP}
+    values["backgrounds"].append({"name": QUOTA, "conditions": conditions})
+    values["factors"]["resource"]["levels"].append(QUOTA)
+    # The quota is part of what is measured.
+    values["accept"].append("throttled")
+
+
+def _digest(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,0 +1,107 @@
+"""What neighbours take: every victim beside every load, from the trials of a stored run.
+
+A run has such a part when its plan varies the factor `resource`: each loaded trial is held against
+the quiet ones right before and after it (or, where a plan does not go around its quiet, against
+its round's quiet trials). Intervals are plain; verdicts are corrected over all cells (Holm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.analysis import compare, proportions
+from nephoscope.experiments.effect_records import SUSPICIOUS
+from nephoscope.isolation import cells as isolation_cells
+from nephoscope.isolation import doses, recovery, resource_names
+from nephoscope.isolation import lines as gather
+from nephoscope.isolation.lines import Trials, WatchedLine
+from nephoscope.isolation.records import Cell, DoseResponse, IdleControl, Isolation, QuietDrift
+from nephoscope.model import MetricResult, TrialRecord
+from nephoscope.plans import resources
+
+if TYPE_CHECKING:
+    from nephoscope.store.query import TrialHistogram, TrialValue
+
+
+def isolation(
+    manifest: Mapping[str, Any],
+    records: Iterable[TrialRecord],
+    metrics: Sequence[MetricResult],
+    values: Sequence[TrialValue],
+    distributions: Sequence[TrialHistogram],
+    confidence: float,
+) -> Isolation | None:
+    """The isolation part of a run; None where no setting has the factor `resource`.
+
+    values, distributions: the rows of store.query.trial_medians and histograms.
+    """
+    settings = manifest.get("settings") or ()
+    if not any(gather.RESOURCE in (one.get("factors") or {}) for one in settings):
+        return None
+    run = Trials(
+        records={one.key.name: one for one in records if one.key.round > 0},
+        distributions=distributions,
+        achieved=gather.achieved(values),
+        shares=gather.shares(values),
+        margin=float(manifest.get("margin") or compare.MARGIN),
+        confidence=confidence,
+    )
+    lines = gather.watched(metrics, values, distributions, run.records)
+    cells: list[Cell] = []
+    responses: list[DoseResponse] = []
+    notes: list[str] = []
+    for line in lines:
+        found = isolation_cells.cells(line, run, notes)
+        cells += found
+        responses += doses.responses(line, found, run, notes)
+    cells = isolation_cells.corrected(cells, confidence)
+    if not cells:
+        notes.append("No loaded trial has a quiet one of its round: there is no factor to give.")
+    return Isolation(
+        cells=tuple(cells),
+        responses=tuple(responses),
+        indices=tuple(doses.indices(cells, run)),
+        idle=_idle(cells, confidence),
+        drifts=tuple(_drifts(lines, run)),
+        named=resource_names.named(cells, run.records),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
+    """How often an idle neighbour seems to take something."""
+    from scipy.special import bdtrc
+
+    idle = [cell for cell in cells if cell.resource == resources.IDLE]
+    if not idle:
+        return None
+    decided = [cell for cell in idle if cell.has_interval]
+    outside = sum(cell.excludes_one for cell in decided)
+    if not decided:
+        text = "A/A control: no cell of an idle neighbour has enough rounds for an interval."
+        return IdleControl(0, 0, None, text)
+    share = proportions.wilson(outside, len(decided), confidence=confidence)
+    text = (
+        f"A/A control: beside a neighbour that does nothing {outside} of {len(decided)} intervals "
+        f"exclude 1; chance alone gives {(1 - confidence) * len(decided):.1f}."
+    )
+    if outside and bdtrc(outside - 1, len(decided), 1 - confidence) < SUSPICIOUS:
+        text += " That is too many: do not believe small factors of this run."
+    return IdleControl(len(decided), outside, share, text)
+
+
+def _drifts(lines: Sequence[WatchedLine], run: Trials) -> Iterable[QuietDrift]:
+    """One value a round: quiet trials of one round share its luck and would feign a trend."""
+    for line in lines:
+        of_round: dict[int, list[str]] = {}
+        for name in gather.quiet_trials(line, run.records):
+            of_round.setdefault(run.records[name].key.round, []).append(name)
+        found = recovery.drift(
+            [fmean(run.records[name].started_at for name in own) for own in of_round.values()],
+            [median(line.values[name] for name in own) for own in of_round.values()],
+            better=line.victim.better,
+            confidence=run.confidence,
+        )
+        yield QuietDrift(line.victim, found)

@@ -1,0 +1,81 @@
+"""What neighbours take: the map of victims and loads, dose and response, before and after."""
+
+from __future__ import annotations
+
+from nephoscope.isolation import charts, tables
+from nephoscope.isolation.records import Cell, Isolation, QuietDrift
+from nephoscope.model import RunResult
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sentence
+
+
+def build(result: RunResult) -> Section | None:
+    """Factors with their control, dose and response, recovery, index, names of resources."""
+    found = result.derived.get("isolation")
+    if not isinstance(found, Isolation):
+        return None
+    blocks: list[Block] = [Sentence(_lead(found), lead=True)]
+    items = _items(found)
+    blocks += [Items(tuple(items))] if items else []
+    if found.cells:
+        blocks += [charts.heat_map(found.cells), tables.factors(found.cells)]
+        blocks += charts.violins(found.cells)
+        blocks += tables.recovery(found.cells)
+    if found.responses:
+        blocks += charts.responses(found.responses)
+        blocks += tables.responses(found.responses)
+    if found.indices:
+        blocks += tables.indices(found.indices)
+    if found.named:
+        blocks += tables.named(found.named)
+    if found.notes:
+        notes = tuple(Item(wording.clean(note)) for note in found.notes)
+        blocks += [Heading("Not given"), Items(notes)]
+    return Section("isolation", "What neighbours take", tuple(blocks))
+
+
+def _lead(found: Isolation) -> str:
+    cells = [cell for cell in found.cells if not tables.is_idle(cell)]
+    if not cells:
+        return "No victim was measured beside a load and in quiet in the same round."
+    hurt = [cell for cell in cells if cell.comparison.verdict.word == "worse"]
+    head = f"{len(cells)} pairs of victim and load, each held against its quiet in the same round: "
+    if not hurt:
+        return f"{head}none loses more than the margin that chance alone would not explain."
+    worst = max(hurt, key=_size)
+    assert worst.factor is not None
+    told = wording.estimate_text(tables.plain(worst.factor))
+    return (
+        f"{head}{len(hurt)} {'loses' if len(hurt) == 1 else 'lose'} more than the margin. Worst is "
+        f"{tables.victim_name(worst.victim)} beside {tables.load_name(worst)}: {told} times worse."
+    )
+
+
+def _size(cell: Cell) -> float:
+    return cell.factor.value if cell.factor else 0.0
+
+
+def _items(found: Isolation) -> list[Item]:
+    items = []
+    if found.idle is not None:
+        bad = "too many" in found.idle.sentence
+        share = found.idle.share
+        details = (f"share: {wording.estimate_text(share)}",) if share else ()
+        items.append(Item(found.idle.sentence, "warning" if bad else "info", details))
+    moved = [one for one in found.drifts if one.drift.word == "drifts"]
+    if moved:
+        items.append(
+            Item(
+                f"The quiet itself moved over the run for {wording.plural(len(moved), 'victim')}; "
+                "what is straight over three trials cancels in the factors, the rest widens them.",
+                "notice",
+                tuple(_drift(one) for one in moved[:8]),
+            )
+        )
+    return items
+
+
+def _drift(one: QuietDrift) -> str:
+    ratio = one.drift.ratio
+    told = wording.estimate_text(tables.plain(ratio)) if ratio else "unknown"
+    return f"{tables.victim_name(one.victim)}: end over beginning {told}, above 1 is worse"

@@ -1,0 +1,258 @@
+"""The tables of what neighbours take, and how its victims and loads are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nephoscope.isolation.records import Cell, DoseResponse, Index, Victim
+from nephoscope.model import Estimate
+from nephoscope.plans.resources import IDLE, RESOURCES
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table
+
+MAX_ROWS = 80
+"""Lines of one table; the others are in result.json."""
+
+
+def is_idle(cell: Cell) -> bool:
+    """Whether the load does nothing: the control."""
+    return cell.resource == IDLE
+
+
+def plain(estimate: Estimate) -> Estimate:
+    """A ratio as a number: 1.05, not 105 %."""
+    return replace(estimate, unit="none")
+
+
+def victim_name(victim: Victim) -> str:
+    """'mem.stream throughput (triad)'."""
+    name = wording.full_name(victim.benchmark, victim.metric)
+    own = wording.factors_text(victim.factors)
+    return f"{name} ({own})" if own else name
+
+
+def victim_names(victims: Sequence[Victim]) -> dict[int, str]:
+    """id() of each victim -> its name, with the factors and targets that tell it from others."""
+    several = len({victim.target for victim in victims}) > 1
+    found = {}
+    for victim in victims:
+        alike = [
+            one
+            for one in victims
+            if (one.benchmark, one.metric) == (victim.benchmark, victim.metric)
+        ]
+        common = {
+            name
+            for name, level in victim.factors.items()
+            if all(one.factors.get(name) == level for one in alike)
+        }
+        text = wording.full_name(victim.benchmark, victim.metric)
+        own = wording.factors_text(victim.factors, leave_out=common)
+        where = f", {wording.clean(victim.target)}" if several else ""
+        found[id(victim)] = f"{text} ({own}){where}" if own else f"{text}{where}"
+    return found
+
+
+def resource_name(resource: str) -> str:
+    """A resource in words: 'memory bandwidth'; the idle one says that it is the control."""
+    if resource == IDLE:
+        return "idle (control)"
+    known = RESOURCES.get(resource)
+    return known.words if known else wording.clean(resource)
+
+
+def load_name(cell: Cell) -> str:
+    """'memory bandwidth at 50 %', 'memory bandwidth, 2 neighbours'."""
+    name = resource_name(cell.resource)
+    if not is_idle(cell) and cell.intensity < 1:
+        name += f" at {100 * cell.intensity:g} %"
+    return name + (f", {cell.neighbours} neighbours" if cell.neighbours > 1 else "")
+
+
+def cells_of(estimate: Estimate | None, n: int | None = None) -> tuple[str, str, str]:
+    """Value, interval and n of a factor."""
+    if estimate is None:
+        return "–", "none", "–" if n is None else str(n)
+    shown = plain(estimate)
+    return wording.value_text(shown), wording.interval_text(shown), str(estimate.n)
+
+
+def one_cell(estimate: Estimate | None) -> str:
+    """Value with interval; '–' where there is none."""
+    if estimate is None:
+        return "–"
+    value, interval, _ = cells_of(estimate)
+    return f"{value} {interval}"
+
+
+def factors(cells: Sequence[Cell]) -> Table:
+    """Everything that was estimated of each cell, folded away on the page."""
+    names = victim_names([cell.victim for cell in cells])
+    head = (
+        Column("victim"),
+        Column("beside"),
+        Column("reached", True),
+        Column("of means", True),
+        Column("of p99", True),
+        Column("of variation", True),
+        Column("verdict"),
+        Column("put down to"),
+    )
+    rows = tuple(
+        (
+            names[id(cell.victim)],
+            load_name(cell),
+            "–" if cell.achieved is None else wording.value_text(cell.achieved),
+            one_cell(cell.factor_mean),
+            one_cell(cell.factor_p99),
+            one_cell(cell.variation.cv or cell.variation.robust),
+            cell.comparison.verdict.word,
+            cell.attribution.word.value if cell.attribution else "–",
+        )
+        for cell in cells[:MAX_ROWS]
+    )
+    caption = "Every factor of every pair" + _more(len(cells))
+    return Table(head, rows, caption, collapsed=True)
+
+
+def _more(count: int) -> str:
+    return f"; {count - MAX_ROWS} more in result.json" if count > MAX_ROWS else ""
+
+
+def recovery(cells: Sequence[Cell]) -> list[Block]:
+    """Whether each victim came back; nothing where no plan went around its quiet."""
+    shown = [cell for cell in cells if cell.recovery.word != "not measured"]
+    if not shown:
+        return []
+    names = victim_names([cell.victim for cell in shown])
+    head = (
+        Column("victim"),
+        Column("beside"),
+        Column("after / before", True),
+        Column("interval", True),
+        Column("n", True),
+        Column("verdict"),
+    )
+    order = {"not recovered": 0, "undecided": 1, "better after": 2, "recovered": 3}
+    ranked = sorted(shown, key=lambda cell: order.get(cell.recovery.word, 4))
+    rows = tuple(
+        (
+            names[id(cell.victim)],
+            load_name(cell),
+            *cells_of(cell.recovery.ratio),
+            cell.recovery.word,
+        )
+        for cell in ranked[:MAX_ROWS]
+    )
+    text = (
+        "Quiet right after the load against quiet right before it, above 1 is worse. Recovered "
+        "means equivalent within the margin; undecided is no recovery yet."
+    )
+    return [Heading("Does it come back"), Sentence(text, roomy=True), Table(head, rows)]
+
+
+def responses(found: Sequence[DoseResponse]) -> list[Block]:
+    """Word, slope, test and Krebs' metric of each victim and resource."""
+    names = victim_names([one.victim for one in found])
+    head = (
+        Column("victim"),
+        Column("over"),
+        Column("response"),
+        Column("slope", True),
+        Column("interval", True),
+        Column("n", True),
+        Column("p", True, roomy=True),
+        Column("I_QoS", True, roomy=True),
+    )
+    rows = tuple(
+        (
+            names[id(one.victim)],
+            resource_name(one.resource)
+            + (f", {one.neighbours} neighbours" if one.neighbours > 1 else ""),
+            one.response.word,
+            *cells_of(one.response.slope),
+            f"{one.response.trend.p:.2g}" if one.response.trend else "–",
+            one_cell(one.i_qos),
+        )
+        for one in found[:MAX_ROWS]
+    )
+    text = (
+        "Slope: how much the factor grows from no load to full load (Theil-Sen within each round). "
+        "p: Page's test for a trend over the doses. I_QoS: relative loss per relative growth of "
+        "the load from its lowest to its highest; 0 is isolated."
+    )
+    return [Heading("Dose and response"), Sentence(text, roomy=True), Table(head, rows)]
+
+
+def indices(found: Sequence[Index]) -> list[Block]:
+    """The index of each resource, by the victim that stands for it; the others folded away."""
+    names = victim_names([one.victim for one in found])
+    head = (
+        Column("resource"),
+        Column("index", True),
+        Column("interval", True),
+        Column("n", True),
+        Column("by"),
+        Column("fairness (Jain)", True),
+    )
+    chosen = sorted((one for one in found if one.chosen), key=lambda one: one.index.value)
+    text = (
+        "1: a load at full intensity takes nothing. 0: it takes as much as fair sharing with that "
+        "many neighbours would. Below 0: the victim gets less than its fair part. By the "
+        "resource's own victim where it was measured, else (*) by the one that lost most."
+    )
+    rest = [one for one in found if not one.chosen]
+    blocks: list[Block] = [
+        Heading("Isolation index"),
+        Sentence(text, roomy=True),
+        Table(head, tuple(_index(one, names) for one in chosen)),
+    ]
+    if rest:
+        rows = tuple(_index(one, names) for one in rest[:MAX_ROWS])
+        blocks.append(Table(head, rows, "The index of the other victims", collapsed=True))
+    return blocks
+
+
+def _index(one: Index, names: Mapping[int, str]) -> tuple[str, ...]:
+    several = f", {one.neighbours} neighbours" if one.neighbours > 1 else ""
+    mark = "" if one.own else " *"
+    return (
+        resource_name(one.resource) + several,
+        *cells_of(one.index),
+        names[id(one.victim)] + mark,
+        one_cell(one.jain),
+    )
+
+
+def _truth(resource: str) -> str:
+    """What a namer should say beside a load."""
+    return "none" if resource == IDLE else resource
+
+
+def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """The resource that the victims' losses name, beside the one that was taken."""
+    head = (
+        Column("taken"),
+        Column("named"),
+        Column("right"),
+        Column("what lost"),
+    )
+    rows = tuple(
+        (
+            wording.clean(
+                f"{one['resource']} at {100 * float(one['intensity']):g} %"
+                + (f", {one['neighbours']} neighbours" if int(one["neighbours"]) > 1 else "")
+            ),
+            wording.clean(one["word"]),
+            "yes" if one["word"] == _truth(str(one["resource"])) else "no",
+            wording.clean(", ".join(one.get("lost") or ()) or "nothing"),
+        )
+        for one in found[:MAX_ROWS]
+    )
+    text = (
+        "What the victims lose together names the resource that is taken, without being told. "
+        "How often the name is right is in docs/concepts/naming-accuracy.md."
+    )
+    return [Heading("Which resource it is"), Sentence(text, roomy=True), Table(head, rows)]

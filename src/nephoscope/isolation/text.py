@@ -1,0 +1,137 @@
+"""What `isolate` prints: of each victim a table of neighbours, then what follows from it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from nephoscope import units
+from nephoscope.commands import output
+
+if TYPE_CHECKING:
+    from nephoscope.isolation.records import Cell, DoseResponse, Index, Isolation, Victim
+    from nephoscope.model import Estimate, RunResult
+
+MOST_ODD = 8
+"""Lines on what is odd; all of them are in --json."""
+
+_FIGURES = re.compile(r"[0-9][0-9.,]*")
+
+_HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "AFTER", "BLAMED")
+
+
+def text(result: RunResult) -> str:
+    """The matrix, dose and response, isolation, what was named, and what is odd."""
+    found: Isolation | None = result.derived.get("isolation")
+    if found is None:
+        return "No trial beside a neighbour counts, so there is no factor to give."
+    victims: list[Victim] = []
+    for cell in found.cells:
+        if cell.victim not in victims:
+            victims.append(cell.victim)
+    parts = [_intro(result)]
+    for victim in victims:
+        own = [cell for cell in found.cells if cell.victim == victim]
+        parts.append(f"{_name(victim, result)}\n{_table(own)}")
+    parts.append(_block("Dose and response", [_dose(one) for one in found.responses]))
+    parts.append(_block("Isolation (1: nothing is taken, 0: a fair share is)", _indices(found)))
+    parts.append(_block("Named", _named(found)))
+    told = [found.idle.sentence] if found.idle else []
+    parts.append(_block("Control", told))
+    odd = [*_invalid(result), *_odd(found)]
+    more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
+    parts.append(_block("Odd", [*odd[:MOST_ODD], *more]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _intro(result: RunResult) -> str:
+    trials = result.run["trials"]
+    level = f"{100 * result.run['confidence']:g} %"
+    return _wrapped(
+        f"Factor: how much worse beside the neighbour than in the quiet trials right before and "
+        f"after; above 1 is worse. Intervals at {level}, n rounds; {trials['valid']} trials count."
+    )
+
+
+def _name(victim: Victim, result: RunResult) -> str:
+    levels = "".join(f" {name}={level}" for name, level in sorted(victim.factors.items()))
+    where = f" on {victim.target}" if len(result.run["targets"]) > 1 else ""
+    return f"{victim.benchmark} {victim.metric}{where}{levels}"
+
+
+def _table(cells: Iterable[Cell]) -> str:
+    rows = []
+    for cell in cells:
+        value, interval = _factor(cell.factor)
+        rows.append(
+            (
+                f"  {cell.resource}",
+                f"{100 * cell.intensity:g} %" if cell.neighbours else "-",
+                str(cell.neighbours or "-"),
+                str(cell.comparison.n_a),
+                value,
+                interval,
+                cell.recovery.word,
+                cell.attribution.word.value if cell.attribution else "-",
+            )
+        )
+    return output.table(_HEAD, rows, right=(1, 2, 3, 4))
+
+
+def _factor(factor: Estimate | None) -> tuple[str, str]:
+    if factor is None:
+        return "-", "-"
+    digits = units.interval_digits(factor.value, factor.low, factor.high)
+    told = units.format_interval(factor.value, factor.low, factor.high, "none", digits)
+    value, _, interval = told.partition(" ")
+    return value, interval
+
+
+def _dose(one: DoseResponse) -> str:
+    several = f" x {one.neighbours}" if one.neighbours > 1 else ""
+    return f"{one.victim.benchmark} beside {one.resource}{several}: {one.response.sentence}"
+
+
+def _indices(found: Isolation) -> list[str]:
+    chosen: Sequence[Index] = [one for one in found.indices if one.chosen]
+    lines = []
+    for one in chosen:
+        value, interval = _factor(one.index)
+        lines.append(f"{one.resource}: {value} {interval} (by {one.victim.benchmark})")
+    return lines
+
+
+def _named(found: Isolation) -> list[str]:
+    return [str(one["sentence"]) for one in found.named if one.get("sentence")]
+
+
+def _odd(found: Isolation) -> list[str]:
+    drifting = [
+        f"{one.victim.benchmark}: the quiet trials drift over the run."
+        for one in found.drifts
+        if one.drift.word == "drifts"
+    ]
+    return [*drifting, *found.notes]
+
+
+def _invalid(result: RunResult) -> list[str]:
+    """How many trials do not count, by the reason; those that differ in figures only are one."""
+    reasons: dict[str, list[str]] = {}
+    for trial in result.invalid:
+        for reason in trial.reasons[:1]:
+            reasons.setdefault(_FIGURES.sub("#", reason), []).append(reason)
+    return [f"{len(found)} trials do not count, such as: {found[0]}" for found in reasons.values()]
+
+
+def _block(head: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    return "\n".join([f"{head}:", *(_wrapped(line, "  ") for line in lines)])
+
+
+def _wrapped(line: str, indent: str = "") -> str:
+    return textwrap.fill(
+        line, output.width(), initial_indent=indent, subsequent_indent=indent + "  " * bool(indent)
+    )

@@ -1,0 +1,1 @@
+"""Describes the measured machine: findings, memory knees, scaling, consistency laws."""

@@ -1,0 +1,130 @@
+"""What follows from several lines together: knees of the memory ladders, scaling of threads.
+
+`RunResult.derived` holds
+knees: (benchmark, metric, target, key of the other factors) -> tuple of analysis.knees.Knee;
+scaling: the same key -> {threads: Estimate}, the share of N times one thread's rate that N threads
+reach (1 is perfect), paired by round;
+laws: a sentence for each consistency law that the figures break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from nephoscope.analysis import estimates, facts
+from nephoscope.analysis.estimates import Refused
+from nephoscope.machine import consistency_laws
+from nephoscope.machine import knees as ladder
+from nephoscope.model import Better, Estimate, MetricResult, factors_key
+from nephoscope.results import names
+
+LADDERS = ("mem.cache", "mem.latency")
+SCALED = ("cpu.pi", "cpu.hash")
+_LEAST_LEVELS = 4  # below it a plateau cannot be told from a slope
+
+Key = tuple[str, str, str, str]
+Sweeps = dict[Key, list[tuple[float, MetricResult]]]
+
+
+CLOSED_LOOPS = (
+    ("net.loopback", "loopback_round_trips_per_s", "loopback_round_trip_ns", ""),
+    ("disk.io", "disk_operations_per_s", "disk_latency_ns", "queue_depth"),
+)
+"""Benchmark, rate, latency, and the factor with the number in flight (1 where there is none)."""
+
+
+def derive(
+    metrics: Sequence[MetricResult],
+    merged: Mapping[Key, tuple[Sequence[float], Sequence[int]]],
+    fingerprints: Mapping[str, Any],
+    confidence: float,
+) -> dict[str, Any]:
+    """Everything of this file; a part without data is empty. merged: RunResult.histograms."""
+    return {
+        "knees": _knees(metrics, fingerprints),
+        "scaling": _scaling(metrics, confidence),
+        "laws": _laws(metrics, merged),
+    }
+
+
+def sweeps(
+    metrics: Iterable[MetricResult], benchmarks: Sequence[str], is_swept: Callable[[str], bool]
+) -> Sweeps:
+    """Lines of these benchmarks along their swept factor, ascending; the other factors fixed."""
+    out: Sweeps = {}
+    for line in metrics:
+        swept = [name for name in line.factors if is_swept(name)]
+        if line.benchmark not in benchmarks or len(swept) != 1 or line.better is Better.NONE:
+            continue
+        rest = {name: level for name, level in line.factors.items() if name != swept[0]}
+        key = (line.benchmark, line.metric, line.target, factors_key(rest))
+        out.setdefault(key, []).append((float(line.factors[swept[0]]), line))
+    for points in out.values():
+        points.sort(key=lambda point: point[0])
+    return out
+
+
+def _knees(
+    metrics: Sequence[MetricResult], fingerprints: Mapping[str, Any]
+) -> dict[Key, tuple[Any, ...]]:
+    found = {}
+    for key, points in sweeps(metrics, LADDERS, lambda name: name.endswith("_bytes")).items():
+        if len(points) < _LEAST_LEVELS:
+            continue
+        try:
+            knees = ladder.knees(
+                [x for x, _ in points],
+                [line.estimate.value for _, line in points],
+                higher_is_better=points[0][1].better is Better.HIGHER,
+                cache_sizes=facts.cache_sizes(fingerprints.get(key[2])),
+            )
+        except Refused:
+            continue
+        found[key] = tuple(knees)
+    return found
+
+
+def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, dict[int, Estimate]]:
+    found: dict[Key, dict[int, Estimate]] = {}
+    for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
+        one = next((line for threads, line in points if threads == 1), None)
+        if one is None or one.better is not Better.HIGHER or len(points) < 2:
+            continue
+        single = one.by_round
+        for threads, line in points:
+            many = line.by_round
+            shares = [
+                many[r] / (threads * single[r])
+                for r in sorted(single.keys() & many.keys())
+                if single[r] > 0
+            ]
+            if threads > 1 and shares:
+                found.setdefault(key, {})[int(threads)] = estimates.median_dependent(
+                    shares, unit="ratio", confidence=confidence
+                )
+    return found
+
+
+def _laws(
+    metrics: Sequence[MetricResult],
+    merged: Mapping[Key, tuple[Sequence[float], Sequence[int]]],
+) -> tuple[str, ...]:
+    """Little's law of every closed loop: number in flight = rate x mean latency."""
+    rates = {
+        (line.benchmark, line.metric, line.target, factors_key(line.factors)): line
+        for line in metrics
+    }
+    broken: list[str] = []
+    for benchmark, rate, latency, depth in CLOSED_LOOPS:
+        for key, (values, numbers) in merged.items():
+            line = rates.get((benchmark, rate, key[2], key[3]))
+            if key[:2] != (benchmark, latency) or line is None or not sum(numbers):
+                continue
+            if depth and depth not in line.factors:
+                continue
+            mean_ns = sum(v * n for v, n in zip(values, numbers, strict=True)) / sum(numbers)
+            in_flight = float(line.factors[depth]) if depth else 1.0
+            sentence = consistency_laws.little(in_flight, line.estimate.value, mean_ns / 1e9)
+            broken += [f"{names.label(benchmark, rate, line.factors)}: {sentence}"] * bool(sentence)
+    return tuple(broken)

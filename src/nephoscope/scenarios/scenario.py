@@ -1,0 +1,160 @@
+"""A scenario: named, read, changed from the command line, checked by the simulator itself."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nephoscope.errors import BenchmarkFailed, PlanError, UnknownName
+from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.paths import put
+from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.yamltext import Loc
+from nephoscope.scenarios import program, sites, zones
+
+_USAGE = 2
+_UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`")
+_QUOTED = re.compile(r"`([^`]*)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is simulated: the word on the command line, its benchmark, whose scenarios it takes."""
+
+    word: str
+    benchmark: str
+    scenarios: str
+
+
+GEO = Kind("geo", "sim.geo", "sim.geo")
+PLACE = Kind("geo", "sim.place", "sim.geo")
+SCHEDULER = Kind("scheduler", "sim.scheduler", "sim.scheduler")
+SELECTION = Kind("selection", "sim.selection", "sim.selection")
+KINDS = (GEO, SCHEDULER, SELECTION)
+"""Kinds that have a word of their own, in the order of lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A checked scenario. text: its JSON, as the simulator takes it."""
+
+    name: str
+    values: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where the values came from; text: of a file, to find lines in."""
+
+    name: str
+    values: dict[str, Any]
+    text: str | None
+    sets: Mapping[str, str]
+
+    def place(self, loc: Loc) -> str:
+        """Text of a place, to begin an error with: that of `--set` where it gave the value."""
+        dotted = ".".join(map(str, loc))
+        for path, value in self.sets.items():
+            if loc and f"{dotted}.".startswith(f"{path}."):
+                return f"--set {path}={value}: "
+        found = yamltext.locate(self.text, loc) if self.text is not None else None
+        return f"{self.name}:{found[0]}:{found[1]}: " if found else f"{self.name}: "
+
+
+def builtin(kind: Kind) -> Mapping[str, Mapping[str, Any]]:
+    """The built-in scenarios of a kind by name."""
+    return program.scenarios().get(kind.scenarios, {})
+
+
+def load(
+    kind: Kind,
+    name: str,
+    sets: Mapping[str, str] | None = None,
+    over: Mapping[str, Any] | None = None,
+) -> Scenario:
+    """The scenario of a file or of a built-in name.
+
+    sets: dotted path -> YAML value, put over it. over: keys that are put over all of that. Raises
+    PlanError with file, line and column for what the simulator refuses; UnknownName when there is
+    neither file nor name.
+    """
+    source = _source(kind, name, sets or {})
+    source.values.update(over or {})
+    if kind.scenarios == GEO.scenarios:
+        zones.resolve(source.values, source.place)
+    text = sites.as_text(source.values)
+    _check(kind, text, source.values, source.place)
+    return Scenario(str(source.values.get("name") or Path(name).stem), source.values, text)
+
+
+def read(kind: Kind, name: str, sets: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+    """The values of a scenario as they were written, before anything checks them; see `load`."""
+    return _source(kind, name, sets or {}).values
+
+
+def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], str]) -> str:
+    """The JSON of a scenario that stands in a plan; `place` tells where its parts do.
+
+    Raises PlanError for what the simulator refuses.
+    """
+    kind = next(one for one in (GEO, PLACE, SCHEDULER, SELECTION) if one.benchmark == benchmark)
+    own = copy.deepcopy(dict(values))
+    if kind.scenarios == GEO.scenarios:
+        zones.resolve(own, place)
+    text = sites.as_text(own)
+    _check(kind, text, own, place)
+    return text
+
+
+def _source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
+    source = _found(kind, name, sets)
+    for path, value in sets.items():
+        put(source.values, path, yamltext.parse_scalar(value))
+    return source
+
+
+def _found(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
+    known = builtin(kind)
+    if name in known:
+        return _Source(f"built-in {name}", dict(known[name]), None, sets)
+    file = Path(name)
+    if not file.exists() and not file.suffix:
+        raise UnknownName(
+            f"There is no scenario '{name}'{did_you_mean(name, known)}.",
+            f"Name a file, or a built-in one: {', '.join(known) or 'there is none'}.",
+        )
+    text = textfile.read(file, "scenario")
+    values = yamltext.parse(text, str(file))
+    if not isinstance(values, dict):
+        raise PlanError(f"{file}:1:1: a scenario is a mapping of keys.", "Begin with `version: 1`.")
+    return _Source(str(file), values, text, sets)
+
+
+def _check(
+    kind: Kind,
+    text: str,
+    values: Mapping[str, Any],
+    place: Callable[[Loc], str],
+) -> None:
+    try:
+        program.check(kind.benchmark, {"scenario": text})
+    except BenchmarkFailed as failure:
+        if failure.exit_code != _USAGE:
+            raise
+        message, loc = sites.place_in(failure.message, text, values)
+        message = message.removeprefix(f"{kind.benchmark}: the scenario is not understood: ")
+        raise PlanError(f"{place(loc)}{_with_near(message)}", failure.hint) from failure
+
+
+def _with_near(message: str) -> str:
+    """The message with the nearest of the names that it says were expected."""
+    found = _UNKNOWN.match(message)
+    if found is None:
+        return message
+    known = _QUOTED.findall(message[found.end() :])
+    return f"{found[0]}{did_you_mean(found[1], known)}{message[found.end() :]}"

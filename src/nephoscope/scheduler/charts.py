@@ -1,0 +1,222 @@
+"""The scheduler's picture: who had the CPU when, and how long runs, waits and periods are.
+
+Runs, waits and periods are taken from gaps of at least a millisecond, as Zhuang 2012 counts them:
+interrupts, which are shorter, would cut every run to pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from nephoscope import units
+from nephoscope.report import figures, lanes, wording
+from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report.lanes import LEAST_GAP_NS, Lane
+from nephoscope.scheduler.inference import Fit, Gap, Look, Loop, Scheduler, of_kind
+
+KINDS = {
+    "one": "one CPU busy",
+    "all": "all CPUs busy",
+    "several": "several processes",
+    "sleeping": "with sleeps",
+}
+"""What each look is called."""
+
+SHOWN_PERIODS = 8
+"""Periods in the strip: enough to see that they repeat, few enough to see each."""
+
+_LEAST_SHOWN_NS = 160e6
+
+
+def name_of(scheduler: Scheduler) -> str:
+    """The target, and the conditions under which it was looked at where a plan varies them."""
+    told = wording.factors_text(scheduler.conditions)
+    target = wording.clean(scheduler.target)
+    return f"{target}, {told}" if told else target
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Lengths of runs, waits and periods, in nanoseconds, ascending."""
+
+    run: tuple[float, ...]
+    wait: tuple[float, ...]
+    period: tuple[float, ...]
+
+
+def lengths(looks: Iterable[Look]) -> Lengths:
+    """What the loops of these looks saw, all together; cut runs at either end are left out."""
+    run: list[float] = []
+    wait: list[float] = []
+    period: list[float] = []
+    for look in looks:
+        for loop in look.loops:
+            gaps = _long(loop)
+            wait += [gap.length_ns for gap in gaps]
+            run += [after.start_ns - before.end_ns for before, after in pairwise(gaps)]
+            period += [float(after.start_ns - before.start_ns) for before, after in pairwise(gaps)]
+    return Lengths(tuple(sorted(run)), tuple(sorted(wait)), tuple(sorted(period)))
+
+
+def _long(loop: Loop) -> list[Gap]:
+    return [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
+
+
+# The strip: when each loop had its CPU ----------------------------------------------------------
+
+
+def strip(scheduler: Scheduler, id: str) -> Chart | None:
+    """When each loop had the CPU: a trial of each look, the beginning of it; None without looks."""
+    found = _lanes(scheduler)
+    if not found:
+        return None
+    caption = (
+        "A bar where the loop had its CPU, a mark where it had not; one trial of each look, the "
+        "one in the middle by what it obtained."
+    )
+    if not any(lane.gaps for lane in found):
+        caption += " Nobody took the CPU away."
+    title = f"Who had the CPU when: {name_of(scheduler)}"
+    return lanes.strip(found, id, title, caption, lanes.Words("look", "loop"))
+
+
+def _lanes(scheduler: Scheduler) -> list[Lane]:
+    out = []
+    for kind in KINDS:
+        found = of_kind(scheduler.looks, kind)
+        if not found:
+            continue
+        ordered = sorted(found, key=lambda look: look.obtained_cpus)
+        look = ordered[len(ordered) // 2]
+        span = _span_ns(scheduler.fit, look)
+        for number, loop in enumerate(look.loops):
+            gaps = lanes.clipped(((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span)
+            out.append(Lane(KINDS[kind], _name(look, number), gaps, span))
+    return out[: lanes.MAX_LANES]
+
+
+def _name(look: Look, number: int) -> str:
+    """'CPU 1', 'CPU 1, process 0' where several share it, 'loop 1' where none is pinned."""
+    loop = look.loops[number]
+    if loop.cpu is None:
+        return f"loop {number}" if len(look.loops) > 1 else loop.name
+    return f"{loop.name}, process {loop.process}" if look.processes > 1 else loop.name
+
+
+def _span_ns(fit: Fit, look: Look) -> float:
+    period = fit.period_ns.value if fit.period_ns is not None else 0.0
+    return min(float(look.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
+
+
+# The distributions ------------------------------------------------------------------------------
+
+_PARTS = {"run": "running", "wait": "waiting", "period": "period"}
+
+
+def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
+    """CDFs of run, wait and period; one chart with all three for one target, else one for each."""
+    if len(schedulers) == 1:
+        chart = _of_one(schedulers[0])
+        return [chart] if chart is not None else []
+    out = []
+    for part, word in _PARTS.items():
+        curves = [
+            (name_of(one), getattr(lengths(of_kind(one.looks, "one", "all")), part))
+            for one in schedulers
+        ]
+        curves = [(name, values) for name, values in curves if len(values) >= 2]
+        if curves:
+            caption = (
+                "One curve a target; one busy CPU and all busy together, all trials. Gaps from "
+                "1 ms count."
+            )
+            out.append(_cdf(f"scheduler-{part}", f"How long: {word}", curves, caption, ()))
+    return out
+
+
+def _of_one(scheduler: Scheduler) -> Chart | None:
+    curves = []
+    for kind in ("one", "all"):
+        found = lengths(of_kind(scheduler.looks, kind))
+        for part, word in _PARTS.items():
+            values = getattr(found, part)
+            if len(values) >= 2:
+                curves.append((f"{word}, {KINDS[kind]}", values))
+    if not curves:
+        return None
+    caption = (
+        "The share of runs, waits and periods that are at most this long, all trials together; "
+        "gaps from 1 ms count. Upright lines: what was fitted."
+    )
+    return _cdf(
+        "scheduler-lengths",
+        "How long it runs, waits, and both",
+        curves,
+        caption,
+        _marks(scheduler.fit),
+    )
+
+
+def _marks(fit: Fit) -> tuple[tuple[str, float], ...]:
+    """(label, nanoseconds) of the fitted lengths; a slice longer than the period is of several CPUs
+    together and has no place among the runs of one.
+    """
+    out = []
+    if fit.period_ns is not None:
+        period = fit.period_ns.value
+        if fit.slice_ns is not None and fit.slice_ns.value < period:
+            out += [("slice", fit.slice_ns.value), ("rest", period - fit.slice_ns.value)]
+        out.append(("period", period))
+    return tuple((f"{name} {units.format_value(ns, 'ns')}", ns) for name, ns in out if ns > 0)
+
+
+def _cdf(
+    id: str,
+    title: str,
+    curves: Sequence[tuple[str, Sequence[float]]],
+    caption: str,
+    marks: Sequence[tuple[str, float]],
+) -> Chart:
+    drawn, rows, brief = [], [], []
+    for name, values in curves:
+        n = len(values)
+        step = max(1, n // figures.CDF_POINTS)
+        places = sorted({*range(0, n, step), n - 1})
+        drawn.append(
+            figures.Curve(
+                name,
+                (0.0, *(values[i] for i in places)),
+                (0.0, *((i + 1) / n for i in places)),
+                hover=(name, *(_hover(name, (i + 1) / n, values[i]) for i in places)),
+                step=True,
+            )
+        )
+        tenths = [values[min(n - 1, int(q * n))] for q in (0.1, 0.25, 0.5, 0.75, 0.9)]
+        cells = [units.format_value(value, "ns") for value in tenths]
+        rows.append((name, str(n), *cells))
+        brief.append((name, str(n), *cells))
+    figure = figures.lines(
+        drawn,
+        figures.Axis("length", "ns", from_zero=True),
+        figures.Axis("share that is at most this long", "ratio", from_zero=True),
+        markers=False,
+    )
+    # One long wait must not press all others into the corner; it is in the table.
+    ends = [values[min(len(values) - 1, int(0.98 * len(values)))] for _, values in curves]
+    span = (0.0, 1.25 * max([*ends, *(ns for _, ns in marks)]))
+    figure["layout"]["xaxis"] |= figures.axis_of(figures.Axis("length", "ns", from_zero=True), span)
+    for index, (label, ns) in enumerate(sorted(marks, key=lambda mark: mark[1])):
+        figures.vertical(figure["layout"], ns, label, log=False)
+        # Labels of neighbours would lie on each other.
+        figure["layout"]["annotations"][-1] |= {"y": 0.02 + 0.07 * index, "xanchor": "left"}
+    quantiles = ("p10", "p25", "p50", "p75", "p90")
+    head = (Column("curve"), Column("n", True), *(Column(name, True) for name in quantiles))
+    return Chart(
+        id, title, figure, Table(head, tuple(rows)), caption, brief=Table(head, tuple(brief))
+    )
+
+
+def _hover(name: str, share: float, ns: float) -> str:
+    return f"{name}: {100 * share:.0f} % are at most {units.format_value(ns, 'ns')}"

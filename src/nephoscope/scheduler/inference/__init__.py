@@ -1,0 +1,15 @@
+"""Which scheduler takes the CPU away: from looks at the clock to a verdict in words."""
+
+from nephoscope.scheduler.inference.infer import infer
+from nephoscope.scheduler.inference.verdict import (
+    Fit,
+    Gap,
+    Look,
+    Loop,
+    Obtained,
+    Scheduler,
+    Word,
+    of_kind,
+)
+
+__all__ = ["Fit", "Gap", "Look", "Loop", "Obtained", "Scheduler", "Word", "infer", "of_kind"]

@@ -1,0 +1,153 @@
+"""By which rule a loop loses the CPU: refills at regular moments, short turns, or no rule at all.
+
+Three patterns are told apart, one loop at a time:
+
+* *refills*: the CPU comes back on a grid (see `refills`). That is a budget.
+* *turns*: the scheduler lets several programs take turns. A turn is one slice, a few milliseconds,
+  and both its ends lie on timer ticks; so either the runs or the gaps are about one slice long.
+* *irregular*: neither.
+
+A grid whose period is a whole number of ticks can be made by turns, too (one against three weights
+is 4 ms in every 16). It counts as refills only where both runs and gaps are longer than a slice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from nephoscope.analysis.values import Array
+from nephoscope.scheduler.inference.refills import Refills, find, long_gaps, resultant
+from nephoscope.scheduler.inference.verdict import Look, Loop
+
+SHORTEST_NS = 1e6
+TICKS_NS = ((4e6, 10e6 / 3), (10e6,), (SHORTEST_NS,))
+"""Timer ticks of kernels built for 250 and 300, 100, and 1000 Hz, in the order of belief."""
+SLICE_NS = 4e6
+"""A fair scheduler's slice: 2.8 to 4 ms on Linux; it ends at a tick."""
+
+LITTLE = 0.05
+"""A busy loop that lost less than this had the CPU for itself, but for interrupts and daemons."""
+
+_COHERENT, _ALIGNED = 0.85, 0.6
+"""Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
+_TOGETHER_NS = 0.15e6
+"""Ticks and what follows from them are this close; a timer of its own may be anywhere."""
+_SWITCH_NS = 0.06e6
+"""A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
+_REGULAR, _FILLED = 0.5, 0.45
+_A_TURN = 1.3
+_SHORT_CYCLE_NS = 20e6
+"""Of two equal weights against their sum, a fair scheduler gives two slices in a row to each side:
+8 ms and 8 ms. Budgets have longer periods."""
+
+
+class Pattern(StrEnum):
+    """How a loop loses the CPU."""
+
+    NONE = "none"
+    REFILLS = "refills"
+    TURNS = "turns"
+    IRREGULAR = "irregular"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The pattern of one loop.
+
+    lost: share of the window. tick_ns: on which the gaps begin, None when they do not. aligned:
+    whether they end on the same ticks. run_ns, gap_ns: medians between and of long gaps; None
+    without. refills: the grid where there is one, also when the pattern is another.
+    """
+
+    loop: Loop
+    pattern: Pattern
+    lost: float
+    tick_ns: float | None = None
+    aligned: bool = False
+    run_ns: float | None = None
+    gap_ns: float | None = None
+    refills: Refills | None = None
+
+
+def of_loop(look: Look, loop: Loop) -> Timing:
+    """The pattern of one loop of a look."""
+    lost = 1 - loop.share
+    gaps = long_gaps(loop.gaps)
+    if len(gaps) < 3:
+        pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
+        return Timing(loop, pattern, lost)
+    lengths = np.array([gap.length_ns for gap in gaps])
+    starts = np.array([float(gap.start_ns) for gap in gaps])
+    ends = starts + lengths
+    tick, aligned = _ticks(starts, ends)
+    run, gap = _typical(starts, ends, lengths)
+    refills = find([loop.gaps], look.window_ns)
+    short = _short(min(run, gap), tick, refills)
+    grid = refills is not None and refills.regular >= _REGULAR and refills.filled >= _FILLED
+    if grid and not (aligned and short):
+        pattern = Pattern.REFILLS
+    elif lost < LITTLE:
+        pattern = Pattern.NONE
+    elif short and (aligned or tick is None):
+        pattern = Pattern.TURNS
+    else:
+        pattern = Pattern.IRREGULAR
+    return Timing(loop, pattern, lost, tick, aligned, run, gap, refills)
+
+
+def _short(length: float, tick: float | None, refills: Refills | None) -> bool:
+    """Whether runs or gaps are a turn long: one slice, two where the whole cycle is short."""
+    turn = _A_TURN * max(SLICE_NS, tick or 0.0)
+    quick = refills is not None and refills.period_ns < _SHORT_CYCLE_NS
+    return length <= (2 * turn if quick else turn)
+
+
+def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
+    """The tick on which the gaps begin, and whether they end on it as well.
+
+    Regular gaps begin on other ticks, too: every 12 ms is every 4 ms and every 1. The first ticks
+    that hold are taken for the true ones, unless both ends lie on the shortest to its precision.
+    """
+    for ticks in TICKS_NS:
+        found = None
+        for tick in ticks:
+            if abs(_resultant(starts, tick)) < _COHERENT:
+                continue
+            if _apart(starts, ends, tick) <= _TOGETHER_NS:
+                return tick, True
+            found = found or tick
+        if found is not None:
+            regular = abs(_resultant(ends, found)) >= _COHERENT
+            if regular and _apart(starts, ends, SHORTEST_NS) <= _SWITCH_NS:
+                return SHORTEST_NS, True
+            return found, False
+    return None, False
+
+
+def _apart(starts: Array, ends: Array, tick: float) -> float:
+    """How far the ends lie from the ticks of the starts; infinite where they lie anywhere."""
+    began, ended = _resultant(starts, tick), _resultant(ends, tick)
+    if abs(ended) < _ALIGNED:
+        return math.inf
+    return float(abs(np.angle(ended / began))) / (2 * math.pi) * tick
+
+
+def _resultant(times: Array, tick: float) -> complex:
+    return complex(resultant(times, np.ones(times.size), np.array([tick]))[0])
+
+
+def _typical(starts: Array, ends: Array, lengths: Array) -> tuple[float, float]:
+    """Medians of runs and gaps, each by time: half of the time is in longer ones."""
+    runs = starts[1:] - ends[:-1]
+    return _median_by_time(runs[runs > 0]), _median_by_time(lengths)
+
+
+def _median_by_time(lengths: Array) -> float:
+    if not lengths.size:
+        return 0.0
+    ordered = np.sort(lengths)
+    return float(ordered[int(np.searchsorted(np.cumsum(ordered), ordered.sum() / 2))])

@@ -1,0 +1,231 @@
+"""How the CPUs are scheduled: by whom, the share a busy thread gets, the gaps and their causes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nephoscope import units
+from nephoscope.model import RunResult
+from nephoscope.report import charts, figures, palette, selection, wording
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
+from nephoscope.scheduler import blocks as scheduler_text
+
+BENCHMARKS = ("cpu.gaps",)
+
+MAX_MARKS = 3000
+"""Gaps drawn in the timeline: the longest; more would only blacken it."""
+
+_MAX_ROWS = 64
+_TABLE_ROWS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One gap: where, when in its trial, how long, and why."""
+
+    lane: tuple[str, str, str]
+    at_ns: int
+    length_ns: float
+    cause: str
+
+
+def build(result: RunResult) -> Section | None:
+    """Share per CPU, the timeline and the distribution of gap lengths."""
+    metrics = selection.of_benchmark(result, *BENCHMARKS)
+    gaps = _gaps(result)
+    keys = selection.histogram_keys(result, "cpu.gaps", lambda name: name.startswith("gap_length"))
+    schedulers = result.schedulers
+    if not metrics and not gaps and not keys and not schedulers:
+        return None
+    blocks: list[Block] = [
+        *scheduler_text.blocks(schedulers),
+        *([Heading("All gaps")] if schedulers else []),
+        Sentence(
+            "One loop on each CPU does nothing but look at the clock. Where two looks lie further "
+            "apart than the threshold, the CPU was taken away: a gap."
+        ),
+    ]
+    shares = [metric for metric in metrics if metric.metric == "cpu_share_ratio"]
+    if shares:
+        caption = "1 minus the gaps over the time; 100 % is a CPU that is all yours."
+        blocks.append(
+            charts.dots(shares, id="cpu-share", title="CPU share obtained", caption=caption)
+        )
+    if gaps:
+        blocks.append(_timeline(gaps))
+    elif shares:
+        blocks.append(Sentence("No gap above the threshold was seen one by one."))
+    chart = charts.cdf(
+        result,
+        keys,
+        id="gap-lengths",
+        title="How long the gaps are",
+        axis="gap length",
+        unit="ns",
+        caption="The share of gaps that are at most this long; the further right, the worse.",
+    )
+    if chart is not None:
+        blocks.append(chart)
+    return Section("scheduling", "How its CPUs are scheduled", tuple(blocks))
+
+
+def _gaps(result: RunResult) -> list[Gap]:
+    out = []
+    for key, events in result.series.items():
+        if key[0] in BENCHMARKS and key[1].startswith("gap"):
+            factors = selection.key_factors(key)
+            cause = wording.clean(factors.get("cause", "unexplained"))
+            cpu = _place(factors)
+            out += [
+                Gap((key[2], cpu, trial), int(at_ns), float(length), cause)
+                for trial, at_ns, length in events
+            ]
+    return out
+
+
+def _place(factors: Mapping[str, Any]) -> str:
+    return wording.factors_text(factors, leave_out=("cause",)) or "any CPU"
+
+
+def _lane_order(lane: tuple[str, str, str]) -> tuple[str, list[int], str, str]:
+    target, cpu, trial = lane
+    return target, [int(part) for part in cpu.split() if part.isdigit()], cpu, trial
+
+
+def _timeline(gaps: Sequence[Gap]) -> Chart:
+    lost: dict[tuple[str, str, str], float] = {}
+    for gap in gaps:
+        lost[gap.lane] = lost.get(gap.lane, 0.0) + gap.length_ns
+    worst = sorted(lost, key=lambda lane: -lost[lane])[:_MAX_ROWS]
+    lanes = sorted(worst, key=_lane_order)
+    places = {lane: index for index, lane in enumerate(lanes)}
+    drawn = [gap for gap in gaps if gap.lane in places]
+    drawn = sorted(drawn, key=lambda gap: -gap.length_ns)[:MAX_MARKS]
+    return Chart(
+        "gap-timeline",
+        "When the CPUs were taken away",
+        {"data": _marks(drawn, places), "layout": _strip_layout(lanes, drawn)},
+        _timeline_table(drawn),
+        _timeline_caption(gaps, drawn, lanes, len(lost)),
+        brief=_causes_table(gaps),
+    )
+
+
+def _timeline_caption(
+    gaps: Sequence[Gap], drawn: Sequence[Gap], lanes: Sequence[object], all_lanes: int
+) -> str:
+    text = (
+        "Each line is one trial on one CPU, each mark a gap at its start: the larger, the longer; "
+        "colour and symbol tell the cause that the kernel's counters name."
+    )
+    if len(lanes) < all_lanes:
+        text += f" The {len(lanes)} lines with the most time lost, of {all_lanes}."
+    if len(drawn) < len(gaps):
+        text += f" Drawn are the {len(drawn)} longest of {len(gaps)} gaps."
+    return text
+
+
+def _marks(gaps: Sequence[Gap], places: Mapping[tuple[str, str, str], int]) -> list[dict[str, Any]]:
+    causes = [cause for cause in palette.CAUSES if any(gap.cause == cause for gap in gaps)]
+    causes += sorted({gap.cause for gap in gaps} - set(causes))
+    longest = max(gap.length_ns for gap in gaps)
+    out = []
+    for index, cause in enumerate(causes):
+        own = [gap for gap in gaps if gap.cause == cause]
+        colour, _, symbol = palette.style(len(palette.CAUSES) + index)
+        colour, symbol = palette.CAUSES.get(cause, (colour, symbol))
+        out.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": figures.text(cause),
+                "x": [gap.at_ns for gap in own],
+                "y": [places[gap.lane] for gap in own],
+                "marker": {
+                    "color": colour,
+                    "symbol": symbol,
+                    # Area by length: the eye adds areas up.
+                    "size": [round(4 + 16 * (gap.length_ns / longest) ** 0.5, 1) for gap in own],
+                    "opacity": 0.75,
+                    "line": {"width": 1.5 if symbol.endswith("-open") else 0, "color": colour},
+                },
+                "customdata": [figures.text(_told(gap)) for gap in own],
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    return out
+
+
+def _told(gap: Gap) -> str:
+    _, cpu, trial = gap.lane
+    length, start = units.format_value(gap.length_ns, "ns"), units.format_value(gap.at_ns, "ns")
+    return f"{cpu}, trial {trial}: {length} from {start} on, {gap.cause}"
+
+
+def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) -> dict[str, Any]:
+    ends = [0.0, *(gap.at_ns + gap.length_ns for gap in gaps)]
+    x_axis = figures.axis_of(figures.Axis("time in the trial", "ns", from_zero=True), ends)
+    targets = len({lane[0] for lane in lanes})
+    blocks: dict[str, list[int]] = {}
+    for index, (target, cpu, _) in enumerate(lanes):
+        name = f"{wording.clean(target)}, {cpu}" if targets > 1 else cpu
+        blocks.setdefault(name, []).append(index)
+    middles = [sum(rows) / len(rows) for rows in blocks.values()]
+    y_axis = {
+        "tickmode": "array",
+        "tickvals": middles,
+        "ticktext": [figures.text(name) for name in blocks],
+        "range": [len(lanes) - 0.2, -0.8],
+        "automargin": True,
+        "showgrid": False,
+    }
+    layout = figures.layout(x_axis, y_axis, height=min(620, 150 + 16 * max(4, len(lanes))))
+    layout["shapes"] = [figures.horizontal(rows[-1] + 0.5) for rows in list(blocks.values())[:-1]]
+    layout["legend"] |= {"itemsizing": "constant"}
+    return layout
+
+
+def _timeline_table(gaps: Sequence[Gap]) -> Table:
+    head = (
+        Column("where"),
+        Column("trial"),
+        Column("starts at", True),
+        Column("length", True),
+        Column("cause"),
+    )
+    rows = tuple(
+        (
+            gap.lane[1],
+            wording.clean(gap.lane[2]),
+            units.format_value(gap.at_ns, "ns", 4),
+            units.format_value(gap.length_ns, "ns"),
+            gap.cause,
+        )
+        for gap in gaps[:_TABLE_ROWS]
+    )
+    return Table(head, rows, f"The {len(rows)} longest gaps")
+
+
+def _causes_table(gaps: Sequence[Gap]) -> Table:
+    total = sum(gap.length_ns for gap in gaps)
+    by_cause: dict[str, list[float]] = {}
+    for gap in gaps:
+        by_cause.setdefault(gap.cause, []).append(gap.length_ns)
+    rows = tuple(
+        (
+            cause,
+            str(len(lengths)),
+            units.format_value(max(lengths), "ns"),
+            units.format_value(sum(lengths) / total, "ratio"),
+        )
+        for cause, lengths in sorted(by_cause.items(), key=lambda item: -sum(item[1]))
+    )
+    head = (
+        Column("cause"),
+        Column("gaps kept", True),
+        Column("longest", True),
+        Column("share of the time lost", True),
+    )
+    return Table(head, rows)

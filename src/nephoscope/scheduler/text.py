@@ -1,0 +1,52 @@
+"""Verdicts on schedulers as text: the word, the sentence, what each CPU gave, the evidence."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from nephoscope.commands import output
+from nephoscope.scheduler.inference import Obtained, Scheduler
+from nephoscope.scheduler.inference.sentences import percent
+
+_LOOKS = {
+    "one": "one busy loop",
+    "all": "one on every CPU",
+    "several": "several on one CPU",
+    "sleeping": "one that sleeps",
+}
+
+
+def text(found: Iterable[Scheduler]) -> str:
+    """A block for each target and condition."""
+    return "\n\n".join(block(one) for one in found) or "Nothing valid was looked at."
+
+
+def block(one: Scheduler) -> str:
+    """One verdict."""
+    levels = ", ".join(f"{name}={level}" for name, level in sorted(one.conditions.items()))
+    head = f"{one.target}{f' ({levels})' if levels else ''}: {one.word.value}"
+    parts = [head, _filled(one.sentence), _shares(one.per_cpu)]
+    parts += [_filled(f"- {sentence}") for sentence in one.evidence]
+    parts += [_filled(f"! {sentence}") for sentence in one.contradictions]
+    parts += [_filled(f"? {sentence}") for sentence in one.missing]
+    parts += [_filled(f"Next: {one.next_step}")] if one.next_step else []
+    return "\n".join(part for part in parts if part)
+
+
+def _shares(obtained: Iterable[Obtained]) -> str:
+    rows = []
+    for one in obtained:
+        total = one.total
+        known = total.low is not None and total.high is not None
+        between = f"[{percent(total.low or 0)}, {percent(total.high or 0)}]" if known else "-"
+        cpu = "any" if one.cpu is None else str(one.cpu)
+        each = ", ".join(percent(share) for share in one.share)
+        rows.append((f"  {_LOOKS[one.look]}", cpu, each, between, str(total.n)))
+    if not rows:
+        return ""
+    return output.table(("  LOOK", "CPU", "SHARE", "TOGETHER", "N"), rows, right=(1, 3, 4))
+
+
+def _filled(sentence: str) -> str:
+    return textwrap.fill(sentence, output.width(), initial_indent="  ", subsequent_indent="    ")

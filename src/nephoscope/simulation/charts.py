@@ -1,0 +1,216 @@
+"""The figures of simulated deployments: the map, curves by hour, response times by region."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nephoscope import units
+from nephoscope.model import RunResult
+from nephoscope.report import charts, figures, selection, wording
+from nephoscope.report.blocks import Chart, Column, Spark, Table
+from nephoscope.simulation import tables
+from nephoscope.simulation import world_map as world
+from nephoscope.simulation.records import CACHE, USER_BASE, Deployment, HourCurve, Place
+
+MAX_CURVES = selection.MAX_CURVES
+_RESPONSE = "response_time_ns"
+
+
+def world_map(found: Deployment, name: str, number: int) -> Chart | None:
+    """Users coloured by their mean response time, and the sites; None without coordinates."""
+    known = [one for one in found.places if one.latitude is not None]
+    if not any(one.kind == USER_BASE for one in known):
+        return None
+    at = world.apart(
+        {
+            f"{one.kind} {one.name}": (one.latitude or 0.0, one.longitude or 0.0)
+            for one in known
+            if one.kind == USER_BASE
+        }
+    )
+    dots, marks = [], []
+    for one in known:
+        if one.kind == USER_BASE:
+            latitude, longitude = at[f"{one.kind} {one.name}"]
+            mean = _mean_of(found, one)
+            dots.append(
+                world.Dot(one.name, latitude, longitude, one.users, mean, _told(found, one))
+            )
+        else:
+            hover = f"{one.kind} {one.name}" + (f", {one.region}" if one.region else "")
+            label, minor = wording.clean(one.name), one.kind == CACHE
+            at_site = (one.latitude or 0.0, one.longitude or 0.0)
+            marks.append(world.Mark("" if minor else label, *at_site, hover, minor))
+    turn = "" if found.objective_ns is None else f" Pale is the objective of {_time(found)}."
+    left_out = len(found.places) - len(known)
+    if left_out:
+        turn += f" Only in the table, for want of coordinates: {wording.plural(left_out, 'place')}."
+    return Chart(
+        f"map-{number}",
+        f"Users and sites: {name}",
+        world.figure(dots, marks, unit="ns", middle=found.objective_ns),
+        _places_table(found),
+        "Circles are users, the larger the more, coloured by their mean response time: the more "
+        f"vermilion, the longer they wait. Diamonds are sites.{turn}",
+    )
+
+
+def _time(found: Deployment) -> str:
+    return units.format_value(found.objective_ns or 0.0, "ns")
+
+
+def _mean_of(found: Deployment, place: Place) -> float | None:
+    """Of the user base itself, else of its region."""
+    for shares, name in ((found.user_bases, place.name), (found.regions, place.region)):
+        for one in shares:
+            if one.name == name and tables.MEAN in one.figures:
+                return one.figures[tables.MEAN].value
+    return None
+
+
+def _told(found: Deployment, place: Place) -> str:
+    mean = _mean_of(found, place)
+    users = "" if place.users is None else f", {place.users:,.0f} users"
+    waits = "no answer" if mean is None else f"mean {units.format_value(mean, 'ns')}"
+    return f"{place.name}{users}: {waits}"
+
+
+def _places_table(found: Deployment) -> Table:
+    rows = tuple(
+        (
+            wording.clean(one.name),
+            "users" if one.kind == USER_BASE else one.kind,
+            wording.clean(one.region),
+            "–" if one.users is None else f"{one.users:,.0f}",
+            _waits(found, one),
+            "not known"
+            if one.latitude is None
+            else f"{_degrees(one.latitude, 'NS')} {_degrees(one.longitude or 0.0, 'EW')}",
+        )
+        for one in found.places
+    )
+    head = (
+        Column("place"),
+        Column("what"),
+        Column("region"),
+        Column("users", True),
+        Column("mean response", True),
+        Column("where", True, roomy=True),
+    )
+    return Table(head, rows)
+
+
+def _waits(found: Deployment, place: Place) -> str:
+    if place.kind != USER_BASE:
+        return ""
+    mean = _mean_of(found, place)
+    return "–" if mean is None else units.format_value(mean, "ns")
+
+
+def _degrees(value: float, letters: str) -> str:
+    return f"{abs(value):.1f}° {letters[value < 0]}"
+
+
+HOURLY = {
+    tables.REQUESTS: ("Requests by hour", "requests in the hour", "count"),
+    tables.MEAN: ("Response time by hour", "mean response time", "ns"),
+    "instances": ("Instances by hour", "instances, mean of the hour", "count"),
+    "utilisation_ratio": ("Utilisation by hour", "utilisation", "ratio"),
+}
+"""Metrics by hour that have a figure: title, axis, unit."""
+
+
+def hourly(found: Deployment, name: str, number: int) -> list[Chart]:
+    """A figure for each metric that is known by the hour."""
+    out = []
+    for metric, (title, axis, unit) in HOURLY.items():
+        own = [one for one in found.curves if one.metric == metric and len(one.hours) > 1]
+        # What never changes, such as instances without scaling, is no curve.
+        if any(len({estimate.value for estimate in one.estimates}) > 1 for one in own):
+            id = f"hourly-{wording.slug(metric)}-{number}"
+            out.append(_hourly(own, f"{title}: {name}", axis, unit, id))
+    return out
+
+
+def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str) -> Chart:
+    shown = sorted(own, key=lambda one: -max(e.value for e in one.estimates))[:MAX_CURVES]
+    shown = [one for one in own if one in shown]
+    curves, rows, sparks = [], [], []
+    for one in shown:
+        label = wording.clean(one.of) or "all together"
+        values = tuple(estimate.value for estimate in one.estimates)
+        hover = tuple(
+            f"{label}, {hour:02d} to {hour + 1:02d} h: {wording.estimate_text(estimate)}"
+            for hour, estimate in zip(one.hours, one.estimates, strict=True)
+        )
+        curves.append(
+            figures.Curve(
+                label,
+                tuple(hour + 0.5 for hour in one.hours),
+                values,
+                tuple(estimate.low for estimate in one.estimates),
+                tuple(estimate.high for estimate in one.estimates),
+                hover,
+            )
+        )
+        rows += [
+            (label, f"{hour:02d} h", wording.value_text(estimate), wording.interval_text(estimate),
+             str(estimate.n))
+            for hour, estimate in zip(one.hours, one.estimates, strict=True)
+        ]  # fmt: skip
+        ends = (f"{one.hours[0]:02d} h", f"{one.hours[-1] + 1:02d} h")
+        sparks.append(Spark(label, values, *ends))
+    figure = figures.lines(
+        curves,
+        figures.Axis("hour of the day, UTC", "none"),
+        figures.Axis(axis, unit, from_zero=True),
+        bands=True,
+        height=340,
+    )
+    last = max(hour for one in shown for hour in one.hours) + 1
+    ticks = list(range(0, last + 1, 3 if last <= 24 else 12))
+    figure["layout"]["xaxis"] |= {
+        "tickvals": ticks,
+        "ticktext": [f"{tick:02d}" for tick in ticks],
+        "range": [0, last],
+    }
+    figure["layout"]["showlegend"] = True
+    more = f" The {len(shown)} largest of {len(own)}." if len(shown) < len(own) else ""
+    head = (Column("curve"), Column("hour"), Column("value", True), Column("interval", True),
+            Column("n", True))  # fmt: skip
+    return Chart(
+        id,
+        title,
+        figure,
+        Table(head, tuple(rows)),
+        f"A point for each hour, in its middle; bands are intervals over replications.{more}",
+        sparks=tuple(sparks),
+    )
+
+
+def distribution(result: RunResult, found: Deployment, name: str, number: int) -> Chart | None:
+    """The CDF of response times by region, with the objective as an upright line."""
+    every = tables.keys_of(result, "sim.geo", found, ("region",), _RESPONSE)
+    keys = [key for key in every if "region" in selection.key_factors(key)] or every
+    chart = charts.cdf(
+        result,
+        keys,
+        id=f"response-{number}",
+        title=f"Response times by region: {name}",
+        axis="response time",
+        unit="ns",
+        caption="The share of requests answered within a time"
+        + ("." if found.objective_ns is None else "; the upright line is the objective."),
+        reach=() if found.objective_ns is None else (found.objective_ns,),
+    )
+    if chart is not None and found.objective_ns is not None:
+        label = f"objective {_time(found)}"
+        layout = chart.figure["layout"]
+        figures.vertical(layout, found.objective_ns, label, log=True)
+        # The label stands between the legend and the plot, wherever the objective lies.
+        layout["legend"] |= {"y": 1.08}
+        layout["margin"] |= {"t": 56}
+        # Below, a line of the grid at the same place would hide it.
+        layout["shapes"][-1] |= {"layer": "above"}
+        layout["shapes"][-1]["line"] |= {"width": 2}
+    return chart

@@ -1,0 +1,139 @@
+"""The figures of choices: sites by cost and users in time, savings by what is on offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nephoscope import units
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.simulation import tables
+from nephoscope.simulation.records import Placement, Surface
+
+
+def front(found: Placement, name: str, number: int) -> Chart | None:
+    """Cost an hour against users within the objective; None without options."""
+    if not found.front:
+        return None
+    best = found.front
+    colour, _, symbol = palette.style(0)
+    hover = [
+        figures.text(
+            f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} an hour, "
+            f"{wording.percent(one.within_ratio, 4)} within the objective"
+        )
+        for one in best
+    ]
+    line: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": "nothing is cheaper and better",
+        "x": [one.cost_usd_per_h for one in best],
+        "y": [one.within_ratio for one in best],
+        "line": {"color": colour, "width": 1.5, "shape": "hv"},
+        "marker": {"color": colour, "symbol": symbol, "size": 9},
+        "customdata": hover,
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+    data = [line]
+    taken = [one for one in best if one.chosen]
+    if taken:
+        data.append(
+            line
+            | {
+                "mode": "markers",
+                "name": f"chosen: {figures.text(wording.joined(taken[0].sites))}",
+                "x": [one.cost_usd_per_h for one in taken],
+                "y": [one.within_ratio for one in taken],
+                "marker": {"symbol": "star", "size": 17, "color": palette.COLOURS[1]},
+                "customdata": [hover[best.index(one)] for one in taken],
+            }
+        )
+    ends = [one.cost_usd_per_h for one in best]
+    layout = figures.layout(
+        figures.axis_of(figures.Axis("cost an hour, $", "none"), ends),
+        figures.axis_of(
+            figures.Axis("users within the objective", "ratio"), [one.within_ratio for one in best]
+        ),
+        height=380,
+    )
+    rows = tuple(
+        (
+            wording.joined(wording.clean(site) for site in one.sites),
+            tables.money(one.cost_usd_per_h),
+            wording.percent(one.within_ratio, 4),
+            "–" if one.mean_ns is None else units.format_value(one.mean_ns, "ns"),
+            "chosen" if one.chosen else "",
+        )
+        for one in best
+    )
+    head = (
+        Column("sites"),
+        Column("cost an hour", True),
+        Column("within the objective", True),
+        Column("mean response", True),
+        Column(""),
+    )
+    return Chart(
+        f"front-{number}",
+        f"What it costs to be near: {name}",
+        {"data": data, "layout": layout},
+        Table(head, rows),
+        "Each point is a choice of sites that no other beats in both cost and users within the "
+        "objective; further left is cheaper, further up serves more users in time.",
+    )
+
+
+def surface(found: Surface, name: str, number: int) -> Chart:
+    """The saving over share and factor of fast instances, as contours."""
+    known = [one for row in found.saving for one in row if one is not None]
+    data = [
+        {
+            "type": "contour",
+            "x": list(found.x),
+            "y": list(found.p),
+            "z": [list(row) for row in found.saving],
+            "colorscale": [
+                [0.0, palette.translucent(palette.COLOURS[0], 0.05)],
+                [1.0, palette.translucent(palette.COLOURS[0], 0.85)],
+            ],
+            "contours": {"coloring": "heatmap", "showlabels": True, "start": 0.1, "end": 0.9,
+                         "size": 0.1, "labelfont": {"size": 11}, "labelformat": ".0%"},
+            "zmin": min(0.0, *known),
+            "zmax": max(known),
+            "line": {"width": 1, "color": palette.NEUTRAL},
+            "hovertemplate": "factor %{x:.3g}, share of fast ones %{y:.3g}: saving %{z:.1%}"
+            "<extra></extra>",
+            "colorbar": {"thickness": 12, "len": 0.8, "outlinewidth": 0, "tickformat": ".0%"},
+        }
+    ]  # fmt: skip
+    layout = figures.layout(
+        figures.axis_of(figures.Axis("how many times faster the fast ones are", "none"), found.x),
+        figures.axis_of(figures.Axis("share of fast instances", "ratio"), found.p),
+        height=420,
+    )
+    layout["xaxis"]["range"] = [min(found.x), max(found.x)]
+    layout["yaxis"]["range"] = [min(found.p), max(found.p)]
+    layout["showlegend"] = False
+    columns = sorted({round(i * (len(found.x) - 1) / 5) for i in range(6)})
+    rows = tuple(
+        (
+            units.format_value(p, "ratio"),
+            *(_saving(row[i]) for i in columns),
+        )
+        for p, row in zip(found.p, found.saving, strict=True)
+    )
+    head = (Column("share of fast"), *(Column(f"{found.x[i]:.3g} times", True) for i in columns))
+    return Chart(
+        f"surface-{number}",
+        f"What choosing can save: {name}",
+        {"data": data, "layout": layout},
+        Table(head, rows),
+        "The saving if only fast instances are kept, without what the search costs; lines join "
+        "equal savings.",
+    )
+
+
+def _saving(ratio: float | None) -> str:
+    """Without the last digits of a difference that is nothing."""
+    return "–" if ratio is None else wording.percent(round(ratio, 9), 3)

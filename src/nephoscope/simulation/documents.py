@@ -1,0 +1,164 @@
+"""The documents that simulations leave in their trials, read with care: a wrong one is a note.
+
+places       {"objective_ms": …, "compat": …, "user_bases": [{name, region, latitude, longitude,
+             users}], "sites": [{name, region, latitude, longitude}], "caches": [as sites]}
+front        [{sites, cost_usd_per_h, within_ratio, response_time_mean_ns}]
+chosen       {sites, met, confirmed, tried}
+sensitivity  [{latency_factor, growth_factor, chosen: {within_ratio}, met, best: {sites,
+             cost_usd_per_h}, same}]
+timeline     {"vcpus": [{vm, vcpu, intervals: [[start_ns, end_ns, processor], …]}]}, or with
+             "window_ns" and `runs` of [start_ns, end_ns]
+surface      {"share_of_fast": [p], "factor": [x], "saving_ratio": [[…]]}, a row for each p
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from nephoscope.simulation.records import (
+    CACHE,
+    SITE,
+    USER_BASE,
+    Option,
+    Place,
+    Sensitivity,
+    Surface,
+    Track,
+)
+
+Found = TypeVar("Found")
+
+
+def read(
+    documents: Mapping[str, Any], name: str, reader: Callable[[Any], Found], notes: list[str]
+) -> Found | None:
+    """What a document says; None where it is missing, or is none of its kind (noted)."""
+    if documents.get(name) is None:
+        return None
+    try:
+        return reader(documents[name])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        notes.append(f"The document '{name}' cannot be read ({type(error).__name__}: {error}).")
+        return None
+
+
+def places(document: Any) -> tuple[Place, ...]:
+    """User bases, then sites, then caches."""
+    out = []
+    for kind, names in ((USER_BASE, "user_bases"), (SITE, "sites"), (CACHE, "caches")):
+        for one in document.get(names) or ():
+            latitude, longitude = (
+                _degrees(one, "latitude", "lat"),
+                _degrees(one, "longitude", "lon"),
+            )
+            if latitude is not None and not -90 <= latitude <= 90:
+                raise ValueError(f"{one['name']}: latitude {latitude:g}")
+            known = latitude is not None and longitude is not None
+            out.append(
+                Place(
+                    str(one["name"]),
+                    kind,
+                    "" if one.get("region") is None else str(one["region"]),
+                    latitude if known else None,
+                    (longitude + 180) % 360 - 180 if known and longitude is not None else None,
+                    _number(one.get("users")),
+                )
+            )
+    return tuple(out)
+
+
+def chosen(document: Any) -> tuple[str, ...]:
+    """Names of the sites that were chosen."""
+    return _names(document["sites"])
+
+
+def met(document: Any) -> tuple[bool | None, bool | None]:
+    """Whether they do what was asked for: in closed form, and in the simulation."""
+    told = (document.get(name) for name in ("met", "confirmed"))
+    first, second = (one if isinstance(one, bool) else None for one in told)
+    return first, second
+
+
+def front(document: Any, taken: tuple[str, ...]) -> tuple[Option, ...]:
+    """Choices of sites, cheapest first. taken: the sites of the one that answers."""
+    options = [
+        Option(
+            _names(one["sites"]),
+            float(one["cost_usd_per_h"]),
+            float(one["within_ratio"]),
+            _number(one.get("response_time_mean_ns")),
+            bool(taken) and sorted(_names(one["sites"])) == sorted(taken),
+        )
+        for one in document
+    ]
+    return tuple(sorted(options, key=lambda one: (one.cost_usd_per_h, one.within_ratio)))
+
+
+def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
+    """What becomes of the choice if latency or growth are other than assumed."""
+    return tuple(
+        Sensitivity(
+            float(one["latency_factor"]),
+            float(one["growth_factor"]),
+            _number(one["chosen"].get("within_ratio")),
+            bool(one["met"]),
+            _names(one["best"]["sites"]),
+            _number(one["best"].get("cost_usd_per_h")),
+            bool(one["same"]),
+        )
+        for one in document
+    )
+
+
+def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
+    """Until when it is told which virtual CPU ran, and when each did, in nanoseconds."""
+    found = tuple(
+        Track(
+            str(one["vm"]),
+            int(one["vcpu"]),
+            tuple(_spans(one["intervals"] if "intervals" in one else one["runs"])),
+        )
+        for one in document["vcpus"]
+    )
+    last = max((track.runs[-1][1] for track in found if track.runs), default=0.0)
+    return float(document.get("window_ns", last)), found
+
+
+def _spans(runs: Any) -> Iterator[tuple[float, float]]:
+    """Ascending; two on different processors that touch are one."""
+    last: tuple[float, float] | None = None
+    for start, end in sorted((float(one[0]), float(one[1])) for one in runs):
+        if last is not None and start <= last[1]:
+            last = (last[0], max(end, last[1]))
+            continue
+        if last is not None:
+            yield last
+        last = (start, end)
+    if last is not None:
+        yield last
+
+
+def surface(document: Any) -> Surface:
+    """The saving over share and factor of fast instances."""
+    p = tuple(float(one) for one in document["share_of_fast"])
+    x = tuple(float(one) for one in document["factor"])
+    rows = tuple(tuple(_number(one) for one in row) for row in document["saving_ratio"])
+    if len(rows) != len(p) or any(len(row) != len(x) for row in rows):
+        raise ValueError(f"{len(p)} by {len(x)} axes, but {len(rows)} rows")
+    return Surface(p, x, rows)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(str(one) for one in value)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def _degrees(one: Mapping[str, Any], *names: str) -> float | None:
+    return next((_number(one[name]) for name in names if one.get(name) is not None), None)

@@ -1,0 +1,66 @@
+"""Where to put sites: the choice, the front of cost against users in time, what would change it."""
+
+from __future__ import annotations
+
+from nephoscope import units
+from nephoscope.model import RunResult
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Heading, Section, Sentence
+from nephoscope.simulation import choice_charts as charts
+from nephoscope.simulation import tables
+from nephoscope.simulation.records import Placement, Simulation
+
+BENCHMARKS = ("sim.place",)
+
+
+def build(result: RunResult) -> Section | None:
+    """Every question of where to put sites that the run answers."""
+    found = result.derived.get("simulation")
+    if not isinstance(found, Simulation) or not found.placements:
+        return None
+    names = tables.names_of(found.placements)
+    blocks: list[Block] = []
+    for number, (one, name) in enumerate(zip(found.placements, names, strict=True)):
+        blocks += [Heading(name)] if len(names) > 1 else []
+        blocks.append(Sentence(_lead(one), lead=True))
+        chart = charts.front(one, name, number)
+        blocks += [chart] if chart is not None else []
+        moved = tables.sensitivity(one)
+        blocks += [moved] if moved is not None else []
+    blocks += tables.notes(found, "placements")
+    return Section("placement", "Where to put sites", tuple(blocks))
+
+
+def _lead(found: Placement) -> str:
+    sites = wording.joined(wording.clean(site) for site in found.chosen)
+    if not found.chosen or found.met is False:
+        text = "No choice of sites does what was asked for"
+        text += f"; {sites} come nearest" if sites else ""
+    else:
+        text = f"Take {sites}"
+    within = found.figures.get(tables.WITHIN)
+    if within is not None:
+        text += f": {tables.told(within)} of the requests are answered within the objective"
+        if found.objective_ns is not None:
+            text += f" of {units.format_value(found.objective_ns, 'ns')}"
+    cost = found.figures.get("cost_usd_per_h")
+    if cost is not None:
+        text += f", for {tables.priced(cost)} an hour"
+    return " ".join(part for part in (f"{text}.", _bound(found), _confirmed(found)) if part)
+
+
+def _confirmed(found: Placement) -> str:
+    if found.confirmed is None or found.met is False:
+        return ""
+    return (
+        "The simulation confirms it." if found.confirmed else "The simulation does not confirm it."
+    )
+
+
+def _bound(found: Placement) -> str:
+    bound = found.figures.get("bound_ratio")
+    if bound is None:
+        return ""
+    if bound.value <= 0:
+        return "Every choice was looked at: there is no better one."
+    return f"A better one would gain at most {units.format_value(bound.value, 'ratio')}."

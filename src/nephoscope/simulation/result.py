@@ -1,0 +1,233 @@
+"""What was simulated in a run, gathered from its lines and documents.
+
+A pure function of the store, like every result: each trial of a simulation is one replication, so
+that the estimates are those of the lines, and documents are of the first replication that counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from nephoscope.model import Estimate, Factors, MetricResult, TrialRecord, TrialStatus, factors_key
+from nephoscope.simulation import documents
+from nephoscope.simulation.records import (
+    Cost,
+    Deployment,
+    Guest,
+    HourCurve,
+    Placement,
+    Selection,
+    Share,
+    SimulatedScheduler,
+    Simulation,
+    Track,
+)
+
+GEO, PLACE, SCHEDULER, SELECTION = "sim.geo", "sim.place", "sim.scheduler", "sim.selection"
+
+_KINDS = ("region", "user_base", "site")
+_UNSAID = ("seed",)
+"""Factors that tell replications apart and are no conditions."""
+
+
+class _Head(TypedDict):
+    target: str
+    conditions: Mapping[str, Any]
+    scenario: str
+
+
+@dataclass(slots=True)
+class _Group:
+    """One benchmark on one target under one combination of conditions.
+
+    lines: (factors of the simulation's own, line). record: the first trial that counts.
+    """
+
+    benchmark: str
+    target: str
+    conditions: Mapping[str, Any]
+    record: TrialRecord
+    lines: list[tuple[Factors, MetricResult]] = field(default_factory=list)
+
+    def figures(self, **own: Any) -> dict[str, Estimate]:
+        """Metric -> estimate of the lines with exactly these factors."""
+        return {line.metric: line.estimate for factors, line in self.lines if factors == own}
+
+    def head(self) -> _Head:
+        """The fields that all records of a simulation have."""
+        return {"target": self.target, "conditions": self.conditions, "scenario": _name(self)}
+
+    def levels(self, factor: str) -> list[Any]:
+        """The levels of one factor among the lines, in the order of their names."""
+        found = dict.fromkeys(own[factor] for own, _ in self.lines if factor in own)
+        return sorted(found, key=lambda level: (isinstance(level, str), level))
+
+
+def simulation(
+    records: Iterable[TrialRecord], metrics: Sequence[MetricResult]
+) -> Simulation | None:
+    """The simulated part of a run; None where none of its benchmarks is a simulation."""
+    groups = _groups(records, metrics)
+    if not groups:
+        return None
+    notes: list[str] = []
+    made: dict[str, list[Any]] = {name: [] for name in (GEO, PLACE, SCHEDULER, SELECTION)}
+    makers = {GEO: _deployment, PLACE: _placement, SCHEDULER: _scheduler, SELECTION: _selection}
+    for group in groups:
+        made[group.benchmark].append(makers[group.benchmark](group, notes))
+    return Simulation(
+        tuple(made[GEO]),
+        tuple(made[PLACE]),
+        tuple(made[SCHEDULER]),
+        tuple(made[SELECTION]),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _groups(records: Iterable[TrialRecord], metrics: Sequence[MetricResult]) -> list[_Group]:
+    simulated = {GEO, PLACE, SCHEDULER, SELECTION}
+    groups: dict[tuple[str, str, str], _Group] = {}
+    for record in sorted(records, key=lambda one: (one.key.setting, one.key.round)):
+        counts = record.key.round > 0 and record.status is TrialStatus.VALID
+        if record.benchmark in simulated and counts:
+            key = (record.benchmark, record.key.target, factors_key(record.factors))
+            given = {k: v for k, v in record.factors.items() if k not in _UNSAID}
+            groups.setdefault(key, _Group(*key[:2], given, record))
+    for line in metrics:
+        for group in groups.values():
+            theirs = group.record.factors
+            if (line.benchmark, line.target) == (group.benchmark, group.target) and (
+                theirs.items() <= line.factors.items()
+            ):
+                own = {k: v for k, v in line.factors.items() if k not in theirs}
+                group.lines.append((own, line))
+    return list(groups.values())
+
+
+def scenario_of(record: TrialRecord) -> Mapping[str, Any]:
+    """The scenario that a trial was given; empty where it is not told as JSON."""
+    text = record.params.get("scenario")
+    if isinstance(text, Mapping):
+        return text
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _name(group: _Group) -> str:
+    """The scenario's own name; a built-in one is given by it."""
+    text = group.record.params.get("scenario")
+    found = scenario_of(group.record).get("name", "")
+    if not found and isinstance(text, str) and not text.lstrip().startswith("{"):
+        found = text.strip()
+    return str(found)
+
+
+def _said(group: _Group, key: str) -> Any:
+    """A key of the scenario, from the document of places or from the scenario itself."""
+    told = group.record.documents.get("places")
+    for source in (told if isinstance(told, Mapping) else {}, scenario_of(group.record)):
+        if source.get(key) is not None:
+            return source[key]
+    return None
+
+
+def _objective(group: _Group) -> float | None:
+    value = _said(group, "objective_ms")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) * 1e6 if is_number and value > 0 else None
+
+
+def _deployment(group: _Group, notes: list[str]) -> Deployment:
+    told = group.record.documents
+    compat = _said(group, "compat")
+    return Deployment(
+        **group.head(),
+        objective_ns=_objective(group),
+        places=documents.read(told, "places", documents.places, notes) or (),
+        overall=Share("", group.figures()),
+        regions=_shares(group, "region"),
+        user_bases=_shares(group, "user_base"),
+        sites=_shares(group, "site"),
+        curves=tuple(_curves(group)),
+        costs=tuple(
+            Cost(str(own["site"]), str(own["part"]), line.estimate)
+            for own, line in group.lines
+            if line.metric == "cost_usd" and own.keys() == {"site", "part"}
+        ),
+        compat=compat if isinstance(compat, str) else "",
+    )
+
+
+def _shares(group: _Group, kind: str) -> tuple[Share, ...]:
+    return tuple(Share(str(name), group.figures(**{kind: name})) for name in group.levels(kind))
+
+
+def _curves(group: _Group) -> Iterable[HourCurve]:
+    """Every metric that a line gives by hour, of everything or of one of its parts."""
+    found: dict[tuple[str, str, str], dict[int, Estimate]] = {}
+    for own, line in group.lines:
+        rest = own.keys() - {"hour"}
+        if "hour" not in own or len(rest) > 1 or not rest <= set(_KINDS):
+            continue
+        kind = next(iter(rest), "")
+        key = (line.metric, kind, str(own[kind]) if kind else "")
+        found.setdefault(key, {})[int(own["hour"])] = line.estimate
+    for (metric, kind, of), by_hour in found.items():
+        hours = sorted(by_hour)
+        yield HourCurve(metric, kind, of, tuple(hours), tuple(by_hour[hour] for hour in hours))
+
+
+def _placement(group: _Group, notes: list[str]) -> Placement:
+    told = group.record.documents
+    taken = documents.read(told, "chosen", documents.chosen, notes) or ()
+    front = documents.read(told, "front", lambda one: documents.front(one, taken), notes)
+    met, confirmed = documents.read(told, "chosen", documents.met, notes) or (None, None)
+    return Placement(
+        **group.head(),
+        front=front or (),
+        chosen=taken,
+        figures=group.figures(),
+        sensitivity=documents.read(told, "sensitivity", documents.sensitivity, notes) or (),
+        objective_ns=_objective(group),
+        met=met,
+        confirmed=confirmed,
+    )
+
+
+def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
+    seen: list[tuple[str, int | None]] = []
+    for own, _ in group.lines:
+        if "vm" in own:
+            vcpu = own.get("vcpu")
+            seen.append((str(own["vm"]), None if vcpu is None else int(vcpu)))
+    guests = []
+    for vm, vcpu in sorted(set(seen), key=lambda one: (one[0], -1 if one[1] is None else one[1])):
+        figures = {
+            line.metric: line.estimate
+            for own, line in group.lines
+            if str(own.get("vm")) == vm
+            and (None if own.get("vcpu") is None else int(own["vcpu"])) == vcpu
+        }
+        guests.append(Guest(vm, vcpu, figures))
+    nothing: tuple[float, tuple[Track, ...]] = (0.0, ())
+    told = documents.read(group.record.documents, "timeline", documents.tracks, notes)
+    window, tracks = told or nothing
+    return SimulatedScheduler(
+        **group.head(),
+        guests=tuple(guests),
+        tracks=tracks,
+        window_ns=window,
+        trial=group.record.key.name,
+    )
+
+
+def _selection(group: _Group, notes: list[str]) -> Selection:
+    told = group.record.documents
+    found = documents.read(told, "surface", documents.surface, notes)
+    return Selection(**group.head(), figures=group.figures(), surface=found)

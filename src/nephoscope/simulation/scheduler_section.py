@@ -1,0 +1,115 @@
+"""How a simulated scheduler shares its CPUs: who ran when, shares, runs, waits, responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from nephoscope.model import RunResult
+from nephoscope.report import charts, lanes, selection, wording
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence
+from nephoscope.report.lanes import Lane
+from nephoscope.simulation import tables
+from nephoscope.simulation.records import SimulatedScheduler, Simulation, Track
+
+BENCHMARKS = ("sim.scheduler",)
+
+_LENGTHS = {
+    "run_ns": ("How long it runs", "length of a run"),
+    "wait_ns": ("How long it waits", "length of a wait"),
+    "period_ns": ("From run to run", "from the start of a run to that of the next"),
+    "response_time_ns": ("How long a web request takes", "response time"),
+}
+_LEAST_WAITS_SHOWN = 8
+_WIDE = 20
+"""The longest over the median: beyond, lengths are drawn on a logarithmic axis."""
+
+
+def build(result: RunResult) -> Section | None:
+    """Every simulated host: a strip, a table of its machines, and distributions."""
+    found = result.derived.get("simulation")
+    if not isinstance(found, Simulation) or not found.schedulers:
+        return None
+    names = tables.names_of(found.schedulers)
+    blocks: list[Block] = [
+        Sentence(
+            "Virtual machines on the processors of one host. Shares are of one CPU; runs, waits "
+            "and periods are those of a virtual CPU, as the host sees them."
+        )
+    ]
+    for number, (one, name) in enumerate(zip(found.schedulers, names, strict=True)):
+        blocks += [Heading(name)] if len(names) > 1 else []
+        chart = _strip(one, name, number)
+        blocks += [chart] if chart is not None else []
+        blocks += tables.guests(one)
+        blocks += _distributions(result, one, name, number)
+    blocks += tables.notes(found, "schedulers")
+    return Section("simulated-scheduler", "How the simulated scheduler shares", tuple(blocks))
+
+
+def _strip(found: SimulatedScheduler, name: str, number: int) -> Chart | None:
+    if not found.tracks or found.window_ns <= 0:
+        return None
+    span = min(found.window_ns, _span(found.tracks))
+    drawn = [_lane(track, span) for track in found.tracks[: lanes.MAX_LANES]]
+    more = len(found.tracks) - len(drawn)
+    caption = "A bar where a virtual CPU ran, a mark where it did not; the first moments of one "
+    caption += "replication."
+    if more > 0:
+        caption += f" {more} more virtual CPUs are not drawn."
+    words = lanes.Words("virtual machine", "virtual CPU")
+    title = f"Who had the CPU when: {name}"
+    return lanes.strip(drawn, f"simulated-strip-{number}", title, caption, words)
+
+
+def _span(tracks: tuple[Track, ...]) -> float:
+    """Until the busiest to change has waited some times: to see that it repeats, and each turn."""
+    ends = [
+        track.runs[min(len(track.runs), _LEAST_WAITS_SHOWN) - 1][1]
+        for track in tracks
+        if len(track.runs) > 1
+    ]
+    return max(ends, default=float("inf"))
+
+
+def _lane(track: Track, span_ns: float) -> Lane:
+    edges = [(0.0, 0.0), *track.runs, (span_ns, span_ns)]
+    gaps = [(before[1], after[0], "waiting or idle") for before, after in pairwise(edges)]
+    return Lane(wording.clean(track.vm), f"CPU {track.vcpu}", lanes.clipped(gaps, span_ns), span_ns)
+
+
+def _is_wide(result: RunResult, keys: Sequence[selection.HistogramKey]) -> bool:
+    """Whether the longest would push what is usual against the axis."""
+    merged = sorted(
+        (value, count)
+        for key in keys
+        for value, count in zip(*result.histograms[key], strict=True)
+        if value > 0
+    )
+    if not merged:
+        return False
+    half, seen = sum(count for _, count in merged) / 2, 0
+    for value, count in merged:
+        seen += count
+        if seen >= half:
+            return merged[-1][0] > _WIDE * value
+    return False
+
+
+def _distributions(
+    result: RunResult, found: SimulatedScheduler, name: str, number: int
+) -> list[Chart]:
+    out = []
+    for metric, (title, axis) in _LENGTHS.items():
+        keys = tables.keys_of(result, BENCHMARKS[0], found, ("vm", "vcpu"), metric)
+        chart = charts.cdf(
+            result,
+            keys,
+            id=f"simulated-{wording.slug(metric)}-{number}",
+            title=f"{title}: {name}",
+            axis=axis,
+            unit="ns",
+            log=_is_wide(result, keys),
+        )
+        out += [chart] if chart is not None else []
+    return out

@@ -1,0 +1,248 @@
+"""What was simulated, in tables: regions, sites, costs, choices, guests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from nephoscope import units
+from nephoscope.model import Estimate, RunResult
+from nephoscope.report import selection, wording
+from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Table
+from nephoscope.simulation.records import (
+    Deployment,
+    Placement,
+    Sensitivity,
+    Share,
+    SimulatedScheduler,
+    Simulation,
+)
+
+MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
+UNSERVED = "unserved_ratio"
+
+_ROOMY = ("least", "greatest", "by fixed work, median", "response, mean")
+"""Columns that the terminal has no room for."""
+
+
+def notes(found: Simulation, part: str) -> list[Block]:
+    """What could not be read, for the first section that the simulation has."""
+    parts = ("placements", "deployments", "schedulers", "selections")
+    first = next(name for name in parts if getattr(found, name))
+    if first != part or not found.notes:
+        return []
+    items = tuple(Item(wording.clean(note)) for note in found.notes)
+    return [Heading("Not given"), Items(items)]
+
+
+def names_of(found: Sequence[Any]) -> list[str]:
+    """A name for each of several simulated things: the shortest that tells them apart."""
+    for name in (_by_scenario, _by_target, _by_conditions, _by_all):
+        names = [name(one) for one in found]
+        if all(names) and len(set(names)) == len(names):
+            return names
+    return [f"{_by_all(one)} ({number})" for number, one in enumerate(found, 1)]
+
+
+def _by_scenario(one: Any) -> str:
+    return wording.clean(one.scenario)
+
+
+def _by_target(one: Any) -> str:
+    return wording.clean(one.target)
+
+
+def _by_conditions(one: Any) -> str:
+    return wording.factors_text(one.conditions)
+
+
+def _by_all(one: Any) -> str:
+    told = wording.factors_text(one.conditions)
+    return f"{wording.clean(one.target)}, {told}" if told else wording.clean(one.target)
+
+
+def keys_of(
+    result: RunResult, benchmark: str, found: Any, own: Sequence[str], metric: str = ""
+) -> list[selection.HistogramKey]:
+    """Histograms of one simulated thing: its conditions, and no other factors but `own`."""
+    out = []
+    for key in selection.histogram_keys(result, benchmark, lambda one: metric in ("", one)):
+        factors = selection.key_factors(key)
+        rest = {k: v for k, v in factors.items() if k in found.conditions or k not in own}
+        rest.pop("seed", None)
+        if key[2] == found.target and rest == dict(found.conditions):
+            out.append(key)
+    return out
+
+
+def told(estimate: Estimate | None) -> str:
+    """Value and interval in short, '–' where there is none; an interval of no width is left out."""
+    if estimate is None:
+        return "–"
+    if estimate.unit in ("none", "usd"):
+        return priced(estimate)
+    if estimate.low == estimate.high == estimate.value:
+        return wording.value_text(estimate)
+    interval = wording.interval_text(estimate)
+    value = wording.value_text(estimate)
+    return f"{value} {interval}" if interval.startswith("[") else value
+
+
+def priced(estimate: Estimate) -> str:
+    """'$49.21 [$48.90, $49.60]'; of what is the same in every replication the value alone."""
+    low, high = estimate.low, estimate.high
+    if low is None or high is None or low == high:
+        return money(estimate.value)
+    return f"{money(estimate.value)} [{money(low)}, {money(high)}]"
+
+
+def over(figures: Iterable[Mapping[str, Estimate]]) -> str:
+    """', n = 10': over how many replications, where all figures are over as many; and what a
+    figure without an interval means."""
+    every = [one for own in figures for one in own.values()]
+    several = {one.n for one in every}
+    text = f", n = {min(several)}" if len(several) == 1 else ""
+    alone = any(one.low == one.high == one.value for one in every)
+    return f"{text}; without an interval where replications agree" if alone else text
+
+
+def money(value: float) -> str:
+    """Dollars: '$0.507', '$1,234.50'."""
+    return f"${value:,.2f}" if abs(value) >= 10 else f"${units.format_number(value)}"
+
+
+def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
+    """Rows: overall and each region; a column for each deployment; mean response times."""
+    regions = list(dict.fromkeys(one.name for each in found for one in each.regions))
+    rows = [("overall", *(told(each.overall.figures.get(MEAN)) for each in found))]
+    for region in regions:
+        own = [_named(each.regions, region) for each in found]
+        rows.append((region, *(told(one.figures.get(MEAN)) if one else "–" for one in own)))
+    rows.append(
+        ("within the objective", *(told(each.overall.figures.get(WITHIN)) for each in found))
+    )
+    rows.append(("cost", *(told(each.overall.figures.get("cost_usd")) for each in found)))
+    known = [row for row in rows if any(cell != "–" for cell in row[1:])]
+    head = (Column("mean response time"), *(Column(name, True) for name in names))
+    n = over(one.overall.figures for one in found)
+    return Table(head, tuple(known), f"Deployments beside each other, each with its interval{n}")
+
+
+def _named(shares: Sequence[Share], name: str) -> Share | None:
+    return next((one for one in shares if one.name == name), None)
+
+
+def shares(found: Sequence[Share], what: str, caption: str, *, collapsed: bool = False) -> Table:
+    """A line for each region or user base: mean, p99, extremes, within, unserved."""
+    columns = {
+        "mean": MEAN,
+        "p99": "response_time_p99_ns",
+        "least": "response_time_min_ns",
+        "greatest": "response_time_max_ns",
+        "within": WITHIN,
+    }
+    if any(one.figures[UNSERVED].value > 0 for one in found if UNSERVED in one.figures):
+        columns["unserved"] = UNSERVED
+    return _filled(found, what, columns, caption, collapsed)
+
+
+def sites(found: Deployment) -> Table:
+    """A line for each site: requests, processing, utilisation, cost."""
+    columns = {
+        "requests": REQUESTS,
+        "processing, mean": "processing_time_mean_ns",
+        "response, mean": MEAN,
+        "utilisation": "utilisation_ratio",
+    }
+    return _filled(found.sites, "site", columns, "By site", False)
+
+
+def _filled(
+    found: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
+) -> Table:
+    kept = {
+        title: metric
+        for title, metric in columns.items()
+        if any(metric in one.figures for one in found)
+    }
+    rows = tuple(
+        (wording.clean(one.name), *(told(one.figures.get(metric)) for metric in kept.values()))
+        for one in found
+    )
+    head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
+    return Table(head, rows, f"{caption}{over(one.figures for one in found)}", collapsed)
+
+
+def costs(found: Deployment) -> Table | None:
+    """What each site costs, by part; None where no price was given."""
+    if not found.costs:
+        return None
+    rows = tuple(
+        (wording.clean(one.site), wording.clean(one.part), priced(one.estimate))
+        for one in found.costs
+    )
+    caption = f"Costs{over({'': one.estimate} for one in found.costs)}"
+    return Table((Column("site"), Column("for"), Column("cost", True)), rows, caption)
+
+
+def sensitivity(found: Placement) -> Table | None:
+    """What would be chosen if latency or growth were other than assumed."""
+    if not found.sensitivity:
+        return None
+    rows = tuple(
+        (
+            changed(one),
+            "–" if one.within_ratio is None else wording.percent(one.within_ratio, 3),
+            "yes" if one.met else "no",
+            "the same"
+            if one.same
+            else wording.joined(wording.clean(site) for site in one.best) or "none fits",
+            "–" if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h),
+        )
+        for one in found.sensitivity
+    )
+    head = (
+        Column("if"),
+        Column("the choice: within", True),
+        Column("enough"),
+        Column("best then"),
+        Column("its cost an hour", True),
+    )
+    return Table(head, rows, "Does the choice stand when the assumptions move?")
+
+
+def changed(one: Sensitivity) -> str:
+    """'latency × 1.25', 'load × 2': what is other than assumed."""
+    told = [
+        f"{what} × {factor:g}"
+        for what, factor in (("latency", one.latency), ("load", one.growth))
+        if factor != 1
+    ]
+    return ", ".join(told) or "as assumed"
+
+
+def guests(found: SimulatedScheduler) -> list[Table]:
+    """A line for each virtual CPU: share, runs, waits, periods; one for each server of requests."""
+    own = {
+        "share of a CPU": "cpu_share_ratio",
+        "run, median": "run_p50_ns",
+        "wait, median": "wait_p50_ns",
+        "period, median": "period_p50_ns",
+        "by fixed work, median": "fixed_work_share_p50_ratio",
+    }
+    answers = {
+        "response, median": "response_time_p50_ns",
+        "p90": "response_time_p90_ns",
+        "p99": "response_time_p99_ns",
+    }
+    named = [
+        (one.vcpu, Share(one.vm if one.vcpu is None else f"{one.vm}, CPU {one.vcpu}", one.figures))
+        for one in found.guests
+    ]
+    machines = [share for vcpu, share in named if vcpu is None]
+    cpus = [share for vcpu, share in named if vcpu is not None]
+    out = [_filled(cpus, "virtual machine", own, "Shares and lengths", False)] if cpus else []
+    return [
+        *out,
+        *([_filled(machines, "web server", answers, "Response times", False)] if machines else []),
+    ]

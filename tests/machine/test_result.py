@@ -1,0 +1,105 @@
+"""Knees, scaling and laws, on ladders and rates that the test made up."""
+
+from __future__ import annotations
+
+import pytest
+
+from nephoscope.analysis import estimates, facts
+from nephoscope.machine import result
+from nephoscope.model import Better, Consistency, MetricResult
+
+STEADY = Consistency(0.01, 0.01, 0.01, 0.005, 0.02, "steady")
+
+
+def made(
+    benchmark: str,
+    metric: str,
+    factors: dict[str, object],
+    values: list[float],
+    *,
+    unit: str = "per_s",
+    better: Better = Better.HIGHER,
+) -> MetricResult:
+    return MetricResult(
+        benchmark=benchmark,
+        metric=metric,
+        target="local",
+        factors=factors,
+        better=better,
+        estimate=estimates.median(values, unit=unit),
+        consistency=STEADY,
+        trial_values=tuple(values),
+        rounds=tuple(range(1, len(values) + 1)),
+    )
+
+
+def ladder(size_bytes: int) -> float:
+    """40 GB/s up to 32 KiB, 20 up to 1 MiB, 10 up to 32 MiB, 5 beyond."""
+    for limit, rate in ((32 << 10, 40e9), (1 << 20, 20e9), (32 << 20, 10e9)):
+        if size_bytes <= limit:
+            return rate
+    return 5e9
+
+
+def test_the_knees_of_a_ladder_lie_where_the_caches_end() -> None:
+    lines = [
+        made(
+            "mem.cache",
+            "cache_bytes_per_s",
+            {"length_bytes": 1 << power, "operation": "read"},
+            [ladder(1 << power)] * 10,
+            unit="bytes_per_s",
+        )
+        for power in range(10, 28)
+    ]
+    caches = {
+        "by_sysfs": [
+            {"level": 1, "kind": "data", "size_bytes": 32 << 10},
+            {"level": 1, "kind": "instruction", "size_bytes": 64 << 10},
+            {"level": 2, "kind": "unified", "size_bytes": 1 << 20},
+            {"level": 3, "kind": "unified", "size_bytes": 32 << 20},
+        ]
+    }
+    found = result.derive(lines, {}, {"local": {"caches": caches}}, 0.95)["knees"]
+    key = ("mem.cache", "cache_bytes_per_s", "local", '{"operation":"read"}')
+    assert list(found) == [key]
+    told = [(knee.level, knee.last_length_bytes) for knee in found[key]]
+    assert told == [("L1", 32 << 10), ("L2", 1 << 20), ("L3", 32 << 20), ("RAM", 1 << 27)]
+    values = [knee.plateau_value for knee in found[key]]
+    assert values == pytest.approx([40e9, 20e9, 10e9, 5e9])
+
+
+def test_a_machine_that_hides_its_caches_still_has_knees() -> None:
+    assert facts.cache_sizes(None) == {}
+    assert facts.cache_sizes({"caches": {"by_sysfs": None, "by_cpuid": None}}) == {}
+
+
+def test_scaling_is_paired_by_round() -> None:
+    # The machine slows down from round to round; two threads always give 1.6 times one thread.
+    one = [100.0, 90.0, 110.0, 80.0, 105.0, 95.0, 85.0, 102.0, 98.0, 93.0]
+    two = [1.6 * rate for rate in one]
+    lines = [
+        made("cpu.hash", "hash_bytes_per_s", {"threads": 1}, one),
+        made("cpu.hash", "hash_bytes_per_s", {"threads": 2}, two),
+    ]
+    found = result.derive(lines, {}, {}, 0.95)["scaling"]
+    estimate = found["cpu.hash", "hash_bytes_per_s", "local", "{}"][2]
+    assert estimate.value == pytest.approx(0.8)
+    assert estimate.low == pytest.approx(0.8)
+    assert (estimate.n, estimate.unit) == (10, "ratio")
+
+
+def test_one_level_of_threads_has_no_scaling() -> None:
+    lines = [made("cpu.hash", "hash_bytes_per_s", {"threads": 1}, [1.0] * 10)]
+    assert result.derive(lines, {}, {}, 0.95)["scaling"] == {}
+
+
+@pytest.mark.parametrize(("latency_ns", "broken"), [(20_000.0, False), (30_000.0, True)])
+def test_littles_law_is_asked_of_every_closed_loop(latency_ns: float, broken: bool) -> None:
+    # 50 000 round trips a second of 20 µs each are one in flight; of 30 µs they would be 1.5.
+    lines = [made("net.loopback", "loopback_round_trips_per_s", {}, [50_000.0] * 10)]
+    merged = {("net.loopback", "loopback_round_trip_ns", "local", "{}"): ([latency_ns], [500])}
+    laws = result.derive(lines, merged, {}, 0.95)["laws"]
+    assert bool(laws) is broken
+    if broken:
+        assert laws[0].startswith("net.loopback loopback_round_trips_per_s: Little's law")
