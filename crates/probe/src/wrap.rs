@@ -6,7 +6,7 @@ use crate::error::{Kind, ProbeError};
 use crate::instruments::Instrument;
 use crate::trial::Trial;
 use crate::{cancel, clock};
-use nephoscope_wire::spec::{Kind as ParamKind, Param, Spec, Unit};
+use nephoscope_wire::spec::{Param, Spec};
 use serde::Deserialize;
 use serde_json::json;
 use std::fs::File;
@@ -18,12 +18,7 @@ use std::process::{Child, Command, Stdio};
 const SPEC: Spec = Spec {
     id: "wrap",
     summary: "A program of somebody else's",
-    params: &[Param {
-        id: "job",
-        unit: Unit::None,
-        kind: ParamKind::Text { default: "" },
-        doc: "What to run.",
-    }],
+    params: &[Param::text("job", "", "What to run.")],
     metrics: &[],
     overhead: "",
     source: "",

@@ -1,16 +1,20 @@
-//! Records and units shared by the Nephoscope programs. No I/O, no clock, no system call.
+//! What the Nephoscope programs share: the records of their line protocol and how they are declared,
+//! checked, read and written. No clock and no unsafe code.
 //!
 //! `spec` is what a benchmark says about itself, `params` is what a caller asks of it (checked
-//! against the spec), `lines` is what travels on stdout, one JSON object a line, `error` why there is
-//! none.
+//! against the spec), `lines` is what travels on stdout, one JSON object a line, `writer` writes it,
+//! `error` is why a trial failed; `arguments` reads the command line, `random` is a seeded generator.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod arguments;
 pub mod error;
 pub mod lines;
 pub mod params;
+pub mod random;
 pub mod spec;
 pub mod specs;
+pub mod writer;
 
 /// Version of the line protocol. It changes when an old reader would misread a new line.
 pub const PROTOCOL: u32 = 2;

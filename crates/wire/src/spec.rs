@@ -2,6 +2,7 @@
 //! units in the store, the reference page and the default chart follow.
 use serde::Serialize;
 use serde_json::{json, Value};
+use std::ops::RangeInclusive;
 
 /// Unit of a metric or a parameter. The name of a metric ends in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,6 +26,45 @@ pub enum Unit {
     Count,
     /// No unit: switches, names, texts.
     None,
+}
+
+impl Unit {
+    /// Returns the unit that a name ends in (`latency_ns`); `None` where it ends in no unit.
+    #[must_use]
+    pub const fn of_name(name: &str) -> Self {
+        // Longer endings first: `_bytes_per_s` ends in `_per_s` too.
+        const ENDINGS: [(&str, Unit); 8] = [
+            ("_bytes_per_s", Unit::BytesPerS),
+            ("_bits_per_s", Unit::BitsPerS),
+            ("_per_s", Unit::PerS),
+            ("_bytes", Unit::Bytes),
+            ("_ns", Unit::Ns),
+            ("_ratio", Unit::Ratio),
+            ("_cpus", Unit::Cpus),
+            ("_count", Unit::Count),
+        ];
+        let mut index = 0;
+        while index < ENDINGS.len() {
+            if ends_with(name.as_bytes(), ENDINGS[index].0.as_bytes()) {
+                return ENDINGS[index].1;
+            }
+            index += 1;
+        }
+        Self::None
+    }
+}
+
+/// `[u8]::ends_with`, which cannot be called in a constant.
+const fn ends_with(text: &[u8], ending: &[u8]) -> bool {
+    let Some(offset) = text.len().checked_sub(ending.len()) else { return false };
+    let mut index = 0;
+    while index < ending.len() {
+        if text[offset + index] != ending[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
 }
 
 /// Which direction is good news.
@@ -68,6 +108,59 @@ pub struct Metric {
     pub headline: bool,
     /// One sentence: what it means.
     pub doc: &'static str,
+}
+
+/// Builds a metric from its name, which tells its unit, and the sentence that says what it means. It
+/// is a scalar and not a headline, unless a further call says otherwise.
+impl Metric {
+    /// A quantity of which more is better.
+    #[must_use]
+    pub const fn higher(id: &'static str, doc: &'static str) -> Self {
+        Self { better: Better::Higher, ..Self::neutral(id, doc) }
+    }
+
+    /// A quantity of which less is better.
+    #[must_use]
+    pub const fn lower(id: &'static str, doc: &'static str) -> Self {
+        Self { better: Better::Lower, ..Self::neutral(id, doc) }
+    }
+
+    /// A quantity that describes and is neither good nor bad.
+    #[must_use]
+    pub const fn neutral(id: &'static str, doc: &'static str) -> Self {
+        let (unit, better) = (Unit::of_name(id), Better::None);
+        Self { id, unit, better, shape: Shape::Scalar, headline: false, doc }
+    }
+
+    /// A JSON document.
+    #[must_use]
+    pub const fn document(id: &'static str, doc: &'static str) -> Self {
+        Self { shape: Shape::Document, ..Self::neutral(id, doc) }
+    }
+
+    /// The same metric as the values of a histogram.
+    #[must_use]
+    pub const fn histogram(self) -> Self {
+        Self { shape: Shape::Histogram, ..self }
+    }
+
+    /// The same metric as readings in time.
+    #[must_use]
+    pub const fn series(self) -> Self {
+        Self { shape: Shape::Series, ..self }
+    }
+
+    /// The same metric as one that repetition stops on and the report leads with.
+    #[must_use]
+    pub const fn headline(self) -> Self {
+        Self { headline: true, ..self }
+    }
+
+    /// The same metric in a unit that its name does not tell.
+    #[must_use]
+    pub const fn in_unit(self, unit: Unit) -> Self {
+        Self { unit, ..self }
+    }
 }
 
 /// Type, default and bounds of a parameter.
@@ -139,6 +232,112 @@ pub struct Param {
     pub doc: &'static str,
 }
 
+/// Builds a parameter from its name, which tells its unit, its default, its bounds and the sentence
+/// that says what it changes.
+impl Param {
+    const fn new(id: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { id, unit: Unit::of_name(id), kind, doc }
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub const fn int(
+        id: &'static str,
+        default: i64,
+        bounds: RangeInclusive<i64>,
+        doc: &'static str,
+    ) -> Self {
+        let (min, max) = (*bounds.start(), *bounds.end());
+        Self::new(id, Kind::Int { default, min, max }, doc)
+    }
+
+    /// A whole number of things that the name itself counts (`threads`).
+    #[must_use]
+    pub const fn count(
+        id: &'static str,
+        default: i64,
+        bounds: RangeInclusive<i64>,
+        doc: &'static str,
+    ) -> Self {
+        Self::int(id, default, bounds, doc).in_unit(Unit::Count)
+    }
+
+    /// The seed of a random generator; 0 stands for one that changes with every trial.
+    #[must_use]
+    pub const fn seed(doc: &'static str) -> Self {
+        Self::int("seed", 0, 0..=i64::MAX, doc)
+    }
+
+    /// A real number.
+    #[must_use]
+    pub const fn float(
+        id: &'static str,
+        default: f64,
+        bounds: RangeInclusive<f64>,
+        doc: &'static str,
+    ) -> Self {
+        let (min, max) = (*bounds.start(), *bounds.end());
+        Self::new(id, Kind::Float { default, min, max }, doc)
+    }
+
+    /// A switch.
+    #[must_use]
+    pub const fn switch(id: &'static str, default: bool, doc: &'static str) -> Self {
+        Self::new(id, Kind::Bool { default }, doc)
+    }
+
+    /// One word out of `choices`.
+    #[must_use]
+    pub const fn choice(
+        id: &'static str,
+        default: &'static str,
+        choices: &'static [&'static str],
+        doc: &'static str,
+    ) -> Self {
+        Self::new(id, Kind::Choice { default, choices }, doc)
+    }
+
+    /// Any number of words out of `choices`; all of them where none is given.
+    #[must_use]
+    pub const fn choices(
+        id: &'static str,
+        choices: &'static [&'static str],
+        doc: &'static str,
+    ) -> Self {
+        Self::new(id, Kind::ChoiceList { default: &[], choices }, doc)
+    }
+
+    /// Free text, such as a path.
+    #[must_use]
+    pub const fn text(id: &'static str, default: &'static str, doc: &'static str) -> Self {
+        Self::new(id, Kind::Text { default }, doc)
+    }
+
+    /// A list of whole numbers.
+    #[must_use]
+    pub const fn ints(
+        id: &'static str,
+        default: &'static [i64],
+        bounds: RangeInclusive<i64>,
+        doc: &'static str,
+    ) -> Self {
+        let (min, max) = (*bounds.start(), *bounds.end());
+        Self::new(id, Kind::IntList { default, min, max }, doc)
+    }
+
+    /// The same parameter in a unit that its name does not tell.
+    #[must_use]
+    pub const fn in_unit(self, unit: Unit) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// The same parameter with a sentence of its own.
+    #[must_use]
+    pub const fn documented(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+}
+
 impl Param {
     /// The parameter as it stands in `contracts/benchmarks.json`.
     #[must_use]
@@ -191,6 +390,21 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// A benchmark that has one side and ends by itself, unless fields are set otherwise.
+    #[must_use]
+    pub const fn new(id: &'static str, summary: &'static str) -> Self {
+        Self {
+            id,
+            summary,
+            params: &[],
+            metrics: &[],
+            overhead: "",
+            source: "",
+            two_sided: false,
+            load: false,
+        }
+    }
+
     /// The metric of that name.
     #[must_use]
     pub fn metric(&self, id: &str) -> Option<&'static Metric> {
@@ -234,4 +448,41 @@ pub fn describe<'a>(
 pub fn page(source: &str) -> String {
     let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_its_unit() {
+        for (name, unit) in [
+            ("copy_bytes_per_s", Unit::BytesPerS),
+            ("nic_speed_bits_per_s", Unit::BitsPerS),
+            ("operations_per_s", Unit::PerS),
+            ("file_bytes", Unit::Bytes),
+            ("bytes_per_array", Unit::None),
+            ("latency_ns", Unit::Ns),
+            ("cpus", Unit::None),
+            ("load_cpus", Unit::Cpus),
+            ("", Unit::None),
+        ] {
+            assert_eq!(Unit::of_name(name), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn built_declarations_are_those_of_their_fields() {
+        const TIME: Metric = Metric::lower("latency_ns", "Time.").histogram().headline();
+        assert_eq!((TIME.unit, TIME.better), (Unit::Ns, Better::Lower));
+        assert_eq!((TIME.shape, TIME.headline), (Shape::Histogram, true));
+        const THREADS: Param = Param::count("threads", 1, 0..=256, "Threads.");
+        assert_eq!(
+            THREADS.to_json(),
+            json!({
+                "type": "int", "default": 1, "min": 0, "max": 256,
+                "id": "threads", "unit": "count", "doc": "Threads.",
+            })
+        );
+    }
 }

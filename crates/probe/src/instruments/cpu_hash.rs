@@ -29,7 +29,7 @@ use crate::error::{Kind, ProbeError};
 use crate::team::{self, Seats};
 use crate::trial::Trial;
 use crate::{cancel, clock, factors};
-use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use sha2::{Digest, Sha256};
 
 /// Declaration.
@@ -37,42 +37,32 @@ pub const SPEC: Spec = Spec {
     id: "cpu.hash",
     summary: "SHA-256 throughput out of the cache on 1 to N threads",
     params: &[
-        Param {
-            id: "block_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::Int { default: 16 << 10, min: 64, max: 1 << 20 },
-            doc: "Size of the block that each thread hashes; small enough for its cache.",
-        },
-        Param {
-            id: "duration_ns",
-            unit: Unit::Ns,
-            kind: ParamKind::Int { default: 100_000_000, min: 1_000_000, max: 3_600_000_000_000 },
-            doc: "How long each thread hashes.",
-        },
-        Param {
-            id: "threads",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: 0, min: 0, max: 1024 },
-            doc: "Threads, each pinned to a CPU; 0 takes every CPU that the process may use.",
-        },
+        Param::int(
+            "block_bytes",
+            16 << 10,
+            64..=1 << 20,
+            "Size of the block that each thread hashes; small enough for its cache.",
+        ),
+        Param::int(
+            "duration_ns",
+            100_000_000,
+            1_000_000..=3_600_000_000_000,
+            "How long each thread hashes.",
+        ),
+        Param::count(
+            "threads",
+            0,
+            0..=1024,
+            "Threads, each pinned to a CPU; 0 takes every CPU that the process may use.",
+        ),
     ],
     metrics: &[
-        Metric {
-            id: "hash_bytes_per_s",
-            unit: Unit::BytesPerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: true,
-            doc: "Bytes of all threads over the time from the first start to the last end.",
-        },
-        Metric {
-            id: "hash_thread_bytes_per_s",
-            unit: Unit::BytesPerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Bytes of one thread over its own time.",
-        },
+        Metric::higher(
+            "hash_bytes_per_s",
+            "Bytes of all threads over the time from the first start to the last end.",
+        )
+        .headline(),
+        Metric::higher("hash_thread_bytes_per_s", "Bytes of one thread over its own time."),
     ],
     overhead: "occupies one CPU per thread for the duration",
     source: "FIPS 180-4; the sha2 crate",

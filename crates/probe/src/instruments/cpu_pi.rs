@@ -34,7 +34,7 @@ use crate::pi::{Pi, MACHIN, STORMER};
 use crate::team::{self, Seats};
 use crate::trial::Trial;
 use crate::{clock, factors};
-use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use sha2::{Digest, Sha256};
 
 /// About 100 ms on a core of 2.5 GHz.
@@ -45,42 +45,27 @@ pub const SPEC: Spec = Spec {
     id: "cpu.pi",
     summary: "Integer arithmetic: digits of π on 1 to N threads",
     params: &[
-        Param {
-            id: "digits",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: DEFAULT_DIGITS as i64, min: 50, max: 200_000 },
-            doc: "Decimals to compute; the time grows with their square.",
-        },
-        Param {
-            id: "threads",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: 0, min: 0, max: 1024 },
-            doc: "Threads, each pinned to a CPU; 0 takes every CPU that the process may use.",
-        },
-        Param {
-            id: "repeats",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: 1, min: 1, max: 10_000 },
-            doc: "Computations of each thread, one after the other.",
-        },
+        Param::count(
+            "digits",
+            DEFAULT_DIGITS as i64,
+            50..=200_000,
+            "Decimals to compute; the time grows with their square.",
+        ),
+        Param::count(
+            "threads",
+            0,
+            0..=1024,
+            "Threads, each pinned to a CPU; 0 takes every CPU that the process may use.",
+        ),
+        Param::count("repeats", 1, 1..=10_000, "Computations of each thread, one after the other."),
     ],
     metrics: &[
-        Metric {
-            id: "pi_digits_per_s",
-            unit: Unit::PerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: true,
-            doc: "Digits of all threads over the time from the first start to the last end.",
-        },
-        Metric {
-            id: "pi_time_ns",
-            unit: Unit::Ns,
-            better: Better::Lower,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Wall time of one computation of one thread.",
-        },
+        Metric::higher(
+            "pi_digits_per_s",
+            "Digits of all threads over the time from the first start to the last end.",
+        )
+        .headline(),
+        Metric::lower("pi_time_ns", "Wall time of one computation of one thread."),
     ],
     overhead: "occupies one CPU per thread, 100 ms per repeat by default",
     source: "Machin 1706; seed workload of digits-of-π benchmarks (Nadeem 2015, Super PI kind)",

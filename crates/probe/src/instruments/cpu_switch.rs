@@ -32,80 +32,47 @@ use crate::handover::{Accounted, Method, Partner};
 use crate::trial::Trial;
 use crate::window::{Outcome, Window};
 use crate::{affinity, cancel, clock, factors, team, timed};
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.switch",
     summary: "Cost of a context switch between two threads, on one CPU or across two",
     params: &[
-        Param {
-            id: "method",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "pipe", choices: Method::NAMES },
-            doc: "How the turn is handed over.",
-        },
-        Param {
-            id: "place",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "one_cpu", choices: &["one_cpu", "two_cpus"] },
-            doc: "Both threads on one CPU, or each on its own.",
-        },
-        Param {
-            id: "cpus",
-            unit: Unit::None,
-            kind: Kind::IntList { default: &[], min: 0, max: 1023 },
-            doc: "The CPU, or the two; an empty list takes the first allowed ones.",
-        },
-        Param {
-            id: "duration_ns",
-            unit: Unit::Ns,
-            kind: Kind::Int { default: 500_000_000, min: 1_000_000, max: 3_600_000_000_000 },
-            doc: "How long handovers are counted, after a warm-up of a tenth of it.",
-        },
+        Param::choice("method", "pipe", Method::NAMES, "How the turn is handed over."),
+        Param::choice(
+            "place",
+            "one_cpu",
+            &["one_cpu", "two_cpus"],
+            "Both threads on one CPU, or each on its own.",
+        ),
+        Param::ints(
+            "cpus",
+            &[],
+            0..=1023,
+            "The CPU, or the two; an empty list takes the first allowed ones.",
+        ),
+        Param::int(
+            "duration_ns",
+            500_000_000,
+            1_000_000..=3_600_000_000_000,
+            "How long handovers are counted, after a warm-up of a tenth of it.",
+        ),
     ],
     metrics: &[
-        Metric {
-            id: "switch_latency_ns",
-            unit: Unit::Ns,
-            better: Better::Lower,
-            shape: Shape::Histogram,
-            headline: true,
-            doc: "Time of a handover: half of a round trip.",
-        },
-        Metric {
-            id: "switches_per_s",
-            unit: Unit::PerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: true,
-            doc: "Handovers a second.",
-        },
-        Metric {
-            id: "handovers_count",
-            unit: Unit::Count,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Handovers, warm-up included.",
-        },
-        Metric {
-            id: "voluntary_switches_count",
-            unit: Unit::Count,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc:
-                "Switches meanwhile in which one of the two threads gave its CPU up, by the kernel.",
-        },
-        Metric {
-            id: "involuntary_switches_count",
-            unit: Unit::Count,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Switches meanwhile in which it was taken from one of the two, by the kernel.",
-        },
+        Metric::lower("switch_latency_ns", "Time of a handover: half of a round trip.")
+            .histogram()
+            .headline(),
+        Metric::higher("switches_per_s", "Handovers a second.").headline(),
+        Metric::neutral("handovers_count", "Handovers, warm-up included."),
+        Metric::neutral(
+            "voluntary_switches_count",
+            "Switches meanwhile in which one of the two threads gave its CPU up, by the kernel.",
+        ),
+        Metric::neutral(
+            "involuntary_switches_count",
+            "Switches meanwhile in which it was taken from one of the two, by the kernel.",
+        ),
     ],
     overhead: "one CPU, or part of two, for 1.1 times duration_ns",
     source: "McVoy and Staelin, lmbench (lat_ctx), 1996; perf bench sched pipe",

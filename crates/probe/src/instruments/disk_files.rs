@@ -43,110 +43,73 @@ use crate::trial::{Factors, Trial};
 use crate::window::latency_histogram;
 use crate::{cancel, clock, factors, timed};
 use hdrhistogram::Histogram;
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::json;
-
-const fn param(id: &'static str, unit: Unit, kind: Kind, doc: &'static str) -> Param {
-    Param { id, unit, kind, doc }
-}
-
-const fn int(default: i64, min: i64, max: i64) -> Kind {
-    Kind::Int { default, min, max }
-}
-
-const fn rate(id: &'static str, unit: Unit, headline: bool, doc: &'static str) -> Metric {
-    Metric { id, unit, better: Better::Higher, shape: Shape::Scalar, headline, doc }
-}
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.files",
     summary: "A mail server's small files: transactions, files and bytes a second",
     params: &[
-        param(
-            "directory",
-            Unit::None,
-            Kind::Text { default: "" },
-            "Where the folder goes; empty takes $TMPDIR, else /var/tmp.",
-        ),
-        param("files", Unit::Count, int(3_000, 1, 10_000_000), "Files made at first."),
-        param(
+        Param::text("directory", "", "Where the folder goes; empty takes $TMPDIR, else /var/tmp."),
+        Param::count("files", 3_000, 1..=10_000_000, "Files made at first."),
+        Param::count(
             "transactions",
-            Unit::Count,
-            int(15_000, 1, 100_000_000),
+            15_000,
+            1..=100_000_000,
             "Transactions: each reads or adds to a file, and makes or deletes one.",
         ),
-        param("min_bytes", Unit::Bytes, int(1 << 10, 0, 1 << 30), "Smallest new file."),
-        param(
+        Param::int("min_bytes", 1 << 10, 0..=1 << 30, "Smallest new file."),
+        Param::int(
             "max_bytes",
-            Unit::Bytes,
-            int(20 << 10, 1, 1 << 30),
+            20 << 10,
+            1..=1 << 30,
             "Largest new file; nothing is added to one of this size.",
         ),
-        param("directories", Unit::Count, int(10, 0, 100_000), "Folders; 0 takes one for all."),
-        param("block_bytes", Unit::Bytes, int(4096, 1, 1 << 30), "Bytes of one read or write."),
-        param(
+        Param::count("directories", 10, 0..=100_000, "Folders; 0 takes one for all."),
+        Param::int("block_bytes", 4096, 1..=1 << 30, "Bytes of one read or write."),
+        Param::float(
             "read_ratio",
-            Unit::Ratio,
-            Kind::Float { default: 0.5, min: 0.0, max: 1.0 },
+            0.5,
+            0.0..=1.0,
             "Share of transactions that read; the others add to a file.",
         ),
-        param(
+        Param::float(
             "create_ratio",
-            Unit::Ratio,
-            Kind::Float { default: 0.5, min: 0.0, max: 1.0 },
+            0.5,
+            0.0..=1.0,
             "Share of transactions that make a file; the others delete one.",
         ),
-        param(
+        Param::choice(
             "sync",
-            Unit::None,
-            Kind::Choice { default: "none", choices: &["none", "fsync", "phase"] },
+            "none",
+            &["none", "fsync", "phase"],
             "When data have to be safe: never, before a written file is closed, at a phase's end.",
         ),
-        param(
+        Param::int(
             "seed",
-            Unit::None,
-            int(42, 0, i64::MAX),
+            42,
+            0..=i64::MAX,
             "Seed of the files and transactions; 0 takes the clock.",
         ),
     ],
     metrics: &[
-        rate("transactions_per_s", Unit::PerS, true, "Transactions a second of their phase."),
-        Metric {
-            id: "transaction_latency_ns",
-            unit: Unit::Ns,
-            better: Better::Lower,
-            shape: Shape::Histogram,
-            headline: false,
-            doc: "Time of a transaction, both halves.",
-        },
-        Metric {
-            id: "elapsed_ns",
-            unit: Unit::Ns,
-            better: Better::Lower,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Time of a phase (create, transactions, delete), and of all three.",
-        },
-        rate("files_created_per_s", Unit::PerS, false, "Files made a second of a phase."),
-        rate("files_read_per_s", Unit::PerS, false, "Files read a second of the transactions."),
-        rate(
-            "files_appended_per_s",
-            Unit::PerS,
-            false,
-            "Files added to a second of the transactions.",
+        Metric::higher("transactions_per_s", "Transactions a second of their phase.").headline(),
+        Metric::lower("transaction_latency_ns", "Time of a transaction, both halves.").histogram(),
+        Metric::lower(
+            "elapsed_ns",
+            "Time of a phase (create, transactions, delete), and of all three.",
         ),
-        rate("files_deleted_per_s", Unit::PerS, false, "Files deleted a second of a phase."),
-        rate("read_bytes_per_s", Unit::BytesPerS, false, "Bytes read a second of a phase."),
-        rate("written_bytes_per_s", Unit::BytesPerS, false, "Bytes written a second of a phase."),
-        Metric {
-            id: "counts",
-            unit: Unit::None,
-            better: Better::None,
-            shape: Shape::Document,
-            headline: false,
-            doc: "Files and bytes of each phase, and what was there after the transactions.",
-        },
+        Metric::higher("files_created_per_s", "Files made a second of a phase."),
+        Metric::higher("files_read_per_s", "Files read a second of the transactions."),
+        Metric::higher("files_appended_per_s", "Files added to a second of the transactions."),
+        Metric::higher("files_deleted_per_s", "Files deleted a second of a phase."),
+        Metric::higher("read_bytes_per_s", "Bytes read a second of a phase."),
+        Metric::higher("written_bytes_per_s", "Bytes written a second of a phase."),
+        Metric::document(
+            "counts",
+            "Files and bytes of each phase, and what was there after the transactions.",
+        ),
     ],
     overhead: "files, transactions and their bytes; the folder goes away at the end",
     source: "Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",

@@ -53,135 +53,78 @@ use crate::error::{Kind, ProbeError};
 use crate::trial::{Factors, Trial};
 use crate::window::Outcome;
 use crate::{clock, factors};
-use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
-
-macro_rules! metric {
-    ($id:literal, $unit:ident, $better:ident, $shape:ident, $headline:literal, $doc:literal) => {
-        Metric {
-            id: $id,
-            unit: Unit::$unit,
-            better: Better::$better,
-            shape: Shape::$shape,
-            headline: $headline,
-            doc: $doc,
-        }
-    };
-}
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.io",
     summary: "Reads or writes of a file: operations and bytes a second, latency",
     params: &[
-        Param {
-            id: "directory",
-            unit: Unit::None,
-            kind: ParamKind::Text { default: "" },
-            doc: "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
-        },
-        Param {
-            id: "file_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::Int { default: 64 << 20, min: 4096, max: 1 << 44 },
-            doc: "Size of the scratch file, cut to whole records.",
-        },
-        Param {
-            id: "record_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::Int { default: 4096, min: 512, max: 64 << 20 },
-            doc: "Bytes of one operation; direct I/O needs whole sectors.",
-        },
-        Param {
-            id: "operation",
-            unit: Unit::None,
-            kind: ParamKind::Choice {
-                default: "randread",
-                choices: &["read", "write", "randread", "randwrite"],
-            },
-            doc: "Reading or writing, in order or at random places, in fio's words.",
-        },
-        Param {
-            id: "queue_depth",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: 1, min: 1, max: 256 },
-            doc: "Operations in flight at any time.",
-        },
-        Param {
-            id: "direct",
-            unit: Unit::None,
-            kind: ParamKind::Bool { default: true },
-            doc: "Bypass the page cache of this machine.",
-        },
-        Param {
-            id: "duration_ns",
-            unit: Unit::Ns,
-            kind: ParamKind::Int { default: 500_000_000, min: 1_000_000, max: 3_600_000_000_000 },
-            doc: "How long completions are counted, after a warm-up of a tenth of it.",
-        },
-        Param {
-            id: "engine",
-            unit: Unit::None,
-            kind: ParamKind::Choice { default: "auto", choices: &["auto", "io_uring", "sync"] },
-            doc: "How operations are submitted; auto takes io_uring where it is allowed.",
-        },
-        Param {
-            id: "seed",
-            unit: Unit::None,
-            kind: ParamKind::Int { default: 0, min: 0, max: i64::MAX },
-            doc: "Seed of the places and the data; 0 takes the clock.",
-        },
+        Param::text(
+            "directory",
+            "",
+            "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
+        ),
+        Param::int(
+            "file_bytes",
+            64 << 20,
+            4096..=1 << 44,
+            "Size of the scratch file, cut to whole records.",
+        ),
+        Param::int(
+            "record_bytes",
+            4096,
+            512..=64 << 20,
+            "Bytes of one operation; direct I/O needs whole sectors.",
+        ),
+        Param::choice(
+            "operation",
+            "randread",
+            &["read", "write", "randread", "randwrite"],
+            "Reading or writing, in order or at random places, in fio's words.",
+        ),
+        Param::count("queue_depth", 1, 1..=256, "Operations in flight at any time."),
+        Param::switch("direct", true, "Bypass the page cache of this machine."),
+        Param::int(
+            "duration_ns",
+            500_000_000,
+            1_000_000..=3_600_000_000_000,
+            "How long completions are counted, after a warm-up of a tenth of it.",
+        ),
+        Param::choice(
+            "engine",
+            "auto",
+            &["auto", "io_uring", "sync"],
+            "How operations are submitted; auto takes io_uring where it is allowed.",
+        ),
+        Param::seed("Seed of the places and the data; 0 takes the clock."),
     ],
     metrics: &[
-        metric!(
-            "disk_operations_per_s",
-            PerS,
-            Higher,
-            Scalar,
-            true,
-            "Operations completed a second, by the disk."
-        ),
-        metric!(
-            "disk_bytes_per_s",
-            BytesPerS,
-            Higher,
-            Scalar,
-            true,
-            "Bytes moved a second, by the disk."
-        ),
-        metric!(
+        Metric::higher("disk_operations_per_s", "Operations completed a second, by the disk.")
+            .headline(),
+        Metric::higher("disk_bytes_per_s", "Bytes moved a second, by the disk.").headline(),
+        Metric::lower(
             "disk_latency_ns",
-            Ns,
-            Lower,
-            Histogram,
-            false,
-            "Time from submitting an operation to the disk until its completion is seen."
-        ),
-        metric!(
+            "Time from submitting an operation to the disk until its completion is seen.",
+        )
+        .histogram(),
+        Metric::higher(
             "cached_operations_per_s",
-            PerS,
-            Higher,
-            Scalar,
-            true,
-            "Operations completed a second, where the page cache may hold the whole file."
-        ),
-        metric!(
+            "Operations completed a second, where the page cache may hold the whole file.",
+        )
+        .headline(),
+        Metric::higher(
             "cached_bytes_per_s",
-            BytesPerS,
-            Higher,
-            Scalar,
-            true,
-            "Bytes moved a second, where the page cache may hold the whole file."
-        ),
-        metric!(
+            "Bytes moved a second, where the page cache may hold the whole file.",
+        )
+        .headline(),
+        Metric::lower(
             "cached_latency_ns",
-            Ns,
-            Lower,
-            Histogram,
-            false,
-            "Time of an operation, where the page cache may hold the whole file."
-        ),
+            "Time of an operation, where the page cache may hold the whole file.",
+        )
+        .histogram(),
     ],
     overhead: "writes file_bytes once; the disk at 100 % for 1.1 times duration_ns",
     source: "fio's closed loop with iodepth; Axboe, Efficient IO with io_uring, 2019",

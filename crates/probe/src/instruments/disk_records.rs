@@ -47,20 +47,8 @@ use crate::disk::scratch::Scratch;
 use crate::error::ProbeError;
 use crate::trial::{Factors, Trial};
 use crate::{clock, factors, team};
-use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
-
-const fn switch(id: &'static str, default: bool, doc: &'static str) -> Param {
-    Param { id, unit: Unit::None, kind: ParamKind::Bool { default }, doc }
-}
-
-const fn rate(id: &'static str, unit: Unit, headline: bool, doc: &'static str) -> Metric {
-    Metric { id, unit, better: Better::Higher, shape: Shape::Scalar, headline, doc }
-}
-
-const fn time(id: &'static str, shape: Shape, doc: &'static str) -> Metric {
-    Metric { id, unit: Unit::Ns, better: Better::Lower, shape, headline: false, doc }
-}
 
 /// Every operation, in the order in which they go over a file.
 const OPERATIONS: [&str; 6] = ["write", "rewrite", "read", "reread", "randread", "randwrite"];
@@ -70,87 +58,26 @@ pub const SPEC: Spec = Spec {
     id: "disk.records",
     summary: "Whole files written, rewritten, read and reread, by the size of a record",
     params: &[
-        Param {
-            id: "directory",
-            unit: Unit::None,
-            kind: ParamKind::Text { default: "" },
-            doc: "Where the scratch files go; empty takes $TMPDIR, else /var/tmp.",
-        },
-        Param {
-            id: "operations",
-            unit: Unit::None,
-            kind: ParamKind::ChoiceList { default: &[], choices: &OPERATIONS },
-            doc: "Which operations to measure; an empty list takes all.",
-        },
-        Param {
-            id: "record_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::IntList {
-                default: &[4 << 10, 64 << 10, 1 << 20, 16 << 20],
-                min: 512,
-                max: 64 << 20,
-            },
-            doc: "Sizes of a record; direct I/O needs whole sectors.",
-        },
-        Param {
-            id: "file_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::Int { default: 32 << 20, min: 4096, max: 1 << 44 },
-            doc: "Size of each thread's file, cut to whole records.",
-        },
-        Param {
-            id: "threads",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: 1, min: 1, max: 256 },
-            doc: "Threads, each with a file of its own.",
-        },
-        switch("direct", false, "Bypass the page cache of this machine."),
-        switch("cold", false, "Forget the file's cached pages before each operation."),
-        switch("include_fsync", false, "Count the time until what was written is safe."),
-        switch("include_close", false, "Count the time of closing the file."),
-        Param {
-            id: "seed",
-            unit: Unit::None,
-            kind: ParamKind::Int { default: 0, min: 0, max: i64::MAX },
-            doc: "Seed of the places and the data; 0 takes the clock.",
-        },
+        Param::text("directory", "", "Where the scratch files go; empty takes $TMPDIR, else /var/tmp."),
+        Param::choices("operations", &OPERATIONS, "Which operations to measure; an empty list takes all."),
+        Param::ints("record_bytes", &[4 << 10, 64 << 10, 1 << 20, 16 << 20], 512..=64 << 20, "Sizes of a record; direct I/O needs whole sectors."),
+        Param::int("file_bytes", 32 << 20, 4096..=1 << 44, "Size of each thread's file, cut to whole records."),
+        Param::count("threads", 1, 1..=256, "Threads, each with a file of its own."),
+        Param::switch("direct", false, "Bypass the page cache of this machine."),
+        Param::switch("cold", false, "Forget the file's cached pages before each operation."),
+        Param::switch("include_fsync", false, "Count the time until what was written is safe."),
+        Param::switch("include_close", false, "Count the time of closing the file."),
+        Param::seed("Seed of the places and the data; 0 takes the clock."),
     ],
     metrics: &[
-        rate("disk_bytes_per_s", Unit::BytesPerS, true, "Bytes moved a second, by the disk."),
-        rate(
-            "disk_operations_per_s",
-            Unit::PerS,
-            false,
-            "Records moved a second, by the disk, with all that the time includes.",
-        ),
-        time(
-            "disk_operation_ns",
-            Shape::Scalar,
-            "Time of an operation, by the disk: that of a thread's pass over its records.",
-        ),
-        time("disk_latency_ns", Shape::Histogram, "Time of each record alone, by the disk."),
-        rate(
-            "cached_bytes_per_s",
-            Unit::BytesPerS,
-            true,
-            "Bytes moved a second, where the page cache may hold them.",
-        ),
-        rate(
-            "cached_operations_per_s",
-            Unit::PerS,
-            false,
-            "Records moved a second, where the page cache may hold them.",
-        ),
-        time(
-            "cached_operation_ns",
-            Shape::Scalar,
-            "Time of an operation, where the page cache may hold it: a thread's pass over its records.",
-        ),
-        time(
-            "cached_latency_ns",
-            Shape::Histogram,
-            "Time of each record alone, where the page cache may hold it.",
-        ),
+        Metric::higher("disk_bytes_per_s", "Bytes moved a second, by the disk.").headline(),
+        Metric::higher("disk_operations_per_s", "Records moved a second, by the disk, with all that the time includes."),
+        Metric::lower("disk_operation_ns", "Time of an operation, by the disk: that of a thread's pass over its records."),
+        Metric::lower("disk_latency_ns", "Time of each record alone, by the disk.").histogram(),
+        Metric::higher("cached_bytes_per_s", "Bytes moved a second, where the page cache may hold them.").headline(),
+        Metric::higher("cached_operations_per_s", "Records moved a second, where the page cache may hold them."),
+        Metric::lower("cached_operation_ns", "Time of an operation, where the page cache may hold it: a thread's pass over its records."),
+        Metric::lower("cached_latency_ns", "Time of each record alone, where the page cache may hold it.").histogram(),
     ],
     overhead: "moves file_bytes for each thread, operation and record size",
     source: "Norcott and Capps, IOzone filesystem benchmark (write, rewrite, read, reread, random)",

@@ -34,7 +34,7 @@ use crate::error::{Kind, ProbeError};
 use crate::trial::Trial;
 use crate::window::latency_histogram;
 use crate::{cancel, clock, factors, timed};
-use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::io::Error;
 use std::os::fd::AsRawFd;
 
@@ -43,63 +43,35 @@ pub const SPEC: Spec = Spec {
     id: "disk.sync",
     summary: "Time until a small write is safe on the disk",
     params: &[
-        Param {
-            id: "directory",
-            unit: Unit::None,
-            kind: ParamKind::Text { default: "" },
-            doc: "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
-        },
-        Param {
-            id: "record_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::Int { default: 4096, min: 1, max: 64 << 20 },
-            doc: "Bytes of one write.",
-        },
-        Param {
-            id: "method",
-            unit: Unit::None,
-            kind: ParamKind::Choice {
-                default: "fsync",
-                choices: &["fsync", "fdatasync", "o_dsync"],
-            },
-            doc: "How a write is made durable.",
-        },
-        Param {
-            id: "append",
-            unit: Unit::None,
-            kind: ParamKind::Bool { default: true },
-            doc: "Append records to the file, or overwrite those it has.",
-        },
-        Param {
-            id: "operations",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: 50, min: 1, max: 1_000_000 },
-            doc: "How many writes to sync, at most.",
-        },
-        Param {
-            id: "duration_ns",
-            unit: Unit::Ns,
-            kind: ParamKind::Int { default: 1_000_000_000, min: 1_000_000, max: 3_600_000_000_000 },
-            doc: "Start no further write after this time.",
-        },
+        Param::text(
+            "directory",
+            "",
+            "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
+        ),
+        Param::int("record_bytes", 4096, 1..=64 << 20, "Bytes of one write."),
+        Param::choice(
+            "method",
+            "fsync",
+            &["fsync", "fdatasync", "o_dsync"],
+            "How a write is made durable.",
+        ),
+        Param::switch("append", true, "Append records to the file, or overwrite those it has."),
+        Param::count("operations", 50, 1..=1_000_000, "How many writes to sync, at most."),
+        Param::int(
+            "duration_ns",
+            1_000_000_000,
+            1_000_000..=3_600_000_000_000,
+            "Start no further write after this time.",
+        ),
     ],
     metrics: &[
-        Metric {
-            id: "sync_latency_ns",
-            unit: Unit::Ns,
-            better: Better::Lower,
-            shape: Shape::Histogram,
-            headline: true,
-            doc: "Time of one write and of the call that makes it durable.",
-        },
-        Metric {
-            id: "syncs_per_s",
-            unit: Unit::PerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Durable writes a second, one at a time.",
-        },
+        Metric::lower(
+            "sync_latency_ns",
+            "Time of one write and of the call that makes it durable.",
+        )
+        .histogram()
+        .headline(),
+        Metric::higher("syncs_per_s", "Durable writes a second, one at a time."),
     ],
     overhead: "at most `operations` writes and flushes; others wait for the journal meanwhile",
     source: "the commit path of databases: write, fsync, acknowledge (POSIX synchronized I/O)",

@@ -43,7 +43,7 @@ use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, 
 use crate::ring::{hop_together, Ring, LINE_BYTES};
 use crate::trial::Trial;
 use crate::{caches, cancel, factors};
-use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
@@ -52,38 +52,19 @@ pub const SPEC: Spec = Spec {
     params: &[
         THREADS,
         CPUS,
-        Param {
-            id: "buffer_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 0, min: 0, max: 1 << 36 },
-            doc: "Size of all threads' working sets together; 0 takes what there is of the \
-                  last-level caches.",
-        },
+        Param::int("buffer_bytes", 0, 0..=1 << 36, "Size of all threads' working sets together; 0 takes what there is of the \
+                  last-level caches."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        load::rate(
-            "load_touches_per_s",
-            Unit::PerS,
-            true,
-            "Cache lines that all threads touched a second.",
-        ),
-        load::rate(
-            "working_set_bytes",
-            Unit::Bytes,
-            false,
-            "Size of all threads' working sets together.",
-        ),
+        Metric::neutral("load_touches_per_s", "Cache lines that all threads touched a second.").headline(),
+        Metric::neutral("working_set_bytes", "Size of all threads' working sets together."),
         LOAD_CPUS,
         load::intensity("CPU time of a thread over the time it ran, mean of the threads."),
-        load::interval_rate(
-            "interval_touches_per_s",
-            Unit::PerS,
-            "Cache lines touched a second in each interval, at its end.",
-        ),
+        Metric::neutral("interval_touches_per_s", "Cache lines touched a second in each interval, at its end.").series(),
         load::interval_intensity(
             "CPU time of a thread over each interval, mean of the threads, at its end.",
         ),

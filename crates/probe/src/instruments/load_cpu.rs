@@ -34,7 +34,7 @@ use crate::error::ProbeError;
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
@@ -47,54 +47,33 @@ pub const SPEC: Spec = Spec {
         PERIOD,
         INTERVAL,
         DURATION,
-        Param {
-            id: "idle",
-            unit: Unit::None,
-            kind: Kind::Bool { default: false },
-            doc: "Take only what nothing else wants (SCHED_IDLE): it keeps CPUs from sleeping.",
-        },
+        Param::switch(
+            "idle",
+            false,
+            "Take only what nothing else wants (SCHED_IDLE): it keeps CPUs from sleeping.",
+        ),
     ],
     metrics: &[
-        Metric {
-            id: "load_cpus",
-            unit: Unit::Cpus,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: true,
-            doc: "CPU time of all threads over the time they ran: how many CPUs the load took.",
-        },
-        Metric {
-            id: "load_intensity_ratio",
-            unit: Unit::Ratio,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "CPU time of a thread over the time it ran, mean of the threads.",
-        },
-        Metric {
-            id: "load_work_per_s",
-            unit: Unit::PerS,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Steps of the chain of all threads a second.",
-        },
-        Metric {
-            id: "interval_intensity_ratio",
-            unit: Unit::Ratio,
-            better: Better::None,
-            shape: Shape::Series,
-            headline: false,
-            doc: "CPU time of a thread over each interval, mean of the threads, at its end.",
-        },
-        Metric {
-            id: "interval_work_per_s",
-            unit: Unit::PerS,
-            better: Better::None,
-            shape: Shape::Series,
-            headline: false,
-            doc: "Steps of the chain a second in each interval, at its end.",
-        },
+        Metric::neutral(
+            "load_cpus",
+            "CPU time of all threads over the time they ran: how many CPUs the load took.",
+        )
+        .headline(),
+        Metric::neutral(
+            "load_intensity_ratio",
+            "CPU time of a thread over the time it ran, mean of the threads.",
+        ),
+        Metric::neutral("load_work_per_s", "Steps of the chain of all threads a second."),
+        Metric::neutral(
+            "interval_intensity_ratio",
+            "CPU time of a thread over each interval, mean of the threads, at its end.",
+        )
+        .series(),
+        Metric::neutral(
+            "interval_work_per_s",
+            "Steps of the chain a second in each interval, at its end.",
+        )
+        .series(),
     ],
     overhead: "the chosen share of the chosen CPUs",
     source: "duty-cycled busy loops (stress-ng --cpu-load; lookbusy)",

@@ -48,7 +48,7 @@ use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -58,101 +58,32 @@ pub const SPEC: Spec = Spec {
     id: "load.disk",
     summary: "A load that reads, writes or syncs a file, and proves it",
     params: &[
-        Param {
-            id: "directory",
-            unit: Unit::None,
-            kind: Kind::Text { default: "" },
-            doc: "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
-        },
-        Param {
-            id: "operation",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "write", choices: &["read", "write", "fsync"] },
-            doc: "Reading records, writing them, or writing each and waiting until it is safe.",
-        },
-        Param {
-            id: "order",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "random", choices: &["random", "sequential"] },
-            doc: "At random places, or one record after the other.",
-        },
-        Param {
-            id: "file_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 64 << 20, min: 4096, max: 1 << 44 },
-            doc: "Size of the scratch file, cut to whole records.",
-        },
-        Param {
-            id: "record_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 64 << 10, min: 512, max: 64 << 20 },
-            doc: "Bytes of one operation; direct I/O needs whole sectors.",
-        },
-        Param {
-            id: "threads",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 4, min: 1, max: 256 },
-            doc: "Threads, each with one operation under way.",
-        },
-        Param {
-            doc: "CPUs that the threads are pinned to, round robin; an empty list pins none.",
-            ..CPUS
-        },
-        Param {
-            id: "direct",
-            unit: Unit::None,
-            kind: Kind::Bool { default: true },
-            doc: "Bypass the page cache of this machine where that can be had.",
-        },
-        Param {
-            id: "operations_per_s",
-            unit: Unit::PerS,
-            kind: Kind::Float { default: 0.0, min: 0.0, max: 1e7 },
-            doc: "Operations of all threads a second; 0 is as fast as they go.",
-        },
-        Param {
-            doc: "Share of each period with operations under way, or of operations_per_s. 0 is a \
-                  load that waits.",
-            ..INTENSITY
-        },
+        Param::text("directory", "", "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
+        Param::choice("operation", "write", &["read", "write", "fsync"], "Reading records, writing them, or writing each and waiting until it is safe."),
+        Param::choice("order", "random", &["random", "sequential"], "At random places, or one record after the other."),
+        Param::int("file_bytes", 64 << 20, 4096..=1 << 44, "Size of the scratch file, cut to whole records."),
+        Param::int("record_bytes", 64 << 10, 512..=64 << 20, "Bytes of one operation; direct I/O needs whole sectors."),
+        Param::count("threads", 4, 1..=256, "Threads, each with one operation under way."),
+        CPUS.documented("CPUs that the threads are pinned to, round robin; an empty list pins none."),
+        Param::switch("direct", true, "Bypass the page cache of this machine where that can be had."),
+        Param::float("operations_per_s", 0.0, 0.0..=1e7, "Operations of all threads a second; 0 is as fast as they go."),
+        INTENSITY.documented("Share of each period with operations under way, or of operations_per_s. 0 is a \
+                  load that waits."),
         PERIOD,
         INTERVAL,
         DURATION,
-        Param {
-            id: "seed",
-            unit: Unit::None,
-            kind: Kind::Int { default: 0, min: 0, max: i64::MAX },
-            doc: "Seed of the places and the data; 0 takes the clock.",
-        },
+        Param::seed("Seed of the places and the data; 0 takes the clock."),
     ],
     metrics: &[
-        load::rate(
-            "load_operations_per_s",
-            Unit::PerS,
-            true,
-            "Operations that all threads completed a second.",
-        ),
-        load::rate(
-            "load_bytes_per_s",
-            Unit::BytesPerS,
-            false,
-            "Bytes that all threads moved a second.",
-        ),
+        Metric::neutral("load_operations_per_s", "Operations that all threads completed a second.").headline(),
+        Metric::neutral("load_bytes_per_s", "Bytes that all threads moved a second."),
         LOAD_CPUS,
         load::intensity(
             "Time of a thread with an operation under way over its time, mean of the threads; with \
              a set rate, operations done over that rate.",
         ),
-        load::interval_rate(
-            "interval_operations_per_s",
-            Unit::PerS,
-            "Operations completed a second in each interval, at its end.",
-        ),
-        load::interval_rate(
-            "interval_bytes_per_s",
-            Unit::BytesPerS,
-            "Bytes moved a second in each interval, at its end.",
-        ),
+        Metric::neutral("interval_operations_per_s", "Operations completed a second in each interval, at its end.").series(),
+        Metric::neutral("interval_bytes_per_s", "Bytes moved a second in each interval, at its end.").series(),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "writes file_bytes once; then the chosen share of the disk",

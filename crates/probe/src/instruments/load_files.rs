@@ -42,7 +42,7 @@ use crate::error::ProbeError;
 use crate::load::crew::{self, Keeps, Rate, Shift, Work, PARTS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
@@ -51,98 +51,61 @@ pub const SPEC: Spec = Spec {
     id: "load.files",
     summary: "A load that writes and reads big files in turn, and proves it",
     params: &[
-        Param {
-            id: "directory",
-            unit: Unit::None,
-            kind: Kind::Text { default: "" },
-            doc: "Where the scratch files go; empty takes $TMPDIR, else /var/tmp.",
-        },
-        Param {
-            id: "file_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 50 << 20, min: 4096, max: 1 << 44 },
-            doc: "Size of a file, cut to whole blocks; each thread has two.",
-        },
-        Param {
-            id: "block_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 1 << 20, min: 512, max: 64 << 20 },
-            doc: "Bytes of one write or read.",
-        },
-        Param {
-            id: "threads",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 1, min: 1, max: 256 },
-            doc: "Threads, each with files of its own.",
-        },
-        Param {
-            doc: "CPUs that the threads are pinned to, round robin; an empty list pins none.",
-            ..CPUS
-        },
-        Param {
-            id: "fsync",
-            unit: Unit::None,
-            kind: Kind::Bool { default: true },
-            doc: "Wait after each written file until it is safe on the disk.",
-        },
-        Param {
-            id: "drop_cache",
-            unit: Unit::None,
-            kind: Kind::Bool { default: true },
-            doc: "Forget what was written and read after each file.",
-        },
-        Param {
-            doc:
-                "Share of each period that each thread works; it sleeps for the rest. 0 is a load \
+        Param::text(
+            "directory",
+            "",
+            "Where the scratch files go; empty takes $TMPDIR, else /var/tmp.",
+        ),
+        Param::int(
+            "file_bytes",
+            50 << 20,
+            4096..=1 << 44,
+            "Size of a file, cut to whole blocks; each thread has two.",
+        ),
+        Param::int("block_bytes", 1 << 20, 512..=64 << 20, "Bytes of one write or read."),
+        Param::count("threads", 1, 1..=256, "Threads, each with files of its own."),
+        CPUS.documented(
+            "CPUs that the threads are pinned to, round robin; an empty list pins none.",
+        ),
+        Param::switch("fsync", true, "Wait after each written file until it is safe on the disk."),
+        Param::switch("drop_cache", true, "Forget what was written and read after each file."),
+        INTENSITY.documented(
+            "Share of each period that each thread works; it sleeps for the rest. 0 is a load \
                   that waits.",
-            ..INTENSITY
-        },
+        ),
         PERIOD,
         INTERVAL,
         DURATION,
-        Param {
-            id: "seed",
-            unit: Unit::None,
-            kind: Kind::Int { default: 0, min: 0, max: i64::MAX },
-            doc: "Seed of the data; 0 takes the clock.",
-        },
+        Param::seed("Seed of the data; 0 takes the clock."),
     ],
     metrics: &[
-        load::rate(
-            "load_bytes_per_s",
-            Unit::BytesPerS,
-            true,
-            "Bytes that all threads wrote and read a second.",
-        ),
-        load::rate(
+        Metric::neutral("load_bytes_per_s", "Bytes that all threads wrote and read a second.")
+            .headline(),
+        Metric::neutral(
             "load_written_bytes_per_s",
-            Unit::BytesPerS,
-            false,
             "Bytes that all threads wrote a second, over the whole time.",
         ),
-        load::rate(
+        Metric::neutral(
             "load_read_bytes_per_s",
-            Unit::BytesPerS,
-            false,
             "Bytes that all threads read a second, over the whole time.",
         ),
         LOAD_CPUS,
         load::intensity("Time of a thread at work over its time, mean of the threads."),
-        load::interval_rate(
+        Metric::neutral(
             "interval_bytes_per_s",
-            Unit::BytesPerS,
             "Bytes written and read a second in each interval, at its end.",
-        ),
-        load::interval_rate(
+        )
+        .series(),
+        Metric::neutral(
             "interval_written_bytes_per_s",
-            Unit::BytesPerS,
             "Bytes written a second in each interval, at its end.",
-        ),
-        load::interval_rate(
+        )
+        .series(),
+        Metric::neutral(
             "interval_read_bytes_per_s",
-            Unit::BytesPerS,
             "Bytes read a second in each interval, at its end.",
-        ),
+        )
+        .series(),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "writes file_bytes once a thread; then the chosen share of the disk",

@@ -41,7 +41,7 @@ use crate::stream::{self, Element, How, Kernel};
 use crate::trial::Trial;
 use crate::walks::{self, Operation};
 use crate::{caches, cancel, clock};
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
@@ -50,64 +50,43 @@ pub const SPEC: Spec = Spec {
     params: &[
         THREADS,
         CPUS,
-        Param {
-            id: "buffer_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
-            doc: "Size of all threads' buffers together; 0 takes four times the last-level caches.",
-        },
-        Param {
-            id: "operation",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "update", choices: &["update", "read", "write", "copy"] },
-            doc: "What is done with the buffer.",
-        },
+        Param::int(
+            "buffer_bytes",
+            0,
+            0..=1 << 40,
+            "Size of all threads' buffers together; 0 takes four times the last-level caches.",
+        ),
+        Param::choice(
+            "operation",
+            "update",
+            &["update", "read", "write", "copy"],
+            "What is done with the buffer.",
+        ),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric {
-            id: "load_bytes_per_s",
-            unit: Unit::BytesPerS,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: true,
-            doc: "Bytes that all threads moved a second.",
-        },
-        Metric {
-            id: "load_cpus",
-            unit: Unit::Cpus,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "CPU time of all threads over the time they ran: how many CPUs the load took.",
-        },
-        Metric {
-            id: "load_intensity_ratio",
-            unit: Unit::Ratio,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "CPU time of a thread over the time it ran, mean of the threads.",
-        },
-        Metric {
-            id: "interval_bytes_per_s",
-            unit: Unit::BytesPerS,
-            better: Better::None,
-            shape: Shape::Series,
-            headline: false,
-            doc: "Bytes moved a second in each interval, at its end.",
-        },
-        Metric {
-            id: "interval_intensity_ratio",
-            unit: Unit::Ratio,
-            better: Better::None,
-            shape: Shape::Series,
-            headline: false,
-            doc: "CPU time of a thread over each interval, mean of the threads, at its end.",
-        },
+        Metric::neutral("load_bytes_per_s", "Bytes that all threads moved a second.").headline(),
+        Metric::neutral(
+            "load_cpus",
+            "CPU time of all threads over the time they ran: how many CPUs the load took.",
+        ),
+        Metric::neutral(
+            "load_intensity_ratio",
+            "CPU time of a thread over the time it ran, mean of the threads.",
+        ),
+        Metric::neutral(
+            "interval_bytes_per_s",
+            "Bytes moved a second in each interval, at its end.",
+        )
+        .series(),
+        Metric::neutral(
+            "interval_intensity_ratio",
+            "CPU time of a thread over each interval, mean of the threads, at its end.",
+        )
+        .series(),
     ],
     overhead: "the chosen share of the chosen CPUs; the socket's memory bandwidth; buffer_bytes",
     source:

@@ -38,7 +38,7 @@ use crate::load::{self, DURATION, INTERVAL, PERIOD};
 use crate::net::goodput::{far, near};
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::{Door, Trial};
-use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
 /// Declaration.
@@ -46,53 +46,37 @@ pub const SPEC: Spec = Spec {
     id: "load.net",
     summary: "A load that sends bulk between two machines, and proves it",
     params: &[
-        Param {
-            id: "protocol",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "tcp", choices: &["tcp", "udp"] },
-            doc: "Streams of TCP, or datagrams.",
-        },
+        Param::choice("protocol", "tcp", &["tcp", "udp"], "Streams of TCP, or datagrams."),
         DIRECTION,
-        Param {
-            id: "rate_bits_per_s",
-            unit: Unit::BitsPerS,
-            kind: Kind::Float { default: 0.0, min: 0.0, max: 400e9 },
-            doc: "Payload of all streams a second; 0 is as much as goes.",
-        },
-        Param {
-            id: "streams",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 1, min: 1, max: 128 },
-            doc: "TCP connections.",
-        },
-        Param {
-            id: "send_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 128 << 10, min: 1, max: 16 << 20 },
-            doc: "Bytes of one write, and at most of one read, of TCP; at a set rate at most.",
-        },
-        Param {
-            id: "packet_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 1400, min: HEADER_BYTES as i64, max: 65_507 },
-            doc: "Bytes of a UDP datagram, without the headers of UDP and IP.",
-        },
+        Param::float(
+            "rate_bits_per_s",
+            0.0,
+            0.0..=400e9,
+            "Payload of all streams a second; 0 is as much as goes.",
+        ),
+        Param::count("streams", 1, 1..=128, "TCP connections."),
+        Param::int(
+            "send_bytes",
+            128 << 10,
+            1..=16 << 20,
+            "Bytes of one write, and at most of one read, of TCP; at a set rate at most.",
+        ),
+        Param::int(
+            "packet_bytes",
+            1400,
+            HEADER_BYTES as i64..=65_507,
+            "Bytes of a UDP datagram, without the headers of UDP and IP.",
+        ),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        load::rate(
-            "load_bytes_per_s",
-            Unit::BytesPerS,
-            true,
-            "Payload bytes that the receiver got a second.",
-        ),
-        load::rate(
+        Metric::neutral("load_bytes_per_s", "Payload bytes that the receiver got a second.")
+            .headline(),
+        Metric::neutral(
             "sent_bytes_per_s",
-            Unit::BytesPerS,
-            false,
             "Payload bytes that left the sender a second; of TCP those that arrived.",
         ),
         load::intensity(
@@ -102,11 +86,11 @@ pub const SPEC: Spec = Spec {
         LOSS,
         DROPS,
         USED_CPUS,
-        load::interval_rate(
+        Metric::neutral(
             "interval_bytes_per_s",
-            Unit::BytesPerS,
             "Payload bytes that arrived a second in each interval, at its end.",
-        ),
+        )
+        .series(),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "a thread for each stream on either side; the chosen share of the link",

@@ -32,7 +32,7 @@ use crate::load::{self, DURATION, INTERVAL, PERIOD};
 use crate::net::goodput::{far, near};
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::{Door, Trial};
-use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
 /// Declaration.
@@ -41,31 +41,16 @@ pub const SPEC: Spec = Spec {
     summary: "A load that sends many small datagrams between two machines, and proves it",
     params: &[
         DIRECTION,
-        Param {
-            id: "packets_per_s",
-            unit: Unit::PerS,
-            kind: Kind::Float { default: 0.0, min: 0.0, max: 1e8 },
-            doc: "Datagrams a second; 0 is as many as go.",
-        },
-        Param {
-            id: "packet_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 64, min: HEADER_BYTES as i64, max: 1472 },
-            doc: "Bytes of a datagram, without the headers of UDP and IP.",
-        },
+        Param::float("packets_per_s", 0.0, 0.0..=1e8, "Datagrams a second; 0 is as many as go."),
+        Param::int("packet_bytes", 64, HEADER_BYTES as i64..=1472, "Bytes of a datagram, without the headers of UDP and IP."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        load::rate(
-            "load_packets_per_s",
-            Unit::PerS,
-            true,
-            "Different datagrams that the receiving program got a second.",
-        ),
-        load::rate("sent_packets_per_s", Unit::PerS, false, "Datagrams sent a second."),
+        Metric::neutral("load_packets_per_s", "Different datagrams that the receiving program got a second.").headline(),
+        Metric::neutral("sent_packets_per_s", "Datagrams sent a second."),
         load::intensity(
             "Time of the sender with something under way over its time; with a set rate, datagrams \
              sent over that rate.",
@@ -73,11 +58,7 @@ pub const SPEC: Spec = Spec {
         LOSS,
         DROPS,
         USED_CPUS,
-        load::interval_rate(
-            "interval_packets_per_s",
-            Unit::PerS,
-            "Datagrams that arrived a second in each interval, at its end.",
-        ),
+        Metric::neutral("interval_packets_per_s", "Datagrams that arrived a second in each interval, at its end.").series(),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "one CPU on either side at full intensity; few bytes on the link",

@@ -33,57 +33,44 @@ use crate::handover::{Method, Partner};
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Kind, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.switches",
     summary: "A load that makes the kernel switch between threads, and proves it",
     params: &[
-        Param {
-            doc: "Pairs of threads of the load; 0 takes one on every CPU that it may use.",
-            ..THREADS
-        },
+        THREADS
+            .documented("Pairs of threads of the load; 0 takes one on every CPU that it may use."),
         CPUS,
-        Param {
-            id: "method",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "futex", choices: Method::NAMES },
-            doc: "How the turn is handed over.",
-        },
-        Param {
-            id: "switches_per_s",
-            unit: Unit::PerS,
-            kind: Kind::Float { default: 0.0, min: 0.0, max: 1e8 },
-            doc: "Switches of all pairs a second; 0 is as many as go.",
-        },
-        Param {
-            doc:
-                "Share of each period that each pair works, or of switches_per_s. 0 is a load that \
+        Param::choice("method", "futex", Method::NAMES, "How the turn is handed over."),
+        Param::float(
+            "switches_per_s",
+            0.0,
+            0.0..=1e8,
+            "Switches of all pairs a second; 0 is as many as go.",
+        ),
+        INTENSITY.documented(
+            "Share of each period that each pair works, or of switches_per_s. 0 is a load that \
                   waits.",
-            ..INTENSITY
-        },
+        ),
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        load::rate(
-            "load_switches_per_s",
-            Unit::PerS,
-            true,
-            "Context switches of all pairs a second.",
-        ),
+        Metric::neutral("load_switches_per_s", "Context switches of all pairs a second.")
+            .headline(),
         LOAD_CPUS,
         load::intensity(
             "CPU time of a pair over its time, mean of the pairs; with a set rate, switches done \
              over that rate.",
         ),
-        load::interval_rate(
+        Metric::neutral(
             "interval_switches_per_s",
-            Unit::PerS,
             "Context switches a second in each interval, at its end.",
-        ),
+        )
+        .series(),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "the chosen share of the chosen CPUs, in the kernel",

@@ -44,7 +44,7 @@ use crate::simd::Level;
 use crate::trial::Trial;
 use crate::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
 use crate::{cancel, factors, pages, simd, timed, touch};
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
@@ -55,32 +55,25 @@ pub const SPEC: Spec = Spec {
         ladder::POINTS_PER_OCTAVE,
         ladder::MAX_BYTES,
         ladder::CACHE_MULTIPLE,
-        Param {
-            id: "operations",
-            unit: Unit::None,
-            kind: Kind::ChoiceList {
-                default: &[],
-                choices: &["read", "write", "read_modify_write"],
-            },
-            doc: "What to do with the vector; an empty list means all.",
-        },
+        Param::choices(
+            "operations",
+            &["read", "write", "read_modify_write"],
+            "What to do with the vector; an empty list means all.",
+        ),
         ladder::TIME_PER_POINT_NS,
         ladder::CPU,
-        Param {
-            id: "pages",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "huge", choices: pages::WORDS },
-            doc: "Pages of the vector: transparent huge ones asked for, forbidden, or as it comes.",
-        },
+        Param::choice(
+            "pages",
+            "huge",
+            pages::WORDS,
+            "Pages of the vector: transparent huge ones asked for, forbidden, or as it comes.",
+        ),
     ],
-    metrics: &[Metric {
-        id: "cache_bytes_per_s",
-        unit: Unit::BytesPerS,
-        better: Better::Higher,
-        shape: Shape::Scalar,
-        headline: true,
-        doc: "Bytes per second of the median of five passes, by vector_bytes and operation.",
-    }],
+    metrics: &[Metric::higher(
+        "cache_bytes_per_s",
+        "Bytes per second of the median of five passes, by vector_bytes and operation.",
+    )
+    .headline()],
     overhead: "one CPU at 100 %; maps four times the last-level cache",
     source: "Hollander & Bolotoff, RAMspeed; Mucci, London & Thurman, CacheBench, 1998",
     two_sided: false,

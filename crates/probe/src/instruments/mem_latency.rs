@@ -44,7 +44,7 @@ use crate::ladder::{self, Ladder, PASSES};
 use crate::ring::{Ring, LINE_BYTES};
 use crate::trial::Trial;
 use crate::{cancel, factors, pages, timed, touch};
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
@@ -55,29 +55,20 @@ pub const SPEC: Spec = Spec {
         ladder::POINTS_PER_OCTAVE,
         ladder::MAX_BYTES,
         ladder::CACHE_MULTIPLE,
-        Param {
-            id: "pages",
-            unit: Unit::None,
-            kind: Kind::ChoiceList { default: &[], choices: &["huge", "small"] },
-            doc: "Pages of the vector, one ladder each; an empty list means both.",
-        },
+        Param::choices(
+            "pages",
+            &["huge", "small"],
+            "Pages of the vector, one ladder each; an empty list means both.",
+        ),
         ladder::TIME_PER_POINT_NS,
         ladder::CPU,
-        Param {
-            id: "seed",
-            unit: Unit::None,
-            kind: Kind::Int { default: 1, min: 0, max: i64::MAX },
-            doc: "Seed of the ring's order.",
-        },
+        Param::int("seed", 1, 0..=i64::MAX, "Seed of the ring's order."),
     ],
-    metrics: &[Metric {
-        id: "load_latency_ns",
-        unit: Unit::Ns,
-        better: Better::Lower,
-        shape: Shape::Scalar,
-        headline: true,
-        doc: "Time of one dependent load, median of five passes, by vector_bytes and pages.",
-    }],
+    metrics: &[Metric::lower(
+        "load_latency_ns",
+        "Time of one dependent load, median of five passes, by vector_bytes and pages.",
+    )
+    .headline()],
     overhead: "one CPU at 100 %; maps six times the last-level cache",
     source: "McVoy & Staelin, lmbench, USENIX ATC 1996; Sattolo, Inf. Proc. Letters 22, 1986",
     two_sided: false,

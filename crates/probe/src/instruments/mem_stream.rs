@@ -50,91 +50,70 @@ use crate::stream::{Element, Kernel};
 use crate::team::Seats;
 use crate::trial::{Factors, Trial};
 use crate::{affinity, caches, factors, ladder, pages, simd};
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "mem.stream",
     summary: "Sustainable memory bandwidth by STREAM's copy, scale, add and triad",
     params: &[
-        Param {
-            id: "threads",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 0, min: 0, max: 4096 },
-            doc: "Pinned threads; 0 takes one on every allowed CPU.",
-        },
-        Param {
-            id: "bytes_per_array",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
-            doc: "Size of each of the three arrays; 0 takes cache_multiple times the last level.",
-        },
+        Param::count("threads", 0, 0..=4096, "Pinned threads; 0 takes one on every allowed CPU."),
+        Param::int(
+            "bytes_per_array",
+            0,
+            0..=1 << 40,
+            "Size of each of the three arrays; 0 takes cache_multiple times the last level.",
+        )
+        .in_unit(Unit::Bytes),
         ladder::CACHE_MULTIPLE,
-        Param {
-            id: "kernels",
-            unit: Unit::None,
-            kind: Kind::ChoiceList { default: &[], choices: &["copy", "scale", "add", "triad"] },
-            doc: "Kernels that take turns; an empty list means all.",
-        },
-        Param {
-            id: "types",
-            unit: Unit::None,
-            kind: Kind::ChoiceList { default: &[], choices: &["double", "int64"] },
-            doc: "Types of the elements; an empty list means both.",
-        },
-        Param {
-            id: "passes",
-            unit: Unit::Count,
-            // Triad after scale multiplies values by 15 a round; 200 rounds stay below the largest double.
-            kind: Kind::Int { default: 2, min: 1, max: 200 },
-            doc: "Passes of each kernel and type inside a trial; each yields a sample.",
-        },
-        Param {
-            id: "laps",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 4, min: 1, max: 1000 },
-            doc:
-                "Times that each thread walks its part in one pass, without waiting for the others.",
-        },
-        Param {
-            id: "store",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "auto", choices: &["auto", "regular", "nontemporal"] },
-            doc: "Whether stores go through the caches or past them; auto decides by size.",
-        },
-        Param {
-            id: "pages",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "huge", choices: pages::WORDS },
-            doc: "Pages of the arrays: transparent huge ones asked for, forbidden, or as it comes.",
-        },
+        Param::choices(
+            "kernels",
+            &["copy", "scale", "add", "triad"],
+            "Kernels that take turns; an empty list means all.",
+        ),
+        Param::choices(
+            "types",
+            &["double", "int64"],
+            "Types of the elements; an empty list means both.",
+        ),
+        // Triad after scale multiplies values by 15 a round; 200 rounds stay below the largest double.
+        Param::count(
+            "passes",
+            2,
+            1..=200,
+            "Passes of each kernel and type inside a trial; each yields a sample.",
+        ),
+        Param::count(
+            "laps",
+            4,
+            1..=1000,
+            "Times that each thread walks its part in one pass, without waiting for the others.",
+        ),
+        Param::choice(
+            "store",
+            "auto",
+            &["auto", "regular", "nontemporal"],
+            "Whether stores go through the caches or past them; auto decides by size.",
+        ),
+        Param::choice(
+            "pages",
+            "huge",
+            pages::WORDS,
+            "Pages of the arrays: transparent huge ones asked for, forbidden, or as it comes.",
+        ),
     ],
     metrics: &[
-        Metric {
-            id: "stream_bytes_per_s",
-            unit: Unit::BytesPerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: true,
-            doc: "Bytes moved per second of one pass, by kernel, type and threads.",
-        },
-        Metric {
-            id: "best_bytes_per_s",
-            unit: Unit::BytesPerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "The fastest of a trial's passes, as STREAM itself reports: it hides whatever \
+        Metric::higher(
+            "stream_bytes_per_s",
+            "Bytes moved per second of one pass, by kernel, type and threads.",
+        )
+        .headline(),
+        Metric::higher(
+            "best_bytes_per_s",
+            "The fastest of a trial's passes, as STREAM itself reports: it hides whatever \
                   slowed the others.",
-        },
-        Metric {
-            id: "array_bytes",
-            unit: Unit::Bytes,
-            better: Better::None,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Size of each of the three arrays that were used.",
-        },
+        ),
+        Metric::neutral("array_bytes", "Size of each of the three arrays that were used."),
     ],
     overhead: "all chosen CPUs at 100 %; maps three arrays of four times the last-level cache",
     source: "McCalpin, Memory bandwidth and machine balance, IEEE TCCA Newsletter, 1995",

@@ -34,75 +34,49 @@ use crate::net::round_trip::round_trips;
 use crate::net::throughput::throughput;
 use crate::trial::Trial;
 use crate::{affinity, factors};
-use nephoscope_wire::spec::{Better, Kind as ParamKind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "net.loopback",
     summary: "TCP throughput and small-message round trip inside this machine",
     params: &[
-        Param {
-            id: "part",
-            unit: Unit::None,
-            kind: ParamKind::ChoiceList { default: &[], choices: &["throughput", "round_trip"] },
-            doc: "What to measure, one after the other; empty means both.",
-        },
-        Param {
-            id: "duration_ns",
-            unit: Unit::Ns,
-            kind: ParamKind::Int { default: 300_000_000, min: 1_000_000, max: 3_600_000_000_000 },
-            doc: "How long each part is counted, after a warm-up of a tenth of it.",
-        },
-        Param {
-            id: "streams",
-            unit: Unit::Count,
-            kind: ParamKind::Int { default: 1, min: 1, max: 64 },
-            doc: "Connections that carry the throughput.",
-        },
-        Param {
-            id: "send_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::Int { default: 128 << 10, min: 1, max: 16 << 20 },
-            doc: "Bytes of one write, and at most of one read, of the throughput.",
-        },
-        Param {
-            id: "message_bytes",
-            unit: Unit::Bytes,
-            kind: ParamKind::Int { default: 64, min: 1, max: 1 << 20 },
-            doc: "Bytes of one message of the round trip.",
-        },
-        Param {
-            id: "pin",
-            unit: Unit::None,
-            kind: ParamKind::Choice { default: "none", choices: &["none", "same", "apart"] },
-            doc: "Leave both ends to the scheduler, or pin them to the same or to different CPUs.",
-        },
+        Param::choices(
+            "part",
+            &["throughput", "round_trip"],
+            "What to measure, one after the other; empty means both.",
+        ),
+        Param::int(
+            "duration_ns",
+            300_000_000,
+            1_000_000..=3_600_000_000_000,
+            "How long each part is counted, after a warm-up of a tenth of it.",
+        ),
+        Param::count("streams", 1, 1..=64, "Connections that carry the throughput."),
+        Param::int(
+            "send_bytes",
+            128 << 10,
+            1..=16 << 20,
+            "Bytes of one write, and at most of one read, of the throughput.",
+        ),
+        Param::int("message_bytes", 64, 1..=1 << 20, "Bytes of one message of the round trip."),
+        Param::choice(
+            "pin",
+            "none",
+            &["none", "same", "apart"],
+            "Leave both ends to the scheduler, or pin them to the same or to different CPUs.",
+        ),
     ],
     metrics: &[
-        Metric {
-            id: "loopback_bytes_per_s",
-            unit: Unit::BytesPerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: true,
-            doc: "Bytes received a second, over all streams.",
-        },
-        Metric {
-            id: "loopback_round_trip_ns",
-            unit: Unit::Ns,
-            better: Better::Lower,
-            shape: Shape::Histogram,
-            headline: true,
-            doc: "Time of one message there and back.",
-        },
-        Metric {
-            id: "loopback_round_trips_per_s",
-            unit: Unit::PerS,
-            better: Better::Higher,
-            shape: Shape::Scalar,
-            headline: false,
-            doc: "Messages there and back a second, one at a time.",
-        },
+        Metric::higher("loopback_bytes_per_s", "Bytes received a second, over all streams.")
+            .headline(),
+        Metric::lower("loopback_round_trip_ns", "Time of one message there and back.")
+            .histogram()
+            .headline(),
+        Metric::higher(
+            "loopback_round_trips_per_s",
+            "Messages there and back a second, one at a time.",
+        ),
     ],
     overhead: "two threads a stream at 100 % for 1.1 times duration_ns, twice",
     source: "iperf3 (throughput) and netperf's TCP_RR (round trip)",

@@ -46,199 +46,99 @@ use crate::net::talk::{count, number};
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::{Door, Factors, Trial};
 use crate::window;
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
-
-const fn metric(
-    id: &'static str,
-    unit: Unit,
-    better: Better,
-    shape: Shape,
-    doc: &'static str,
-) -> Metric {
-    Metric { id, unit, better, shape, headline: false, doc }
-}
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "net.rtt",
     summary: "Round trip, loss, jitter and one-way delay between two machines",
     params: &[
-        Param {
-            id: "rate_per_s",
-            unit: Unit::PerS,
-            kind: Kind::Float { default: 1000.0, min: 0.1, max: 2_000_000.0 },
-            doc: "Datagrams a second.",
-        },
-        Param {
-            id: "packet_bytes",
-            unit: Unit::Bytes,
-            kind: Kind::Int { default: 64, min: HEADER_BYTES as i64, max: 65_507 },
-            doc: "Bytes of each datagram, without the headers of UDP and IP.",
-        },
+        Param::float("rate_per_s", 1000.0, 0.1..=2_000_000.0, "Datagrams a second."),
+        Param::int(
+            "packet_bytes",
+            64,
+            HEADER_BYTES as i64..=65_507,
+            "Bytes of each datagram, without the headers of UDP and IP.",
+        ),
         load::DURATION,
-        Param {
-            id: "wait_ns",
-            unit: Unit::Ns,
-            kind: Kind::Int { default: 1_000_000_000, min: 0, max: 60_000_000_000 },
-            doc: "How long answers are awaited after the last datagram; then they are lost.",
-        },
+        Param::int(
+            "wait_ns",
+            1_000_000_000,
+            0..=60_000_000_000,
+            "How long answers are awaited after the last datagram; then they are lost.",
+        ),
         load::INTERVAL,
-        Param {
-            id: "same_clock",
-            unit: Unit::None,
-            kind: Kind::Bool { default: false },
-            doc: "Whether both sides share one clock, so that one-way delays can be told.",
-        },
-        Param {
-            id: "spin_ns",
-            unit: Unit::Ns,
-            kind: Kind::Int { default: 50_000, min: 0, max: 10_000_000 },
-            doc: "How long before each datagram the sender looks at the clock instead of sleeping.",
-        },
+        Param::switch(
+            "same_clock",
+            false,
+            "Whether both sides share one clock, so that one-way delays can be told.",
+        ),
+        Param::int(
+            "spin_ns",
+            50_000,
+            0..=10_000_000,
+            "How long before each datagram the sender looks at the clock instead of sleeping.",
+        ),
     ],
     metrics: &[
-        Metric {
-            id: "rtt_ns",
-            unit: Unit::Ns,
-            better: Better::Lower,
-            shape: Shape::Histogram,
-            headline: true,
-            doc: "Time from when a datagram was due until it was back.",
-        },
-        metric(
-            "rtt_sent_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Histogram,
-            "Time from when a datagram was sent until it was back.",
-        ),
-        metric(
+        Metric::lower("rtt_ns", "Time from when a datagram was due until it was back.")
+            .histogram()
+            .headline(),
+        Metric::lower("rtt_sent_ns", "Time from when a datagram was sent until it was back.")
+            .histogram(),
+        Metric::lower(
             "rtt_sent_mean_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
             "Mean of the same over one trial: what `ping` prints as avg.",
         ),
-        metric(
+        Metric::lower(
             "rtt_sent_max_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
             "Longest of them: `ping`'s max. It grows with the number of datagrams.",
         ),
-        metric(
-            "rtt_sent_stdev_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
-            "Their standard deviation: `ping`'s mdev.",
-        ),
-        metric(
+        Metric::lower("rtt_sent_stdev_ns", "Their standard deviation: `ping`'s mdev."),
+        Metric::lower(
             "interval_rtt_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Series,
             "Median round trip of what came back in each interval, at its end.",
-        ),
-        metric(
+        )
+        .series(),
+        Metric::lower(
             "interval_rtt_max_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Series,
             "Longest round trip of what came back in each interval, at its end.",
-        ),
-        metric(
-            "delay_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Histogram,
-            "Time of one way, by direction; only where the clocks are one.",
-        ),
-        metric(
+        )
+        .series(),
+        Metric::lower("delay_ns", "Time of one way, by direction; only where the clocks are one.")
+            .histogram(),
+        Metric::lower(
             "jitter_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
             "Smoothed jitter of RFC 3550 after the last datagram, by direction.",
         ),
-        metric(
+        Metric::lower(
             "ipdv_mean_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
             "Mean difference of the delays of two arrivals in a row, without sign, by direction.",
         ),
-        metric(
+        Metric::lower(
             "ipdv_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Histogram,
             "Difference of the delays of neighbouring datagrams, without sign, by direction.",
-        ),
-        metric(
-            "pdv_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Histogram,
-            "Delay minus the least delay, by direction.",
-        ),
-        metric(
-            "loss_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
-            "Lost out of sent, by direction; `both` is there and back.",
-        ),
-        metric("sent_count", Unit::Count, Better::None, Shape::Scalar, "Datagrams sent."),
-        metric(
-            "received_count",
-            Unit::Count,
-            Better::None,
-            Shape::Scalar,
-            "Different datagrams that reached the far side.",
-        ),
-        metric(
-            "returned_count",
-            Unit::Count,
-            Better::None,
-            Shape::Scalar,
-            "Different datagrams that came back.",
-        ),
-        metric("sent_per_s", Unit::PerS, Better::None, Shape::Scalar, "Datagrams sent a second."),
-        metric(
-            "duplicates_count",
-            Unit::Count,
-            Better::Lower,
-            Shape::Scalar,
-            "Datagrams that arrived again, by direction.",
-        ),
-        metric(
+        )
+        .histogram(),
+        Metric::lower("pdv_ns", "Delay minus the least delay, by direction.").histogram(),
+        Metric::lower("loss_ratio", "Lost out of sent, by direction; `both` is there and back."),
+        Metric::neutral("sent_count", "Datagrams sent."),
+        Metric::neutral("received_count", "Different datagrams that reached the far side."),
+        Metric::neutral("returned_count", "Different datagrams that came back."),
+        Metric::neutral("sent_per_s", "Datagrams sent a second."),
+        Metric::lower("duplicates_count", "Datagrams that arrived again, by direction."),
+        Metric::lower(
             "reordered_count",
-            Unit::Count,
-            Better::Lower,
-            Shape::Scalar,
             "Datagrams that arrived after a later one (RFC 4737), by direction.",
         ),
-        metric(
+        Metric::lower(
             "late_sends_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
             "Share of datagrams that left more than 1 ms after they were due.",
         ),
-        metric(
-            "strangers_count",
-            Unit::Count,
-            Better::None,
-            Shape::Scalar,
-            "Datagrams of others that were ignored, by direction.",
-        ),
-        metric(
+        Metric::neutral("strangers_count", "Datagrams of others that were ignored, by direction."),
+        Metric::lower(
             "receiver_drops_count",
-            Unit::Count,
-            Better::Lower,
-            Shape::Scalar,
             "Datagrams that arrived and found the receiver's buffer full, by direction.",
         ),
     ],

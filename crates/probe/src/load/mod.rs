@@ -10,93 +10,70 @@ pub mod two_sided;
 use crate::error::ProbeError;
 use crate::trial::Trial;
 use crate::{affinity, control, team};
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Unit};
+use nephoscope_wire::spec::{Metric, Param};
 
 /// Parameter: how many threads.
-pub const THREADS: Param = Param {
-    id: "threads",
-    unit: Unit::Count,
-    kind: Kind::Int { default: 0, min: 0, max: 1024 },
-    doc: "Threads of the load; 0 takes one on every CPU that it may use.",
-};
+pub const THREADS: Param = Param::count(
+    "threads",
+    0,
+    0..=1024,
+    "Threads of the load; 0 takes one on every CPU that it may use.",
+);
 
 /// Parameter: where they run.
-pub const CPUS: Param = Param {
-    id: "cpus",
-    unit: Unit::None,
-    kind: Kind::IntList { default: &[], min: 0, max: 1023 },
-    doc: "CPUs that the threads are pinned to, round robin; an empty list takes all allowed ones.",
-};
+pub const CPUS: Param = Param::ints(
+    "cpus",
+    &[],
+    0..=1023,
+    "CPUs that the threads are pinned to, round robin; an empty list takes all allowed ones.",
+);
 
 /// Parameter: how busy each thread is.
-pub const INTENSITY: Param = Param {
-    id: "intensity_ratio",
-    unit: Unit::Ratio,
-    kind: Kind::Float { default: 1.0, min: 0.0, max: 1.0 },
-    doc: "Share of each period that each thread works; it sleeps for the rest. 0 is a load that waits.",
-};
+pub const INTENSITY: Param = Param::float(
+    "intensity_ratio",
+    1.0,
+    0.0..=1.0,
+    "Share of each period that each thread works; it sleeps for the rest. 0 is a load that waits.",
+);
 
 /// Parameter: how finely the work is spread.
-pub const PERIOD: Param = Param {
-    id: "period_ns",
-    unit: Unit::Ns,
-    kind: Kind::Int { default: 10_000_000, min: 100_000, max: 10_000_000_000 },
-    doc: "Length of a period of work and sleep.",
-};
+pub const PERIOD: Param = Param::int(
+    "period_ns",
+    10_000_000,
+    100_000..=10_000_000_000,
+    "Length of a period of work and sleep.",
+);
 
 /// Parameter: how often it counts.
-pub const INTERVAL: Param = Param {
-    id: "interval_ns",
-    unit: Unit::Ns,
-    kind: Kind::Int { default: 100_000_000, min: 10_000_000, max: 60_000_000_000 },
-    doc: "Length of an interval of the series.",
-};
+pub const INTERVAL: Param = Param::int(
+    "interval_ns",
+    100_000_000,
+    10_000_000..=60_000_000_000,
+    "Length of an interval of the series.",
+);
 
 /// Parameter: how long it runs.
-pub const DURATION: Param = Param {
-    id: "duration_ns",
-    unit: Unit::Ns,
-    kind: Kind::Int { default: 1_000_000_000, min: 0, max: 86_400_000_000_000 },
-    doc: "How long it runs; 0 runs until it is told to stop.",
-};
+pub const DURATION: Param = Param::int(
+    "duration_ns",
+    1_000_000_000,
+    0..=86_400_000_000_000,
+    "How long it runs; 0 runs until it is told to stop.",
+);
 
 /// Metric: CPU time.
-pub const LOAD_CPUS: Metric = Metric {
-    id: "load_cpus",
-    unit: Unit::Cpus,
-    better: Better::None,
-    shape: Shape::Scalar,
-    headline: false,
-    doc: "CPU time of all threads over the time they ran: how many CPUs the load took.",
-};
+pub const LOAD_CPUS: Metric = Metric::neutral(
+    "load_cpus",
+    "CPU time of all threads over the time they ran: how many CPUs the load took.",
+);
 
 /// Metric: what it got of what `intensity_ratio` is a share of.
 pub const fn intensity(doc: &'static str) -> Metric {
-    Metric {
-        id: "load_intensity_ratio",
-        unit: Unit::Ratio,
-        better: Better::None,
-        shape: Shape::Scalar,
-        headline: false,
-        doc,
-    }
+    Metric::neutral("load_intensity_ratio", doc)
 }
 
 /// Metric: the same by intervals.
 pub const fn interval_intensity(doc: &'static str) -> Metric {
-    let shape = Shape::Series;
-    Metric { id: "interval_intensity_ratio", shape, ..intensity(doc) }
-}
-
-/// Metric: a rate of a load.
-pub const fn rate(id: &'static str, unit: Unit, headline: bool, doc: &'static str) -> Metric {
-    Metric { id, unit, better: Better::None, shape: Shape::Scalar, headline, doc }
-}
-
-/// Metric: the same by intervals.
-pub const fn interval_rate(id: &'static str, unit: Unit, doc: &'static str) -> Metric {
-    let shape = Shape::Series;
-    Metric { shape, ..rate(id, unit, false, doc) }
+    Metric::neutral("interval_intensity_ratio", doc).series()
 }
 
 /// Duration of a load; 0 only where somebody can tell it to stop.

@@ -8,54 +8,36 @@ use crate::net::goodput::press::Press;
 use crate::net::goodput::Task;
 use crate::trial::Trial;
 use crate::{factors, load};
-use nephoscope_wire::spec::{Better, Kind, Metric, Param, Shape, Unit};
+use nephoscope_wire::spec::{Metric, Param};
 
 /// How long the last datagrams are awaited.
 const WAIT_NS: u64 = 300_000_000;
 
 /// Parameter: which way.
-pub const DIRECTION: Param = Param {
-    id: "direction",
-    unit: Unit::None,
-    kind: Kind::Choice { default: "send", choices: &["send", "receive"] },
-    doc: "Whether the running side sends to the serving side or receives from it.",
-};
+pub const DIRECTION: Param = Param::choice(
+    "direction",
+    "send",
+    &["send", "receive"],
+    "Whether the running side sends to the serving side or receives from it.",
+);
 
 /// Parameter: how hard.
-pub const INTENSITY: Param = Param {
-    doc: "Share of each period in which it sends, or of the rate. 0 is a load that waits.",
-    ..load::INTENSITY
-};
+pub const INTENSITY: Param = load::INTENSITY
+    .documented("Share of each period in which it sends, or of the rate. 0 is a load that waits.");
 
 /// Metric: CPU time.
-pub const USED_CPUS: Metric = Metric {
-    id: "used_cpus",
-    unit: Unit::Cpus,
-    better: Better::None,
-    shape: Shape::Scalar,
-    headline: false,
-    doc: "CPU time of the program over its time, by side.",
-};
+pub const USED_CPUS: Metric =
+    Metric::neutral("used_cpus", "CPU time of the program over its time, by side.");
 
 /// Metric: datagrams that were lost.
-pub const LOSS: Metric = Metric {
-    id: "loss_ratio",
-    unit: Unit::Ratio,
-    better: Better::None,
-    shape: Shape::Scalar,
-    headline: false,
-    doc: "Datagrams that did not arrive, out of those sent.",
-};
+pub const LOSS: Metric =
+    Metric::neutral("loss_ratio", "Datagrams that did not arrive, out of those sent.");
 
 /// Metric: datagrams that the receiving program was too slow for.
-pub const DROPS: Metric = Metric {
-    id: "receiver_drops_count",
-    unit: Unit::Count,
-    better: Better::None,
-    shape: Shape::Scalar,
-    headline: false,
-    doc: "Datagrams that arrived and found the receiver's buffer full.",
-};
+pub const DROPS: Metric = Metric::neutral(
+    "receiver_drops_count",
+    "Datagrams that arrived and found the receiver's buffer full.",
+);
 
 /// What is to be carried. `rate` is what a second is to carry, 0 for as much as goes: bytes of TCP,
 /// datagrams of UDP.

@@ -1,235 +1,122 @@
 //! Share of the CPU that a loop gets: measured by the probe, simulated by the simulator.
-use crate::spec::{Better, Kind, Metric, Param, Shape, Spec, Unit};
-
-const fn metric(
-    id: &'static str,
-    unit: Unit,
-    better: Better,
-    shape: Shape,
-    headline: bool,
-    doc: &'static str,
-) -> Metric {
-    Metric { id, unit, better, shape, headline, doc }
-}
+use crate::spec::{Metric, Param, Spec};
 
 /// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.gaps",
     summary: "Share of the CPU that a tight loop gets, and its scheduling gaps",
     params: &[
-        Param {
-            id: "duration_ns",
-            unit: Unit::Ns,
-            kind: Kind::Int { default: 1_000_000_000, min: 10_000_000, max: 3_600_000_000_000 },
-            doc: "How long each loop looks.",
-        },
-        Param {
-            id: "threshold_ns",
-            unit: Unit::Ns,
-            kind: Kind::Int { default: 100_000, min: 100, max: 1_000_000_000 },
-            doc: "Two looks at least this far apart enclose a gap.",
-        },
-        Param {
-            id: "cpus",
-            unit: Unit::None,
-            kind: Kind::IntList { default: &[], min: 0, max: 1023 },
-            doc: "The CPUs to measure; none given means all that this process may use.",
-        },
-        Param {
-            id: "cpus_max",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 0, min: 0, max: 1024 },
-            doc: "At most so many of them, the first; 0 means all.",
-        },
-        Param {
-            id: "processes_per_cpu",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 1, min: 1, max: 16 },
-            doc: "Loops on each CPU; above 1 they are processes that contend for it.",
-        },
-        Param {
-            id: "events_max",
-            unit: Unit::Count,
-            kind: Kind::Int { default: 1000, min: 0, max: 1_000_000 },
-            doc: "Gaps kept one by one per loop; the histograms hold all.",
-        },
-        Param {
-            id: "sleep_ns",
-            unit: Unit::Ns,
-            kind: Kind::Int { default: 0, min: 0, max: 60_000_000_000 },
-            doc: "How long each loop sleeps now and then; 0 means that it is always busy.",
-        },
-        Param {
-            id: "busy_ns",
-            unit: Unit::Ns,
-            kind: Kind::Int { default: 500_000_000, min: 1_000_000, max: 3_600_000_000_000 },
-            doc: "How long it is busy between two sleeps.",
-        },
-        Param {
-            id: "pin",
-            unit: Unit::None,
-            kind: Kind::Bool { default: true },
-            doc: "Whether each loop is pinned to its CPU.",
-        },
-        Param {
-            id: "clock",
-            unit: Unit::None,
-            kind: Kind::Choice { default: "auto", choices: &["auto", "tsc", "monotonic"] },
-            doc: "The clock to look at; auto takes the time-stamp counter where it is a clock.",
-        },
+        Param::int(
+            "duration_ns",
+            1_000_000_000,
+            10_000_000..=3_600_000_000_000,
+            "How long each loop looks.",
+        ),
+        Param::int(
+            "threshold_ns",
+            100_000,
+            100..=1_000_000_000,
+            "Two looks at least this far apart enclose a gap.",
+        ),
+        Param::ints(
+            "cpus",
+            &[],
+            0..=1023,
+            "The CPUs to measure; none given means all that this process may use.",
+        ),
+        Param::count("cpus_max", 0, 0..=1024, "At most so many of them, the first; 0 means all."),
+        Param::count(
+            "processes_per_cpu",
+            1,
+            1..=16,
+            "Loops on each CPU; above 1 they are processes that contend for it.",
+        ),
+        Param::count(
+            "events_max",
+            1000,
+            0..=1_000_000,
+            "Gaps kept one by one per loop; the histograms hold all.",
+        ),
+        Param::int(
+            "sleep_ns",
+            0,
+            0..=60_000_000_000,
+            "How long each loop sleeps now and then; 0 means that it is always busy.",
+        ),
+        Param::int(
+            "busy_ns",
+            500_000_000,
+            1_000_000..=3_600_000_000_000,
+            "How long it is busy between two sleeps.",
+        ),
+        Param::switch("pin", true, "Whether each loop is pinned to its CPU."),
+        Param::choice(
+            "clock",
+            "auto",
+            &["auto", "tsc", "monotonic"],
+            "The clock to look at; auto takes the time-stamp counter where it is a clock.",
+        ),
     ],
     metrics: &[
-        metric(
+        Metric::higher(
             "cpu_share_ratio",
-            Unit::Ratio,
-            Better::Higher,
-            Shape::Scalar,
-            true,
             "Share of its CPU that a loop had: 1 minus its gaps over the window.",
-        ),
-        metric(
-            "obtained_cpus",
-            Unit::Cpus,
-            Better::Higher,
-            Shape::Scalar,
-            true,
-            "CPUs that all loops together had.",
-        ),
-        metric(
+        )
+        .headline(),
+        Metric::higher("obtained_cpus", "CPUs that all loops together had.").headline(),
+        Metric::higher(
             "obtained_cycles_cpus",
-            Unit::Cpus,
-            Better::Higher,
-            Shape::Scalar,
-            false,
             "CPUs that all loops had over whole cycles of the one with most long gaps; from three.",
         ),
-        metric(
+        Metric::higher(
             "cpu_share_cycles_ratio",
-            Unit::Ratio,
-            Better::Higher,
-            Shape::Scalar,
-            false,
             "The share over whole cycles between the first and the last long gap; from three on.",
         ),
-        metric(
+        Metric::higher(
             "thread_cpu_ratio",
-            Unit::Ratio,
-            Better::Higher,
-            Shape::Scalar,
-            false,
             "CPU time of the loop over elapsed time, as the kernel counts it.",
         ),
-        metric(
-            "gap_length_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Histogram,
-            false,
-            "Lengths of all gaps.",
-        ),
-        metric(
-            "run_length_ns",
-            Unit::Ns,
-            Better::Higher,
-            Shape::Histogram,
-            false,
-            "Lengths of the undisturbed runs between two gaps.",
-        ),
-        metric(
-            "gap_period_ns",
-            Unit::Ns,
-            Better::None,
-            Shape::Histogram,
-            false,
-            "Times from the start of a gap to the start of the next.",
-        ),
-        metric(
+        Metric::lower("gap_length_ns", "Lengths of all gaps.").histogram(),
+        Metric::higher("run_length_ns", "Lengths of the undisturbed runs between two gaps.")
+            .histogram(),
+        Metric::neutral("gap_period_ns", "Times from the start of a gap to the start of the next.")
+            .histogram(),
+        Metric::lower(
             "gap_event_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Series,
-            false,
             "Lengths of the first gaps, each at its start and with its cause.",
-        ),
-        metric(
+        )
+        .series(),
+        Metric::neutral(
             "sleep_event_ns",
-            Unit::Ns,
-            Better::None,
-            Shape::Series,
-            false,
             "Lengths of the sleeps that it was told, each at its start.",
-        ),
-        metric(
-            "gaps_per_s",
-            Unit::PerS,
-            Better::Lower,
-            Shape::Scalar,
-            false,
-            "Gaps per second of the window.",
-        ),
-        metric(
-            "gap_longest_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
-            false,
-            "Longest time between two looks, whether a gap or not.",
-        ),
-        metric(
-            "look_cost_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
-            true,
-            "Mean time of one look while nothing disturbed.",
-        ),
-        metric(
+        )
+        .series(),
+        Metric::lower("gaps_per_s", "Gaps per second of the window."),
+        Metric::lower("gap_longest_ns", "Longest time between two looks, whether a gap or not."),
+        Metric::lower("look_cost_ns", "Mean time of one look while nothing disturbed.").headline(),
+        Metric::lower(
             "look_floor_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
-            false,
             "99.9th percentile of the looks that are no gaps: no gap can be seen below it.",
         ),
-        metric("look_min_ns", Unit::Ns, Better::Lower, Shape::Scalar, false, "Shortest look."),
-        metric(
+        Metric::lower("look_min_ns", "Shortest look."),
+        Metric::lower(
             "asking_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
-            false,
             "Share of the window that went into asking the kernel for causes.",
         ),
-        metric(
+        Metric::lower(
             "involuntary_switches_per_s",
-            Unit::PerS,
-            Better::Lower,
-            Shape::Scalar,
-            false,
             "Involuntary context switches of the loop per second.",
         ),
-        metric(
+        Metric::lower(
             "steal_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
-            false,
             "Share of all CPU time that the hypervisor gave to others meanwhile.",
         ),
-        metric(
+        Metric::lower(
             "psi_cpu_some_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
-            false,
             "Share of the time in which some task of this machine waited for a CPU meanwhile.",
         ),
-        metric(
+        Metric::lower(
             "throttled_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
-            false,
             "Time that the quota of the control group stopped it, summed over CPUs, per time.",
         ),
     ],
