@@ -3,7 +3,7 @@
 A case is one aggressor at a drawn intensity and, where there is a choice, with drawn parameters, in
 a lab of this machine; canaries of 50 to 100 ms run quiet, noisy, noisy, quiet. `record` measures
 drawn cases, `learn` makes the references of some, `judge` names others, of another seed, without
-looking at what was injected, and writes docs/concepts/naming-accuracy.md.
+looking at what was injected, and writes docs/explanation/naming-accuracy.md.
 
 Whether a load took anything at all from the victim is told from trials of its resource's own canary
 that the namer does not see. Of a load that took nothing, the right name is `none`.
@@ -33,7 +33,7 @@ from nephoscope.errors import NephoscopeError
 from nephoscope.isolation import naming
 from nephoscope.isolation.naming_references import REFERENCES
 
-PAGE = _paired.ROOT / "docs" / "concepts" / "naming-accuracy.md"
+PAGE = _paired.ROOT / "docs" / "explanation" / "naming-accuracy.md"
 MODULE = _paired.ROOT / "src" / "nephoscope" / "analysis" / "naming_references.py"
 
 

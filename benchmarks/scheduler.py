@@ -4,7 +4,7 @@
     record  only the first half; goes on where it stopped
     judge   only the second half: analyses are tuned on files, not on machines
 
-`--write` stores the figures with the date, and the page of docs/concepts that shows them.
+`--write` stores the figures with the date, and the page of docs/explanation that shows them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduler_judging import Judged, figures, judged, table, told  # noqa: E402
 
 from nephoscope.model import Sample  # noqa: E402
 
-PAGE = ROOT / "docs" / "concepts" / "scheduler-accuracy.md"
+PAGE = ROOT / "docs" / "explanation" / "scheduler-accuracy.md"
 LEAST = 0.95
 
 
@@ -97,7 +97,7 @@ def write(args: argparse.Namespace, found: list[Judged]) -> None:
     head = (
         "# How often the scheduler is named rightly\n\n"
         f"Measured {today}, seed {args.seed}: settings of a lab host drawn afresh, each with its "
-        "class declared by what was set\n([the mapping](../guides/scheduler.md#how-it-is-held-to-a-"
+        "class declared by what was set\n([the mapping](../how-to/scheduler.md#how-it-is-held-to-a-"
         "truth)), 8.5 s of looking at most.\nRows are what was set, columns what it was "
         "called. `make bench` draws others and writes this page again.\n\n"
     )

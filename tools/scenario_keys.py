@@ -109,7 +109,7 @@ def page(title: str, sources: list[Path]) -> str:
     """The reference page of a kind of scenario: a table for each record of its files."""
     lines = [f"# {title}", ""]
     lines += [
-        "What `nephoscope simulate` reads; the [guide](../../guides/simulate.md) has examples.",
+        "What `nephoscope simulate` reads; the [guide](../../how-to/simulate.md) has examples.",
         "Keys that are not listed are refused.",
         "",
     ]

@@ -1,8 +1,8 @@
-"""The command line: what may be typed. Each verb's work is in commands/<verb>.py.
+"""Defines the command line. The work of each command is in commands/ or in its capability's folder.
 
-Nothing heavy is imported up here: `--help` has to answer at once. Data goes to stdout, progress
-and errors to stderr. Exit codes: 0 done, 1 an objective failed, 2 usage, 3 a run failed, 4 the
-environment lacks something, 130 interrupted.
+Heavy modules are imported by the command that needs them, so that `--help` stays fast. Data goes to
+stdout, progress and errors to stderr. Exit codes: 0 success, 1 an objective was missed, 2 usage
+error, 3 a run failed, 4 a requirement is missing, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from nephoscope.cli_shared import (
     SETS,
     SETTINGS,
     STORE,
+    TARGETS,
     InOrder,
 )
 from nephoscope.errors import NephoscopeError
@@ -34,12 +35,12 @@ from nephoscope.errors import NephoscopeError
     cls=InOrder,
     context_settings=SETTINGS,
     invoke_without_command=True,
-    help="Measures clouds the way their users feel them; every number with its interval.",
+    help="Measure cloud machines; every result has a confidence interval.",
 )
 @click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version.")
 @click.pass_context
 def app(context: click.Context) -> int:
-    """The program without a verb shows what it can do."""
+    """Prints the help where no command is given."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         return 2
@@ -47,24 +48,25 @@ def app(context: click.Context) -> int:
 
 
 @app.command()
-@click.option("--quick", is_flag=True, help="At most a minute.")
-@click.option("--full", is_flag=True, help="Everything, finely.")
+@click.option("--quick", is_flag=True, help="Run a reduced survey that takes less than one minute.")
 @click.option(
-    "--target", "targets", multiple=True, metavar="T", help="Instead of here; repeatable."
+    "--full", is_flag=True, help="Run all benchmarks at full resolution (about 20 minutes)."
 )
+@TARGETS
 @BUDGET
 @SEED
 @STORE
 @JSON
 @FRESH
-def survey(**given: Any) -> int:
-    """What did I really get? Measures this machine, writes a report.
+def survey(**options: Any) -> int:
+    """Measure CPU, memory, disk and network of a machine.
 
-    T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    Writes a report as HTML, Markdown and JSON. TARGET is local, ssh:[user@]host[:port] or
+    lab:LAB/HOST.
     """
     from nephoscope.commands import survey as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
@@ -75,33 +77,41 @@ def survey(**given: Any) -> int:
 @STORE
 @JSON
 @FRESH
-@click.option("--dry-run", is_flag=True, help="Only show order, time, cost and what is touched.")
-def run(**given: Any) -> int:
-    """Run the plan in a YAML file, or go on where it stopped."""
+@click.option(
+    "--dry-run", is_flag=True, help="Print schedule, time, cost and side effects; run nothing."
+)
+def run(**options: Any) -> int:
+    """Run an experiment plan, or resume its unfinished run.
+
+    PLAN is a YAML file; docs/reference/plan.md lists its keys.
+    """
     from nephoscope.commands import run as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
 @click.argument("benchmark", metavar="ID")
 @SETS
-@click.option("--target", default="local", metavar="T", show_default=True, help="Where to run it.")
 @click.option(
-    "--repetitions", type=click.IntRange(1, 100_000), metavar="N", help="Exactly so many trials."
+    "--target", default="local", metavar="TARGET", show_default=True, help="Host to measure."
+)
+@click.option(
+    "--repetitions", type=click.IntRange(1, 100_000), metavar="N", help="Number of trials."
 )
 @BUDGET
 @SEED
 @STORE
 @JSON
-def bench(**given: Any) -> int:
-    """Run one benchmark now; prints every metric, with interval.
+def bench(**options: Any) -> int:
+    """Run one benchmark and print all of its metrics.
 
-    T is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
+    ID is the name of a benchmark; `nephoscope list` prints them. TARGET is local,
+    ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
     from nephoscope.commands import bench as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
@@ -111,101 +121,107 @@ def bench(**given: Any) -> int:
     "aggressors",
     multiple=True,
     metavar="RESOURCE",
-    help="Only this one; repeatable.",
+    help="Resource for the aggressor to load [default: all]; may be repeated.",
 )
-@click.option("--intensity", metavar="LIST", help="Of full load: 0.25,0.5,0.75,1.")
+@click.option(
+    "--intensity", metavar="LIST", help="Load levels as fractions of full load, e.g. 0.25,0.5,1."
+)
 @click.option(
     "--neighbours",
     type=click.IntRange(1),
     default=1,
     metavar="K",
     show_default=True,
-    help="From one to K of them at once.",
+    help="Run with 1 to K concurrent aggressors.",
 )
 @click.option(
-    "--target", "targets", multiple=True, metavar="ROLE=T", help="Instead of a lab; repeatable."
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="ROLE=TARGET",
+    help="Host for a role [default: hosts of a new lab]; may be repeated.",
 )
 @click.option(
     "--placement",
     type=click.Choice(["own", "shared", "capped"]),
     default="own",
     show_default=True,
-    help="A CPU each, one for all, or own and a quota besides.",
+    help="CPU placement: one CPU per host, one shared CPU, or one each with a quota.",
 )
-@click.option("--a-a", is_flag=True, help="Neighbours that do nothing: the noise.")
-@click.option("--quick", is_flag=True, help="Full load only, six rounds.")
-@click.option("--dry-run", is_flag=True, help="Only show order, time and what is touched.")
+@click.option(
+    "--a-a", is_flag=True, help="Use idle aggressors only, to measure the false-positive rate."
+)
+@click.option("--quick", is_flag=True, help="Measure at full load only, in six rounds.")
+@click.option("--dry-run", is_flag=True, help="Print schedule, time and side effects; run nothing.")
 @BUDGET
 @SEED
 @STORE
 @JSON
 @FRESH
-def isolate(**given: Any) -> int:
-    """What does a neighbour take away, and does it come back?
+def isolate(**options: Any) -> int:
+    """Measure how much a neighbour on the same host slows you.
 
     VICTIM is `all`, a benchmark, or a resource: cpu, memory, cache, disk_read, disk_write, fsync,
-    net_send, net_receive, packets, switches. So is RESOURCE, which may be `idle` too. ROLE is
-    victim, aggressor or server; T is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    net_send, net_receive, packets, switches. RESOURCE takes the same names, and `idle`. ROLE is
+    victim, aggressor or server. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST.
     """
     from nephoscope.isolation import command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
-@click.option(
-    "--target", "targets", multiple=True, metavar="T", help="Instead of here; repeatable."
-)
+@TARGETS
 @SEED
 @STORE
 @JSON
-def scheduler(**given: Any) -> int:
-    """What takes the CPU away, and by which rule? Looks for 9 s.
+def scheduler(**options: Any) -> int:
+    """Infer the hypervisor's CPU scheduling policy (takes 9 s).
 
-    T is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
+    TARGET is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
     from nephoscope.scheduler import command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
 @STORE
 @JSON
-def runs(**given: Any) -> int:
-    """The runs of the store, newest first."""
+def runs(**options: Any) -> int:
+    """List stored runs, newest first."""
     from nephoscope.commands import runs as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
 @click.argument("name", metavar="[RUN]", default="latest")
-@click.option("--journal", is_flag=True, help="What happened when, instead.")
+@click.option("--journal", is_flag=True, help="Print the run's event log instead of its results.")
 @STORE
 @JSON
-def show(**given: Any) -> int:
-    """Analyse a run again, rewrite its report, print it.
+def show(**options: Any) -> int:
+    """Analyse a stored run again and print its report.
 
-    RUN is an id, the beginning of one, or `latest`.
+    RUN is a run id, a unique prefix of one, or `latest`. Also rewrites the report's files.
     """
     from nephoscope.commands import show as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
 @click.argument("name", metavar="[RUN]", default="latest")
 @STORE
 @JSON
-def stop(**given: Any) -> int:
-    """End a run that another process measures; keep its trials.
+def stop(**options: Any) -> int:
+    """Stop a running measurement and keep its completed trials.
 
-    RUN is an id, the beginning of one, or `latest`.
+    RUN is a run id, a unique prefix of one, or `latest`.
     """
     from nephoscope.commands import stop as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
@@ -216,143 +232,180 @@ def stop(**given: Any) -> int:
     type=click.Choice(FORMATS),
     default="csv",
     show_default=True,
-    help="Of the file.",
+    help="Format of the output.",
 )
-@click.option("-o", "--output", "to", type=PATH, metavar="FILE", help="Instead of stdout.")
+@click.option(
+    "-o", "--output", "to", type=PATH, metavar="FILE", help="File to write [default: stdout]."
+)
 @STORE
-def export(**given: Any) -> int:
-    """Write the samples of a run as CSV, JSON or Parquet.
+def export(**options: Any) -> int:
+    """Export the samples of a run as CSV, JSON or Parquet.
 
-    RUN is an id, the beginning of one, or `latest`.
+    RUN is a run id, a unique prefix of one, or `latest`.
     """
     from nephoscope.commands import export as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command("import")
 @click.argument("file", type=PATH)
 @STORE
 @JSON
-def import_(**given: Any) -> int:
-    """Take in samples of PerfKit Benchmarker; prints our analysis.
+def import_(**options: Any) -> int:
+    """Import results from PerfKit Benchmarker.
 
-    FILE is its newline-delimited JSON (perfkitbenchmarker_results.json).
+    FILE is newline-delimited JSON (perfkitbenchmarker_results.json). The imported run is stored,
+    analysed and printed like a measured run.
     """
     from nephoscope.commands import import_ as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
 @click.argument("a")
 @click.argument("b", required=False)
-@click.option("--paired", is_flag=True, help="Line i of file A belongs to line i of file B.")
+@click.option(
+    "--paired", is_flag=True, help="Treat line i of file A and line i of file B as one pair."
+)
 @click.option(
     "--margin",
     default="3%",
     metavar="RATIO",
     show_default=True,
-    help="Smaller differences do not matter.",
+    help="Largest relative difference that counts as equivalent.",
 )
 @click.option(
-    "--confidence", default="95%", metavar="RATIO", show_default=True, help="Of the intervals."
+    "--confidence",
+    default="95%",
+    metavar="RATIO",
+    show_default=True,
+    help="Confidence level of the intervals.",
 )
 @click.option(
-    "--metric", "metrics", multiple=True, metavar="NAME", help="Only this one; repeatable."
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Metric to compare [default: all]; may be repeated.",
 )
 @click.option(
     "--better",
     type=click.Choice(["lower", "higher"]),
     default="lower",
     show_default=True,
-    help="Which direction of the numbers in plain files is good.",
+    help="Whether lower or higher numbers in plain files are better.",
 )
 @STORE
 @JSON
-def compare(**given: Any) -> int:
-    """Is B better than A? Of runs, targets or files of numbers.
+def compare(**options: Any) -> int:
+    """Compare two runs, two targets of a run, or two files.
 
-    A and B are two runs (id, its beginning, latest), two targets of a run as RUN:TARGET, or two
-    files with one number a line. A alone: the two targets of that run, paired by round.
+    A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
+    two text files with one number per line. With A alone, compares the two targets of that run,
+    paired by round.
     """
     from nephoscope.comparison import command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
-@click.option("--target", "targets", multiple=True, metavar="T", help="Measure it now; repeatable.")
-@click.option("--metadata", is_flag=True, help="Ask the cloud for type and zone of the targets.")
 @click.option(
-    "--run", "names", multiple=True, metavar="RUN", help="Only this stored run; repeatable."
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Host to measure now; may be repeated.",
 )
-@click.option("--plan", multiple=True, metavar="NAME", help="Only runs of this plan; repeatable.")
 @click.option(
-    "--of-target", multiple=True, metavar="NAME", help="Only targets of this name; repeatable."
+    "--metadata",
+    is_flag=True,
+    help="Query the cloud's metadata service for instance type and zone.",
 )
-@click.option("--since", metavar="DATE", help="Only runs from that day on (UTC).")
-@click.option("--until", metavar="DATE", help="Only runs up to that day, included.")
 @click.option(
-    "--import", "files", multiple=True, type=PATH, metavar="FILE.csv", help="Counts; repeatable."
+    "--run", "names", multiple=True, metavar="RUN", help="Stored run to include; may be repeated."
 )
-@click.option("--study", metavar="NAME", help="The census that this study published.")
+@click.option(
+    "--plan", multiple=True, metavar="NAME", help="Include only runs of this plan; may be repeated."
+)
+@click.option(
+    "--of-target",
+    multiple=True,
+    metavar="NAME",
+    help="Include only targets of this name; may be repeated.",
+)
+@click.option("--since", metavar="DATE", help="Earliest day to include (UTC).")
+@click.option("--until", metavar="DATE", help="Latest day to include (UTC).")
+@click.option(
+    "--import",
+    "files",
+    multiple=True,
+    type=PATH,
+    metavar="FILE.csv",
+    help="CSV file of observed CPU models; may be repeated.",
+)
+@click.option("--study", metavar="NAME", help="Study whose published census to use.")
 @click.option(
     "--at-least",
     multiple=True,
     type=click.FloatRange(0, min_open=True),
     metavar="X",
-    help="Also the chance to get X times the slowest; repeatable.",
+    help="Also print the probability of X times the slowest speed; may be repeated.",
 )
 @click.option(
-    "--confidence", default="95%", metavar="RATIO", show_default=True, help="Of the intervals."
+    "--confidence",
+    default="95%",
+    metavar="RATIO",
+    show_default=True,
+    help="Confidence level of the intervals.",
 )
-@click.option("-o", "--output", "to", type=PATH, metavar="FILE", help="As .html, .md or .json.")
+@click.option(
+    "-o", "--output", "to", type=PATH, metavar="FILE", help="Report to write: .html, .md or .json."
+)
 @BUDGET
 @SEED
 @STORE
 @JSON
-def census(**given: Any) -> int:
-    """Which CPU does one get, and how fast is each?
+def census(**options: Any) -> int:
+    """Count CPU models by instance type and compare their speed.
 
-    Of all runs of the store, unless told otherwise. T is local, ssh:[user@]host[:port] or
-    lab:LAB/HOST; the columns of FILE.csv are in docs/guides/census.md.
+    Uses all stored runs by default. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST;
+    docs/how-to/census.md describes the columns of FILE.csv.
     """
     from nephoscope.census import command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command("list")
 @click.argument("benchmark", required=False)
 @JSON
-def list_(**given: Any) -> int:
-    """What can be measured: benchmarks, parameters and metrics.
-
-    With BENCHMARK, its whole page.
-    """
+def list_(**options: Any) -> int:
+    """List benchmarks, or describe one: parameters and metrics."""
     from nephoscope.commands import list_ as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
 @STORE
 @JSON
-def doctor(**given: Any) -> int:
-    """What works here, what lacks, and how to install it."""
+def doctor(**options: Any) -> int:
+    """Check this host for missing tools and kernel features."""
     from nephoscope.commands import doctor as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @app.command()
 @JSON
-def version(**given: Any) -> int:
+def version(**options: Any) -> int:
     """Print the versions of the program and of its probe."""
     from nephoscope.commands import version as command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 app.add_command(study)
@@ -361,7 +414,7 @@ app.add_command(simulate)
 
 
 def reference_markdown() -> str:
-    """The reference page's body: a heading for each verb, and what its --help prints."""
+    """Returns the body of the reference page: a heading and the help of each command."""
     settings: dict[str, Any] = {**SETTINGS, "terminal_width": 80}
     top = click.Context(app, info_name="nephoscope", **settings)
     parts = [f"```text\n{app.get_help(top)}\n```\n"]
@@ -375,7 +428,7 @@ def reference_markdown() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code; never shows a traceback by itself."""
+    """Runs the command line and returns the exit code; never prints a traceback."""
     from nephoscope.commands import output
 
     output.prepare_streams()
@@ -389,10 +442,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NephoscopeError as error:
         return output.complain(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return output.complain("Interrupted; the same command resumes.", 130)
+        return output.complain("Interrupted; repeat the same command to resume.", 130)
     except BrokenPipeError:
         return output.reader_left()
-    except Exception as error:  # the last resort: a sentence and a file, never a traceback
+    except Exception as error:  # a defect: one sentence, and the traceback in a file
         return output.complain_of_defect(error)
     return code if isinstance(code, int) else 0
 

@@ -1,4 +1,4 @@
-"""Verbs of several words: `study …`, `lab …`, `simulate …`. What each does is in commands/."""
+"""Defines the command groups `study …`, `lab …` and `simulate …`."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from nephoscope.cli_shared import FRESH, JSON, PATH, SEED, STORE, Function, InOr
 
 @click.group(cls=InOrder)
 def study() -> None:
-    """The five reference studies: theirs, and ours beside it."""
+    """Reproduce the five reference studies."""
 
 
 @study.command("list")
 @STORE
 @JSON
-def study_list(**given: Any) -> int:
-    """The studies: parts, published numbers, last run here."""
+def study_list(**options: Any) -> int:
+    """List the studies: parts, published numbers, last run."""
     from nephoscope.studies import command
 
-    return command.list_(**given)
+    return command.list_(**options)
 
 
 @study.command("show")
 @click.argument("name")
 @STORE
 @JSON
-def study_show(**given: Any) -> int:
-    """Print what NAME published; ours beside it if it was run."""
+def study_show(**options: Any) -> int:
+    """Print the published results of NAME beside those measured here."""
     from nephoscope.studies import command
 
-    return command.show(**given)
+    return command.show(**options)
 
 
 @study.command("run")
@@ -43,95 +43,106 @@ def study_show(**given: Any) -> int:
     type=click.Choice(["small", "paper"]),
     default="small",
     show_default=True,
-    help="Minutes on two CPUs, or as the study did it.",
+    help="Scale of the experiment: minutes on two CPUs, or as published.",
 )
-@click.option("--part", "parts", multiple=True, metavar="PART", help="Only this one; repeatable.")
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    metavar="PART",
+    help="Part of the study to run [default: all]; may be repeated.",
+)
 @SEED
 @STORE
 @JSON
 @FRESH
-def study_run(**given: Any) -> int:
-    """Measure the parts of NAME that are here; compare."""
+def study_run(**options: Any) -> int:
+    """Repeat the experiments of NAME and compare the results."""
     from nephoscope.studies import command
 
-    return command.run(**given)
+    return command.run(**options)
 
 
 @click.group(cls=InOrder)
 def lab() -> None:
-    """A cloud in one Linux box: hosts, links, delays."""
+    """Emulate hosts and network links on this machine."""
 
 
 @lab.command("up")
 @click.argument("topology", type=PATH)
 @JSON
-def lab_up(**given: Any) -> int:
-    """Bring up the lab of a topology file; all of it or nothing."""
+def lab_up(**options: Any) -> int:
+    """Create the lab that a topology file describes.
+
+    If any part cannot be created, everything is removed again.
+    """
     from nephoscope.commands import lab as command
 
-    return command.up(**given)
+    return command.up(**options)
 
 
 @lab.command("down")
 @click.argument("name", required=False, metavar="[NAME|TOPOLOGY.yaml]")
-@click.option("--all", "everything", is_flag=True, help="Every lab of this machine.")
+@click.option("--all", "everything", is_flag=True, help="Remove all labs on this machine.")
 @JSON
-def lab_down(**given: Any) -> int:
-    """Remove everything of a lab, also after a kill."""
+def lab_down(**options: Any) -> int:
+    """Remove a lab, including the remains of a killed one."""
     from nephoscope.commands import lab as command
 
-    return command.down(**given)
+    return command.down(**options)
 
 
 @lab.command("list")
 @JSON
-def lab_list(**given: Any) -> int:
-    """The labs here: state, hosts, what their links are made of."""
+def lab_list(**options: Any) -> int:
+    """List labs: state, hosts and how their links are emulated."""
     from nephoscope.commands import lab as command
 
-    return command.list_(**given)
+    return command.list_(**options)
 
 
 @lab.command("exec", context_settings={"ignore_unknown_options": True})
 @click.argument("place", metavar="LAB/HOST")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM…")
-def lab_exec(**given: Any) -> int:
-    """Run a program inside a host; the exit code is its own."""
+def lab_exec(**options: Any) -> int:
+    """Run a program on a lab host; returns its exit code."""
     from nephoscope.commands import lab as command
 
-    return command.exec_(**given)
+    return command.exec_(**options)
 
 
 @lab.command("check")
 @click.argument("topology", type=PATH, required=False)
-@click.option("--only", multiple=True, metavar="ID", help="Checks that begin so; repeatable.")
+@click.option(
+    "--only", multiple=True, metavar="ID", help="Prefix of the checks to run; may be repeated."
+)
 @JSON
-def lab_check(**given: Any) -> int:
-    """Hold every mechanism to its truth: set, measured, verdict.
+def lab_check(**options: Any) -> int:
+    """Verify emulated limits and links by measuring them.
 
-    With TOPOLOGY, whether that file can be built here, and the mechanisms and settings that it
-    uses.
+    With TOPOLOGY, checks whether this host can create that lab, and verifies the mechanisms and
+    settings that it uses.
     """
     from nephoscope.commands import lab as command
 
-    return command.check(**given)
+    return command.check(**options)
 
 
 @click.group(cls=InOrder)
 def simulate() -> None:
-    """Where to put sites, how CPUs are shared, what choosing saves."""
+    """Simulate sites and users, CPU schedulers, instance selection."""
 
 
-def _simulation(verb: Function) -> Function:
-    """What every simulation takes."""
-    words: tuple[Callable[[Function], Function], ...] = (
+def _simulation(command: Function) -> Function:
+    """Adds the arguments and options of every simulation."""
+    parameters: tuple[Callable[[Function], Function], ...] = (
         click.argument("scenario", required=False, metavar="[SCENARIO]"),
         click.option(
             "--set",
             "sets",
             multiple=True,
             metavar="PATH=VALUE",
-            help="Of the scenario; repeatable.",
+            help="Override a value of the scenario; may be repeated.",
         ),
         click.option(
             "--replications",
@@ -139,56 +150,63 @@ def _simulation(verb: Function) -> Function:
             default=10,
             metavar="N",
             show_default=True,
-            help="Times, each with other chance.",
+            help="Number of replications, each with its own random seed.",
         ),
         click.option(
             "--seed",
             type=click.IntRange(0, 2**63 - 1),
             metavar="N",
-            help="Chance of the whole run (else the scenario's, else drawn).",
+            help="Random seed of the run [default: the scenario's, else random].",
         ),
         STORE,
         JSON,
         FRESH,
     )
-    for word in reversed(words):
-        verb = word(verb)
-    return verb
+    for parameter in reversed(parameters):
+        command = parameter(command)
+    return command
 
 
 @simulate.command("geo")
 @_simulation
-@click.option("--place", is_flag=True, help="Ask where sites should stand instead.")
-@click.option("--latency", metavar="RUN", help="Round trips that this run measured (net.rtt).")
-def simulate_geo(**given: Any) -> int:
-    """Response times and cost of sites for users around the world.
+@click.option("--place", is_flag=True, help="Find the best locations for sites instead.")
+@click.option(
+    "--latency",
+    metavar="RUN",
+    help="Run whose measured round-trip times (net.rtt) to use as latencies.",
+)
+def simulate_geo(**options: Any) -> int:
+    """Simulate response times and cost of sites for users worldwide.
 
-    SCENARIO is a YAML file or a built-in name; without one, the names are listed.
+    SCENARIO is a YAML file or the name of a built-in scenario. Without SCENARIO, lists the built-in
+    scenarios.
     """
     from nephoscope.simulation import command
 
-    return command.geo(**given)
+    return command.geo(**options)
 
 
 @simulate.command("scheduler")
 @_simulation
-def simulate_scheduler(**given: Any) -> int:
-    """Shares, runs and waits of virtual machines under a scheduler.
+def simulate_scheduler(**options: Any) -> int:
+    """Simulate virtual machines that share CPUs under a scheduler.
 
-    SCENARIO is a YAML file or a built-in name; without one, the names are listed.
+    SCENARIO is a YAML file or the name of a built-in scenario. Without SCENARIO, lists the built-in
+    scenarios.
     """
     from nephoscope.simulation import command
 
-    return command.scheduler(**given)
+    return command.scheduler(**options)
 
 
 @simulate.command("selection")
 @_simulation
-def simulate_selection(**given: Any) -> int:
-    """What launching until an instance is fast saves, fleet by fleet.
+def simulate_selection(**options: Any) -> int:
+    """Simulate the savings of relaunching until an instance is fast.
 
-    SCENARIO is a YAML file or a built-in name; without one, the names are listed.
+    SCENARIO is a YAML file or the name of a built-in scenario. Without SCENARIO, lists the built-in
+    scenarios.
     """
     from nephoscope.simulation import command
 
-    return command.selection(**given)
+    return command.selection(**options)

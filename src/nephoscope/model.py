@@ -228,7 +228,7 @@ class Consistency:
     """How much a metric varies from trial to trial; ratios, 0.05 is 5 %.
 
     robust_cv: 1.4826 MAD / median. cv: s / mean, None where refused. quartile_dispersion:
-    (Q3 - Q1) / (Q3 + Q1). word: steady, variable or erratic (docs/concepts). low, high: interval
+    (Q3 - Q1) / (Q3 + Q1). word: steady, variable or erratic (docs/explanation). low, high: interval
     of robust_cv. All None when there are too few trials.
     """
 

@@ -115,7 +115,7 @@ def test_bad_words_are_one_sentence_and_exit_code_2(
     [
         (StoreError("The disk is full.", "Free space."), 3, "nephoscope: The disk is full. Free"),
         (Lacking("No probe.", "make survey"), 4, "nephoscope: No probe. make survey"),
-        (KeyboardInterrupt(), 130, "the same command resumes"),
+        (KeyboardInterrupt(), 130, "repeat the same command to resume"),
         (BrokenPipeError(), 0, ""),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from nephoscope import cli
 from nephoscope.plans import resources
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "isolation.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "isolation.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^(?:sudo )?nephoscope (isolate .*)$", TEXT, re.M)
 

@@ -11,7 +11,7 @@ import pytest
 from nephoscope.lab import bringup, files
 from nephoscope.lab.topology import Topology
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "lab.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "lab.md"
 BLOCK = re.compile(r"^```yaml(?: title=\"[^\"]+\")?\n(.*?)^```$", re.M | re.S)
 BLOCKS = BLOCK.findall(GUIDE.read_text(encoding="utf-8"))
 PARTS = "version: 1\nname: guide\n"

@@ -10,7 +10,7 @@ import yaml
 
 from nephoscope import scenarios
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "simulate.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "simulate.md"
 BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 WHOLE = [block for block in BLOCKS if block.startswith("version:")]
 

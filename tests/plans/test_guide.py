@@ -12,7 +12,7 @@ import pytest
 from nephoscope import catalog, plans
 from nephoscope.reading import yamltext
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "experiments.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "experiments.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
 TITLED = re.findall(r"^```yaml title=\"([^\"]+)\"\n(.*?)^```$", TEXT, re.M | re.S)
 FRAGMENTS = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.M | re.S)

@@ -3,7 +3,7 @@
 One header, one row for each fact. A row counts machines (`machines`, or `share` with `n`), or tells
 a speed (`benchmark` and `speed`, relative to the slowest model of the type); every row names
 `instance_type` and `model`. `zone`, `hour`, `clock_ghz`, `low`, `high`, `n` and `note` may stand
-beside. The full description is docs/guides/census.md.
+beside. The full description is docs/how-to/census.md.
 """
 
 from __future__ import annotations

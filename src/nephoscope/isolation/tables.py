@@ -253,6 +253,6 @@ def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
     )
     text = (
         "What the victims lose together names the resource that is taken, without being told. "
-        "How often the name is right is in docs/concepts/naming-accuracy.md."
+        "How often the name is right is in docs/explanation/naming-accuracy.md."
     )
     return [Heading("Which resource it is"), Sentence(text, roomy=True), Table(head, rows)]
