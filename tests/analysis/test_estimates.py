@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import estimates
-from nephoscope.analysis.estimates import Refused
+from nephoscope.analysis import estimates, means
+from nephoscope.analysis.values import Refused
 
 from .vectors import A, B
 
@@ -44,24 +44,18 @@ def test_ranks_of_quantile_intervals(n, q, ranks, coverage):
         assert attained == pytest.approx(coverage, abs=5e-6)
 
 
-def test_p99_of_one_hundred_is_refused_with_the_number_that_it_needs():
-    with pytest.raises(Refused, match=r"p99 of 100 values .* needs 368"):
-        estimates.quantile(range(100), 0.99, unit="ns")
-
-
 @pytest.mark.parametrize(
     ("q", "one_sided", "two_sided"),
     [(0.9, 29, 36), (0.95, 59, 72), (0.99, 299, 368), (0.999, 2995, 3688)],
 )
 def test_smallest_n_at_95_percent(q, one_sided, two_sided):
     assert estimates.minimum_n(q) == two_sided
-    assert estimates.minimum_n(q, two_sided=False) == one_sided
-    estimates.quantile(np.arange(two_sided), q, unit="ns")
-    estimates.upper_bound(np.arange(one_sided), q, unit="ns")
-    with pytest.raises(Refused, match=f"needs {two_sided}"):
-        estimates.quantile(np.arange(two_sided - 1), q, unit="ns")
-    with pytest.raises(Refused, match=f"needs {one_sided}"):
-        estimates.upper_bound(np.arange(one_sided - 1), q, unit="ns")
+    low, high, _ = estimates.rank_bounds(two_sided, q, 0.95)
+    assert (low >= 1, high <= two_sided) == (True, True)
+    low, high, _ = estimates.rank_bounds(two_sided - 1, q, 0.95)
+    assert low < 1 or high > two_sided - 1
+    assert estimates.rank_bounds(one_sided, q, 0.9)[1] <= one_sided
+    assert estimates.rank_bounds(one_sided - 1, q, 0.9)[1] > one_sided - 1
 
 
 def test_median_needs_six_for_an_interval():
@@ -73,33 +67,17 @@ def test_median_needs_six_for_an_interval():
     assert (six.value, six.low, six.high, six.note) == (3.5, 1, 6, "")
 
 
-def test_percentiles_are_nearest_rank():
-    assert estimates.nearest_rank(range(1, 11), 0.9) == 9
-    assert np.quantile(range(1, 11), 0.9) == pytest.approx(9.1)  # what we do not do
-    assert estimates.nearest_rank(range(1, 11), 0) == 1
-    assert estimates.nearest_rank(range(1, 11), 1) == 10
-
-
-def test_upper_bound_is_the_maximum_at_the_smallest_n():
-    bound = estimates.upper_bound(np.arange(299), 0.99, unit="ns")
-    assert bound.low is None
-    assert bound.high == 298
-    assert "One-sided" in bound.note
-
-
 def test_timeouts_are_infinite_for_ranks_and_refuse_a_mean():
     values = [*range(1, 19), math.inf, math.inf]
     median = estimates.median(values, unit="s")
     assert (median.value, median.low, median.high) == (10.5, 6, 15)
     with pytest.raises(Refused, match="2 of 20 values are timeouts"):
-        estimates.mean_t(values, unit="s")
+        means.mean_t(values, unit="s")
     beyond = estimates.median([1, 2, 3, 4, 5, 6, math.inf, math.inf], unit="s")
     assert beyond.high is None
     assert "beyond the timeout" in beyond.note
     with pytest.raises(Refused, match="Half or more"):
         estimates.median([1, 2, 3, math.inf, math.inf, math.inf], unit="s")
-    with pytest.raises(Refused, match="among the timeouts"):
-        estimates.quantile([*range(380), *[math.inf] * 20], 0.99, unit="s")
 
 
 @pytest.mark.parametrize("bad", [math.nan, -math.inf])
@@ -113,8 +91,6 @@ def test_no_values_and_wrong_shapes_are_refused():
         estimates.median([], unit="ms")
     with pytest.raises(Refused, match="one series"):
         estimates.median(np.ones((3, 3)), unit="ms")
-    with pytest.raises(Refused, match="no quantile"):
-        estimates.nearest_rank([1.0], 99)
 
 
 def test_equal_values_have_no_width_and_say_why():
@@ -186,15 +162,3 @@ def test_median_follows_the_unit(values, factor):
     assert other.low == one.low * factor
     assert other.value == one.value * factor
     assert other.high == one.high * factor
-
-
-@given(
-    st.lists(st.integers(0, 10_000), min_size=72, max_size=200), st.sampled_from([0.5, 0.9, 0.95])
-)
-def test_quantile_interval_holds_an_observed_value(values, q):
-    found = estimates.quantile(values, q, unit="u")
-    assert found.low <= found.value <= found.high
-    assert found.value in values
-    bound = estimates.upper_bound(values, q, unit="u")
-    assert bound.value == found.value
-    assert bound.high <= found.high

@@ -6,13 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nephoscope.analysis import histograms
-from nephoscope.analysis.estimates import Refused, nearest_rank
+from nephoscope.analysis.values import Refused
 
 trials = st.lists(
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), min_size=1, max_size=10),
     min_size=6,
     max_size=12,
 )
+
+
+def nearest_rank(values, q):
+    """The smallest value with at least a share q at or below it."""
+    ordered = np.sort(values)
+    return ordered[max(0, math.ceil(q * ordered.size - 1e-9) - 1)]
 
 
 def as_trial(values):
@@ -56,8 +62,6 @@ def test_damaged_histograms_are_refused():
         histograms.merge([([math.nan], [1])])
     with pytest.raises(Refused, match="Trial 6 observed nothing"):
         histograms.quantile_of_trials([([1], [100])] * 5 + [([1], [0])], 0.99, unit="ms")
-    with pytest.raises(Refused, match="empty"):
-        histograms.cdf([], [])
 
 
 def test_timeouts_are_at_the_end():
@@ -93,12 +97,6 @@ def test_many_buckets_are_fast_enough_to_be_exact():
     # exp(8 + 2 * 2.3263); 60 000 values: standard error of p99 about 3 %
     assert got.value == pytest.approx(math.exp(8 + 2 * 2.32635), rel=0.12)
     assert got.low < got.value < got.high
-
-
-def test_cdf():
-    values, share = histograms.cdf([3, 1, 3], [1, 2, 1])
-    assert values.tolist() == [1, 3]
-    assert share.tolist() == [0.5, 1]
 
 
 @given(trials, st.sampled_from([0.1, 0.5, 0.9, 0.99]))

@@ -25,16 +25,6 @@ def test_mean_with_t_interval():
     assert means.mean_t(B, unit="ms").value == pytest.approx(108.2)
 
 
-def test_mean_with_bca_interval():
-    # Tolerance of bootstraps: 0.5 % of the bound. More resamples than by default, because seeds
-    # alone move the upper bound by 0.2 at 9999.
-    a = means.mean_bca(A, unit="ms", seed=7, resamples=50_000)
-    assert a.low == pytest.approx(99.47, rel=0.005)
-    assert a.high == pytest.approx(109.4, rel=0.005)
-    assert "50000 resamples, seed 7" in a.method
-    assert a == means.mean_bca(A, unit="ms", seed=7, resamples=50_000)
-
-
 def test_numbers_far_from_zero_keep_their_digits():
     # The pattern of NIST's NumAcc4: 10000000.2, then 500 times 10000000.1 and 10000000.3.
     values = [10000000.2, *([10000000.1, 10000000.3] * 500)]
@@ -53,9 +43,7 @@ def test_welch_of_the_two_series():
     assert test.interval(0.95) == pytest.approx((-0.3588, 12.7588), abs=5e-5)
 
 
-def test_equivalence_of_two_means_from_summaries_alone():
-    assert means.tost(QUIET, DISTURBED, 0.05) == pytest.approx(4.4e-20, rel=0.01)
-    assert means.tost(QUIET, DISTURBED, 0.02) == pytest.approx(0.835, abs=5e-4)
+def test_welch_from_summaries_alone():
     test = means.welch(QUIET, DISTURBED)
     assert test.interval(0.9) == pytest.approx((31.48, 45.36), abs=0.005)
     assert (test.t, test.df) == pytest.approx((9.187, 102.34), rel=1e-4)
@@ -80,24 +68,11 @@ def test_neither_side_varies():
         means.welch(Summary(1, 0, 5), Summary(2, 0, 5))
 
 
-def test_harmonic_mean_of_rates():
-    # 60 km at 30 km/h and at 60 km/h: 40 km/h.
-    assert means.harmonic_mean([30, 60], unit="km/h").value == pytest.approx(40)
-    many = means.harmonic_mean(A, unit="per_s")
-    inverse = means.mean_t(1 / np.array(A), unit="s")
-    assert (many.low, many.high) == pytest.approx((1 / inverse.high, 1 / inverse.low))
-    assert means.harmonic_mean([1, 1000, 1000], unit="per_s").high is None
-    with pytest.raises(Refused, match="above zero"):
-        means.harmonic_mean([0, 1], unit="per_s")
-
-
 def test_one_value_and_equal_values():
     assert means.mean_t([3], unit="ms").low is None
     flat = means.mean_t([3] * 8, unit="ms")
     assert (flat.low, flat.high) == (3, 3)
     assert "too coarse" in flat.note
-    assert means.mean_bca([3] * 8, unit="ms").high == 3
-    assert means.mean_bca([3, 4], unit="ms").low is None
 
 
 @pytest.mark.parametrize(("sigma", "expected"), [(0.5, 0.935), (1.0, 0.885)])
@@ -113,33 +88,12 @@ def test_t_interval_of_skewed_values_undercovers_and_says_so(sigma, expected):
     assert calm < 0.08  # two standard errors: 5 % of normal samples
 
 
-def test_bca_interval_of_strongly_skewed_values():
-    # Required: coverage >= 0.90 at sigma 1, n = 30, where t has 0.885; measured before: 0.908.
-    # 1500 samples give a standard error of 0.0075, so the bound is 0.90 less one and a half.
-    rng = np.random.default_rng(22)
-    truth = math.exp(0.5)
-    intervals = [
-        means.mean_bca(row, unit="", seed=i, resamples=999)
-        for i, row in enumerate(rng.lognormal(0, 1, (1500, 30)))
-    ]
-    assert np.mean([e.low <= truth <= e.high for e in intervals]) >= 0.89
-
-
 @given(st.lists(st.floats(0.5, 1e6), min_size=2, max_size=40))
 def test_t_interval_is_symmetric_and_grows_with_confidence(values):
     narrow = means.mean_t(values, unit="u", confidence=0.9)
     wide = means.mean_t(values, unit="u", confidence=0.99)
     assert wide.low <= narrow.low <= narrow.value <= narrow.high <= wide.high
     assert wide.high - wide.value == pytest.approx(wide.value - wide.low, abs=1e-6)
-
-
-@given(st.lists(st.floats(0.5, 1e6), min_size=6, max_size=20), st.randoms())
-def test_bca_follows_unit_and_holds_the_mean_of_its_own_resamples(values, random):
-    one = means.mean_bca(values, unit="u", resamples=199)
-    double = means.mean_bca([2 * v for v in values], unit="u", resamples=199)
-    assert double.low == pytest.approx(2 * one.low)
-    assert double.high == pytest.approx(2 * one.high)
-    assert min(values) - 1e-9 <= one.low <= one.high <= max(values) + 1e-9
 
 
 def test_an_interval_of_times_is_cut_at_none() -> None:

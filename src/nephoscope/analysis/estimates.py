@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 
 from nephoscope.analysis import dependence
-from nephoscope.analysis.means import harmonic_mean, mean_bca, mean_t
 from nephoscope.analysis.values import (
     EQUAL_NOTE,
     EVERY_REPLICATION,
@@ -26,38 +25,6 @@ from nephoscope.analysis.values import (
     percent,
 )
 from nephoscope.model import Estimate
-
-__all__ = [
-    "Refused",
-    "harmonic_mean",
-    "mean_bca",
-    "mean_t",
-    "median",
-    "median_dependent",
-    "median_of_replications",
-    "minimum_n",
-    "nearest_rank",
-    "quantile",
-    "rank_bounds",
-    "upper_bound",
-]
-
-
-def nearest_rank(values: Numbers, q: float) -> float:
-    """The quantile by nearest rank: the smallest value with at least a share q at or below it.
-
-    Always a value that was observed; p90 of 1…10 is 9 (type 7 would say 9.1).
-    """
-    ordered = np.sort(clean(values))
-    return float(ordered[nearest_rank_index(ordered.size, q)])
-
-
-def nearest_rank_index(n: int, q: float) -> int:
-    """0-based position of the nearest-rank quantile among n ordered values."""
-    if not 0 <= q <= 1:
-        raise Refused(f"{q} is no quantile; give a share between 0 and 1, 0.99 for p99.")
-    # The subtraction undoes rounding: 0.9 * 10 must not become rank 10.
-    return min(n - 1, max(0, math.ceil(q * n - 1e-9) - 1))
 
 
 @lru_cache(maxsize=4096)
@@ -81,16 +48,14 @@ def rank_bounds(n: int, q: float, confidence: float) -> tuple[int, int, float]:
     return low, high, float(coverage)
 
 
-def minimum_n(q: float, confidence: float = 0.95, *, two_sided: bool = True) -> int:
-    """Fewest independent repetitions for which an interval (or upper bound) of q exists.
+def minimum_n(q: float, confidence: float = 0.95) -> int:
+    """Returns the fewest independent repetitions for which a two-sided interval of q exists.
 
-    At 95 %: median 6; p90, p95, p99, p99.9 two-sided 36, 72, 368, 3688, upper bound alone
-    29, 59, 299, 2995.
+    At 95 %: median 6; p90, p95, p99, p99.9 36, 72, 368, 3688.
     """
     if not 0 < q < 1:
         raise Refused(f"The quantile {q} has no interval; choose a share between 0 and 1.")
-    tail = (1 - confidence) / 2 if two_sided else 1 - confidence
-    side = max(q, 1 - q) if two_sided else q
+    tail, side = (1 - confidence) / 2, max(q, 1 - q)
     # The tolerance keeps 0.5**6 style equalities from costing one repetition more.
     return math.ceil(math.log(tail) / math.log(side) - 1e-12)
 
@@ -165,61 +130,6 @@ def _median(
     return _with_edges(ordered, value, low, high, confidence, unit, method, notes)
 
 
-def quantile(values: Numbers, q: float, *, unit: str, confidence: float = 0.95) -> Estimate:
-    """Nearest-rank quantile with its two-sided order-statistic interval.
-
-    values: independent repetitions, shape (n,). Raises Refused below `minimum_n(q)` values (two-
-    sided p99 at 95 %: 368) and when the quantile itself lies among the timeouts.
-    """
-    ordered = np.sort(clean(values))
-    n = ordered.size
-    low_rank, high_rank, coverage = rank_bounds(n, q, confidence) if 0 < q < 1 else (0, 0, 0)
-    if low_rank < 1 or high_rank > n:
-        raise Refused(
-            f"{_name(q)} of {n} values has no two-sided interval at {percent(confidence)}; "
-            f"it needs {minimum_n(q, confidence)}."
-        )
-    value = _observed(ordered, q)
-    method = (
-        f"{_name(q)}, nearest rank; order statistics {low_rank} and {high_rank} of {n}, "
-        f"coverage {coverage:.4f}"
-    )
-    low, high = float(ordered[low_rank - 1]), float(ordered[high_rank - 1])
-    return _with_edges(ordered, value, low, high, confidence, unit, method, [])
-
-
-def upper_bound(values: Numbers, q: float, *, unit: str, confidence: float = 0.95) -> Estimate:
-    """Nearest-rank quantile with a one-sided upper bound (`low` is None by intent).
-
-    The bound is x(u), u the smallest rank with P(Bin(n, q) >= u) <= alpha. Raises Refused below
-    `minimum_n(q, two_sided=False)` values (p99 at 95 %: 299).
-    """
-    ordered = np.sort(clean(values))
-    n = ordered.size
-    need = minimum_n(q, confidence, two_sided=False)
-    if n < need:
-        raise Refused(
-            f"{_name(q)} of {n} values has no upper bound at {percent(confidence)}; "
-            f"it needs {need}."
-        )
-    value = _observed(ordered, q)
-    _, rank, _ = rank_bounds(n, q, 2 * confidence - 1)  # tails of alpha instead of alpha/2
-    method = f"{_name(q)}, nearest rank; one-sided upper bound, order statistic {rank} of {n}"
-    bound = float(ordered[rank - 1])
-    note = "One-sided: only the upper bound is given."
-    return _with_edges(ordered, value, None, bound, confidence, unit, method, [note])
-
-
-def _observed(ordered: Array, q: float) -> float:
-    value = float(ordered[nearest_rank_index(ordered.size, q)])
-    if math.isinf(value):
-        raise Refused(
-            f"{_name(q)} lies among the timeouts ({int(np.isinf(ordered).sum())} of "
-            f"{ordered.size}); raise the timeout or ask for a lower percentile."
-        )
-    return value
-
-
 def _with_edges(
     ordered: Array,
     value: float,
@@ -238,7 +148,3 @@ def _with_edges(
     if all_equal(ordered):
         notes.append(EQUAL_NOTE.format(n=ordered.size))
     return Estimate(value, low, top, confidence, ordered.size, unit, method, " ".join(notes))
-
-
-def _name(q: float) -> str:
-    return f"p{100 * q:g}"

@@ -146,11 +146,3 @@ def quantiles_of_draws(trials: Sequence[Trial], values: Array, q: float, drawn: 
         enough = np.einsum("rt,tr->r", drawn, cumulative[:, middle]) >= ranks
         first, last = np.where(enough, first, middle + 1), np.where(enough, middle, last)
     return values[first]
-
-
-def cdf(values: Sequence[float] | Array, counts: Sequence[int] | Counts) -> tuple[Array, Array]:
-    """Distinct values ascending, and the share of observations at or below each (last is 1)."""
-    distinct, summed = merge([(values, counts)])
-    if not summed.size:
-        raise Refused("The histogram is empty: nothing was observed.")
-    return distinct, np.cumsum(summed) / summed.sum()

@@ -26,7 +26,6 @@ from nephoscope.analysis.histograms import (
     quantile_of_counts,
     quantiles_of_draws,
 )
-from nephoscope.analysis.means import Summary
 from nephoscope.analysis.values import Array, Numbers, Refused, clean, percent
 from nephoscope.model import Better, Estimate
 
@@ -141,24 +140,6 @@ def _quiet_mean(one: Triple, better: Better) -> float:
     return math.fsum(beside) / len(beside)
 
 
-def factor_of_summaries(
-    quiet: Summary, loaded: Summary, *, better: Better, confidence: float = 0.95
-) -> Estimate:
-    """The factor where only mean, s and n are known (published tables); Fieller, unpaired.
-
-    Of rates the inverse ratio of the means. Raises Refused where a mean is zero.
-    """
-    under, over = (loaded, quiet) if better is Better.HIGHER else (quiet, loaded)
-    if under.mean == 0:
-        raise Refused("A mean of zero has no ratio.")
-    bounds = means.fieller(under, over, confidence)
-    low, high = bounds or (None, None)
-    note = "" if bounds else "Unbounded: a mean is not distinguishable from zero."
-    n = min(quiet.n, loaded.n)
-    method = "interference factor of means; Fieller from mean, s and n"
-    return Estimate(over.mean / under.mean, low, high, confidence, n, "ratio", method, note)
-
-
 def factor_of_percentile(
     rounds: Sequence[tuple[Trial, Trial]],
     q: float,
@@ -224,7 +205,7 @@ def variation_factor(
 
     quiet, loaded: one value a trial; quiet may hold several a round, so that `rounds` (of both the
     least number of independent repetitions) is what the interval rests on. Where both sides look
-    normal the interval of the classic one joins Vangel's two (see `variation_of_summaries`), else
+    normal the interval of the classic one joins Vangel's two (see `variation_ratio`), else
     it is a bootstrap.
     """
     a, b = clean(quiet), clean(loaded)
@@ -251,16 +232,6 @@ def variation_factor(
     note = "" if top is not None else "The upper bound is infinite: the quiet may not vary at all."
     found = Estimate(above / below, low, top, confidence, rounds, "ratio", method, note)
     return Variation(found, robust)
-
-
-def variation_of_summaries(
-    quiet: Summary, loaded: Summary, *, confidence: float = 0.95
-) -> Estimate:
-    """The variation factor where only mean, s and n are known; see `variation_ratio`."""
-    if not (quiet.mean and loaded.mean and quiet.s):
-        raise Refused("Without variation in quiet, or with a mean of zero, there is no ratio.")
-    below, above = quiet.s / abs(quiet.mean), loaded.s / abs(loaded.mean)
-    return variation_ratio(below, quiet.n, above, loaded.n, confidence)
 
 
 def variation_ratio(below: float, n_a: int, above: float, n_b: int, confidence: float) -> Estimate:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.analysis.bootstrap import bca
 from nephoscope.analysis.values import EQUAL_NOTE, Array, Numbers, Refused, all_equal, finite
 from nephoscope.model import Estimate
 
@@ -64,7 +63,7 @@ def skewed_note(array: Array) -> str:
         return ""
     return (
         f"The values are skewed (skewness {g1:.1f}): the t interval covers less often than it "
-        "says; prefer the median, or the BCa interval of the mean."
+        "says; prefer the median."
     )
 
 
@@ -103,50 +102,6 @@ def least_of(values: Sequence[float]) -> float:
     return 0.0 if min(values, default=-1.0) >= 0 else -math.inf
 
 
-def mean_bca(
-    values: Numbers, *, unit: str, confidence: float = 0.95, seed: int = 1, resamples: int = 9999
-) -> Estimate:
-    """Arithmetic mean with the BCa bootstrap interval; same values and seed, same interval.
-
-    Needs 6 repetitions for an interval (fewer distinct resamples say nothing of the tails).
-    """
-    array = finite(values)
-    n, point = int(array.size), float(np.mean(array))
-    if n < 6:
-        note = f"n = {n}: a bootstrap interval of the mean needs 6 repetitions."
-        return Estimate(point, None, None, confidence, n, unit, "mean", note)
-    method = f"mean; BCa bootstrap, {resamples} resamples, seed {seed}"
-    if all_equal(array):
-        note = EQUAL_NOTE.format(n=n)
-        return Estimate(point, point, point, confidence, n, unit, method, note)
-    low, high = bca(
-        array,
-        lambda rows: np.asarray(np.mean(rows, axis=-1)),
-        confidence=confidence,
-        seed=seed,
-        resamples=resamples,
-    )
-    return Estimate(point, low, high, confidence, n, unit, method)
-
-
-def harmonic_mean(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
-    """Mean of rates of equal work: the inverse of the mean time, with its inverted t interval.
-
-    values: > 0. `high` is None when the interval of the mean time reaches zero.
-    """
-    array = finite(values, statistic="harmonic mean")
-    if np.any(array <= 0):
-        raise Refused("A harmonic mean needs values above zero; a rate of zero is a failed trial.")
-    times = mean_t(1 / array, unit=unit, confidence=confidence)
-    method = "harmonic mean; Student t on the inverses"
-    value = 1 / times.value
-    if times.low is None or times.high is None:
-        return Estimate(value, None, None, confidence, times.n, unit, method, times.note)
-    high = 1 / times.low if times.low > 0 else None
-    note = times.note if high is not None else f"{times.note} The upper bound is infinite.".strip()
-    return Estimate(value, 1 / times.high, high, confidence, times.n, unit, method, note)
-
-
 @dataclass(frozen=True, slots=True)
 class Welch:
     """Welch's test of b - a: difference, its standard error, t, Satterthwaite's df, two-sided p."""
@@ -174,20 +129,6 @@ def welch(a: Summary, b: Summary) -> Welch:
     difference, error = b.mean - a.mean, math.sqrt(va + vb)
     t = difference / error
     return Welch(difference, error, t, df, float(2 * stdtr(df, -abs(t))))
-
-
-def tost(a: Summary, b: Summary, margin: float) -> float:
-    """The p of two one-sided Welch tests: small = means differ by less than margin * |mean of a|.
-
-    margin: ratio, 0.03 is 3 %. Source: Schuirmann 1987.
-    """
-    from scipy.special import stdtr
-
-    test = welch(a, b)
-    bound = margin * abs(a.mean)
-    upper = stdtr(test.df, (test.difference - bound) / test.error)
-    lower = stdtr(test.df, -(test.difference + bound) / test.error)
-    return float(max(upper, lower))
 
 
 def fieller(

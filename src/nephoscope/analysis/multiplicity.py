@@ -1,8 +1,4 @@
-"""Many questions at once: p-values that keep their meaning.
-
-Holm inside one report (no false claim at all), Benjamini-Hochberg for dashboards (few among the
-claims). Sources: Holm 1979; Benjamini & Hochberg 1995.
-"""
+"""Adjusts p-values for the number of questions asked in one report. Source: Holm 1979."""
 
 from __future__ import annotations
 
@@ -27,14 +23,4 @@ def holm(ps: Sequence[float]) -> list[float]:
     steps = array[order] * np.arange(array.size, 0, -1)
     adjusted = np.empty_like(array)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return [float(p) for p in adjusted]
-
-
-def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
-    """Adjusted p-values in the order given: (0.01, 0.04, 0.03) gives (0.03, 0.04, 0.04)."""
-    array = _checked(ps)
-    order = np.argsort(array, kind="stable")
-    steps = array[order] * array.size / np.arange(1, array.size + 1)
-    adjusted = np.empty_like(array)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1])
     return [float(p) for p in adjusted]

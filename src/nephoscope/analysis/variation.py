@@ -7,7 +7,6 @@ with what others print. Sources: Vangel 1996 (interval of the CoV); Brown & Fors
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -160,29 +159,6 @@ def vangel(cv: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     return bounds[0], bounds[1]
 
 
-def brown_forsythe(groups: Sequence[Numbers]) -> float:
-    """The p of equal consistency of two or more systems: Brown-Forsythe on values / their median.
-
-    Raises Refused for fewer than two groups, fewer than 3 values in one, or a median of 0.
-    1.0 when nothing varies anywhere.
-    """
-    from scipy.special import fdtrc
-
-    if len(groups) < 2:
-        raise Refused("Equal consistency is a question about two or more systems.")
-    arrays = [finite(group, least=3, statistic="spread") for group in groups]
-    if any(np.median(array) == 0 for array in arrays):
-        raise Refused("A median of 0 has no relative spread; compare standard deviations.")
-    deviations = [np.abs(array / np.median(array) - 1) for array in arrays]
-    total, k = sum(d.size for d in deviations), len(deviations)
-    grand = float(np.concatenate(deviations).mean())
-    between = sum(d.size * (float(d.mean()) - grand) ** 2 for d in deviations) / (k - 1)
-    within = sum(float(np.sum((d - d.mean()) ** 2)) for d in deviations) / (total - k)
-    if within == 0:
-        return 1.0 if between == 0 else 0.0
-    return float(fdtrc(k - 1, total - k, between / within))
-
-
 def ratio_of_robust_cv(
     a: Numbers, b: Numbers, *, confidence: float = 0.95, seed: int = 1, resamples: int = RESAMPLES
 ) -> Estimate:
@@ -205,17 +181,6 @@ def ratio_of_robust_cv(
     top = high if math.isfinite(high) else None
     note = "" if top is not None else "The upper bound is infinite: A may not vary at all."
     return Estimate(above / below, low, top, confidence, units, "ratio", method, note)
-
-
-def tail_ratio(values: Numbers) -> float:
-    """p99 / p50 by nearest rank: how much worse the worst hundredth is; needs 368 values."""
-    from nephoscope.analysis.estimates import nearest_rank, quantile
-
-    top = quantile(values, 0.99, unit="").value
-    middle = nearest_rank(values, 0.5)
-    if middle == 0:
-        raise Refused("A median of 0 has no tail ratio.")
-    return top / middle
 
 
 def standard_deviation(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nephoscope.analysis import estimates, facts
-from nephoscope.analysis.estimates import Refused
+from nephoscope.analysis.values import Refused
 from nephoscope.machine import consistency_laws
 from nephoscope.machine import knees as ladder
 from nephoscope.model import Better, Estimate, MetricResult, factors_key

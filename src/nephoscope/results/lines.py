@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nephoscope.analysis import estimates, histograms, stopping, variation
-from nephoscope.analysis.estimates import Refused
 from nephoscope.analysis.histograms import Trial
+from nephoscope.analysis.values import Refused
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Better, Estimate, MetricResult
 from nephoscope.results import names
