@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nephoscope.analysis.distributions import normal_cdf, student_quantile
 from nephoscope.analysis.values import Array
 
 Statistic = Callable[[Array], Array]
@@ -61,10 +62,8 @@ def percentile_interval(
     A plain percentile interval is too narrow by sqrt((k-1)/k) and uses z where t is due; the
     tails are taken at Phi(-sqrt(k/(k-1)) t). It always holds the point. replicas may be infinite.
     """
-    from scipy.special import ndtr, stdtrit
-
-    stretch = math.sqrt(units / (units - 1)) * float(stdtrit(units - 1, (1 + confidence) / 2))
-    tail = float(ndtr(-stretch))
+    stretch = math.sqrt(units / (units - 1)) * student_quantile(units - 1, (1 + confidence) / 2)
+    tail = normal_cdf(-stretch)
     ordered = np.sort(replicas)
     last = ordered.size - 1
     low, high = ordered[math.floor(tail * last)], ordered[math.ceil((1 - tail) * last)]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nephoscope.analysis.distributions import log_factorials
 from nephoscope.analysis.values import Array, Numbers, clean
 
 AUTOCORRELATION_LIMIT = 0.1
@@ -46,8 +48,6 @@ def runs_test_p(values: Numbers) -> float:
     Values equal to the median are left out, as usual. 1.0 when there is nothing to test (all
     equal, or one side empty). The p is twice the smaller tail, at most 1.
     """
-    from scipy.special import gammaln
-
     array = clean(values)
     above = array[array != np.median(array)] > np.median(array)
     high, low = int(above.sum()), int((~above).sum())
@@ -55,14 +55,16 @@ def runs_test_p(values: Numbers) -> float:
         return 1.0
     runs = 1 + int(np.sum(above[1:] != above[:-1]))
 
-    def log_choose(n: int, k: Array) -> Array:
+    logarithms = log_factorials(high + low)
+
+    def log_choose(n: int, k: NDArray[np.int64]) -> Array:
         inside = (k >= 0) & (k <= n)
         kk = np.where(inside, k, 0)
-        logs = gammaln(n + 1) - gammaln(kk + 1) - gammaln(n - kk + 1)
+        logs = logarithms[n] - logarithms[kk] - logarithms[n - kk]
         return np.where(inside, logs, -np.inf)
 
-    half = np.arange(1, min(high, low) + 1, dtype=np.float64)
-    everything = log_choose(high + low, np.array([float(high)]))
+    half = np.arange(1, min(high, low) + 1)
+    everything = log_choose(high + low, np.array([high]))
     even = math.log(2) + log_choose(high - 1, half - 1) + log_choose(low - 1, half - 1)
     odd = np.logaddexp(
         log_choose(high - 1, half) + log_choose(low - 1, half - 1),

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from nephoscope.analysis import dependence
+from nephoscope.analysis.distributions import binomial_mass
 from nephoscope.analysis.values import (
     EQUAL_NOTE,
     EVERY_REPLICATION,
@@ -35,16 +36,15 @@ def rank_bounds(n: int, q: float, confidence: float) -> tuple[int, int, float]:
     P(Bin(n, q) >= u) <= alpha/2. l = 0 or u = n+1 means: that side does not exist; the attained
     coverage is then that of the other side alone.
     """
-    from scipy.special import bdtr, bdtrc
-
     tail = (1 - confidence) / 2
-    reach = 12 + 12 * math.sqrt(n * q * (1 - q))  # beyond 12 standard deviations nothing is left
-    first, last = max(0, math.floor(n * q - reach)), min(n, math.ceil(n * q + reach))
-    at = np.arange(first, last + 1)
-    below, above = bdtr(at, n, q), bdtrc(at, n, q)  # P(X <= k), P(X > k)
+    first, mass = binomial_mass(n, q)
+    below = np.cumsum(mass)  # P(X <= k)
+    above = np.cumsum(mass[::-1])[::-1] - mass  # P(X > k), summed from the small end
     low = first + int(np.searchsorted(below, tail, side="right"))
     high = first + int(np.argmax(above <= tail)) + 1
-    coverage = (bdtr(high - 1, n, q) if high <= n else 1.0) - (bdtr(low - 1, n, q) if low else 0.0)
+    coverage = (below[high - 1 - first] if high <= n else 1.0) - (
+        below[low - 1 - first] if low > first else 0.0
+    )
     return low, high, float(coverage)
 
 

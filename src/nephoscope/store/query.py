@@ -1,24 +1,20 @@
-"""The questions that analyses ask of a run, as ibis expressions.
+"""The queries that analyses ask of a run: one row a trial and metric, ordered.
 
-The same expressions run on an embedded engine here and on a distributed one where data has
-outgrown a machine. Only trials that count are seen: valid, and of no warm-up round.
+Only trials that count are seen: valid, and of no warm-up round. A trial's file holds few enough
+samples to group them in memory; see docs/decisions/0018-queries-in-memory.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from nephoscope.errors import StoreError
 from nephoscope.model import Shape
 
 if TYPE_CHECKING:
-    import ibis
-
     from nephoscope.store.run import StoredRun
 
 
@@ -73,79 +69,56 @@ class SeriesPoint:
     count: int
 
 
-_GROUP = ["benchmark", "metric", "target", "factors", "unit", "better", "trial", "round"]
-_ORDER = ["benchmark", "metric", "target", "factors", "round", "trial"]
+_COLUMNS = ("benchmark", "metric", "target", "factors", "unit", "better")
 
+Group = tuple[str, str, str, str, str, str, str, int]
+"""The first eight fields of a row, which its samples share."""
 
-def table_of(paths: Sequence[Path]) -> ibis.Table:
-    """The samples of these trial files as one table on an in-memory DuckDB."""
-    import ibis
-
-    from nephoscope.store.trialfile import SCHEMA
-
-    # Nothing is fetched at run time: an engine that lacks an extension has to say so.
-    engine = ibis.duckdb.connect(
-        autoinstall_known_extensions=False, autoload_known_extensions=False
-    )
-    if not paths:
-        return engine.create_table("samples", schema=ibis.Schema.from_pyarrow(SCHEMA))
-    return engine.read_parquet([str(path) for path in paths], table_name="samples")
+Reading = tuple[int, float, int]
+"""at_ns, value and count of one sample."""
 
 
 def trial_medians(run: StoredRun) -> list[TrialValue]:
-    """Every scalar metric of every trial that counts, ordered by metric, then round."""
-    table = _of_shape(run, Shape.SCALAR)
-    rows = table.group_by(_GROUP).agg(value=table["value"].median()).order_by(_ORDER)
-    return [TrialValue(**row) for row in _rows(rows, [*_GROUP, "value"])]
-
-
-def histograms(run: StoredRun) -> list[TrialHistogram]:
-    """Every histogram of every trial that counts, ordered by metric, then round."""
-    table = _of_shape(run, Shape.HISTOGRAM)
-    keys = [*_GROUP, "value"]
-    rows = table.group_by(keys).agg(seen=table["count"].sum()).order_by([*_ORDER, "value"])
-    answer = _answer(rows, [*keys, "seen"])
-    # One thread keeps the order of rows, inside a group and of groups.
-    groups = answer.group_by(_GROUP, use_threads=False).aggregate(
-        [("value", "list"), ("seen", "list")]
-    )
+    """Returns every scalar metric of every trial that counts, ordered by metric, then round."""
     return [
-        TrialHistogram(
-            **{name: row[name] for name in _GROUP},
-            values=tuple(row["value_list"]),
-            counts=tuple(map(int, row["seen_list"])),
-        )
-        for row in groups.to_pylist()
+        TrialValue(*group, value=statistics.median(value for _, value, _ in readings))
+        for group, readings in _groups(run, Shape.SCALAR)
     ]
 
 
-def series(run: StoredRun) -> list[SeriesPoint]:
-    """Every event of every trial that counts, ordered by metric, round and time."""
-    table = _of_shape(run, Shape.SERIES)
-    rows = table.order_by([*_ORDER, "at_ns", "value"])
-    names = [*_GROUP, "at_ns", "value", "count"]
-    return [SeriesPoint(**row) for row in _rows(rows.select(names), names)]
-
-
-def _of_shape(run: StoredRun, shape: Shape) -> ibis.Table:
-    table = run.samples()
-    wanted = [f"{benchmark}/{metric}" for benchmark, metric in run.metrics_of_shape(shape)]
-    if not wanted:
-        return table.limit(0)
-    return table.filter((table["benchmark"] + "/" + table["metric"]).isin(wanted))
-
-
-def _rows(expression: ibis.Table, names: Sequence[str]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = _answer(expression, names).to_pylist()
+def histograms(run: StoredRun) -> list[TrialHistogram]:
+    """Returns every histogram of every trial that counts, ordered by metric, then round."""
+    rows = []
+    for group, readings in _groups(run, Shape.HISTOGRAM):
+        counts: Counter[float] = Counter()
+        for _, value, count in readings:
+            counts[value] += count
+        values = tuple(sorted(counts))
+        rows.append(TrialHistogram(*group, values, tuple(counts[value] for value in values)))
     return rows
 
 
-def _answer(expression: ibis.Table, names: Sequence[str]) -> pa.Table:
-    from ibis.common.exceptions import IbisError
+def series(run: StoredRun) -> list[SeriesPoint]:
+    """Returns every event of every trial that counts, ordered by metric, round and time."""
+    return [
+        SeriesPoint(*group, *reading)
+        for group, readings in _groups(run, Shape.SERIES)
+        for reading in sorted(readings)
+    ]
 
-    try:
-        answer: pa.Table = expression.select(list(names)).to_pyarrow()
-    except (IbisError, pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StoreError(f"The samples cannot be read: {reason}.", "Check the store.") from error
-    return answer
+
+def _groups(run: StoredRun, shape: Shape) -> list[tuple[Group, list[Reading]]]:
+    """Returns the samples of the metrics of a shape, by metric, target and factors of each trial."""
+    wanted = set(run.metrics_of_shape(shape))
+    found: dict[Group, list[Reading]] = {}
+    for record, table in run.samples():
+        trial = (record.key.name, record.key.round)
+        keys = zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True)
+        readings = zip(
+            *(table[name].to_pylist() for name in ("at_ns", "value", "count")), strict=True
+        )
+        for key, reading in zip(keys, readings, strict=True):
+            if key[:2] in wanted:
+                found.setdefault((*key, *trial), []).append(reading)  # type: ignore[arg-type]
+    by_round = itemgetter(0, 1, 2, 3, 7, 6)
+    return sorted(found.items(), key=lambda item: by_round(item[0]))

@@ -22,7 +22,6 @@ from nephoscope.store.files import remove_leftovers, told, write_atomically
 from nephoscope.store.holder import Holder, holder_of
 
 if TYPE_CHECKING:
-    import ibis
     import pyarrow as pa
 
     from nephoscope.store.trialfile import Beside
@@ -44,6 +43,7 @@ class StoredRun:
         self._id = run_id
         self._manifest: dict[str, Any] | None = None
         self._seen: dict[Path, _Seen] = {}
+        self._samples: tuple[object, Sequence[tuple[TrialRecord, pa.Table]]] | None = None
 
     @property
     def id(self) -> str:
@@ -139,19 +139,14 @@ class StoredRun:
         whole = [seen.path for seen in self._look() if seen.readable]
         return [trialfile.read(path) for path in whole]
 
-    def samples(self, *, valid_only: bool = True) -> ibis.Table:
-        """The samples as an ibis table on an embedded engine (columns: trialfile.SCHEMA).
-
-        valid_only: only trials that count, that is valid ones of rounds that are no warm-up.
-        """
-        from nephoscope.store import query
-
-        keep = [
-            seen.path
-            for seen in self._look()
-            if seen.readable and (not valid_only or counts(seen.record))
-        ]
-        return query.table_of(keep)
+    def samples(self) -> Sequence[tuple[TrialRecord, pa.Table]]:
+        """Returns the samples of the trials that count (columns: trialfile.SCHEMA)."""
+        versions = [(seen.path, seen.version) for seen in self._look()]
+        if self._samples is None or self._samples[0] != versions:
+            # An analysis asks for each shape of metric in turn.
+            counting = [(record, table) for record, table in self.tables() if counts(record)]
+            self._samples = (versions, counting)
+        return self._samples[1]
 
     def metrics_of_shape(self, shape: Shape) -> list[tuple[str, str]]:
         """(benchmark, metric) of every metric of a shape."""

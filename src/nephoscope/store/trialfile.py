@@ -143,9 +143,9 @@ def read(path: Path) -> tuple[TrialRecord, pa.Table]:
     """
     with told(path, "read"):
         try:
-            table = pq.read_table(
-                path, page_checksum_verification=True, partitioning=None, use_threads=False
-            )
+            # Not read_table: its import of pyarrow.dataset costs more than reading a small run.
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                table = file.read(use_threads=False)
             metadata: Mapping[bytes, bytes] = table.schema.metadata or {}
             record = record_from_json(json.loads(metadata[RECORD_KEY]))
         except (pa.ArrowException, KeyError, ValueError, TypeError, EOFError) as error:
