@@ -118,10 +118,3 @@ def test_both_locks_hold_the_same_versions() -> None:
         return {pin for pin in found if not pin.startswith("colorama")}
 
     assert pins("requirements.lock") <= pins("requirements-dev.lock")
-
-
-def test_what_the_queries_need_is_asked_for_by_name() -> None:
-    # Ibis imports these for DuckDB, but declares them in an extra that pulls in pandas too.
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {re.split(r"[<>=\[ ]", item)[0] for item in project["dependencies"]}
-    assert {"duckdb", "numpy", "packaging", "pyarrow", "pyarrow-hotfix"} <= names

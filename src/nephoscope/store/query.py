@@ -1,7 +1,7 @@
 """The queries that analyses ask of a run: one row a trial and metric, ordered.
 
 Only trials that count are seen: valid, and of no warm-up round. A trial's file holds few enough
-samples to group them in memory; see docs/decisions/0018-queries-in-memory.md.
+samples to group them in memory; see docs/decisions/0018-small-runs-answer-at-once.md.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def series(run: StoredRun) -> list[SeriesPoint]:
 
 
 def _groups(run: StoredRun, shape: Shape) -> list[tuple[Group, list[Reading]]]:
-    """Returns the samples of the metrics of a shape, by metric, target and factors of each trial."""
+    """Returns the samples of each metric of a shape, by target, factors and trial."""
     wanted = set(run.metrics_of_shape(shape))
     found: dict[Group, list[Reading]] = {}
     for record, table in run.samples():
@@ -119,6 +119,6 @@ def _groups(run: StoredRun, shape: Shape) -> list[tuple[Group, list[Reading]]]:
         )
         for key, reading in zip(keys, readings, strict=True):
             if key[:2] in wanted:
-                found.setdefault((*key, *trial), []).append(reading)  # type: ignore[arg-type]
+                found.setdefault((*key, *trial), []).append(reading)
     by_round = itemgetter(0, 1, 2, 3, 7, 6)
     return sorted(found.items(), key=lambda item: by_round(item[0]))

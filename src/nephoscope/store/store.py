@@ -12,14 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nephoscope import __version__, plans
+from nephoscope import __version__
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
 from nephoscope.store.files import sync_directory, told
 from nephoscope.store.run import MANIFEST_VERSION, MEASURED, RUNNING, StoredRun, write_manifest
+
+if TYPE_CHECKING:
+    from nephoscope.plans import Plan
 
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9][a-z0-9_-]*-[0-9a-f]{4}")
 
@@ -52,13 +55,15 @@ class Store:
 
     def create(
         self,
-        plan: plans.Plan,
+        plan: Plan,
         seed: int,
         *,
         catalog: Catalog,
         settings: Sequence[Setting],
     ) -> StoredRun:
         """Begins a run of a plan; the run exists with its manifest, or not at all."""
+        from nephoscope import plans
+
         used = {name for setting in settings for name in benchmarks_of(setting)}
         manifest = {
             "plan": plans.plan_values(plan),
