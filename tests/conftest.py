@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marks = frozenset(mark.name for mark in item.iter_markers())
         if runs_alone(inside[0] if inside else "", marks) and "alone" not in marks:
             item.add_marker("alone")
+
+
+_seconds: dict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Adds up the time of a test with its set-up and its end."""
+    _seconds[report.nodeid] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Appends the time of each test to the file that tools/test.sh names."""
+    file = os.environ.get("NEPHOSCOPE_TEST_DURATIONS")
+    # Reports of xdist's workers reach its main process too.
+    if file and not hasattr(session.config, "workerinput"):
+        with open(file, "a", encoding="utf-8") as lines:
+            lines.writelines(f"{seconds:8.1f} s  {name}\n" for name, seconds in _seconds.items())
 
 
 @pytest.fixture(autouse=True)

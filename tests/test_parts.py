@@ -13,19 +13,18 @@ from tests.conftest import ALONE, ROOT, TOGETHER, runs_alone
 
 CALL = """#!/bin/sh
 (printf '%s' "${0##*/}"; printf '\\t%s' "$@"; echo) >>"$CALLS"
-case "$*" in *"$FAILING"*)
-  left=$(cat "$CALLS.left") && [ "$left" -gt 0 ] && echo $((left - 1)) >"$CALLS.left" && exit 5 ;;
-esac
+case "$*" in *"$FAILING"*) exit 5 ;; esac
+case "$*" in *pytest*) echo "     1.5 s  test_a.py::test_b" >>"$NEPHOSCOPE_TEST_DURATIONS" ;; esac
 exit 0
 """
 
 Calls = list[list[str]]
 
 
-def call(folder: Path, *words: str, failing: str = "nothing", times: int = 99) -> tuple[int, Calls]:
-    """Exit code of tools/test.sh and the commands that it ran, where cargo, Python and sleep do no
-    more than tell; those whose words contain `failing` fail so many times."""
-    for program in (".venv/bin/python", "bin/cargo", "bin/sleep"):
+def call(folder: Path, *words: str, failing: str = "nothing") -> tuple[int, Calls, str]:
+    """Returns exit code, commands and output of tools/test.sh, where cargo and Python only record
+    how they were called; those whose words contain `failing` fail."""
+    for program in (".venv/bin/python", "bin/cargo"):
         (folder / program).parent.mkdir(parents=True, exist_ok=True)
         (folder / program).write_text(CALL)
         (folder / program).chmod(0o755)
@@ -33,79 +32,74 @@ def call(folder: Path, *words: str, failing: str = "nothing", times: int = 99) -
     script = shutil.copy(ROOT / "tools" / "test.sh", folder / "tools")
     calls = folder / "calls"
     calls.write_text("")
-    (folder / "calls.left").write_text(str(times))
     env = {
         "PATH": f"{folder}/bin:{os.environ['PATH']}",
         "HOME": str(folder),
         "CALLS": str(calls),
         "FAILING": failing,
     }
-    done = subprocess.run(["bash", script, *words], env=env, capture_output=True)
-    return done.returncode, [line.split("\t") for line in calls.read_text().splitlines()]
+    done = subprocess.run(["bash", script, *words], env=env, capture_output=True, text=True)
+    lines = [line.split("\t") for line in calls.read_text().splitlines()]
+    return done.returncode, lines, done.stdout
 
 
 def of(program: str, calls: Calls) -> Calls:
-    found = [words[1:] for words in calls if words[0] == program]
-    assert len(found) == 2
-    return found
+    return [words[1:] for words in calls if words[0] == program]
 
 
 def chosen_by(words: list[str]) -> str:
-    """The choice by marks of one call of pytest."""
+    """Returns the choice by marks of one call of pytest."""
     assert words[:2] == ["-m", "pytest"]
     return words[words.index("-m", 2) + 1]
 
 
 def test_every_test_is_run_once_and_slow_ones_if_asked_for(tmp_path: Path) -> None:
-    (code, usual), (code_of_all, every) = call(tmp_path), call(tmp_path, "--all")
-    assert (code, code_of_all) == (0, 0)
+    usual, every, fast = (call(tmp_path, *words) for words in ((), ("--all",), ("--fast",)))
+    assert (usual[0], every[0], fast[0]) == (0, 0, 0)
     for slow, alone in itertools.product((False, True), repeat=2):
         marks = {"slow": slow, "alone": alone}
-        for calls, wanted in ((usual, int(not slow)), (every, 1)):
+        wanted = {"usual": not slow, "every": True, "fast": not slow and not alone}
+        for name, (_, calls, _) in (("usual", usual), ("every", every), ("fast", fast)):
             runs = [eval(chosen_by(words), marks) for words in of("python", calls)]
-            assert runs.count(True) == wanted, (marks, calls)
-    for words in (*of("python", usual), *of("python", every)):
-        # All folders; what was skipped is told with its reason, and what took longest.
-        assert {"-rs", "--durations=40"} <= set(words)
+            assert runs.count(True) == wanted[name], (marks, name)
+    for words in (*of("python", usual[1]), *of("python", every[1])):
+        # All folders; what was skipped is told with its reason.
+        assert "-rs" in words
         assert not any(word.startswith(("tests", "-k")) for word in words)
 
 
 def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:
-    _, calls = call(tmp_path)
+    _, calls, _ = call(tmp_path)
     for words in of("python", calls):
         assert ("-n" in words) == (chosen_by(words) == "not slow and not alone")
-    together, measuring = of("cargo", calls)
+    build, together, measuring = of("cargo", calls)
+    assert {"--workspace", "--no-run"} <= set(build)
     assert "--test-threads=1" in measuring
     # What the one leaves out is what the other runs.
     assert "--workspace" in together
-    left_out = [word for before, word in itertools.pairwise(together) if before == "--exclude"]
-    run = [word for before, word in itertools.pairwise(measuring) if before == "-p"]
+    left_out = [word.partition("=")[2] for word in together if word.startswith("--exclude")]
+    run = [word.partition("=")[2] for word in measuring if word.startswith("--package")]
     assert sorted(left_out) == sorted(run) == ["nephoscope-lab", "nephoscope-probe"]
 
 
 @pytest.mark.parametrize(
     "failing",
-    ["--workspace", "-p nephoscope-probe", "not slow and not alone", "not slow and alone"],
+    ["--no-run", "--exclude", "--package", "not slow and not alone", "not slow and alone"],
 )
-def test_each_part_runs_though_one_fails_and_the_failure_is_told(
+def test_each_part_runs_though_one_fails_and_nothing_is_run_again(
     tmp_path: Path, failing: str
 ) -> None:
-    code, calls = call(tmp_path, failing=failing)
-    rust_again = 2 if failing.startswith("-p") else 0
-    assert (code, len(calls)) == (1, 4 + rust_again)
+    code, calls, _ = call(tmp_path, failing=failing)
+    assert (code, len(calls)) == (1, 5)
+    assert not any("rerun" in word for words in calls for word in words)
 
 
-def test_only_what_measures_is_tried_again(tmp_path: Path) -> None:
-    code, calls = call(tmp_path, failing="-p nephoscope-probe", times=1)
-    assert (code, [words[0] for words in calls]) == (
-        0,
-        ["cargo", "cargo", "sleep", "cargo", "python", "python"],
-    )
-    assert calls[1] == calls[3]
-    together, alone = of("python", call(tmp_path)[1])
-    assert "--reruns" in alone
-    assert {"--rerun-show-tracebacks", "-rsR"} <= set(alone)
-    assert not any("rerun" in word for word in together)
+def test_the_end_names_slow_tests_and_the_seconds_of_each_part(tmp_path: Path) -> None:
+    out = call(tmp_path)[2].splitlines()
+    assert out.count("     1.5 s  test_a.py::test_b") == 2
+    parts = out[out.index("== Seconds by part") + 1 :]
+    assert len(parts) == 6
+    assert all(line.endswith(name) for line, name in ((parts[0], "tests"), (parts[-1], "in all")))
 
 
 def test_every_folder_says_whether_it_measures() -> None:

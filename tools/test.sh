@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests; with --all also those marked slow. Each part runs even if one before it fails.
+# Runs the tests: all that fit a small machine; with --all also those marked slow, with --fast only
+# those that measure nothing. Each part runs even if one before it fails.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
@@ -7,37 +8,38 @@ export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 unset PYTHONDONTWRITEBYTECODE
 rc=0
 slow="not slow and "
-profile=quick
-[ "${1:-}" = --all ] && slow="" profile=whole
+export NEPHOSCOPE_TEST_PROFILE=quick
+[ "${1:-}" = --all ] && slow="" NEPHOSCOPE_TEST_PROFILE=whole
+summary=""
+NEPHOSCOPE_TEST_DURATIONS=$(mktemp)
+export NEPHOSCOPE_TEST_DURATIONS
+trap 'rm -f "$NEPHOSCOPE_TEST_DURATIONS"' EXIT
 
 part() { # name, command
   local began=$SECONDS
   echo "== $1"
   "${@:2}" || rc=1
-  echo "== $1: $((SECONDS - began)) s"
+  summary+=$(printf '%6d s  %s' $((SECONDS - began)) "$1")$'\n'
 }
 
 pythons() { # marks, further options
-  NEPHOSCOPE_TEST_PROFILE=$profile .venv/bin/python -m pytest -q -rs --durations=40 -m "$@"
+  .venv/bin/python -m pytest -q -rs -m "$@"
 }
 
-# What measures may meet a crowd, or a machine that stands still: twice more at most, later. Every attempt is
-# printed, with why it failed; a bound is never moved.
-again=(--reruns 2 --reruns-delay 30 --rerun-show-tracebacks -rsR)
+measuring=(nephoscope-probe nephoscope-lab)
+others=(cargo test --locked --workspace "${measuring[@]/#/--exclude=}")
 
-rust_that_measures() {
-  # One test at a time: a truth test shares its core with nobody.
-  local tests=(cargo test -p nephoscope-probe -p nephoscope-lab --locked -- --test-threads=1)
-  "${tests[@]}" && return
-  echo "== once more, in a minute"
-  sleep 60
-  "${tests[@]}"
-}
-
-part "Rust without measurements" cargo test --workspace --exclude nephoscope-probe --exclude nephoscope-lab --locked
-part "Rust that measures" rust_that_measures
-# A module stays on one CPU, so that what it makes once is made once; in the order of their names the last
-# ones are short, so that no CPU waits long for another.
+part "Building the Rust tests" cargo test --locked --workspace --no-run
+part "Rust without measurements" "${others[@]}"
 part "Python without measurements" pythons "${slow}not alone" -n auto --dist loadfile --no-loadscope-reorder
-part "Python that measures" pythons "${slow}alone" "${again[@]}"
+if [ "${1:-}" != --fast ]; then
+  # One test at a time: a truth test shares its core with nobody.
+  part "Rust that measures" cargo test --locked "${measuring[@]/#/--package=}" -- --test-threads=1
+  part "Python that measures" pythons "${slow}alone"
+fi
+
+echo "== The ten slowest Python tests"
+sort -rn "$NEPHOSCOPE_TEST_DURATIONS" | head -n 10
+echo "== Seconds by part"
+printf '%s%6d s  in all\n' "$summary" "$SECONDS"
 exit $rc

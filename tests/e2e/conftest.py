@@ -1,7 +1,9 @@
-"""The program as its users run it: a process, its two streams, its exit code."""
+"""The program as its users run it: its words, its two streams, its exit code."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from nephoscope import cli
 
 PROGRAM = (sys.executable, "-m", "nephoscope")
 
@@ -56,10 +60,22 @@ Run = Callable[..., Done]
 
 
 @pytest.fixture
-def nephoscope() -> Run:
-    """Runs the program; `before` is what stands before it on the command line."""
+def nephoscope(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command: inside this process, or in one of its own where the process matters.
 
-    def run(*words: object, before: tuple[str, ...] = (), timeout: float = 240, **env: str) -> Done:
+    before: what stands before the program on the command line. env: variables of its environment.
+    """
+
+    def run(
+        *words: object,
+        before: tuple[str, ...] = (),
+        timeout: float = 240,
+        process: bool = False,
+        **env: str,
+    ) -> Done:
+        if not (before or env or process or words[:2] == ("lab", "exec")):
+            monkeypatch.setenv("NO_COLOR", "1")
+            return _inside([str(word) for word in words])
         done = subprocess.run(
             [*before, *PROGRAM, *map(str, words)],
             capture_output=True,
@@ -70,6 +86,18 @@ def nephoscope() -> Run:
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+def _inside(words: list[str]) -> Done:
+    """Runs a command in this process, which has imported everything already."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = cli.main(words)
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.detach().getvalue().decode("utf-8"))  # type: ignore[attr-defined]
+    return Done(code, *texts)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from scheduler_settings import Setting
-from trials import PAUSES_S, real_time
+from tests.attempts import PAUSES_S
+from trials import real_time
 
 from nephoscope.errors import NephoscopeError
 from nephoscope.lab import bringup, cgroups, files

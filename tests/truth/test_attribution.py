@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
-from trials import attempt, needs_root
+from tests.attempts import attempt
+from trials import needs_root
 
 from nephoscope.analysis import attribution
 from nephoscope.analysis.attribution import Attribution, Word

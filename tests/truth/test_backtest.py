@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from backtest_lab import DEPLOYMENTS, ONE_SITE, Deployment, compare, measure, scenario, simulated
-from trials import attempt, needs_root
+from tests.attempts import attempt
+from trials import needs_root
 
 NETWORK = "10.91.0.0/16"
 BOUND = 0.10

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from channel import TOKEN, controlled, peer_line, soon_ns
-from trials import attempt, command, probe_path
+from tests.attempts import attempt
+from trials import command, probe_path
 
 # A short trial of everything that runs without a far side.
 SHORT: dict[str, dict[str, Any]] = {

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 from cpu_truth import Trial, group, last_cpu, needs_chrt, reserved, run
-from trials import attempt, command, needs_root, real_time
+from tests.attempts import attempt
+from trials import command, needs_root, real_time
 
 BENCHMARK = "cpu.gaps"
 

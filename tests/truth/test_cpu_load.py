@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from cpu_truth import group, last_cpu, needs_chrt, reserved, run
-from trials import attempt, command, needs_root
+from tests.attempts import attempt
+from trials import command, needs_root
 
 # Each long enough for 15 periods of the reservation: the part of a period that the end cuts off is
 # at most 0.75 * 0.25 / 15 = 1.3 points.

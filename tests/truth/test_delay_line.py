@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from line_truth import Wire, both_ways, left_over
-from trials import attempt, needs_root
+from tests.attempts import attempt
+from trials import needs_root
 
 pytestmark = [
     needs_root,

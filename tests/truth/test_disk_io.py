@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trials import attempt, forbid, needs_root, refused, run, start
+from tests.attempts import attempt
+from trials import forbid, needs_root, refused, run, start
 
 MIB = 1 << 20
 IO_URING_SETUP = 425

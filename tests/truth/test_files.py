@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from channel import controlled
-from trials import Trial, attempt, command, run
+from tests.attempts import attempt
+from trials import Trial, command, run
 
 MASK = (1 << 64) - 1
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from trials import attempt, probe_path
+from tests.attempts import attempt
+from trials import probe_path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from scipy.special import bdtrc
-from trials import attempt, needs_root
+from tests.attempts import attempt
+from trials import needs_root
 
 from nephoscope import runs
 from nephoscope.capabilities import build

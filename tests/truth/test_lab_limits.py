@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from cpu_truth import needs_chrt
-from trials import attempt, needs_root
+from tests.attempts import attempt
+from trials import needs_root
 
 from nephoscope.errors import Lacking
 from nephoscope.lab import cgroups, cpu

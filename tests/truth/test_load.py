@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from channel import controlled
 from cpu_truth import Group, group, last_cpu
-from trials import Trial, attempt, command, needs_root, run
+from tests.attempts import attempt
+from trials import Trial, command, needs_root, run
 
 LOADS = ("load.cpu", "load.memory", "load.cache", "load.switches")
 SMALL: dict[str, dict[str, Any]] = {

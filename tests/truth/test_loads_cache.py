@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from channel import controlled
 from cpu_truth import last_cpu
-from trials import Trial, attempt, command, run
+from tests.attempts import attempt
+from trials import Trial, command, run
 
 LINE_BYTES = 64
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from channel import controlled
 from test_disk_io import group, join, whole_device
-from trials import Trial, attempt, needs_root, refused, run
+from tests.attempts import attempt
+from trials import Trial, needs_root, refused, run
 
 MIB = 1 << 20
 FILE = 16 * MIB

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import veth
 from cpu_truth import group
-from trials import attempt, needs_root
+from tests.attempts import attempt
+from trials import needs_root
 from two_sided import Measured, measure
 
 WAYS = ["send", "receive"]

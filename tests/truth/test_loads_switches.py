@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from cpu_truth import group, last_cpu
-from trials import Trial, attempt, command, needs_root, refused, run
+from tests.attempts import attempt
+from trials import Trial, command, needs_root, refused, run
 
 METHODS = ["pipe", "futex"]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trials import Trial, attempt, run
+from tests.attempts import attempt
+from trials import Trial, run
 
 NEAR_BYTES = 16 << 10
 FAR_BYTES = 96 << 20

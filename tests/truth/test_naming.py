@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from trials import attempt, needs_root
+from tests.attempts import attempt
+from trials import needs_root
 
 from nephoscope import catalog
 from nephoscope.isolation.naming_references import REFERENCES

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trials import attempt, command, needs_root, run, start
+from tests.attempts import attempt
+from trials import command, needs_root, run, start
 
 DURATION_NS = 200_000_000
 

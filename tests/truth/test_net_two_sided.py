@@ -11,7 +11,8 @@ import pytest
 import veth
 from channel import TOKEN, controlled, peer_line
 from cpu_truth import group
-from trials import attempt, needs_root, run
+from tests.attempts import attempt
+from trials import needs_root, run
 from two_sided import Measured, measure
 
 from nephoscope.analysis.proportions import wilson

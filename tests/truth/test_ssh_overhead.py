@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.attempts import attempt
 from tests.sshd import Server, lacking, serving
-from trials import attempt, real_time
+from trials import real_time
 
 from nephoscope.plans import Target as Record
 from nephoscope.targets import TARGETS, Target

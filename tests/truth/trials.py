@@ -1,4 +1,4 @@
-"""What the truth tests of disk and network share: a trial's lines, sandboxes, bounded retries."""
+"""What the truth tests of disk and network share: a trial's lines, sandboxes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import ctypes
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from nephoscope.targets.probe import find_probe
-
-PAUSES_S = (1, 5, 15, 40, 60, 90)
-"""Between one attempt and the next; minutes in all, longer than others' builds and bursts."""
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="needs root: it makes a control group, a mount or a network namespace"
@@ -107,19 +103,6 @@ def refused(
     assert error["message"].endswith(".")
     assert error["hint"].endswith(".")
     return process.returncode, error["name"]
-
-
-def attempt(what: str, measure: Callable[[], tuple[str, bool]]) -> None:
-    """Measures until it is accepted, once and after each pause; prints each attempt."""
-    seen: list[str] = []
-    for pause_s in (0, *PAUSES_S):
-        time.sleep(pause_s)
-        said, accepted = measure()
-        seen.append(said)
-        print(f"{what}, attempt {len(seen)}: {said}")  # noqa: T201
-        if accepted:
-            return
-    pytest.fail(f"{what}: none of {len(seen)} attempts held the bound: {seen}")
 
 
 @contextlib.contextmanager

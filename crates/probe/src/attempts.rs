@@ -1,26 +1,36 @@
-//! Tests that need a quiet core: bounded retries, each attempt shown, the bound always the same.
+//! Tests that need an undisturbed core: an attempt is repeated only when the kernel's counters show
+//! that something took CPU time during it. Each attempt is printed; the bound is always the same.
+use std::fs;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The first attempt and one after each pause: other programs' bursts last seconds, so that attempts
-/// right after each other would all fall into one. 13 s in all before a test fails.
-const PAUSES_MS: [u64; 7] = [100, 200, 400, 800, 1600, 3200, 6400];
+/// Before each further attempt: eight attempts over two minutes, longer than most builds and bursts.
+const PAUSES_S: [u64; 7] = [1, 2, 5, 10, 20, 30, 40];
 
-/// Measures until an attempt is `Ok`; what an attempt found is shown either way. Fails the test when
-/// none was.
+/// The part of one CPU's time that may be taken during an attempt: less moves no bound.
+const DISTURBING_RATIO: f64 = 0.005;
+
+/// Measures once, and again after a pause while the attempt missed its bound and was disturbed. Fails
+/// the test at once when nothing disturbed it.
 #[track_caller]
 pub fn attempt(what: &str, mut measure: impl FnMut() -> Result<String, String>) {
-    let mut pauses = PAUSES_MS.iter();
+    let mut pauses = PAUSES_S.iter();
     for number in 1.. {
-        let found = measure();
-        let (Ok(said) | Err(said)) = &found;
-        eprintln!("{what}, attempt {number}: {said}");
-        if found.is_ok() {
+        let before = Counters::read();
+        let outcome = measure();
+        let reasons = Counters::read().reasons(&before);
+        let (Ok(text) | Err(text)) = &outcome;
+        eprintln!("{what}, attempt {number}: {text}; disturbed by: {reasons:?}");
+        if outcome.is_ok() {
             return;
         }
+        assert!(
+            !reasons.is_empty(),
+            "{what}: the bound was missed, and nothing disturbed it: {text}"
+        );
         match pauses.next() {
-            Some(pause_ms) => thread::sleep(Duration::from_millis(*pause_ms)),
-            None => panic!("{what}: none of {number} attempts held the bound"),
+            Some(pause_s) => thread::sleep(Duration::from_secs(*pause_s)),
+            None => panic!("{what}: all {number} attempts were disturbed and missed the bound"),
         }
     }
 }
@@ -32,4 +42,100 @@ pub fn holds(held: bool, said: String) -> Result<String, String> {
     } else {
         Err(said)
     }
+}
+
+/// CPU time in seconds, and switches, at one moment.
+struct Counters {
+    at: Instant,
+    /// Taken from each CPU by the hypervisor.
+    steal_s: Vec<f64>,
+    /// Used by the programs of the whole machine, and by this one and its children.
+    all_s: f64,
+    own_s: f64,
+    /// Of this thread: how often it lost its CPU, and how long it waited for one.
+    preempted: i64,
+    waited_s: f64,
+}
+
+impl Counters {
+    fn read() -> Self {
+        // SAFETY: sysconf has no preconditions.
+        let tick_s = 1.0 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let cpus: Vec<Vec<f64>> = text
+            .lines()
+            .filter(|line| line.starts_with("cpu"))
+            .map(|line| line.split_whitespace().skip(1).map(|w| w.parse().unwrap_or(0.0)).collect())
+            .collect();
+        let field =
+            |cpu: &Vec<f64>, number: usize| cpu.get(number).copied().unwrap_or(0.0) * tick_s;
+        let all_s = cpus.first().map_or(0.0, |cpu| (0..3).map(|number| field(cpu, number)).sum());
+        let steal_s = cpus.iter().skip(1).map(|cpu| field(cpu, 7)).collect();
+        let thread = usage(libc::RUSAGE_THREAD);
+        let waited = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        Self {
+            at: Instant::now(),
+            steal_s,
+            all_s,
+            own_s: cpu_s(&usage(libc::RUSAGE_SELF))
+                + cpu_s(&usage(libc::RUSAGE_CHILDREN))
+                + running_children_s(tick_s),
+            preempted: thread.ru_nivcsw,
+            waited_s: nth(&waited, 1) / 1e9,
+        }
+    }
+
+    /// Which counters are too high for the time since `before` to count, each with its value.
+    fn reasons(&self, before: &Self) -> Vec<String> {
+        let elapsed_s = (self.at - before.at).as_secs_f64();
+        let steal_s =
+            self.steal_s.iter().zip(&before.steal_s).map(|(b, a)| b - a).fold(0.0, f64::max);
+        let others_s = (self.all_s - before.all_s) - (self.own_s - before.own_s);
+        let waited_s = self.waited_s - before.waited_s;
+        let preempted = self.preempted - before.preempted;
+        let allowed_s = DISTURBING_RATIO * elapsed_s;
+        // The machine's times are counted by ticks of 10 ms; two of them may be rounding.
+        [
+            ("steal", steal_s, steal_s > allowed_s.max(0.005)),
+            ("other programs", others_s, others_s > allowed_s.max(0.025)),
+            ("waiting for a CPU", waited_s, waited_s > allowed_s || preempted > 0),
+        ]
+        .iter()
+        .filter(|(_, _, disturbing)| *disturbing)
+        .map(|(name, taken_s, _)| format!("{name} {:.2} ms in {elapsed_s:.3} s", taken_s * 1e3))
+        .collect()
+    }
+}
+
+fn usage(who: libc::c_int) -> libc::rusage {
+    // SAFETY: a rusage of zeros is valid, and getrusage writes one into it.
+    unsafe {
+        let mut usage = std::mem::zeroed();
+        libc::getrusage(who, &mut usage);
+        usage
+    }
+}
+
+fn cpu_s(usage: &libc::rusage) -> f64 {
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// CPU time of the children that have not been waited for, with their ended children.
+fn running_children_s(tick_s: f64) -> f64 {
+    let mut sum = 0.0;
+    for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace() {
+            let text = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            let after_name = text.rsplit(')').next().unwrap_or_default();
+            sum += (11..15).map(|number| nth(after_name, number)).sum::<f64>() * tick_s;
+        }
+    }
+    sum
+}
+
+/// The number at a position among words; 0 where there is none.
+fn nth(text: &str, position: usize) -> f64 {
+    text.split_whitespace().nth(position).and_then(|word| word.parse().ok()).unwrap_or(0.0)
 }

@@ -1,0 +1,124 @@
+"""A measurement is repeated because of what the counters show, and never because it failed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+from tests.attempts import Counters, attempt, disturbance
+
+CALM = Counters(at=0.0, steal=(1.0, 2.0), user=5.0, own_user=3.0, others=7.0, pressure=0.1)
+
+
+def later(before: Counters, **changed: object) -> Counters:
+    return replace(before, at=before.at + 2.0, **changed)  # type: ignore[arg-type]
+
+
+class Machine:
+    """Counters of a machine that is disturbed during the first attempts."""
+
+    def __init__(self, disturbed: int) -> None:
+        self.left = disturbed
+        self.now = CALM
+        self.readings = 0
+
+    def read(self) -> Counters:
+        self.readings += 1
+        if self.readings % 2 == 0:
+            taken = 0.05 if self.left > 0 else 0.0
+            self.left -= 1
+            self.now = later(self.now, others=self.now.others + taken)
+        return self.now
+
+
+def tried(held: list[bool], disturbed: int) -> tuple[int, str | None]:
+    """Number of measurements, and the failure."""
+    number = 0
+
+    def measure() -> tuple[str, bool]:
+        nonlocal number
+        number += 1
+        return f"value {number}", held[number - 1]
+
+    try:
+        attempt("a truth", measure, read=Machine(disturbed).read, pauses_s=(0, 0))
+    except pytest.fail.Exception as failure:
+        return number, str(failure)
+    return number, None
+
+
+def test_a_bound_that_is_held_needs_one_attempt() -> None:
+    assert tried([True], disturbed=0) == (1, None)
+    assert tried([True], disturbed=1) == (1, None)
+
+
+def test_a_miss_that_nothing_disturbed_is_a_failure_at_once() -> None:
+    number, failure = tried([False, True], disturbed=0)
+    assert number == 1
+    assert failure is not None
+    assert "nothing disturbed it" in failure
+    assert "value 1" in failure
+
+
+def test_a_disturbed_miss_is_measured_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tried([False, True], disturbed=1) == (2, None)
+    out = capsys.readouterr().out
+    assert "a truth, attempt 1: value 1 (steal 0 ms, other programs 50 ms" in out
+    assert "measured again because of other programs 50 ms in 2.0 s" in out
+    assert "a truth, attempt 2: value 2" in out
+
+
+def test_when_every_attempt_is_disturbed_the_failure_says_so() -> None:
+    number, failure = tried([False] * 3, disturbed=3)
+    assert number == 3
+    assert failure is not None
+    assert "all 3 attempts were disturbed" in failure
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({}, None),
+        ({"steal": (1.0, 2.02)}, "steal 20 ms"),
+        ({"steal": (1.005, 2.005)}, None),
+        ({"others": 7.02}, "other programs 20 ms"),
+        ({"others": 7.005}, None),
+        # Programs that are not in /proc here show in the machine's sum.
+        ({"user": 6.0, "own_user": 3.5}, "other programs 500 ms"),
+        ({"user": 6.0, "own_user": 3.95}, None),
+        # Tests make programs compete on purpose: pressure is shown and no reason.
+        ({"pressure": 1.0}, None),
+        ({"pressure": None}, None),
+    ],
+)
+def test_what_counts_as_a_disturbance(changed: dict[str, object], reason: str | None) -> None:
+    during = disturbance(CALM, later(CALM, **changed))
+    assert bool(during.reasons) == (reason is not None)
+    assert reason is None or during.reasons[0].startswith(reason)
+    assert "pressure" in during.text
+
+
+def burn(seconds: float) -> list[str]:
+    """A program that uses a CPU for so long, hardly in the kernel."""
+    loop = f"import time\nwhile time.process_time() < {seconds}: sum(range(10_000))"
+    return [sys.executable, "-c", loop]
+
+
+def test_a_program_that_is_no_descendant_is_another() -> None:
+    before = Counters.read()
+    subprocess.run(burn(0.3), check=True)
+    middle = Counters.read()
+    assert middle.own_user - before.own_user > 0.25
+    # Its parent has ended: it is no descendant of this test any more.
+    script = '"$0" "$@" & echo $!'
+    words = ["setsid", "sh", "-c", script, *burn(0.3)]
+    pid = int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    while os.path.exists(f"/proc/{pid}"):
+        time.sleep(0.02)
+    after = Counters.read()
+    assert after.others - middle.others > 0.25
+    assert after.own_user - middle.own_user < 0.25
