@@ -360,11 +360,11 @@ def test_what_does_not_fit_in_the_study_is_flagged() -> None:
 
 
 def test_shares_that_miss_the_whole_are_flagged(tmp_path: Path) -> None:
-    shelf = studies.load("zhuang-2012")
+    study = studies.load("zhuang-2012")
     numbers = tuple(
-        one for one in shelf.numbers if one.row != "m1.small 2218HE" or one.table != "Table 4.1"
+        one for one in study.numbers if one.row != "m1.small 2218HE" or one.table != "Table 4.1"
     )
-    assert "m1.small sum to 80 %" in published(replace(shelf, numbers=numbers)).flags[0]
+    assert "m1.small sum to 80 %" in published(replace(study, numbers=numbers)).flags[0]
 
 
 def test_a_study_without_a_census_names_those_that_have_one() -> None:
@@ -374,7 +374,7 @@ def test_a_study_without_a_census_names_those_that_have_one() -> None:
 
 def study() -> records.Census:
     found = published(studies.load("zhuang-2012"))
-    return census.build(found.counts, told=found.told, sources=found.sources, flags=found.flags)
+    return census.build(found.counts, told=found.speeds, sources=found.sources, flags=found.flags)
 
 
 def test_small_n_says_so() -> None:

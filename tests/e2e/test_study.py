@@ -12,7 +12,7 @@ import pytest
 
 from nephoscope import cli
 from nephoscope.lab import bringup
-from nephoscope.studies import shelf
+from nephoscope.studies import catalogue
 
 pytestmark = pytest.mark.usefixtures("root_only")
 
@@ -22,7 +22,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The study with a lab of its own name and work of milliseconds; yields the lab's name."""
     lab = f"de{uuid.uuid4().hex[:6]}"
     folder = tmp_path / "studies" / "delgado-2010"
-    shutil.copytree(shelf.folder() / "delgado-2010", folder)
+    shutil.copytree(catalogue.folder() / "delgado-2010", folder)
     plan = folder / "plan.yaml"
     text = plan.read_text(encoding="utf-8")
     for old, new in (
@@ -38,10 +38,10 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         assert old in text, f"the plan has no '{old}' any more"
         text = text.replace(old, new)
     plan.write_text(text, encoding="utf-8")
-    monkeypatch.setattr(shelf, "folder", lambda: folder.parent)
-    shelf.load.cache_clear()
+    monkeypatch.setattr(catalogue, "folder", lambda: folder.parent)
+    catalogue.load.cache_clear()
     yield lab
-    shelf.load.cache_clear()
+    catalogue.load.cache_clear()
 
 
 def test_a_part_fills_its_tables_and_draws_its_figures(
@@ -53,17 +53,17 @@ def test_a_part_fills_its_tables_and_draws_its_figures(
     captured = capsys.readouterr()
     document = json.loads(captured.out)
     assert "delgado-2010, isolation (1 of 1)" in captured.err
-    cells = [cell for sheet in document["tables_filled"] for cell in sheet["cells"]]
-    assert {sheet["table"] for sheet in document["tables_filled"]} == {"Table 3.2", "Table 3.3"}
+    cells = [cell for sheet in document["tables"] for cell in sheet["cells"]]
+    assert {sheet["table"] for sheet in document["tables"]} == {"Table 3.2", "Table 3.3"}
     assert len(cells) == 18
     for cell in cells:
         # At this size one trial may be like the other to the digit that a histogram tells.
-        assert cell["ours"] is not None, cell
-        assert cell["ours"]["n"] == 6
-        assert cell["theirs"]["n"] == 100
-        assert cell["theirs"]["low"] < cell["theirs"]["mean"] < cell["theirs"]["high"]
+        assert cell["measured"] is not None, cell
+        assert cell["measured"]["n"] == 6
+        assert cell["published"]["n"] == 100
+        assert cell["published"]["low"] < cell["published"]["value"] < cell["published"]["high"]
         assert cell["unit"]
-    samples = {figure["id"]: figure["curves"] for figure in document["figures"]}
+    samples = {figure["layout"]["id"]: figure["curves"] for figure in document["figures"]}
     assert [len(curve["y"]) for curve in samples["figure-3-2"]] == [6, 6]
     assert len(document["comparisons"]) == 5
     page = (store / "studies" / "delgado-2010" / "study.html").read_text(encoding="utf-8")

@@ -9,12 +9,16 @@ import pytest
 from nephoscope import catalog, plans, studies
 from nephoscope.model import Setting, Shape
 from nephoscope.results.names import percentile_metric
-from nephoscope.studies import Part, Shelf, filling
-from nephoscope.studies.records import Mapping, Ours, Pick
+from nephoscope.studies import Part, ReferenceStudy
+from nephoscope.studies.comparison import tables
+from nephoscope.studies.definition.selectors import MeasuredFigure, Selection
+from nephoscope.studies.definition.study import Comparison
 
-HERE = [(shelf, part) for shelf in studies.load_all() for part in shelf.study.parts if part.plan]
+HERE = [
+    (study, part) for study in studies.load_all() for part in study.definition.parts if part.plan
+]
 PARTS = pytest.mark.parametrize(
-    ("shelf", "part"), HERE, ids=[f"{shelf.name}-{part.name}" for shelf, part in HERE]
+    ("study", "part"), HERE, ids=[f"{study.name}-{part.name}" for study, part in HERE]
 )
 WITHIN = {
     *("direction", "kernel", "type", "operation", "bytes", "streams"),
@@ -23,84 +27,88 @@ WITHIN = {
 }
 """Factors of samples, and of the rows of loads, which no plan varies."""
 COMPARED = [
-    (shelf, part, mapping)
-    for shelf, part in HERE
+    (study, part, mapping)
+    for study, part in HERE
     for mapping in part.comparisons
-    if mapping.ours is not None
+    if mapping.measured is not None
 ]
 
 
 def test_every_study_has_a_plan_under_that_name() -> None:
-    for shelf in studies.load_all():
-        assert (shelf.path / "plan.yaml").is_file()
-        listed = {part.plan for part in shelf.study.parts if part.plan}
-        assert listed == {path.name for path in shelf.path.glob("plan*.yaml")}
+    for study in studies.load_all():
+        assert (study.path / "plan.yaml").is_file()
+        listed = {part.plan for part in study.definition.parts if part.plan}
+        assert listed == {path.name for path in study.path.glob("plan*.yaml")}
 
 
 @PARTS
 @pytest.mark.parametrize("scale", studies.SCALES)
-def test_the_plan_loads_and_has_a_schedule(shelf: Shelf, part: Part, scale: str) -> None:
-    plan = studies.plan_of(shelf, part, scale)
-    assert plan.name in shelf.plan_names(part)
-    assert plan.name == f"{shelf.name}-{part.name}" + ("-paper" if scale == "paper" else "")
+def test_the_plan_loads_and_has_a_schedule(study: ReferenceStudy, part: Part, scale: str) -> None:
+    plan = studies.plan_of(study, part, scale)
+    assert plan.name in study.plan_names(part)
+    assert plan.name == f"{study.name}-{part.name}" + ("-paper" if scale == "paper" else "")
     assert plans.expand(plan, catalog.load())
     assert plan.repeat.min >= 6 or scale == "paper", "under 6 a median has no interval"
 
 
 @PARTS
-def test_the_file_itself_is_the_small_scale(shelf: Shelf, part: Part) -> None:
-    alone = plans.load(shelf.path / part.plan)
-    assert plans.plan_hash(alone) == plans.plan_hash(studies.plan_of(shelf, part, "small"))
+def test_the_file_itself_is_the_small_scale(study: ReferenceStudy, part: Part) -> None:
+    alone = plans.load(study.path / part.plan)
+    assert plans.plan_hash(alone) == plans.plan_hash(studies.plan_of(study, part, "small"))
 
 
 @pytest.mark.parametrize(
-    ("shelf", "part", "mapping"),
+    ("study", "part", "mapping"),
     COMPARED,
-    ids=[f"{shelf.name}-{part.name}-{mapping.id}" for shelf, part, mapping in COMPARED],
+    ids=[f"{study.name}-{part.name}-{mapping.id}" for study, part, mapping in COMPARED],
 )
 def test_every_comparison_asks_for_what_the_plan_measures(
-    shelf: Shelf, part: Part, mapping: Mapping
+    study: ReferenceStudy, part: Part, mapping: Comparison
 ) -> None:
-    ours = mapping.ours
+    ours = mapping.measured
     assert ours is not None
-    settings = plans.expand(studies.plan_of(shelf, part, "small"), catalog.load())
-    picks = [pick for pick in (ours.over, ours.under) if pick] or list(ours.order.values())
-    for pick in picks or [Pick()]:
+    settings = plans.expand(studies.plan_of(study, part, "small"), catalog.load())
+    picks = [pick for pick in (ours.numerator, ours.denominator) if pick] or list(
+        ours.order.values()
+    )
+    for pick in picks or [Selection()]:
         _asks_for_what_is_measured(ours, pick, settings)
 
 
 @PARTS
-def test_every_control_asks_for_what_the_plan_measures(shelf: Shelf, part: Part) -> None:
-    settings = plans.expand(studies.plan_of(shelf, part, "small"), catalog.load())
+def test_every_control_asks_for_what_the_plan_measures(study: ReferenceStudy, part: Part) -> None:
+    settings = plans.expand(studies.plan_of(study, part, "small"), catalog.load())
     for control in part.controls:
-        _asks_for_what_is_measured(control.ours, Pick(), settings)
+        _asks_for_what_is_measured(control.measured, Selection(), settings)
 
 
 @PARTS
 def test_every_cell_and_every_curve_asks_for_what_the_plan_measures(
-    shelf: Shelf, part: Part
+    study: ReferenceStudy, part: Part
 ) -> None:
-    settings = plans.expand(studies.plan_of(shelf, part, "small"), catalog.load())
-    for sheet in part.sheets:
+    settings = plans.expand(studies.plan_of(study, part, "small"), catalog.load())
+    for sheet in part.tables:
         for row in sheet.rows.values():
             for column in sheet.columns.values():
                 if not (row.why or column.why):
-                    _asks_for_what_is_measured(*filling.picked(sheet, row, column), settings)
-    for drawing in part.drawings:
-        picks: list[Pick] = []
+                    _asks_for_what_is_measured(*tables.selection_of(sheet, row, column), settings)
+    for drawing in part.figures:
+        picks: list[Selection] = []
         for curve in drawing.curves.values():
-            levels = [{drawing.along: level} for level in curve.levels or drawing.levels] or [{}]
+            levels = [{drawing.factor: level} for level in curve.levels or drawing.levels] or [{}]
             picks += [
-                Pick.model_validate(
+                Selection.model_validate(
                     {**curve.model_dump(exclude={"levels"}), "factors": {**curve.factors, **level}}
                 )
                 for level in levels
             ]
         for pick in picks:
-            _asks_for_what_is_measured(drawing.ours, pick, settings)
+            _asks_for_what_is_measured(drawing.measured, pick, settings)
 
 
-def _asks_for_what_is_measured(ours: Ours, pick: Pick, settings: list[Setting]) -> None:
+def _asks_for_what_is_measured(
+    ours: MeasuredFigure, pick: Selection, settings: list[Setting]
+) -> None:
     benchmark = pick.benchmark or ours.benchmark
     spec = catalog.load().benchmark(benchmark)
     metric = pick.metric or ours.metric

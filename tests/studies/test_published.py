@@ -12,12 +12,12 @@ from tests.studies.printed import PRINTED
 
 from nephoscope import studies
 from nephoscope.errors import UsageError
-from nephoscope.studies import Shelf, shelf
+from nephoscope.studies import ReferenceStudy, catalogue
 
 STUDIES = studies.load_all()
 ALL = pytest.mark.parametrize("study", STUDIES, ids=lambda one: one.name)
 
-# How many numbers stand in the tables and in the running text of each; a lost row changes it.
+# How many numbers stand in the tables and in the running text of each; a missing row changes it.
 COUNTS = {
     "delgado-2010": (111, 145),
     "zhuang-2012": (168, 148),
@@ -34,7 +34,7 @@ def decimal_text(printed: str) -> str:
     return printed.replace(",", ".")
 
 
-def grid(study: Shelf, table: str) -> list[list[str]]:
+def grid(study: ReferenceStudy, table: str) -> list[list[str]]:
     cells = {number.cell: number.text for number in study.numbers if number.table == table}
     shape = next(one for one in study.tables if one.name == table)
     return [[cells.get((row, column), "-") for column in shape.columns] for row in shape.rows]
@@ -56,23 +56,27 @@ def test_every_cell_of_a_table_is_there_as_printed(name: str, table: str) -> Non
 
 
 @ALL
-def test_every_declared_table_has_been_printed_and_the_other_way_round(study: Shelf) -> None:
+def test_every_declared_table_has_been_printed_and_the_other_way_round(
+    study: ReferenceStudy,
+) -> None:
     declared = {table.name for table in study.tables}
     assert declared == {table for name, table in PRINTED if name == study.name}
 
 
 @ALL
-def test_a_table_holds_its_cells_once_and_words_where_there_is_no_number(study: Shelf) -> None:
+def test_a_table_holds_its_cells_once_and_words_where_there_is_no_number(
+    study: ReferenceStudy,
+) -> None:
     for table in study.tables:
         cells = [number.cell for number in study.numbers if number.table == table.name]
-        worded = [(row, column) for row, found in table.words.items() for column in found]
+        worded = [(row, column) for row, found in table.text.items() for column in found]
         assert len(cells) == table.numbers
         whole = Counter((row, column) for row in table.rows for column in table.columns)
         assert Counter([*cells, *worded]) == whole
 
 
 @ALL
-def test_the_totals_are_those_of_the_text(study: Shelf) -> None:
+def test_the_totals_are_those_of_the_text(study: ReferenceStudy) -> None:
     printed = {table.name for table in study.tables}
     in_tables = sum(number.table in printed for number in study.numbers)
     assert (in_tables, len(study.numbers) - in_tables) == COUNTS[study.name]
@@ -80,7 +84,7 @@ def test_the_totals_are_those_of_the_text(study: Shelf) -> None:
 
 @ALL
 def test_values_are_plain_decimal_texts_and_every_number_says_where_it_stands(
-    study: Shelf,
+    study: ReferenceStudy,
 ) -> None:
     for number in study.numbers:
         assert re.fullmatch(r"[-+]?\d+(\.\d+)?", number.text), number
@@ -92,18 +96,20 @@ def test_values_are_plain_decimal_texts_and_every_number_says_where_it_stands(
 
 
 @ALL
-def test_the_readme_cites_says_what_was_measured_and_what_is_not_here_yet(study: Shelf) -> None:
+def test_the_readme_cites_says_what_was_measured_and_what_is_not_here_yet(
+    study: ReferenceStudy,
+) -> None:
     text = (study.path / "README.md").read_text(encoding="utf-8")
     flat = " ".join(text.split())
-    assert study.study.title in flat
-    for author in study.study.authors:
+    assert study.definition.title in flat
+    for author in study.definition.authors:
         assert author in flat
     for heading in ("What was measured", "The same", "Different", "Better", "Here and not yet"):
         assert f"## {heading}" in text
-    for part in study.study.parts:
+    for part in study.definition.parts:
         assert f"**{part.name}**" in text, f"the README does not speak of {part.name}"
-    for lost in study.lost:
-        assert lost.name in flat, f"the README does not say that {lost.name} is lost"
+    for missing in study.missing:
+        assert missing.name in flat, f"the README does not say that {missing.name} is missing"
 
 
 # What the studies' own numbers say of each other.
@@ -337,11 +343,11 @@ def test_caldwell_response_times_break_littles_law() -> None:
     ],
 )
 def test_a_damaged_file_is_told_with_its_line(tmp_path: Path, line: str, words: str) -> None:
-    header = ",".join(shelf.COLUMNS)
+    header = ",".join(catalogue.COLUMNS)
     file = tmp_path / "published.csv"
     file.write_text(f"{header}\n{line}\n", encoding="utf-8")
     if not words:
-        assert len(shelf.read_numbers(file)) == 1
+        assert len(catalogue.read_numbers(file)) == 1
         return
     with pytest.raises(UsageError, match=re.escape(words)):
-        shelf.read_numbers(file)
+        catalogue.read_numbers(file)

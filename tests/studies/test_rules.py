@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nephoscope.studies import rules
-from nephoscope.studies.rules import Mark, Range
+from nephoscope.studies.comparison import rules
+from nephoscope.studies.comparison.rules import Mark, Range
 
 
 @pytest.mark.parametrize(

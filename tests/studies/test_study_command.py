@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope import cli, studies
-from nephoscope.studies import shelf
+from nephoscope.studies import catalogue
 
 STUDY = """
 title: A study of one number
@@ -26,8 +26,8 @@ parts:
     comparisons:
       - id: same
         claim: It is a hundred
-        theirs: {table: Table 1, cell: [value, one]}
-        ours: {benchmark: "null", metric: null_ns}
+        published: {table: Table 1, cell: [value, one]}
+        measured: {benchmark: "null", metric: null_ns}
         ground: in number
         unit: ns
         margin: 0.05
@@ -35,8 +35,8 @@ parts:
         why: The same quantity.
       - id: other
         claim: It is a thousand
-        theirs: {table: Table 1, cell: [value, two]}
-        ours: {benchmark: "null", metric: null_ns}
+        published: {table: Table 1, cell: [value, two]}
+        measured: {benchmark: "null", metric: null_ns}
         ground: in number
         unit: ns
         margin: 0.05
@@ -44,7 +44,7 @@ parts:
         why: The same quantity.
       - id: drawn
         claim: The curve bends
-        theirs: {table: Figure 1, order: [left, right]}
+        published: {table: Figure 1, order: [left, right]}
         ground: not comparable
         why: It is a picture.
   - name: later
@@ -59,7 +59,7 @@ tables:
     numbers: 2
     columns: [one, two]
     rows: [value]
-lost:
+missing:
   - {name: Figure 1, why: a picture}
 """
 PUBLISHED = """table,row,column,value,unit,n,note
@@ -86,11 +86,11 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("plan.yaml", PLAN),
     ):
         (folder / name).write_text(text, encoding="utf-8")
-    monkeypatch.setattr(shelf, "folder", lambda: folder.parent)
+    monkeypatch.setattr(catalogue, "folder", lambda: folder.parent)
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
-    shelf.load.cache_clear()
+    catalogue.load.cache_clear()
     yield folder
-    shelf.load.cache_clear()
+    catalogue.load.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -161,17 +161,17 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
 ) -> None:
     assert cli.main(["study", "run", "made-1999", "--seed", "5"]) == 0
     captured = capsys.readouterr()
-    assert "REPRODUCED IN NUMBER: It is a hundred" in captured.out
-    assert "CONTRADICTED: It is a thousand" in captured.out
-    assert "NOT COMPARABLE: The curve bends" in captured.out
+    assert "reproduced in number: It is a hundred" in captured.out
+    assert "contradicted: It is a thousand" in captured.out
+    assert "not comparable: The curve bends" in captured.out
     assert "100.0 ns, no interval, n 7 (Table 1)" in captured.out
-    assert "of theirs: found wrong" in captured.out
+    assert "note on the published figure: found wrong" in captured.out
     (report,) = (tmp_path / "store" / "runs").glob("*-made-1999-value-*/report")
     written = {path.name for path in report.iterdir()}
     assert {"report.html", "study.html", "study.md", "study.json"} <= written
     assert str(report / "study.html") in captured.err
     assert "made-1999, value (1 of 1): one value, set" in captured.err
-    assert "IN SHORT  1 parts in" in captured.out
+    assert "SUMMARY  1 parts in" in captured.out
     whole = tmp_path / "store" / "studies" / "made-1999" / "study.html"
     assert whole.is_file()
     assert str(whole) in captured.err
@@ -182,9 +182,9 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
     assert document["runs"] == [report.parent.name]
     marks = [one["mark"] for one in document["comparisons"]]
     assert marks == ["reproduced in number", "contradicted", "not comparable"]
-    ours = document["comparisons"][0]["ours"]
-    assert ours["n"] == 6
-    assert ours["low"] <= ours["value"] <= ours["high"]
+    measured = document["comparisons"][0]["measured"]
+    assert measured["n"] == 6
+    assert measured["low"] <= measured["value"] <= measured["high"]
     assert cli.main(["study", "list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["studies"]
     assert rows[0]["last_run"] == report.parent.name
@@ -197,7 +197,7 @@ def test_a_scale_is_another_run_with_more_repetitions(
     document = json.loads(capsys.readouterr().out)
     assert document["scale"] == "paper"
     assert "made-1999-value-paper" in document["runs"][0]
-    assert document["comparisons"][0]["ours"]["n"] == 9
+    assert document["comparisons"][0]["measured"]["n"] == 9
 
 
 def test_a_run_that_fails_ends_with_3_and_compares_nothing(
@@ -207,7 +207,7 @@ def test_a_run_that_fails_ends_with_3_and_compares_nothing(
     plan.write_text(PLAN.replace("noise_ratio: 0.01", "failure: error"), encoding="utf-8")
     assert cli.main(["study", "run", "made-1999"]) == 3
     captured = capsys.readouterr()
-    assert "REPRODUCED" not in captured.out
+    assert "reproduced" not in captured.out
     assert "null was told to fail" in captured.err
 
 

@@ -189,7 +189,7 @@ def _of_study(name: str, confidence: float, at_least: Sequence[float]) -> Census
     found = published(studies.load(name))
     return census.build(
         found.counts,
-        told=found.told,
+        told=found.speeds,
         confidence=confidence,
         at_least=at_least,
         sources=found.sources,

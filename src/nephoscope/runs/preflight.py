@@ -11,7 +11,7 @@ from nephoscope import units
 from nephoscope.catalog import ADAPTER, Catalog
 from nephoscope.errors import StoreError
 from nephoscope.model import Setting
-from nephoscope.store.files import told
+from nephoscope.store.files import translating_os_errors
 
 STORE_NEEDS_BYTES = 32 << 20
 """A long survey's trials take about 2 MB, its report under 3 MB; the rest is room for others."""
@@ -28,7 +28,7 @@ def check(
     here: whether anything is measured on this machine.
     Raises StoreError when the store has no room, which would lose what is measured.
     """
-    with told(store, "read"):
+    with translating_os_errors(store, "read"):
         free = shutil.disk_usage(store).free
     if free < STORE_NEEDS_BYTES:
         raise StoreError(

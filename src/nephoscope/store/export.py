@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from nephoscope.errors import UsageError
 from nephoscope.model import TrialRecord
-from nephoscope.store.files import told, write_atomically
+from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.run import StoredRun
 from nephoscope.store.trialfile import SCHEMA
 
@@ -45,11 +45,11 @@ def export(run: StoredRun, format: str) -> bytes:
 def write(run: StoredRun, format: str, path: Path) -> None:
     """Writes an export to a file: whole, or not at all. StoreError when it cannot be written."""
     content = export(run, format)
-    with told(path, "written"):
+    with translating_os_errors(path, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         # A pipe or a device (/dev/stdout) cannot be renamed over.
-        with told(path, "written"), path.open("wb") as stream:
+        with translating_os_errors(path, "written"), path.open("wb") as stream:
             stream.write(content)
             return
     write_atomically(Path(os.path.realpath(path)), content)

@@ -23,7 +23,7 @@ _STEPS = {
 
 
 @contextlib.contextmanager
-def told(path: Path, doing: str) -> Iterator[None]:
+def translating_os_errors(path: Path, doing: str) -> Iterator[None]:
     """Turns an OSError into a StoreError of one sentence with the next step.
 
     doing: 'written', 'read', … as in '<path> cannot be <doing>'.
@@ -40,7 +40,7 @@ def told(path: Path, doing: str) -> Iterator[None]:
 def write_atomically(path: Path, content: bytes) -> None:
     """Puts `content` at `path`: written aside, synced, renamed, the directory synced."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with told(path, "written"):
+    with translating_os_errors(path, "written"):
         try:
             with aside.open("wb") as stream:
                 stream.write(content)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nephoscope.store.files import told
+from nephoscope.store.files import translating_os_errors
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -87,7 +87,7 @@ def _has_open(pid: int, journal: Path) -> bool:
 
 
 def _is_locked(journal: Path) -> bool:
-    with told(journal, "opened"):
+    with translating_os_errors(journal, "opened"):
         try:
             descriptor = os.open(journal, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -18,7 +18,7 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
 from nephoscope.store import together
-from nephoscope.store.files import remove_leftovers, told, write_atomically
+from nephoscope.store.files import remove_leftovers, translating_os_errors, write_atomically
 from nephoscope.store.holder import Holder, holder_of
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class StoredRun:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"at": at, **event}, allow_nan=False, default=str) + "\n"
         journal = self.path / "journal.jsonl"
-        with told(journal, "written"), journal.open("ab+") as stream:
+        with translating_os_errors(journal, "written"), journal.open("ab+") as stream:
             # A kill may have cut the last line off; it must not swallow this one.
             size = stream.seek(0, os.SEEK_END)
             if size:
@@ -176,7 +176,7 @@ class StoredRun:
         journal = self.path / "journal.jsonl"
         if not journal.exists():
             return []
-        with told(journal, "read"):
+        with translating_os_errors(journal, "read"):
             lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
         events = []
         for line in lines:
@@ -193,7 +193,7 @@ class StoredRun:
         Raises StoreError when another process has it.
         """
         journal = self.path / "journal.jsonl"
-        with told(journal, "opened"):
+        with translating_os_errors(journal, "opened"):
             descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
@@ -227,7 +227,7 @@ class StoredRun:
         """What the trial files hold; one that did not change since the last look is not read again:
         a page asks several times, and every reading verifies the whole file."""
         seen: dict[Path, _Seen] = {}
-        with told(self.trials_path, "read"):
+        with translating_os_errors(self.trials_path, "read"):
             paths = sorted(self.trials_path.glob("[rw]*.parquet"))
         for path in paths:
             try:
@@ -277,7 +277,7 @@ def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     what = "Its trial files are whole and can be read by any Parquet reader"
-    with told(path, "read"):
+    with translating_os_errors(path, "read"):
         try:
             manifest = json.loads(path.read_bytes())
         except FileNotFoundError as error:

@@ -18,7 +18,7 @@ from nephoscope import __version__
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
-from nephoscope.store.files import sync_directory, told
+from nephoscope.store.files import sync_directory, translating_os_errors
 from nephoscope.store.run import MANIFEST_VERSION, MEASURED, RUNNING, StoredRun, write_manifest
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Store:
             **manifest,
         }
         try:
-            with told(final, "created"):
+            with translating_os_errors(final, "created"):
                 (aside / "trials").mkdir(parents=True)
                 write_manifest(aside, full)
                 run = StoredRun(aside, run_id)
@@ -123,7 +123,7 @@ class Store:
             raise
 
     def _begin(self) -> None:
-        with told(self.runs_path, "created"):
+        with translating_os_errors(self.runs_path, "created"):
             self.runs_path.mkdir(parents=True, exist_ok=True)
         for left in self.runs_path.glob(".*.new"):
             pid = left.name.split(".")[-2]
@@ -134,7 +134,7 @@ class Store:
     def choosing(self) -> Iterator[None]:
         """Held while a process picks the run it will measure, so that two do not pick one."""
         self._begin()
-        with told(self.runs_path, "opened"):
+        with translating_os_errors(self.runs_path, "opened"):
             descriptor = os.open(self.runs_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             # Network file systems may refuse locks on directories; the run's own lock remains.
@@ -148,7 +148,7 @@ class Store:
         """The ids of all runs, oldest first."""
         if not self.runs_path.exists():
             return []
-        with told(self.runs_path, "read"):
+        with translating_os_errors(self.runs_path, "read"):
             return sorted(p.name for p in self.runs_path.iterdir() if _ID.fullmatch(p.name))
 
     def runs(self) -> list[StoredRun]:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from nephoscope.store.files import sync_directory, told, write_atomically
+from nephoscope.store.files import sync_directory, translating_os_errors, write_atomically
 
 _ASIDE, _WHOLE = ".part", ".whole"
 
@@ -25,7 +25,7 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
     first = min(files)
     aside = folder / f".{first}.{os.getpid()}{_ASIDE}"
     whole = folder / f".{first}{_WHOLE}"
-    with told(whole, "written"):
+    with translating_os_errors(whole, "written"):
         try:
             aside.mkdir()
             for name, content in files.items():
@@ -40,7 +40,7 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def finish(folder: Path) -> None:
     """After a kill: what was stored together comes to its place, what was half written goes."""
-    with told(folder, "read"):
+    with translating_os_errors(folder, "read"):
         for whole in folder.glob(f".*{_WHOLE}"):
             _move_out(whole)
         for aside in folder.glob(f".*{_ASIDE}"):

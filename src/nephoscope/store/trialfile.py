@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus, factors_key
-from nephoscope.store.files import told, write_atomically
+from nephoscope.store.files import translating_os_errors, write_atomically
 
 SCHEMA = pa.schema(
     [
@@ -141,7 +141,7 @@ def read(path: Path) -> tuple[TrialRecord, pa.Table]:
     Raises StoreError naming the file when it is truncated, damaged (page checksums are verified)
     or was not written by us.
     """
-    with told(path, "read"):
+    with translating_os_errors(path, "read"):
         try:
             # Not read_table: its import of pyarrow.dataset costs more than reading a small run.
             with pq.ParquetFile(path, page_checksum_verification=True) as file:

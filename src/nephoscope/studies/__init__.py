@@ -1,32 +1,30 @@
-"""The five reference studies: what they published, and what ours says beside it.
+"""Reference studies: their published numbers, and the comparison with runs of their plans.
 
 A study is a folder under studies/: `published.csv` (every number of its text), `tables.yaml` (the
-shape of its tables), `study.yaml` (its parts, and which of our metrics answers which of its cells)
-and plan files. Nothing of it is code; a sixth study needs none.
+shape of its tables), `study.yaml` (its parts, and which metric answers which of its numbers) and
+plan files. None of it is code; another study needs none.
 """
 
-from nephoscope.studies.beside import beside
-from nephoscope.studies.comparing import Mark, Outcome, compare
-from nephoscope.studies.concluding import Concluded, conclude
-from nephoscope.studies.page import PartResult, counted
-from nephoscope.studies.records import SCALES, Part, Study
-from nephoscope.studies.shelf import Number, Shelf, load, load_all, names, plan_of
-from nephoscope.studies.writing import document_of, write
+from nephoscope.studies.catalogue import ReferenceStudy, load, load_all, names, plan_of
+from nephoscope.studies.comparison.conclusions import ConclusionOutcome, conclude
+from nephoscope.studies.comparison.part_result import PartResult, compare_part
+from nephoscope.studies.comparison.rules import Mark
+from nephoscope.studies.comparison.side_by_side import Outcome, compare
+from nephoscope.studies.definition.study import SCALES, Part
+from nephoscope.studies.report.files import as_json, document_of, write
 
 __all__ = [
     "SCALES",
-    "Concluded",
+    "ConclusionOutcome",
     "Mark",
-    "Number",
     "Outcome",
     "Part",
     "PartResult",
-    "Shelf",
-    "Study",
-    "beside",
+    "ReferenceStudy",
+    "as_json",
     "compare",
+    "compare_part",
     "conclude",
-    "counted",
     "document_of",
     "load",
     "load_all",

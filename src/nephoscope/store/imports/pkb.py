@@ -30,7 +30,7 @@ from nephoscope.model import (
     TrialStatus,
     factors_key,
 )
-from nephoscope.store.files import told
+from nephoscope.store.files import translating_os_errors
 from nephoscope.store.imports.foreign import Unit, unit_of
 from nephoscope.store.run import FINISHED, StoredRun
 from nephoscope.store.store import Store, spec_json
@@ -66,7 +66,7 @@ class _Line:
 
 def read_into(path: Path, store: Store) -> StoredRun:
     """Reads a file into a new finished run. UsageError names the line that is wrong."""
-    with told(path, "read"), path.open("rb") as stream:
+    with translating_os_errors(path, "read"), path.open("rb") as stream:
         lines = list(_lines(stream.readlines(), str(path)))
     if not lines:
         raise UsageError(f"{path} holds no samples.", "Give the file that --json_path wrote.")

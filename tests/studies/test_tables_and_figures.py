@@ -12,20 +12,22 @@ from nephoscope import studies
 from nephoscope.analysis import means
 from nephoscope.model import MetricResult
 from nephoscope.report import as_html
-from nephoscope.studies import Mark, concluding, drawing, filling, page, plots
-from nephoscope.studies.picks import Ours, Theirs
-from nephoscope.studies.records import Control, Part
-from nephoscope.studies.shown import Drawing, Sheet
+from nephoscope.studies import Mark, Part
+from nephoscope.studies.comparison import conclusions, figures, tables
+from nephoscope.studies.definition.layouts import FigureLayout, TableLayout
+from nephoscope.studies.definition.selectors import MeasuredFigure, PublishedFigure
+from nephoscope.studies.definition.study import Control
+from nephoscope.studies.report import charts, page, wording
 
 from .made import line, noisy, result
 
 DELGADO = studies.load("delgado-2010")
 TABLES = ("Table 3.2", "Table 3.3", "Table 3.4", "Table 4.2")
 SHOWN = [
-    (shelf, part)
-    for shelf in studies.load_all()
-    for part in shelf.study.parts
-    if part.sheets or part.drawings
+    (study, part)
+    for study in studies.load_all()
+    for part in study.definition.parts
+    if part.tables or part.figures
 ]
 
 
@@ -40,55 +42,59 @@ def test_every_cell_of_the_tables_is_answered(name: str) -> None:
     assert published == {(row, column) for row in table.rows for column in table.columns}
     answered = {
         number.cell
-        for part in DELGADO.study.parts
-        for sheet in part.sheets
+        for part in DELGADO.definition.parts
+        for sheet in part.tables
         if sheet.table == name
-        for row in sheet.rows.items()
-        for column in sheet.columns.items()
-        for number in filling.numbers_of(DELGADO, sheet, row, column)
+        for row in sheet.rows
+        for column in sheet.columns
+        for number in tables.published_numbers(DELGADO, sheet, row, column)
     }
     assert answered == published
 
 
 def test_tables_that_are_not_filled_belong_to_parts_that_say_why() -> None:
-    filled = {sheet.table for part in DELGADO.study.parts for sheet in part.sheets}
+    filled = {sheet.table for part in DELGADO.definition.parts for sheet in part.tables}
     rest = {table.name for table in DELGADO.tables} - filled
     assert rest == {"Table 4.1"}  # what the simulation is given
-    assert all(part.not_yet for part in DELGADO.study.parts if part.name == "sla")
+    assert all(part.not_yet for part in DELGADO.definition.parts if part.name == "sla")
 
 
 @pytest.mark.parametrize(
-    ("shelf", "part"), SHOWN, ids=[f"{shelf.name}-{part.name}" for shelf, part in SHOWN]
+    ("study", "part"), SHOWN, ids=[f"{study.name}-{part.name}" for study, part in SHOWN]
 )
-def test_what_is_not_in_a_run_is_told_cell_by_cell(shelf: studies.Shelf, part: Part) -> None:
-    one = studies.beside(shelf, part, result())
-    assert all(cell.ours is None and cell.absent for sheet in one.sheets for cell in sheet.cells)
-    assert all(curve.absent for picture in one.pictures for curve in picture.curves)
-    text = page.html(shelf, [one])
+def test_what_is_not_in_a_run_is_told_cell_by_cell(
+    study: studies.ReferenceStudy, part: Part
+) -> None:
+    one = studies.compare_part(study, part, result())
+    assert all(
+        cell.measured is None and cell.absent for sheet in one.tables for cell in sheet.cells
+    )
+    assert all(curve.absent for picture in one.figures for curve in picture.curves)
+    text = page.render_html(study, [one], ())
     assert "the run has no valid trial" in text
-    json.dumps([sheet.to_json() for sheet in one.sheets])
+    json.dumps(studies.document_of([one], ()), allow_nan=False)
 
 
 def test_a_cell_has_both_sides_with_interval_n_and_unit() -> None:
     made = result(pi(1e8, "none", 1), pi(1.2e8, "cpu", 2))
-    sheet = studies.beside(DELGADO, DELGADO.part("isolation"), made).sheets[0]
+    sheet = studies.compare_part(DELGADO, DELGADO.part("isolation"), made).tables[0]
     cells = {(cell.row, cell.column): cell for cell in sheet.cells}
     mean = cells["mean", "2 VM"]
     assert mean.unit == "ms"
-    assert mean.ours is not None
-    assert mean.ours.value == pytest.approx(120, rel=0.01)
-    assert mean.ours.n == 20
+    assert mean.measured is not None
+    assert mean.measured.value == pytest.approx(120, rel=0.01)
+    assert mean.measured.n == 20
     # Their interval of the mean: 1754.90 ± t(99) 41.47 / 10.
-    assert (mean.low, mean.high) == pytest.approx((1746.67, 1763.13), abs=0.01)
+    assert (mean.published.low, mean.published.high) == pytest.approx((1746.67, 1763.13), abs=0.01)
     spread = cells["stdev relative", "1 VM"]
     assert spread.unit == "%"
-    assert spread.low is not None
-    assert spread.high is not None
-    assert spread.low < spread.mean < spread.high
-    assert spread.ours is not None
-    assert 0.5 < spread.ours.value < 2
-    assert "n 100" in filling.told_theirs(mean)
-    assert "n 20" in filling.told_ours(mean)
+    assert spread.published.low is not None
+    assert spread.published.high is not None
+    assert spread.published.low < spread.published.value < spread.published.high
+    assert spread.measured is not None
+    assert 0.5 < spread.measured.value < 2
+    assert "n 100" in wording.published_cell(mean)
+    assert "n 20" in wording.measured_cell(mean)
 
 
 def test_sets_are_the_unit_on_both_sides() -> None:
@@ -96,16 +102,16 @@ def test_sets_are_the_unit_on_both_sides() -> None:
     made = result(
         line("net.rtt", "rtt_sent_mean_ns", sets, "client", beside="awake+send40"),
     )
-    sheet = studies.beside(DELGADO, DELGADO.part("shaping"), made).sheets[0]
+    sheet = studies.compare_part(DELGADO, DELGADO.part("shaping"), made).tables[0]
     (cell,) = [c for c in sheet.cells if (c.row, c.column) == ("sender 40 Mbps", "avg")]
-    assert [one.text for one in cell.theirs] == ["0.847", "0.851", "0.847"]
-    assert cell.n == 3
-    assert cell.ours is not None
-    assert cell.ours.n == 6
+    assert [one.text for one in cell.numbers] == ["0.847", "0.851", "0.847"]
+    assert cell.published.n == 3
+    assert cell.measured is not None
+    assert cell.measured.n == 6
     expected = means.mean_t([one / 1e6 for one in sets], unit="")
-    assert cell.ours.value == pytest.approx(expected.value)
-    assert cell.ours.low == pytest.approx(expected.low)
-    assert "n 6 sets" in filling.told_ours(cell)
+    assert cell.measured.value == pytest.approx(expected.value)
+    assert cell.measured.low == pytest.approx(expected.low)
+    assert "n 6 sets" in wording.measured_cell(cell)
 
 
 def test_curves_are_ratios_round_by_round_with_theirs_beside() -> None:
@@ -116,16 +122,16 @@ def test_curves_are_ratios_round_by_round_with_theirs_beside() -> None:
             "net.rtt", "rtt_sent_p90_ns", [x * 1.5 for x in base], "client", beside="awake+send45"
         ),
     )
-    (picture,) = drawing.draw(DELGADO, DELGADO.part("shaping"), made)
+    (picture,) = figures.fill_figures(DELGADO, DELGADO.part("shaping"), made)
     sends = next(curve for curve in picture.curves if curve.name == "the neighbour sends")
     assert sends.x == (45.0,)
     assert sends.y == pytest.approx((1.5,))
     assert len(sends.absent) == 2
     theirs = {(one.curve, one.x): one.value for one in picture.points}
     assert theirs["the neighbour sends", 45] == pytest.approx(1.32962, abs=1e-5)
-    chart = plots.chart(picture)
+    chart = charts.chart(picture)
     names = [trace.get("name", "") for trace in chart.figure["data"]]
-    assert [name.startswith("theirs") for name in names] == [False, False, True, True]
+    assert [name.startswith("published") for name in names] == [False, False, True, True]
     assert chart.figure["data"][2]["y"] == pytest.approx([1.23364, 1.32962], abs=1e-5)
     as_html.safe_json(chart.figure)
 
@@ -133,7 +139,7 @@ def test_curves_are_ratios_round_by_round_with_theirs_beside() -> None:
 def test_samples_keep_the_order_of_measuring() -> None:
     values = [1e8, 3e8, 2e8, 1e8, 1e8, 1e8]
     made = result(line("cpu.pi", "pi_time_ns", values, "victim", beside="none"))
-    picture = drawing.draw(DELGADO, DELGADO.part("isolation"), made)[0]
+    picture = figures.fill_figures(DELGADO, DELGADO.part("isolation"), made)[0]
     assert picture.curves[0].y == pytest.approx((100, 300, 200, 100, 100, 100))
     assert picture.curves[1].absent
 
@@ -143,7 +149,7 @@ def outcome(name: str, mark: Mark) -> studies.Outcome:
     made = studies.compare(DELGADO, DELGADO.part(part), result())
     (found,) = [one for one in made if one.id == which]
     return type(found)(
-        found.part, found.id, found.claim, found.ground, found.unit, mark, "", found.figure
+        found.part, found.id, found.claim, found.ground, found.unit, mark, "", found.published
     )
 
 
@@ -159,15 +165,15 @@ def outcome(name: str, mark: Mark) -> studies.Outcome:
 def test_a_conclusion_stands_when_all_that_it_rests_on_does(
     marks: list[Mark], expected: Mark
 ) -> None:
-    (conclusion,) = [one for one in DELGADO.study.conclusions if one.id == "htb-latency"]
-    known = [outcome(name, mark) for name, mark in zip(conclusion.of, marks, strict=False)]
-    found = {one.id: one for one in concluding.conclude(DELGADO.study, known)}["htb-latency"]
+    (conclusion,) = [one for one in DELGADO.definition.conclusions if one.id == "htb-latency"]
+    known = [outcome(name, mark) for name, mark in zip(conclusion.comparisons, marks, strict=False)]
+    found = {one.id: one for one in conclusions.conclude(DELGADO.definition, known)}["htb-latency"]
     assert found.mark is expected
     assert len(found.evidence) == 4
 
 
 def test_nothing_measured_is_no_conclusion() -> None:
-    assert concluding.conclude(DELGADO.study, []) == []
+    assert conclusions.conclude(DELGADO.definition, []) == []
 
 
 @pytest.mark.parametrize(
@@ -185,9 +191,9 @@ def test_a_direction_without_a_number_is_held_against_a_difference(loss: float, 
     )
     found = {one.id: one for one in studies.compare(DELGADO, kept, made)}["loss-out"]
     assert found.mark is mark
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(100 * loss * 1.035, rel=0.01)
-    assert found.figure.says == "more"
+    assert found.measured is not None
+    assert found.measured.value == pytest.approx(100 * loss * 1.035, rel=0.01)
+    assert found.published.direction == "more"
 
 
 OURS = {"benchmark": "null", "metric": "null_ns"}
@@ -197,17 +203,20 @@ CURVES = {"a": {"factors": {"x": 1}}}
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: Ours(**OURS, difference=True), "compare two"),
-        (lambda: Ours(benchmark="b", metric="rtt_p99_ns", statistic="mean"), "have no mean"),
-        (lambda: Theirs(table="t", says="more", cell=("a", "b")), "give one of"),
-        (lambda: Control(claim="c", ours=Ours(**OURS), within=0.1), "a ratio of"),
-        (lambda: Control(claim="c", ours=Ours(**OURS)), "give one of"),
+        (lambda: MeasuredFigure(**OURS, difference=True), "compare two"),
         (
-            lambda: Sheet.model_validate(
+            lambda: MeasuredFigure(benchmark="b", metric="rtt_p99_ns", statistic="mean"),
+            "have no mean",
+        ),
+        (lambda: PublishedFigure(table="t", direction="more", cell=("a", "b")), "give one of"),
+        (lambda: Control(claim="c", measured=MeasuredFigure(**OURS), within=0.1), "a ratio of"),
+        (lambda: Control(claim="c", measured=MeasuredFigure(**OURS)), "give one of"),
+        (
+            lambda: TableLayout.model_validate(
                 {
                     "table": "t",
                     "title": "t",
-                    "ours": {**OURS, "over": {}, "under": {}},
+                    "measured": {**OURS, "numerator": {}, "denominator": {}},
                     "rows": {"r": {}},
                     "columns": {"c": {}},
                     "why": "w",
@@ -216,20 +225,20 @@ CURVES = {"a": {"factors": {"x": 1}}}
             "one value",
         ),
         (
-            lambda: Drawing.model_validate(
+            lambda: FigureLayout.model_validate(
                 {
                     "id": "d",
                     "figure": "f",
                     "title": "t",
                     "kind": "lines",
-                    "ours": OURS,
+                    "measured": OURS,
                     "x": "x",
                     "y": "y",
                     "curves": CURVES,
                     "why": "w",
                 }
             ),
-            "need `along`",
+            "need `factor`",
         ),
     ],
 )

@@ -10,16 +10,18 @@ from tests.studies import made
 
 from nephoscope import studies
 from nephoscope.model import Estimate, RunResult
+from nephoscope.studies import PartResult
 from nephoscope.studies import text as study_text
-from nephoscope.studies import together
-from nephoscope.studies.page import PartResult, joined, sections
-from nephoscope.studies.together import Beside
+from nephoscope.studies.comparison import lab_and_model
+from nephoscope.studies.comparison.lab_and_model import ThreeWay
+from nephoscope.studies.comparison.part_result import three_way_numbers
+from nephoscope.studies.report.page import sections
 
-SHELF = studies.load("zhuang-2012")
+STUDY = studies.load("zhuang-2012")
 
 
 def of(part: str, result: RunResult) -> PartResult:
-    return studies.beside(SHELF, SHELF.part(part), result)
+    return studies.compare_part(STUDY, STUDY.part(part), result)
 
 
 def values(level: float, n: int = 9) -> Sequence[float]:
@@ -57,7 +59,7 @@ def model(share: float = 0.751) -> PartResult:
 
 
 def test_both_tables_have_the_row_with_interval_and_n() -> None:
-    found = {one.where: one for one in joined([lab(), model()])}
+    found = {one.location: one for one in three_way_numbers([lab(), model()])}
     assert set(found) == {
         ("Table 4.3", ("m1.large E5430-1", "1-process")),
         ("Table 4.2", ("m1.large E5430-1", "1-process")),
@@ -70,19 +72,21 @@ def test_both_tables_have_the_row_with_interval_and_n() -> None:
     assert (one.simulated.value, one.simulated.n) == (pytest.approx(75.1), 9)
     assert one.measured.low is not None
     assert one.measured.low < 75 < (one.measured.high or 0)
-    assert one.verdict == together.BOTH
+    assert one.verdict == lab_and_model.BOTH
 
 
 def test_one_of_both_alone_is_no_row() -> None:
-    assert joined([lab()]) == []
-    assert joined([model()]) == []
-    assert joined([]) == []
-    assert "together" not in {one.id for one in sections(SHELF, [lab()], ())}
+    assert three_way_numbers([lab()]) == []
+    assert three_way_numbers([model()]) == []
+    assert three_way_numbers([]) == []
+    assert "three-ways" not in {one.id for one in sections(STUDY, [lab()], ())}
 
 
-def beside(measured: Estimate, simulated: Estimate) -> Beside:
-    marks = [together.mark_of(75.0, one, 0.04) for one in (measured, simulated)]
-    return Beside(("Table 1", ("a", "b")), "%", 75.0, measured, simulated, *marks)
+def beside(measured: Estimate, simulated: Estimate) -> ThreeWay:
+    marks = [lab_and_model.mark_within(75.0, one, 0.04) for one in (measured, simulated)]
+    return ThreeWay(
+        ("Table 1", ("a", "b")), "%", 75.0, measured, simulated, lab_and_model.verdict_of(*marks)
+    )
 
 
 def at(value: float, half: float | None = 0.5) -> Estimate:
@@ -94,12 +98,12 @@ def at(value: float, half: float | None = 0.5) -> Estimate:
     ("measured", "simulated", "verdict"),
     [
         # 75 within 4 %: 72 to 78.
-        (at(75), at(77.4), together.BOTH),
-        (at(75), at(79), together.MEASURED),
-        (at(71), at(75), together.SIMULATION),
-        (at(71), at(80), together.NEITHER),
-        (at(75), at(77.8), together.OPEN),
-        (at(75, None), at(75), together.OPEN),
+        (at(75), at(77.4), lab_and_model.BOTH),
+        (at(75), at(79), lab_and_model.MEASURED),
+        (at(71), at(75), lab_and_model.SIMULATION),
+        (at(71), at(80), lab_and_model.NEITHER),
+        (at(75), at(77.8), lab_and_model.OPEN),
+        (at(75, None), at(75), lab_and_model.OPEN),
     ],
 )
 def test_the_whole_interval_decides(measured: Estimate, simulated: Estimate, verdict: str) -> None:
@@ -108,7 +112,7 @@ def test_the_whole_interval_decides(measured: Estimate, simulated: Estimate, ver
 
 def test_the_sum_is_told_in_plain_words() -> None:
     found = [beside(at(75), at(75)), beside(at(75), at(80)), beside(at(75, None), at(75))]
-    told = together.summary(found)
+    told = lab_and_model.summarise(found)
     assert told.startswith("1 of 3 published figures are met both by the machines in the lab and")
     assert "; 1 by the lab alone; 1 not decided (" in told
     assert "differ by at most 6.2 % of the simulated figure (Table 1, a, b)." in told
@@ -116,12 +120,12 @@ def test_the_sum_is_told_in_plain_words() -> None:
 
 def test_page_text_and_document_have_it() -> None:
     parts = [lab(), model()]
-    names = [one.id for one in sections(SHELF, parts, ())]
-    assert names[:2] == ["summary", "together"]
-    page = str(sections(SHELF, parts, ())[1].blocks)
+    names = [one.id for one in sections(STUDY, parts, ())]
+    assert names[:2] == ["summary", "three-ways"]
+    page = str(sections(STUDY, parts, ())[1].blocks)
     for told in ("75.6 % of a CPU", "75.00 [74.7", "75.10 [74.87, 75.33], n 9"):
         assert told in page
-    text = study_text.beside(SHELF, parts, ())
-    assert "BOTH AS PUBLISHED: Table 4.3, m1.large E5430-1, 1-process" in text
-    document = studies.document_of(parts, ())["together"]
-    assert [one["verdict"] for one in document] == [together.BOTH] * 2
+    text = study_text.comparison(STUDY, parts, ())
+    assert "PUBLISHED, MEASURED AND SIMULATED" in text
+    document = studies.document_of(parts, ())["measured_and_simulated"]
+    assert [one["verdict"] for one in document] == [lab_and_model.BOTH] * 2

@@ -12,14 +12,16 @@ from nephoscope import catalog, plans, studies
 from nephoscope.lab.topology import Topology
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, RunResult
 from nephoscope.scheduler.inference import Scheduler, Word
-from nephoscope.studies import emulating
+from nephoscope.studies import PartResult
 from nephoscope.studies import text as study_text
-from nephoscope.studies.emulated import Emulated
-from nephoscope.studies.page import PartResult, sections
+from nephoscope.studies.comparison import emulation
+from nephoscope.studies.definition.layouts import EmulatedRow
+from nephoscope.studies.report.page import sections
+from nephoscope.studies.report.wording import verdict_text
 
-SHELF = studies.load("zhuang-2012")
-PARTS = {part.name: part for part in SHELF.study.parts if part.emulated}
-IN_LAB = {name: part for name, part in PARTS.items() if studies.plan_of(SHELF, part, "small").lab}
+STUDY = studies.load("zhuang-2012")
+PARTS = {part.name: part for part in STUDY.definition.parts if part.emulated}
+IN_LAB = {name: part for name, part in PARTS.items() if studies.plan_of(STUDY, part, "small").lab}
 """Without those that are simulated."""
 STEADY = Consistency(None, None, None, None, None, "unknown")
 
@@ -49,25 +51,25 @@ def made(half: float = 0.005, *, share: float = 0.75, word: Word = Word.RESERVAT
     return Made(tuple(lines), (seen,), {"id": "made", "confidence": 0.95})
 
 
-def first(result: RunResult) -> emulating.Row:
-    return emulating.emulate(SHELF, PARTS["share"], result)[0]
+def first(result: RunResult) -> emulation.RowOutcome:
+    return emulation.compare_rows(STUDY, PARTS["share"], result)[0]
 
 
 def test_a_row_stands_between_what_was_set_and_what_was_published() -> None:
     row = first(made())
     assert row.holds
-    assert [cell.what for cell in row.cells] == [
+    assert [cell.name for cell in row.shares] == [
         "one process",
         "two processes, #1",
         "two processes, #2",
     ]
-    one = row.cells[0]
-    assert (one.set_to, one.word) == (75, "holds")
-    assert one.ours is not None
-    assert one.ours.value == pytest.approx(75)
+    one = row.shares[0]
+    assert (one.set_to, one.status) == (75, "holds")
+    assert one.measured is not None
+    assert one.measured.value == pytest.approx(75)
     # Typed from the study: Table 4.3, then Table 4.2.
-    assert one.theirs == (("emulated", 75.6), ("EC2", 75.7))
-    assert [cell.theirs[0][1] for cell in row.cells[1:]] == [74.0, 74.2]
+    assert [(x.label, x.number.value) for x in one.published] == [("emulated", 75.6), ("EC2", 75.7)]
+    assert [cell.published[0].number.value for cell in row.shares[1:]] == [74.0, 74.2]
 
 
 @pytest.mark.parametrize(
@@ -83,21 +85,21 @@ def test_a_row_stands_between_what_was_set_and_what_was_published() -> None:
 def test_the_whole_interval_has_to_lie_within_two_points(
     share: float, half: float, word: str
 ) -> None:
-    assert first(made(half, share=share)).cells[0].word == word
+    assert first(made(half, share=share)).shares[0].status == word
 
 
 def test_a_wrong_word_from_inside_is_told() -> None:
     row = first(made(word=Word.CAP_PER_MACHINE))
     assert not row.holds
-    assert "while it is: reservation per CPU" in emulating.told_verdict(row)
+    assert "expected reservation per CPU" in verdict_text(row)
 
 
 def test_what_was_not_measured_is_absent_and_not_zero() -> None:
-    rows = emulating.emulate(SHELF, PARTS["share"], made())
+    rows = emulation.compare_rows(STUDY, PARTS["share"], made())
     other = rows[1]
-    assert {cell.word for cell in other.cells} == {"not measured"}
+    assert {cell.status for cell in other.shares} == {"not measured"}
     assert other.verdict == "nothing"
-    assert all(cell.to_json()["ours"] is None for cell in other.cells)
+    assert all(cell.measured is None and cell.absent for cell in other.shares)
 
 
 def test_no_interval_is_too_wide() -> None:
@@ -105,7 +107,7 @@ def test_no_interval_is_too_wide() -> None:
     bare = tuple(
         replace(one, estimate=replace(one.estimate, low=None, high=None)) for one in result.metrics
     )
-    assert first(replace(result, metrics=bare)).cells[0].word == "too wide"
+    assert first(replace(result, metrics=bare)).shares[0].status == "too wide"
 
 
 def test_every_row_of_both_tables_is_set_up() -> None:
@@ -115,13 +117,13 @@ def test_every_row_of_both_tables_is_set_up() -> None:
         for part in IN_LAB.values()
         for row in part.emulated
         for share in row.shares
-        for beside in share.beside
+        for beside in share.published
     ]
     assert len(set(named)) == len(named)
     for table in ("Table 4.2", "Table 4.3"):
         shares = {
             number.cell
-            for number in SHELF.numbers
+            for number in STUDY.numbers
             if number.table == table and "process" in number.column
         }
         assert {cell for name, cell in named if name == table} == shares
@@ -130,14 +132,14 @@ def test_every_row_of_both_tables_is_set_up() -> None:
 @pytest.mark.parametrize("part", IN_LAB.values(), ids=IN_LAB)
 def test_what_is_set_follows_from_the_lab_of_the_plan(part: studies.Part) -> None:
     """The shares of study.yaml are those of the slices, caps and weights in the plan."""
-    plan = studies.plan_of(SHELF, part, "small")
+    plan = studies.plan_of(STUDY, part, "small")
     assert plan.lab is not None
     hosts = Topology.model_validate(plan.lab).hosts
     weights = {row.id: hosts[row.id].cpu.weight for row in part.emulated if "weight" in row.id}
     for row in part.emulated:
         spec = hosts[row.id].cpu
         for share in row.shares:
-            loops = 2 if "two" in share.what else 1
+            loops = 2 if "two" in share.name else 1
             if spec.reservation is not None:
                 wanted = spec.reservation.cpus
             elif spec.cap is not None:
@@ -149,33 +151,45 @@ def test_what_is_set_follows_from_the_lab_of_the_plan(part: studies.Part) -> Non
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 def test_every_figure_of_a_row_is_one_that_its_plan_measures(part: studies.Part) -> None:
-    settings = plans.expand(studies.plan_of(SHELF, part, "small"), catalog.load())
+    settings = plans.expand(studies.plan_of(STUDY, part, "small"), catalog.load())
     for row in part.emulated:
         for share in row.shares:
-            levels = share.ours.factors
+            levels = share.measured.factors
             assert any(
-                share.ours.target in one.targets
+                share.measured.target in one.targets
                 and all(
                     str(one.factors[k]) == str(v) for k, v in levels.items() if k in one.factors
                 )
                 for one in settings
-            ), (row.id, share.what)
+            ), (row.id, share.name)
 
 
 def test_rows_are_in_every_form() -> None:
-    rows = tuple(emulating.emulate(SHELF, PARTS["share"], made()))
+    rows = tuple(emulation.compare_rows(STUDY, PARTS["share"], made()))
     one = PartResult(PARTS["share"], "run", (), emulated=rows)
-    text = study_text.beside(SHELF, [one], ())
-    assert "HOLDS: one process, set to 75 % of a CPU" in text
-    assert "theirs  75.6 emulated, 75.7 EC2" in text
-    assert "From inside: reservation per CPU, as it is." in " ".join(text.split())
-    assert any("Emulated rows" in str(part.blocks) for part in sections(SHELF, [one], ()))
-    assert "1 of 5 rows" in emulating.summary(rows)
+    text = study_text.comparison(STUDY, [one], ())
+    flat = " ".join(text.split())
+    assert "one process" in flat
+    assert "75.6 emulated" in flat
+    assert "Inferred scheduler: reservation per CPU. " in flat
+    assert any("Emulated rows" in str(part.blocks) for part in sections(STUDY, [one], ()))
+    assert "1 of 5 rows" in emulation.summarise(rows)
 
 
 def test_a_word_that_is_none_is_told() -> None:
-    share = {"what": "x", "set": 1, "ours": {"benchmark": "cpu.gaps", "metric": "obtained_cpus"}}
+    share = {
+        "name": "x",
+        "set": 1,
+        "measured": {"benchmark": "cpu.gaps", "metric": "obtained_cpus"},
+    }
     with pytest.raises(ValidationError, match="is no verdict"):
-        Emulated.model_validate(
-            {"id": "a", "title": "a", "target": "t", "word": "sedf", "why": "x", "shares": [share]}
+        EmulatedRow.model_validate(
+            {
+                "id": "a",
+                "title": "a",
+                "target": "t",
+                "verdict": "sedf",
+                "why": "x",
+                "shares": [share],
+            }
         )

@@ -1,4 +1,4 @@
-"""The shelf of one study: its folder, read and checked."""
+"""Reads and checks the folder of each reference study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from nephoscope.errors import Lacking, UnknownName, UsageError
 from nephoscope.reading import yamltext
 from nephoscope.reading.sentences import did_you_mean, sentence
 from nephoscope.reading.yamltext import Loc
-from nephoscope.studies.records import Cell, Lost, Part, Study, Table, Tables
+from nephoscope.studies.definition.selectors import Cell
+from nephoscope.studies.definition.study import MissingTable, Part, Study, Table, Tables
 
 COLUMNS = ("table", "row", "column", "value", "unit", "n", "note")
 
@@ -45,18 +46,21 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """A study with its numbers, in the order of its text. tables: those printed as tables."""
+class ReferenceStudy:
+    """A study with its numbers, in the order of its text.
+
+    definition: study.yaml. tables: those printed as tables. missing: those without numbers.
+    """
 
     name: str
     path: Path
-    study: Study
+    definition: Study
     tables: tuple[Table, ...]
-    lost: tuple[Lost, ...]
+    missing: tuple[MissingTable, ...]
     numbers: tuple[Number, ...]
 
     def number(self, table: str, cell: Cell) -> Number:
-        """The number in that cell; UsageError when the study published none there."""
+        """Returns the number in that cell; UsageError when the study published none there."""
         for number in self.numbers:
             if number.table == table and number.cell == cell:
                 return number
@@ -66,23 +70,23 @@ class Shelf:
         )
 
     def part(self, name: str) -> Part:
-        """The part of that name; UnknownName with the nearest if there is none."""
-        for part in self.study.parts:
+        """Returns the part of that name; UnknownName with the nearest if there is none."""
+        for part in self.definition.parts:
             if part.name == name:
                 return part
-        known = [part.name for part in self.study.parts]
+        known = [part.name for part in self.definition.parts]
         raise UnknownName(
             f"{self.name} has no part '{name}'{did_you_mean(name, known)}.",
             f"It has: {', '.join(known)}.",
         )
 
     def plan_names(self, part: Part) -> tuple[str, ...]:
-        """Names of the runs of a part, of every scale."""
+        """Returns the names of the runs of a part, of every scale."""
         return tuple(_run_name(self.name, part.name, scale) for scale in part.scales)
 
 
 def folder() -> Path:
-    """The folder of the studies: inside the installed package, else in the source tree."""
+    """Returns the folder of the studies: inside the installed package, else in the source tree."""
     packaged = Path(str(resources.files("nephoscope"))) / "_studies"
     if packaged.is_dir():
         return packaged
@@ -93,18 +97,18 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
-    """The studies, in alphabetical order."""
+    """Returns the names of the studies in alphabetical order."""
     return sorted(path.parent.name for path in folder().glob("*/study.yaml"))
 
 
-def load_all() -> list[Shelf]:
-    """Every study, oldest first."""
-    return sorted(map(load, names()), key=lambda shelf: (shelf.study.year, shelf.name))
+def load_all() -> list[ReferenceStudy]:
+    """Returns every study, oldest first."""
+    return sorted(map(load, names()), key=lambda study: (study.definition.year, study.name))
 
 
 @lru_cache(maxsize=16)
-def load(name: str) -> Shelf:
-    """The study of that name; UnknownName with the nearest name if there is none."""
+def load(name: str) -> ReferenceStudy:
+    """Returns the study of that name; UnknownName with the nearest name if there is none."""
     known = names()
     if name not in known:
         raise UnknownName(
@@ -114,21 +118,21 @@ def load(name: str) -> Shelf:
     return read(folder() / name)
 
 
-def read(path: Path) -> Shelf:
-    """The study in a folder. UsageError (file, line, column) for whatever is wrong in its files."""
-    study = _record(path / "study.yaml", Study)
+def read(path: Path) -> ReferenceStudy:
+    """Reads a study's folder. UsageError (file, line, column) for any mistake in its files."""
+    definition = _record(path / "study.yaml", Study)
     tables = _record(path / "tables.yaml", Tables)
     numbers = read_numbers(path / "published.csv")
-    return Shelf(path.name, path, study, tables.tables, tables.lost, numbers)
+    return ReferenceStudy(path.name, path, definition, tables.tables, tables.missing, numbers)
 
 
-def plan_of(shelf: Shelf, part: Part, scale: str) -> plans.Plan:
-    """The plan of a part at a scale; UsageError for a part that does not exist here yet."""
+def plan_of(study: ReferenceStudy, part: Part, scale: str) -> plans.Plan:
+    """Returns the plan of a part at a scale; UsageError for a part that does not exist here yet."""
     if not part.plan:
-        raise UsageError(f"{shelf.name}, {part.name}: not yet: {part.not_yet}.")
+        raise UsageError(f"{study.name}, {part.name}: not yet: {part.not_yet}.")
     changes = next(sets for name, sets in part.scales.items() if name == scale)
-    run_name = _run_name(shelf.name, part.name, scale)
-    return plans.load(shelf.path / part.plan, {"name": run_name, **changes})
+    run_name = _run_name(study.name, part.name, scale)
+    return plans.load(study.path / part.plan, {"name": run_name, **changes})
 
 
 def _run_name(study: str, part: str, scale: str) -> str:
@@ -139,34 +143,34 @@ def _record(path: Path, record: type[_Record]) -> _Record:
     text = _text(path)
 
     def place(loc: Loc) -> str:
-        found = yamltext.locate(text, loc)
-        return f"{path}:{found[0]}:{found[1]}: " if found else f"{path}: "
+        position = yamltext.locate(text, loc)
+        return f"{path}:{position[0]}:{position[1]}: " if position else f"{path}: "
 
     try:
         return record.model_validate(yamltext.parse(text, str(path)))
     except ValidationError as error:
         # A misspelt key first: it is the reason why the right one is missing.
-        errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        errors = sorted(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
         raise sentence(errors[0], place, {(): record}) from error
 
 
 def read_numbers(path: Path) -> tuple[Number, ...]:
-    """The published numbers of a file. UsageError with file and line for whatever is wrong."""
+    """Reads the published numbers of a file. UsageError with file and line for any mistake."""
     rows = csv.reader(io.StringIO(_text(path)))
     if tuple(next(rows, ())) != COLUMNS:
         raise UsageError(f"{path}:1: the columns must be {','.join(COLUMNS)}.")
-    found: dict[tuple[str, Cell], Number] = {}
+    numbers: dict[tuple[str, Cell], Number] = {}
     for fields in rows:
         where = f"{path}:{rows.line_num}"
         if len(fields) != len(COLUMNS):
             raise UsageError(f"{where}: {len(fields)} columns instead of {len(COLUMNS)}.")
         number = _number(fields, where)
-        if (number.table, number.cell) in found:
+        if (number.table, number.cell) in numbers:
             raise UsageError(
                 f"{where}: {number.table} has '{number.row}', '{number.column}' twice."
             )
-        found[number.table, number.cell] = number
-    return tuple(found.values())
+        numbers[number.table, number.cell] = number
+    return tuple(numbers.values())
 
 
 def _number(fields: list[str], where: str) -> Number:
@@ -177,7 +181,7 @@ def _number(fields: list[str], where: str) -> Number:
     except ValueError:
         value, count = math.nan, None
     if not math.isfinite(value):
-        raise UsageError(f"{where}: value '{text}' or n '{n}' is no plain number.")
+        raise UsageError(f"{where}: value '{text}' or n '{n}' is not a plain number.")
     return Number(table, row, column, text, value, unit, count, note)
 
 

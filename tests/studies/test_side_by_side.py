@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from nephoscope import studies
 from nephoscope.model import MetricResult
 from nephoscope.studies import Mark, Outcome, compare
-from nephoscope.studies.records import Mapping, Part
+from nephoscope.studies.definition.study import Comparison, Part
 
 from .made import line, noisy, result
 
@@ -46,9 +46,9 @@ def pi(level: float, load: str, seed: int, spread: float = 0.001) -> MetricResul
 def test_the_direction_of_an_effect(loaded: float, mark: Mark) -> None:
     found = outcomes(pi(1000.0, "none", 1), pi(loaded, "cpu", 2))["cpu-time"]
     assert found.mark is mark
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(loaded / 1000, rel=0.002)
-    assert found.estimate.n == 20
+    assert found.measured is not None
+    assert found.measured.value == pytest.approx(loaded / 1000, rel=0.002)
+    assert found.measured.n == 20
 
 
 def test_an_interval_that_holds_no_effect_decides_nothing() -> None:
@@ -60,8 +60,8 @@ def test_an_interval_that_holds_no_effect_decides_nothing() -> None:
 def test_more_variation_is_a_ratio_of_spreads() -> None:
     found = outcomes(pi(1000.0, "none", 1, 0.001), pi(1000.0, "cpu", 2, 0.02))["cpu-spread"]
     assert found.mark is Mark.IN_KIND
-    assert found.estimate is not None
-    assert found.estimate.value > 3
+    assert found.measured is not None
+    assert found.measured.value > 3
 
 
 @pytest.mark.parametrize("drift", [1.1, 0.9])
@@ -69,7 +69,7 @@ def test_a_control_that_drifts_stops_what_it_is_about(drift: float) -> None:
     found = outcomes(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2), drift=drift)["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
     assert "the control does not hold" in found.sentence.lower()
-    assert found.estimate is not None, "the figure is shown all the same"
+    assert found.measured is not None, "the figure is shown all the same"
 
 
 def test_a_control_says_nothing_of_other_comparisons() -> None:
@@ -85,7 +85,7 @@ def test_a_run_that_lacks_a_setting_says_which() -> None:
     found = outcomes(pi(1000.0, "none", 1))["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
     assert "no valid trial of cpu.pi pi_time_ns on victim (beside=cpu)" in found.sentence
-    assert found.estimate is None
+    assert found.measured is None
 
 
 def test_too_few_repetitions_are_no_interval() -> None:
@@ -95,7 +95,7 @@ def test_too_few_repetitions_are_no_interval() -> None:
     ]
     found = outcomes(*few)["cpu-time"]
     assert found.mark is Mark.NOT_COMPARABLE
-    assert "3 repetitions of ours give no interval" in found.sentence
+    assert "3 measured repetitions give no interval" in found.sentence
 
 
 def test_two_lines_that_fit_are_not_guessed_between() -> None:
@@ -151,18 +151,18 @@ def test_nothing_but_a_guarantee_is_concluded_where_the_control_does_not_hold() 
     capped, reserved = found["cap-150-two-1"], found["sedf-30-40-one"]
     assert capped.mark is Mark.NOT_COMPARABLE
     assert "control does not hold" in capped.sentence
-    assert "at least 97 % of a CPU each; ours 6" in capped.sentence
-    assert capped.estimate is not None  # shown all the same
+    assert "at least 97 % of a CPU each; measured 6" in capped.sentence
+    assert capped.measured is not None  # shown all the same
     assert reserved.mark is Mark.IN_NUMBER  # a reservation holds whatever else runs
 
 
 def test_a_share_that_was_set_is_reproduced_in_number() -> None:
     one, two = shares(0.751, 0.749)
     assert (one.mark, two.mark) == (Mark.IN_NUMBER, Mark.IN_NUMBER)
-    assert one.estimate is not None
-    assert one.estimate.value == pytest.approx(75.1, rel=0.002)  # in their unit, percent
-    assert two.estimate is not None
-    assert two.estimate.value == pytest.approx(74.9, rel=0.002)
+    assert one.measured is not None
+    assert one.measured.value == pytest.approx(75.1, rel=0.002)  # in their unit, percent
+    assert two.measured is not None
+    assert two.measured.value == pytest.approx(74.9, rel=0.002)
 
 
 def test_another_share_is_not_that_number() -> None:
@@ -202,14 +202,14 @@ def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
     )
     found = {one.id: one for one in compare(DELGADO, shaping, result(made))}["goodput-in"]
     assert found.mark is Mark.NOT_COMPARABLE
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(45.6, rel=0.01)
+    assert found.measured is not None
+    assert found.measured.value == pytest.approx(45.6, rel=0.01)
 
 
 def test_the_comparison_is_written_beside_the_report(tmp_path: Path) -> None:
     made = result(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2), *quiet())
     page = studies.write(
-        DELGADO, [studies.beside(DELGADO, ISOLATION, made, ["It is busy."])], tmp_path
+        DELGADO, [studies.compare_part(DELGADO, ISOLATION, made, ["It is busy."])], tmp_path
     )
     text = page.read_text(encoding="utf-8")
     assert "reproduced in kind" in text
@@ -217,16 +217,18 @@ def test_the_comparison_is_written_beside_the_report(tmp_path: Path) -> None:
     assert "It is busy." in text
     assert "It is busy." in (tmp_path / "study.md").read_text(encoding="utf-8")
     document = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
-    assert document["comparisons"][0]["ours"]["n"] == 20
-    assert document["comparisons"][0]["theirs"]["high"] == pytest.approx(1.02722, abs=1e-5)
-    assert document["comparisons"][2]["ours"] is None  # STREAM beside a load was not in this run
+    assert document["comparisons"][0]["measured"]["n"] == 20
+    assert document["comparisons"][0]["published"]["high"] == pytest.approx(1.02722, abs=1e-5)
+    assert (
+        document["comparisons"][2]["measured"] is None
+    )  # STREAM beside a load was not in this run
 
 
 COMPLETE = {
     "id": "x",
     "claim": "c",
-    "theirs": {"table": "t", "cell": ("a", "b")},
-    "ours": {"benchmark": "null", "metric": "null_ns"},
+    "published": {"table": "t", "cell": ("a", "b")},
+    "measured": {"benchmark": "null", "metric": "null_ns"},
     "ground": "in number",
     "margin": 0.1,
     "margin_why": "w",
@@ -240,17 +242,17 @@ COMPLETE = {
         ({"margin": None}, "needs `margin`"),
         ({"margin_why": ""}, "needs `margin`"),
         ({"ground": "in kind"}, "needs `neutral`"),
-        ({"ours": None}, "needs `ours`"),
-        ({"theirs": {"table": "t"}}, "give one of"),
-        ({"theirs": {"table": "t", "order": ("a", "b")}}, "an order is compared with an order"),
-        ({"theirs": {"table": "t", "over": ("a", "b")}}, "belong together"),
+        ({"measured": None}, "needs `measured`"),
+        ({"published": {"table": "t"}}, "give one of"),
+        ({"published": {"table": "t", "order": ("a", "b")}}, "an order is compared with an order"),
+        ({"published": {"table": "t", "numerator": ("a", "b")}}, "belong together"),
         ({"why": ""}, "at least 1 character"),
     ],
 )
 def test_a_mapping_that_is_not_complete_is_refused(change: dict[str, Any], words: str) -> None:
-    Mapping.model_validate(COMPLETE)
+    Comparison.model_validate(COMPLETE)
     with pytest.raises(ValidationError, match=words):
-        Mapping.model_validate({**COMPLETE, **change})
+        Comparison.model_validate({**COMPLETE, **change})
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def test_a_mapping_that_is_not_complete_is_refused(change: dict[str, Any], words
         ({}, "either `plan` or `not_yet`"),
         ({"plan": "p.yaml", "not_yet": "later"}, "either `plan` or `not_yet`"),
         ({"plan": "p.yaml", "scales": {"small": {}}}, "each scale"),
-        ({"not_yet": "later", "comparisons": [COMPLETE]}, "nothing of ours"),
+        ({"not_yet": "later", "comparisons": [COMPLETE]}, "nothing is measured"),
     ],
 )
 def test_a_part_is_here_with_both_scales_or_not_yet(part: dict[str, Any], words: str) -> None:

@@ -6,16 +6,15 @@ import pytest
 
 from nephoscope import studies
 from nephoscope.errors import UsageError
-from nephoscope.studies import theirs
-from nephoscope.studies.records import Theirs
-from nephoscope.studies.theirs import Figure
+from nephoscope.studies.comparison.published import Figure, compute_figure
+from nephoscope.studies.definition.selectors import PublishedFigure
 
 DELGADO = studies.load("delgado-2010")
 
 
 def of(part: str, name: str) -> Figure:
     mapping = next(one for one in DELGADO.part(part).comparisons if one.id == name)
-    return theirs.figure(DELGADO, mapping.theirs)
+    return compute_figure(DELGADO, mapping.published)
 
 
 # Computed apart from this program: Fieller's interval with Satterthwaite's degrees of freedom.
@@ -37,7 +36,7 @@ def test_a_ratio_carries_fiellers_interval(
         pytest.approx(high, abs=1e-5),
     )
     assert figure.n == n
-    assert figure.lacks == ""
+    assert figure.missing == ""
 
 
 def test_bandwidth_is_the_inverse_of_the_known_interference_factor() -> None:
@@ -48,9 +47,9 @@ def test_bandwidth_is_the_inverse_of_the_known_interference_factor() -> None:
 
 
 def test_what_a_study_did_not_give_is_said() -> None:
-    assert of("isolation", "cpu-spread").lacks == "They give no interval."
-    assert of("shaping", "goodput-out").lacks == "They give no n and no interval."
-    assert "without n" in of("shaping", "rtt-by-rate").lacks
+    assert of("isolation", "cpu-spread").missing == "The study gives no interval."
+    assert of("shaping", "goodput-out").missing == "The study gives no n and no interval."
+    assert "without n" in of("shaping", "rtt-by-rate").missing
 
 
 def test_notes_of_the_numbers_travel_with_the_figure() -> None:
@@ -61,16 +60,16 @@ def test_a_percentage_more_becomes_a_ratio() -> None:
     nadeem = studies.load("nadeem-2015")
     cell = ("average", "PVE over XCP")
     table = "Section 4.4 text, CPU throughput"
-    figure = theirs.figure(nadeem, Theirs(table=table, cell=cell, plus=1, times=0.01))
+    figure = compute_figure(nadeem, PublishedFigure(table=table, cell=cell, offset=1, scale=0.01))
     assert figure.value == pytest.approx(1.004)
 
 
 def test_published_bounds_are_taken_over() -> None:
     caldwell = studies.load("caldwell-2011")
     row = "EC2, one generator"
-    figure = theirs.figure(
+    figure = compute_figure(
         caldwell,
-        Theirs(
+        PublishedFigure(
             table="Results text",
             cell=(row, "throughput, mean"),
             low=(row, "throughput, 95% CI low"),
@@ -78,9 +77,9 @@ def test_published_bounds_are_taken_over() -> None:
         ),
     )
     assert (figure.value, figure.low, figure.high) == (2361.6, 2269.1, 2454.2)
-    assert figure.lacks == "They give no n."
+    assert figure.missing == "The study gives no n."
 
 
 def test_a_cell_that_was_not_published_is_an_error() -> None:
     with pytest.raises(UsageError, match=r"Table 3\.2 has no number in 'mean', '3 VM'"):
-        theirs.figure(DELGADO, Theirs(table="Table 3.2", cell=("mean", "3 VM")))
+        compute_figure(DELGADO, PublishedFigure(table="Table 3.2", cell=("mean", "3 VM")))

@@ -1,0 +1,1 @@
+"""Published figures compared with the results of a run."""

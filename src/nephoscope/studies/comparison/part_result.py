@@ -1,0 +1,51 @@
+"""Everything that a run of a part shows in comparison with the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nephoscope.model import RunResult
+from nephoscope.studies.catalogue import ReferenceStudy
+from nephoscope.studies.comparison.emulation import RowOutcome, compare_rows
+from nephoscope.studies.comparison.figures import FilledFigure, fill_figures
+from nephoscope.studies.comparison.lab_and_model import ThreeWay, compare_three_ways
+from nephoscope.studies.comparison.side_by_side import Outcome, compare
+from nephoscope.studies.comparison.tables import FilledTable, fill_tables
+from nephoscope.studies.definition.study import Part
+
+
+@dataclass(frozen=True, slots=True)
+class PartResult:
+    """Comparisons, tables, figures and emulated rows of one run. warnings: those of the run."""
+
+    part: Part
+    run: str
+    outcomes: tuple[Outcome, ...]
+    tables: tuple[FilledTable, ...] = ()
+    figures: tuple[FilledFigure, ...] = ()
+    warnings: tuple[str, ...] = ()
+    emulated: tuple[RowOutcome, ...] = ()
+
+
+def compare_part(
+    study: ReferenceStudy, part: Part, result: RunResult, warnings: Sequence[str] = ()
+) -> PartResult:
+    """Returns the comparison of a run of the part's plan with the study."""
+    return PartResult(
+        part,
+        str(result.run["id"]),
+        tuple(compare(study, part, result)),
+        tuple(fill_tables(study, part, result)),
+        tuple(fill_figures(study, part, result)),
+        tuple(warnings),
+        tuple(compare_rows(study, part, result)),
+    )
+
+
+def three_way_numbers(parts: Sequence[PartResult]) -> list[ThreeWay]:
+    """Returns published numbers of which one part measured the answer and another simulated it."""
+    return compare_three_ways(
+        [outcome for part in parts for outcome in part.outcomes],
+        [row for part in parts for row in part.emulated],
+    )

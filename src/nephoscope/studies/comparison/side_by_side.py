@@ -1,0 +1,167 @@
+"""Compares a run with a study: every comparison of a part, with its mark and one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nephoscope.catalog import SIMULATED
+from nephoscope.model import Estimate, RunResult
+from nephoscope.studies.catalogue import ReferenceStudy
+from nephoscope.studies.comparison import measured, rules
+from nephoscope.studies.comparison.published import Figure, compute_figure
+from nephoscope.studies.comparison.rules import Mark, Range
+from nephoscope.studies.definition.selectors import Cell
+from nephoscope.studies.definition.study import Comparison, Control, Part
+
+Location = tuple[str, Cell]
+"""Table, then row and column of a published number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One comparison. measured: in the study's unit, None where there is none.
+
+    steps: of an order, the ratio of each name to the next. sentence: the mark's reason. location:
+    of the published number, where the figure is one as it stands; margin: as in study.yaml.
+    simulated: the measured figure comes from a model.
+    """
+
+    part: str
+    id: str
+    claim: str
+    ground: str
+    unit: str
+    mark: Mark
+    sentence: str
+    published: Figure
+    measured: Estimate | None = None
+    steps: tuple[Estimate, ...] = ()
+    location: Location | None = None
+    margin: float | None = None
+    simulated: bool = False
+
+    @property
+    def name(self) -> str:
+        """Part and id, by which conclusions refer to it."""
+        return f"{self.part}/{self.id}"
+
+
+def is_simulated(benchmark: str) -> bool:
+    """Whether a measured figure comes from a model and not from a machine."""
+    return benchmark.startswith(SIMULATED)
+
+
+def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Outcome]:
+    """Returns every comparison of the part with a run of its plan, in the order of study.yaml.
+
+    Where a control of the part does not hold, nothing is concluded but what is guaranteed, and
+    each sentence gives the reason.
+    """
+    failures = [(control, _failure(control, result)) for control in part.controls]
+    outcomes = []
+    for entry in part.comparisons:
+        reasons = (
+            reason
+            for control, reason in failures
+            if reason and (not control.comparisons or entry.id in control.comparisons)
+        )
+        outcomes.append(_outcome(study, part, entry, result, next(reasons, "")))
+    return outcomes
+
+
+def _failure(control: Control, result: RunResult) -> str:
+    """Why the control does not hold; empty when it does."""
+    try:
+        found = measured.estimate(result, control.measured)
+    except measured.Absent as error:
+        return f"the control is missing: {error}"
+    head = f"the control does not hold, so nothing is concluded: {control.claim}"
+    low, high = found.low, found.high
+    if control.at_least is not None:
+        if low is not None and low >= control.at_least:
+            return ""
+        lowest = "no interval" if low is None else f"from {low:.4g} {control.unit}".rstrip()
+        minimum = f"{control.at_least:g} {control.unit}".rstrip()
+        return f"{head} (at least {minimum}; measured {found.value:.4g}, {lowest})"
+    assert control.within is not None
+    if low is None or high is None:
+        return f"{head} ({found.n} repetitions give no interval)"
+    if low <= 1 + control.within and high >= 1 - control.within:
+        return ""
+    interval = f"{found.value:.4g} [{low:.4g}, {high:.4g}]"
+    return f"{head} (expected 1 within {control.within:g}; measured {interval})"
+
+
+def _outcome(
+    study: ReferenceStudy, part: Part, entry: Comparison, result: RunResult, failure: str
+) -> Outcome:
+    figure = compute_figure(study, entry.published)
+    estimate: Estimate | None = None
+    steps: tuple[Estimate, ...] = ()
+    obstacle = "" if entry.guaranteed else failure
+    try:
+        if entry.measured is not None and entry.measured.order:
+            steps = tuple(measured.steps(result, entry.measured, entry.published.order))
+        elif entry.measured is not None:
+            estimate = measured.estimate(result, entry.measured)
+    except measured.Absent as error:
+        obstacle = str(error)
+    mark, reason = _judge(entry, figure, estimate, steps, obstacle)
+    cell = entry.published.unchanged_cell
+    return Outcome(
+        part.name,
+        entry.id,
+        entry.claim,
+        entry.ground,
+        entry.unit,
+        mark,
+        f"{reason[0].upper()}{reason[1:]}. {entry.why} {figure.missing}".strip(),
+        figure,
+        estimate,
+        steps,
+        (entry.published.table, cell) if cell else None,
+        entry.margin,
+        entry.measured is not None and is_simulated(entry.measured.benchmark),
+    )
+
+
+def _judge(
+    entry: Comparison,
+    figure: Figure,
+    estimate: Estimate | None,
+    steps: tuple[Estimate, ...],
+    obstacle: str,
+) -> rules.Judgement:
+    if entry.ground == "not comparable":
+        return Mark.NOT_COMPARABLE, "another quantity, or another mechanism"
+    if obstacle:
+        return Mark.NOT_COMPARABLE, obstacle
+    if steps:
+        ranges = [interval for step in steps if (interval := _range(step)) is not None]
+        if len(ranges) < len(steps):
+            return Mark.NOT_COMPARABLE, _too_few(steps[0])
+        return rules.in_order(figure.order, ranges)
+    assert estimate is not None
+    assert figure.value is not None
+    interval, band = _range(estimate), _range(figure)
+    if interval is None:
+        return Mark.NOT_COMPARABLE, _too_few(estimate)
+    if entry.ground == "in kind":
+        assert entry.neutral is not None
+        mark, reason = rules.in_kind(
+            figure.value, interval, neutral=entry.neutral, negligible=entry.negligible
+        )
+        unsure = band is not None and band.holds(entry.neutral)
+        return mark, reason + f"; the published interval contains {entry.neutral:g}" * unsure
+    assert entry.margin is not None
+    return rules.in_number(figure.value, band, interval, margin=entry.margin, neutral=entry.neutral)
+
+
+def _range(estimate: Estimate | Figure) -> Range | None:
+    if estimate.low is None or estimate.high is None:
+        return None
+    return Range(estimate.low, estimate.high)
+
+
+def _too_few(estimate: Estimate) -> str:
+    return f"{estimate.n} measured repetitions give no interval"

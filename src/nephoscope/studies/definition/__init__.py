@@ -1,0 +1,1 @@
+"""The records of study.yaml and tables.yaml."""

@@ -1,0 +1,230 @@
+"""The study's report: conclusions, filled tables, figures, every comparison; for every medium."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from nephoscope.report import as_html, as_markdown, wording
+from nephoscope.report.blocks import (
+    Block,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Table,
+)
+from nephoscope.studies.catalogue import ReferenceStudy
+from nephoscope.studies.comparison import emulation, lab_and_model
+from nephoscope.studies.comparison.conclusions import ConclusionOutcome
+from nephoscope.studies.comparison.emulation import RowOutcome
+from nephoscope.studies.comparison.part_result import PartResult, three_way_numbers
+from nephoscope.studies.comparison.rules import Mark
+from nephoscope.studies.comparison.side_by_side import Outcome
+from nephoscope.studies.comparison.tables import FilledTable
+from nephoscope.studies.report import charts
+from nephoscope.studies.report.wording import (
+    estimate_text,
+    measured_cell,
+    measured_text,
+    published_cell,
+    published_share,
+    published_text,
+    verdict_text,
+)
+
+_TONES = {
+    Mark.IN_NUMBER: "info",
+    Mark.IN_KIND: "info",
+    Mark.CONTRADICTED: "warning",
+    Mark.NOT_COMPARABLE: "notice",
+}
+
+
+def render_html(
+    study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
+) -> str:
+    """Returns the page, which opens without network."""
+    definition = study.definition
+    subtitle = f"{', '.join(definition.authors)}: {definition.title} ({definition.year})"
+    return as_html.render(title_of(study), subtitle, sections(study, parts, conclusions))
+
+
+def render_markdown(
+    study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
+) -> str:
+    """Returns the same as Markdown."""
+    return as_markdown.render(title_of(study), sections(study, parts, conclusions))
+
+
+def title_of(study: ReferenceStudy) -> str:
+    """Returns the title of the report."""
+    return f"{study.name}: published and measured here"
+
+
+def sections(
+    study: ReferenceStudy,
+    parts: Sequence[PartResult],
+    conclusions: Sequence[ConclusionOutcome] = (),
+) -> list[Section]:
+    """Returns a summary, then a section for each part that was run."""
+    return [
+        _summary(study, parts, conclusions),
+        *_three_ways(parts),
+        *(_part(part) for part in parts),
+    ]
+
+
+def count_marks(outcomes: Sequence[Outcome]) -> str:
+    """Returns '4 reproduced in kind, 1 contradicted, 3 not comparable'."""
+    counts = Counter(outcome.mark for outcome in outcomes)
+    return ", ".join(f"{counts[mark]} {mark.value}" for mark in Mark if counts[mark]) or "nothing"
+
+
+def _summary(
+    study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
+) -> Section:
+    blocks: list[Block] = [Sentence(study.definition.question, lead=True)]
+    if conclusions:
+        outcomes = {outcome.name: outcome for part in parts for outcome in part.outcomes}
+        items = tuple(
+            _marked(each.mark, each.claim, each.sentence, *_evidence(each, outcomes))
+            for each in conclusions
+        )
+        blocks += [Heading("Conclusions of the study"), Items(items)]
+    rows = tuple(
+        (result.part.name, result.part.title, count_marks(result.outcomes), result.run)
+        for result in parts
+    )
+    head = (Column("part"), Column("title"), Column("comparisons"), Column("run"))
+    blocks += [Heading("Parts"), Table(head, rows)]
+    missing = [part for part in study.definition.parts if part.not_yet]
+    if missing:
+        items = tuple(Item(f"{part.name}: {part.title}; {part.not_yet}") for part in missing)
+        blocks += [Heading("Parts that are not implemented"), Items(items)]
+    return Section("summary", "Summary", tuple(blocks))
+
+
+def _marked(mark: Mark, claim: str, *details: str) -> Item:
+    text = wording.clean(f"{mark.value}: {claim}")
+    return Item(text, tone=_TONES[mark], details=details)
+
+
+def _evidence(conclusion: ConclusionOutcome, outcomes: dict[str, Outcome]) -> list[str]:
+    lines = []
+    for name, mark in conclusion.evidence.items():
+        line = f"{name}: {mark.value if mark else 'not measured'}"
+        if outcome := outcomes.get(name):  # a part of an earlier run shows its mark only
+            line += f"; published {published_text(outcome)}; measured {measured_text(outcome)}"
+        lines.append(line)
+    return lines
+
+
+def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
+    """Published, measured and simulated, side by side; nothing where not both exist."""
+    numbers = three_way_numbers(parts)
+    if not numbers:
+        return []
+    blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
+    head = (
+        Column("row"),
+        Column("figure"),
+        Column("published", True),
+        Column("measured in the lab", True),
+        Column("simulated", True),
+        Column(""),
+    )
+    for table, of_table in lab_and_model.by_table(numbers).items():
+        rows = tuple(
+            (
+                *(wording.clean(text) for text in number.location[1]),
+                f"{number.published:g} {number.unit}".rstrip(),
+                estimate_text(number.measured, ""),
+                estimate_text(number.simulated, ""),
+                number.verdict,
+            )
+            for number in of_table
+        )
+        blocks += [Heading(table), Table(head, rows)]
+    blocks.append(
+        Sentence(
+            "A figure is 'as published' where the comparison below is 'reproduced in number': "
+            "its whole interval lies within the margin. The study gives these figures without "
+            "interval or n."
+        )
+    )
+    return [Section("three-ways", "Published, measured and simulated", tuple(blocks))]
+
+
+def _part(result: PartResult) -> Section:
+    blocks: list[Block] = [Sentence(f"{result.part.section}; run {result.run}.")]
+    if result.warnings:
+        blocks.append(Items(tuple(Item(text, tone="warning") for text in result.warnings)))
+    blocks += _emulated(result.emulated)
+    for table in result.tables:
+        blocks += [Heading(f"{table.table}: {table.title}"), _table(table), Sentence(table.why)]
+    blocks += [charts.chart(figure) for figure in result.figures]
+    if result.outcomes:
+        items = tuple(
+            _marked(
+                outcome.mark,
+                outcome.claim,
+                f"published: {published_text(outcome)}",
+                f"measured: {measured_text(outcome)}",
+                outcome.sentence,
+                *(f"note on the published figure: {note}" for note in outcome.published.notes),
+            )
+            for outcome in result.outcomes
+        )
+        blocks += [Heading("Comparisons"), Items(items)]
+    return Section(result.part.name, result.part.title, tuple(blocks))
+
+
+def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
+    """Set, measured and published, row by row; then the inferred scheduler of each."""
+    if not rows:
+        return []
+    head = (
+        Column("row"),
+        Column("share of"),
+        Column("set", True),
+        Column("measured"),
+        Column(""),
+        Column("published"),
+    )
+    lines = tuple(
+        (
+            row.title if not index else "",
+            share.name,
+            f"{share.set_to:.4g}",
+            estimate_text(share.measured, row.unit, share.absent),
+            share.status,
+            published_share(share),
+        )
+        for row in rows
+        for index, share in enumerate(row.shares)
+    )
+    items = tuple(
+        Item(
+            wording.clean(f"{row.title}: {verdict_text(row) or 'scheduler not inferred.'}"),
+            tone="" if row.verdict == row.expected else "warning",
+            details=(row.why,),
+        )
+        for row in rows
+    )
+    return [
+        Heading("Emulated rows: set, measured, published"),
+        Sentence(emulation.summarise(rows)),
+        Table(head, lines),
+        Items(items),
+    ]
+
+
+def _table(table: FilledTable) -> Table:
+    head = (Column(""), Column(""), Column("published"), Column("measured"))
+    rows = tuple(
+        (cell.row, cell.column, published_cell(cell), measured_cell(cell)) for cell in table.cells
+    )
+    return Table(head, rows)
