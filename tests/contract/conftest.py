@@ -11,8 +11,12 @@ import pytest
 from tests import sshd
 
 from nephoscope.errors import Lacking
-from nephoscope.plans import Target as Record
-from nephoscope.targets import TARGETS, Target
+from nephoscope.targets import KINDS, Target, parse
+from nephoscope.targets.kinds.lab import LabRecord
+from nephoscope.targets.kinds.local import LocalRecord
+from nephoscope.targets.kinds.sim import SimRecord
+
+from .toy_kind import ToyRecord
 
 Factory = Callable[[], Target]
 
@@ -29,13 +33,13 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[sshd.Ser
 
 @pytest.fixture
 def here(probe: Path) -> Factory:
-    return lambda: TARGETS["local"](Record(name="here"))
+    return lambda: LocalRecord(name="here").make()
 
 
 @pytest.fixture
 def over_ssh(servers: tuple[sshd.Server, sshd.Server], probe: Path) -> Factory:
     host, _ = servers
-    return lambda: TARGETS["ssh"](host.record())
+    return lambda: host.record().make()
 
 
 @pytest.fixture
@@ -47,14 +51,24 @@ def through_a_jump(
     known = tmp_path / "known_hosts"
     known.write_text(host.known_hosts.read_text() + jump.known_hosts.read_text())
     (jump.folder / "identity.pub").write_text((host.folder / "identity.pub").read_text())
-    return lambda: TARGETS["ssh"](
-        host.record(known_hosts=str(known), jump=(f"{jump.user}@127.0.0.1:{jump.port}",))
-    )
+    way = {"known_hosts": str(known), "jump": (f"{jump.user}@127.0.0.1:{jump.port}",)}
+    return lambda: host.record(**way).make()
 
 
 @pytest.fixture
 def simulated() -> Factory:
-    return lambda: TARGETS["sim"](Record(name="model", kind="sim"))
+    return lambda: SimRecord(name="model").make()
+
+
+@pytest.fixture
+def toy_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line in the table of kinds that a new kind adds."""
+    monkeypatch.setitem(KINDS, "toy", ToyRecord)
+
+
+@pytest.fixture
+def toy(toy_kind: None, probe: Path) -> Factory:
+    return parse("toy:1").make
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +110,6 @@ def _host(platform: str) -> Iterator[Factory]:
     except Lacking as error:
         pytest.skip(str(error))
     try:
-        yield lambda: TARGETS["lab"](Record(name="inside", kind="lab", lab=name, host="a"))
+        yield lambda: LabRecord(name="inside", lab=name, host="a").make()
     finally:
         asyncio.run(bringup.down(name))

@@ -13,7 +13,9 @@ from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
 from nephoscope.isolation.placement import PLACEMENTS, placed
 from nephoscope.isolation.plan import Asked, Isolation, isolation
 from nephoscope.model import Setting
-from nephoscope.plans import Target, resources
+from nephoscope.plans import resources
+from nephoscope.targets.kinds.local import LocalRecord
+from nephoscope.targets.kinds.ssh import SshRecord
 
 KNOWN = catalog.load()
 CORES = {0: "0", 1: "1"}
@@ -152,18 +154,18 @@ def test_the_name_of_the_lab_follows_from_all_that_is_asked() -> None:
     assert plans.plan_hash(one.plan) == plans.plan_hash(same.plan)
 
 
-A, B = Target(name="a", kind="ssh", address="a"), Target(name="b", kind="ssh", address="b")
+A, B = SshRecord(name="a", address="a"), SshRecord(name="b", address="b")
 
 
 def test_given_targets_play_their_parts() -> None:
-    targets = (("victim", A), ("aggressor", B), ("aggressor", Target()))
+    targets = (("victim", A), ("aggressor", B), ("aggressor", LocalRecord()))
     one = found(targets=targets, aggressors=("cpu",), neighbours=2)
     assert one.plan.lab is None
-    parts = [(t.name, t.kind, t.roles, t.address) for t in one.plan.targets]
+    parts = [(t.name, t.roles, t.traits().place) for t in one.plan.targets]
     assert parts == [
-        ("victim", "ssh", ("victim",), "a"),
-        ("neighbour-1", "ssh", ("aggressor",), "b"),
-        ("neighbour-2", "local", ("aggressor",), ""),
+        ("victim", ("victim",), "ssh:a"),
+        ("neighbour-1", ("aggressor",), "ssh:b"),
+        ("neighbour-2", ("aggressor",), "local"),
     ]
     # Without a far side, what needs one is left out of `all`.
     names = {load.name for load in found(targets=targets).plan.backgrounds}
@@ -171,7 +173,9 @@ def test_given_targets_play_their_parts() -> None:
 
 
 def test_two_programs_on_this_machine_are_neighbours() -> None:
-    one = found(targets=(("victim", Target()), ("aggressor", Target())), aggressors=("cpu",))
+    one = found(
+        targets=(("victim", LocalRecord()), ("aggressor", LocalRecord())), aggressors=("cpu",)
+    )
     assert [target.kind for target in one.plan.targets] == ["local", "local"]
 
 

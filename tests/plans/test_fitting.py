@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from nephoscope import catalog, plans
 from nephoscope.plans.fitting import fitted
+from nephoscope.targets.kinds.ssh import SshRecord
 
-HERE = plans.Target(name="small", kind="ssh", address="s")
-THERE = plans.Target(name="large", kind="ssh", address="l")
+HERE = SshRecord(name="small", address="s")
+THERE = SshRecord(name="large", address="l")
 
 
 def levels(plan: plans.Plan) -> dict[tuple[str, ...], set[int]]:

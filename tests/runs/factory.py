@@ -13,6 +13,7 @@ from nephoscope import plans
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Sample
 from nephoscope.targets import Done, Peer, TargetTrial
+from nephoscope.targets.kinds.record import CONTROLLER
 
 Answer = Callable[[str, Mapping[str, Any], int], TargetTrial]
 """Target name, params and number of the call -> the trial."""
@@ -125,7 +126,8 @@ class FakeTarget:
     """Answers from a function; counts what it was asked."""
 
     def __init__(self, record: plans.Target, fakes: Fakes) -> None:
-        self.name, self.kind, self.record = record.name, record.kind, record
+        self.name, self.record = record.name, record
+        self.shares_clock = record.traits().machine == CONTROLLER
         self.answer = fakes.answer
         self.fakes = fakes
         self.log = fakes.log
@@ -207,11 +209,7 @@ class Fakes:
         self._gone = gone or {}
         self._openings: dict[str, int] = {}
 
-    @property
-    def factories(self) -> dict[str, Callable[[plans.Target], Any]]:
-        return dict.fromkeys(("local", "ssh", "lab", "sim"), self._make)
-
-    def _make(self, record: plans.Target) -> FakeTarget:
+    def make(self, record: plans.Target) -> FakeTarget:
         target = FakeTarget(record, self)
         self.made.append(target)
         return target

@@ -47,9 +47,6 @@ class LabDouble:
         }
         return frozenset(path.split(".")[1] for path in changed)
 
-    def is_guest(self, host: str) -> bool:
-        return False
-
     async def renew(self, host: str, level: str) -> BootTimes | None:
         self.log.append(f"renew {host} {level}")
         return BootTimes(1_000_000, 3_000_000, 6_000_000)

@@ -70,13 +70,13 @@ def test_simulated_trials_run_at_once_and_give_what_they_give_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fakes = Watching()
-    run = runs.execute(plan_of(), Store(tmp_path / "a"), targets=fakes.factories)
+    run = runs.execute(plan_of(), Store(tmp_path / "a"), targets=fakes.make)
     assert most_at_once(fakes.log) == CPUS
     assert len(run.records()) == 40
     assert not any(record.notes for record in run.records())
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     alone = Watching()
-    other = runs.execute(plan_of(), Store(tmp_path / "b"), targets=alone.factories)
+    other = runs.execute(plan_of(), Store(tmp_path / "b"), targets=alone.make)
     assert most_at_once(alone.log) == 1
     assert list(measured(run).items()) == list(measured(other).items())
     assert len(set(measured(run).values())) > 3, "each trial has chance of its own"
@@ -86,7 +86,7 @@ def test_what_is_measured_is_never_run_at_once(tmp_path: Path) -> None:
     fakes = Watching(lambda params: good())
     both = [{"name": "model", "kind": "sim"}, {"name": "here"}]
     plan = plan_of(targets=both, repeat={"min": 4, "max": 4})
-    runs.execute(plan, Store(tmp_path), targets=fakes.factories)
+    runs.execute(plan, Store(tmp_path), targets=fakes.make)
     assert most_at_once(fakes.log) == 1
 
 
@@ -103,7 +103,7 @@ def test_no_trial_is_run_that_would_not_be_run_alone(
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cpus=cpus: set(range(cpus)))
         plan = plan_of(repeat={"min": 6, "max": 40, "relative_half_width": 0.01})
         with contextlib.suppress(BenchmarkFailed):
-            runs.execute(plan, Store(tmp_path / str(cpus)), targets=fakes.factories)
+            runs.execute(plan, Store(tmp_path / str(cpus)), targets=fakes.make)
         asked.append(fakes.asked)
     assert asked[0] == asked[1] < 40
 
@@ -119,7 +119,7 @@ def test_alternatives_of_other_least_numbers_miss_no_round(
     for cpus in (CPUS, 1):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cpus=cpus: set(range(cpus)))
         plan = plan_of(benchmarks=two)
-        run = runs.execute(plan, Store(tmp_path / str(cpus)), targets=Watching().factories)
+        run = runs.execute(plan, Store(tmp_path / str(cpus)), targets=Watching().make)
         names.append([record.key.name for record in run.records()])
     assert names[0] == names[1]
     assert "r0007-s001-model" in names[0], "the second goes on beyond its least number"
@@ -127,13 +127,13 @@ def test_alternatives_of_other_least_numbers_miss_no_round(
 
 def test_what_is_missing_after_a_kill_is_measured_and_nothing_else(tmp_path: Path) -> None:
     fakes = Watching()
-    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.factories)
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make)
     before = measured(run)
     run.update(state="running")
     for name in ("r0007-s000-model", "r0008-s001-model", "r0020-s000-model"):
         (run.trials_path / f"{name}.parquet").unlink()
     again = Watching()
-    run = runs.execute(plan_of(), Store(tmp_path), targets=again.factories)
+    run = runs.execute(plan_of(), Store(tmp_path), targets=again.make)
     assert again.asked == 3
     assert list(measured(run).items()) == list(before.items())
 

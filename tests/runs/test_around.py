@@ -39,7 +39,7 @@ def plan_of(**more: Any) -> plans.Plan:
 
 
 def execute(path: Path, fakes: Fakes, plan: plans.Plan) -> StoredRun:
-    return runs.execute(plan, Store(path), targets=fakes.factories)
+    return runs.execute(plan, Store(path), targets=fakes.make)
 
 
 def level(record: TrialRecord) -> str:

@@ -67,7 +67,7 @@ def test_only_distinct_machines_run_at_once(
     tmp_path: Path, machines: dict[str, str], concurrent: bool, wanted: int
 ) -> None:
     fakes = Watching(machines=machines)
-    run = runs.execute(plan_of(concurrent=concurrent), Store(tmp_path), targets=fakes.factories)
+    run = runs.execute(plan_of(concurrent=concurrent), Store(tmp_path), targets=fakes.make)
     assert most_at_once(fakes.log) == wanted
     records = run.records()
     assert [record.position for record in records] == list(range(20))
@@ -79,13 +79,13 @@ def test_only_distinct_machines_run_at_once(
 def test_an_ssh_name_of_this_machine_is_this_machine(tmp_path: Path) -> None:
     two = [{"name": "a"}, {"name": "b", "kind": "ssh", "address": "localhost"}]
     fakes = Watching(machines={"a": "1", "b": "1"})
-    runs.execute(plan_of(targets=two), Store(tmp_path), targets=fakes.factories)
+    runs.execute(plan_of(targets=two), Store(tmp_path), targets=fakes.make)
     assert most_at_once(fakes.log) == 1
 
 
 def test_each_machine_keeps_the_order_of_the_round(tmp_path: Path) -> None:
     fakes = Watching(machines={"a": "1", "b": "2"})
-    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.factories)
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make)
     for number in range(1, 6):
         own = [r for r in run.records() if r.key.round == number]
         order = plans.round_order(5, number, [(r.key.setting, r.key.target) for r in own])
@@ -96,12 +96,12 @@ def test_each_machine_keeps_the_order_of_the_round(tmp_path: Path) -> None:
 
 def test_what_is_missing_after_a_kill_is_measured_and_nothing_else(tmp_path: Path) -> None:
     fakes = Watching(machines={"a": "1", "b": "2"})
-    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.factories)
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make)
     run.update(state="running")
     for name in ("r0005-s000-a", "r0005-s001-b", "r0004-s000-b"):
         (run.trials_path / f"{name}.parquet").unlink()
     again = Watching(machines={"a": "1", "b": "2"})
-    run = runs.execute(plan_of(), Store(tmp_path), targets=again.factories)
+    run = runs.execute(plan_of(), Store(tmp_path), targets=again.make)
     assert again.asked == 3
     assert len(run.records()) == 20
     late = [r for r in run.records() if r.notes]

@@ -40,7 +40,7 @@ def noisy(**more: Any) -> plans.Plan:
 
 
 def execute(path: Path, fakes: Fakes, plan: plans.Plan | None = None) -> StoredRun:
-    return runs.execute(plan or plan_of(), Store(path), targets=fakes.factories)
+    return runs.execute(plan or plan_of(), Store(path), targets=fakes.make)
 
 
 def rows(run: StoredRun, record: TrialRecord) -> list[dict[str, Any]]:

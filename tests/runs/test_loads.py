@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from nephoscope import plans
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Background
 from nephoscope.runs.loads import Load, Window
+from nephoscope.targets.kinds.local import LocalRecord
 
 from . import factory
 from .conftest import LOAD
@@ -43,7 +43,7 @@ def run(load: Load, fakes: Fakes, measured_s: float) -> Window:
     """Runs the load around a window of that length."""
 
     async def beside() -> Window:
-        target = fakes.factories["local"](plans.Target(name="b"))
+        target = fakes.make(LocalRecord(name="b"))
         await load.start(target, 10.0, 1.0, None)
         start_ns = time.time_ns()
         await asyncio.sleep(measured_s)

@@ -46,7 +46,7 @@ def dies(name: str, calls: range) -> Any:
 
 
 def execute(path: Path, fakes: Fakes, plan: plans.Plan | None = None) -> StoredRun:
-    return runs.execute(plan or plan_of(), Store(path), targets=fakes.factories)
+    return runs.execute(plan or plan_of(), Store(path), targets=fakes.make)
 
 
 def valid(run: StoredRun, target: str) -> int:
@@ -112,7 +112,7 @@ def test_what_needs_the_lost_target_is_not_tried(tmp_path: Path) -> None:
     )
     fakes = Fakes(gone={"b": range(2, 100)})
     calls = 0
-    made = fakes._make
+    made = fakes.make
 
     def make(record: plans.Target) -> Any:
         target = made(record)
@@ -128,8 +128,7 @@ def test_what_needs_the_lost_target_is_not_tried(tmp_path: Path) -> None:
         target.start = starting  # type: ignore[method-assign]
         return target
 
-    factories = {"local": make}
-    run = runs.execute(plan, Store(tmp_path), targets=factories)
+    run = runs.execute(plan, Store(tmp_path), targets=make)
     assert valid(run, "a") == 2
     assert {o["word"] for o in run.manifest["outcomes"]} == {"target_lost"}
     reasons = [r.reasons[0] for r in run.records() if r.failure_name == "target_lost"]

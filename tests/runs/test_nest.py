@@ -31,7 +31,7 @@ NESTED = {key: value for key, value in LABELLED.items() if key != "repeat"} | {
 
 def execute(path: Path, values: Any, lab: LabDouble, fakes: Fakes | None = None) -> StoredRun:
     plan = plans.Plan.model_validate(values)
-    targets = (fakes or Fakes()).factories
+    targets = (fakes or Fakes()).make
     return runs.execute(plan, Store(path), targets=targets, environment=lab.made)
 
 

@@ -28,7 +28,7 @@ def plan_of(**more: Any) -> plans.Plan:
 
 
 def execute(path: Path, fakes: Fakes, plan: plans.Plan | None = None, **more: Any) -> StoredRun:
-    return runs.execute(plan or plan_of(), Store(path), targets=fakes.factories, **more)
+    return runs.execute(plan or plan_of(), Store(path), targets=fakes.make, **more)
 
 
 def test_every_alternative_once_a_round_in_the_seeds_order(tmp_path: Path) -> None:

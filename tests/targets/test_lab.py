@@ -13,9 +13,10 @@ import pytest
 from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab import bringup, files
 from nephoscope.lab.handle import GuestAccess, Host, Lab, Nic
-from nephoscope.plans import Target as Record
-from nephoscope.targets import TARGETS, LocalTarget, Target
+from nephoscope.targets import Target
+from nephoscope.targets.kinds.lab import LabRecord
 from nephoscope.targets.lab_channel import way_into
+from nephoscope.targets.local import LocalTarget
 
 TOPOLOGY = files.from_values({"version": 1, "name": "office", "hosts": {"a": {}, "b": {}}})
 
@@ -40,7 +41,7 @@ def _office(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def inside(name: str, lab: str = "office") -> Target:
-    return TARGETS["lab"](Record(name=name, kind="lab", lab=lab))
+    return LabRecord(name=name, lab=lab).make()
 
 
 def test_a_lab_that_is_down_is_told() -> None:
@@ -58,7 +59,7 @@ def test_a_host_that_the_lab_has_not_is_told_with_those_it_has() -> None:
 
 def test_a_target_without_a_lab_is_told() -> None:
     with pytest.raises(UsageError, match="names no lab"):
-        TARGETS["lab"](Record(name="a", kind="lab"))
+        LabRecord(name="a").make()
 
 
 @pytest.mark.usefixtures("_office")

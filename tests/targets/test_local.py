@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import plans
-from nephoscope.targets import TARGETS, LocalTarget
+from nephoscope.targets.local import LocalTarget
 
 
 def test_work_folders_of_killed_processes_are_swept(
@@ -30,10 +29,3 @@ def test_work_folders_of_killed_processes_are_swept(
 
     asyncio.run(opened())
     assert sorted(tmp_path.iterdir()) == sorted([other, living])
-
-
-def test_every_target_says_what_it_is() -> None:
-    for kind, factory in TARGETS.items():
-        target = factory(plans.Target(name="a-name", kind=kind, address="there", lab="office"))
-        assert (target.kind, target.name) == (kind, "a-name")
-        assert type(target).__doc__

@@ -11,7 +11,7 @@ import pytest
 
 from nephoscope import scenarios
 from nephoscope.errors import BenchmarkFailed, Lacking, UsageError
-from nephoscope.targets import TARGETS, parse
+from nephoscope.targets import parse
 from nephoscope.targets.simulated import MOST_WORDS, SimTarget
 
 SHORT = {"requests": 2000}
@@ -87,6 +87,6 @@ def test_it_has_no_tools() -> None:
 def test_a_target_in_one_word() -> None:
     record = parse("sim")
     assert (record.kind, record.name, record.machine) == ("sim", "sim", "")
-    assert isinstance(TARGETS["sim"](record), SimTarget)
+    assert isinstance(record.make(), SimTarget)
     with pytest.raises(UsageError, match="There is no scenario 'nothing-like-it'"):
         parse("sim:nothing-like-it")

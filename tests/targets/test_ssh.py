@@ -18,8 +18,8 @@ from tests.sshd import Server, children, keygen, lacking, serving
 from tests.targets.test_process import alive, gone
 
 from nephoscope.errors import TargetError
-from nephoscope.plans import Target as Record
-from nephoscope.targets.ssh import SshTarget, make
+from nephoscope.targets.kinds.ssh import SshRecord as Record
+from nephoscope.targets.ssh import SshTarget
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
@@ -35,7 +35,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def using(record: Record, work: Callable[[SshTarget], Awaitable[T]]) -> T:
     async def whole() -> T:
-        target = make(record)
+        target = record.make()
         try:
             await target.open()
             return await work(target)
@@ -265,7 +265,7 @@ def test_a_silent_host_is_told_in_time(server: Server) -> None:
     try:
         began = time.monotonic()
         with pytest.raises(TargetError, match=r"no answer within|was not ready|hung up") as caught:
-            asyncio.run(make(server.record()).open(1.0))
+            asyncio.run(server.record().make().open(1.0))
         assert time.monotonic() - began < 10
         assert "\n" not in str(caught.value)
     finally:
@@ -455,10 +455,9 @@ def test_after_sigkill_on_our_side_nothing_of_ours_is_left_there(
 ) -> None:
     script = (
         "import asyncio, pathlib, sys\n"
-        "from nephoscope.plans import Target\n"
-        "from nephoscope.targets.ssh import make\n"
+        "from nephoscope.targets.kinds.ssh import SshRecord\n"
         "async def work():\n"
-        "    target = make(Target.model_validate_json(sys.argv[1]))\n"
+        "    target = SshRecord.model_validate_json(sys.argv[1]).make()\n"
         "    await target.open()\n"
         "    await target.put(pathlib.Path(sys.argv[2]), 'file')\n"
         f"    running = await target.start('null', {FOREVER!r}, 60)\n"

@@ -14,8 +14,8 @@ from tests.attempts import attempt
 from tests.sshd import Server, lacking, serving
 from trials import real_time
 
-from nephoscope.plans import Target as Record
-from nephoscope.targets import TARGETS, Target
+from nephoscope.targets import Target
+from nephoscope.targets.kinds.local import LocalRecord
 
 COMMANDS = 100
 BOUND_S = 0.005
@@ -23,7 +23,7 @@ BOUND_S = 0.005
 
 async def costs_s(server: Server) -> list[float]:
     """Time of a run of `null` over ssh minus that of one here, pair by pair in random order."""
-    far, here = TARGETS["ssh"](server.record()), TARGETS["local"](Record(name="here"))
+    far, here = server.record().make(), LocalRecord(name="here").make()
     order = random.Random(1)
     differences = []
     try:

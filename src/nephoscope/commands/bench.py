@@ -29,7 +29,7 @@ def run(
     values = options.sets(sets)
     seconds = options.budget_s(budget)
     from nephoscope import catalog, plans
-    from nephoscope.targets.texts import parse
+    from nephoscope.targets.kinds import parse
 
     known = catalog.load()
     simulated = known.benchmark(benchmark).kind == catalog.SIMULATION
@@ -39,14 +39,11 @@ def run(
     plan = plans.single(
         benchmark,
         values,
-        "sim" if record.kind == "sim" else "local",
+        record,
         budget_s=seconds,
         seed=seed,
         rounds=repetitions,
         known=known,
     )
-    (entry,) = plan.benchmarks
-    entry = entry.model_copy(update={"peer": record.name if entry.peer else ""})
-    plan = plan.model_copy(update={"targets": (record,), "benchmarks": (entry,)})
     # Always a new run: `now` means that nothing measured earlier is taken for it.
     return measuring.measure(plan, store=store, as_json=as_json, fresh=True, brief=True)

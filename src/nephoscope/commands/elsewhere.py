@@ -19,7 +19,7 @@ def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
     machine that does not answer.
     """
     from nephoscope.plans import fitting
-    from nephoscope.targets.texts import parse
+    from nephoscope.targets.kinds import parse
 
     records = [parse(text) for text in texts]
     names = [record.name for record in records]
@@ -33,16 +33,9 @@ def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
 
 
 async def _cpus(records: Sequence[Target]) -> dict[str, int]:
-    from nephoscope.targets import TARGETS
-
     found = {}
     for record in records:
-        if record.kind not in TARGETS:
-            raise UsageError(
-                f"Targets of kind {record.kind} cannot be reached.",
-                f"There is {', '.join(TARGETS)}.",
-            )
-        target = TARGETS[record.kind](record)
+        target = record.make()
         try:
             found[record.name] = cpus_of(await target.open())
         finally:

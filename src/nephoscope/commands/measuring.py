@@ -32,13 +32,9 @@ def executed(plan: Plan, store: Store, *, fresh: bool = False) -> StoredRun:
     """Runs the plan, or goes on with its unfinished run; progress goes to stderr."""
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
-    from nephoscope.scenarios import find_simulator
-    from nephoscope.targets import find_probe
 
-    if any(target.kind == "local" for target in plan.targets):
-        find_probe()  # without it no run is begun, so that none is left behind empty
-    if any(target.kind == "sim" for target in plan.targets):
-        find_simulator()
+    for target in plan.targets:
+        target.require_programs()  # without them no run is begun, so that none is left behind empty
     with Progress(sys.stderr) as progress:
         return runs.execute(plan, store, progress, fresh=fresh)
 

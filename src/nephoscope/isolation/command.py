@@ -85,7 +85,7 @@ def _intensities(text: str | None) -> tuple[float, ...]:
 
 def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:
     """(role, target) of each `--target`; without a word the first is the victim, others are not."""
-    from nephoscope.targets.texts import parse
+    from nephoscope.targets.kinds import parse
 
     found = []
     for number, text in enumerate(texts):

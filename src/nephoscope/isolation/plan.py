@@ -12,10 +12,10 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import Lacking, UnknownName, UsageError
 from nephoscope.isolation import placement as places
-from nephoscope.plans import resources
+from nephoscope.plans import Target, resources
 from nephoscope.plans.casting import ALONE
 from nephoscope.plans.load import from_values
-from nephoscope.plans.model import Plan, Target
+from nephoscope.plans.model import Plan
 from nephoscope.plans.resources import IDLE, INTENSITY, NONE
 from nephoscope.reading.sentences import did_you_mean
 
@@ -323,17 +323,15 @@ def _given(asked: Asked, network: bool) -> list[dict[str, Any]]:
     found = []
     seen: dict[str, str] = {}
     for (role, target), name in zip(asked.targets, names, strict=True):
-        place = json.dumps(
-            [target.kind, target.lab, target.host, target.address, target.port, target.user]
-        )
+        traits = target.traits()
         # Programs on this very machine are neighbours of one another; another machine that is
         # named twice would be its own.
-        if place in seen and target.kind != "local" and VICTIM in (role, seen[place]):
+        if traits.place in seen and not traits.crowded and VICTIM in (role, seen[traits.place]):
             raise UsageError(
-                f"The same target is victim and {role if role != VICTIM else seen[place]}.",
+                f"The same target is victim and {role if role != VICTIM else seen[traits.place]}.",
                 "Name two machines that share what is to be measured.",
             )
-        seen[place] = role
+        seen[traits.place] = role
         values = target.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         found.append({**values, "name": name, "kind": target.kind, "roles": [role]})
     return found

@@ -7,14 +7,15 @@ from nephoscope.plans.estimate import estimate, long_time, money_spent, refuse_t
 from nephoscope.plans.expand import crossings, expand
 from nephoscope.plans.identity import plan_hash, plan_values
 from nephoscope.plans.load import load, read
-from nephoscope.plans.model import KINDS, Entry, Plan, Repeat, Target
+from nephoscope.plans.model import Entry, Plan, Repeat
 from nephoscope.plans.schedule import chance, nest_of, round_order, rounds_before_first
 from nephoscope.plans.schema import plan_schema
 from nephoscope.plans.survey import LEVELS, census, single, survey, thread_levels
-from nephoscope.plans.touches import Touch, touches
+from nephoscope.plans.touches import touches
+from nephoscope.targets.kinds.record import TargetRecord as Target
+from nephoscope.targets.kinds.record import Touch
 
 __all__ = [
-    "KINDS",
     "LEVELS",
     "Crossing",
     "Entry",

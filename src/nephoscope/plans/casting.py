@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.catalog import ANSWERED, SIMULATION, BenchmarkSpec, Catalog
+from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Background, Hook
 from nephoscope.plans import lab_levers, levers, roles
 from nephoscope.plans.check import nowhere, spec_of
 from nephoscope.plans.lever import NONE, Lever
-from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry, Plan, Target
+from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry, Plan
 from nephoscope.plans.parameters import checked_params
 from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.reading.yamltext import Loc
+from nephoscope.targets.kinds.record import why_unreachable
 
 if TYPE_CHECKING:
     from nephoscope.lab.topology import Topology
-
-SIM = "sim"
-"""The kind of targets that are simulated."""
 
 ALONE = ("null",)
 """Two-sided benchmarks that have a meaning without their far side as well."""
@@ -78,31 +76,16 @@ def _topology(plan: Plan, place: Place) -> Topology | None:
 def _hosts(plan: Plan, topology: Topology | None, place: Place) -> None:
     for index, target in enumerate(plan.targets):
         loc: Loc = ("targets", index)
-        if target.machine and target.kind != SIM:
-            raise PlanError(
-                f"{place((*loc, 'machine'))}`machine` is for targets of kind sim, and "
-                f"'{target.name}' is of kind {target.kind}.",
-                "Write `kind: sim`, or drop it.",
-            )
-        if target.kind != "lab":
-            for key in ("lab",) if target.kind == SIM else ("lab", "host"):
-                if getattr(target, key):
-                    raise PlanError(
-                        f"{place((*loc, key))}`{key}` is for targets of kind lab, and "
-                        f"'{target.name}' is of kind {target.kind}.",
-                        "Write `kind: lab`, or drop it.",
-                    )
-            continue
-        if target.lab:
+        if not target.in_plan_lab:
             continue
         if topology is None:
             raise PlanError(
                 f"{place((*loc, 'kind'))}'{target.name}' is of kind lab, and the plan has no lab.",
                 "Give the plan `lab: topology.yaml`, or the target `lab: NAME` of one that is up.",
             )
-        host = target.host or target.name
+        host = target.topology_host
         if host not in topology.hosts:
-            key = "host" if target.host else "name"
+            key = "name" if host == target.name else "host"
             raise PlanError(
                 f"{place((*loc, key))}the lab '{topology.name}' has no host '{host}'"
                 f"{did_you_mean(host, topology.hosts)}.",
@@ -130,23 +113,11 @@ def _entry(
 
 
 def _fits(plan: Plan, spec: BenchmarkSpec, on: Sequence[str], loc: Loc, place: Place) -> None:
-    """A simulation runs on no machine, and a simulated machine answers little of what one does."""
+    """PlanError when a target cannot run the benchmark at all."""
     for target in plan.targets:
-        simulated = target.kind == SIM
-        if target.name not in on or (spec.kind == SIMULATION) == simulated:
-            continue
-        if not simulated:
-            raise PlanError(
-                f"{place((*loc, 'benchmark'))}{spec.id} is simulated, and '{target.name}' is a "
-                "machine.",
-                "Give the plan a target of `kind: sim`.",
-            )
-        if spec.id not in ANSWERED:
-            raise PlanError(
-                f"{place((*loc, 'benchmark'))}'{target.name}' is simulated and does not answer "
-                f"{spec.id}.",
-                f"It answers the simulations and {', '.join(ANSWERED)}.",
-            )
+        reason = target.unanswered(spec) if target.name in on else None
+        if reason:
+            raise PlanError(f"{place((*loc, 'benchmark'))}{reason[0]}", reason[1])
 
 
 def _peer(
@@ -168,26 +139,13 @@ def _peer(
     server = roles.one_target(plan, peer, (*loc, "peer"), place)
     known = {target.name: target for target in plan.targets}
     for name in on:
-        reason = _unreachable(known[name], known[server])
+        reason = why_unreachable(known[name], known[server])
         if reason:
             raise PlanError(
                 f"{place((*loc, 'peer'))}'{name}' cannot reach '{server}': {reason}.",
                 "Choose two targets that share a network.",
             )
     return server
-
-
-def _unreachable(client: Target, server: Target) -> str:
-    """Why one target cannot talk to another; empty when it may."""
-    if client.name == server.name:
-        return ""
-    if server.kind == "local" and client.kind != "local":
-        return "the server would listen on the loopback of this machine"
-    if "lab" in (client.kind, server.kind) and client.kind != server.kind:
-        return "a lab has no way out to other networks"
-    if client.kind == "lab" and client.lab != server.lab:
-        return "they are in two labs"
-    return ""
 
 
 def _backgrounds(plan: Plan, catalog: Catalog, place: Place) -> tuple[Background, ...]:

@@ -82,7 +82,7 @@ def _nest(plan: Plan, place: Place) -> None:
                 "there are; `repeat` has no say.",
                 "Keep one of the two.",
             )
-    fixed = [target.name for target in plan.targets if target.kind != "lab"]
+    fixed = [target.name for target in plan.targets if not target.topology_host]
     if fixed and nest.instance * nest.boot > 1:
         raise PlanError(
             f"{place(loc)}only hosts of a lab are made anew or booted, and '{fixed[0]}' is none.",

@@ -17,9 +17,10 @@ from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Setting, factors_key
 from nephoscope.plans.around import quiet_of
-from nephoscope.plans.model import Plan, Target
+from nephoscope.plans.model import Plan
 from nephoscope.plans.pairing import Pair
 from nephoscope.reading.sentences import Place
+from nephoscope.targets.kinds.record import TargetRecord
 
 Past = Mapping[tuple[str, str], Sequence[float]]
 """(benchmark, parameters as `past_key` tells them) -> seconds that earlier trials took."""
@@ -197,7 +198,7 @@ def long_time(seconds: float) -> str:
 
 
 def _setting_time(
-    setting: Setting, targets: Mapping[str, Target], catalog: Catalog, past: Past
+    setting: Setting, targets: Mapping[str, TargetRecord], catalog: Catalog, past: Past
 ) -> TrialTime:
     """One trial with its loads settling and its hooks."""
     kind = targets[setting.targets[0]].kind
@@ -251,7 +252,7 @@ def _trials(
 
 def _side_by_side(
     plan: Plan,
-    targets: Mapping[str, Target],
+    targets: Mapping[str, TargetRecord],
     slots: Sequence[tuple[Setting, tuple[str, ...]]],
     times: Mapping[int, TrialTime],
     trials: Mapping[Pair, int],
@@ -260,14 +261,9 @@ def _side_by_side(
     busy: dict[str, float] = {}
     for setting, names in slots:
         seconds = times[setting.index].seconds * trials[setting.index, names[0]]
-        machine = machine_of(targets[names[0]]) if plan.concurrent else ""
+        machine = targets[names[0]].traits().machine if plan.concurrent else ""
         busy[machine] = busy.get(machine, 0.0) + seconds
     return max(busy.values(), default=0.0)
-
-
-def machine_of(target: Target) -> str:
-    """What tells machines apart: hosts of labs and local names are all this one."""
-    return f"ssh:{target.address or target.name}" if target.kind == "ssh" else "here"
 
 
 def _boots_s(plan: Plan, settings: Sequence[Setting]) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nephoscope.plans.model import Entry, Plan, Target
+from nephoscope.plans.model import Entry, Plan
 from nephoscope.plans.survey import THREADS, thread_levels
+from nephoscope.targets.kinds.record import TargetRecord
 
 
-def fitted(plan: Plan, targets: Sequence[Target], cpus: Mapping[str, int]) -> Plan:
+def fitted(plan: Plan, targets: Sequence[TargetRecord], cpus: Mapping[str, int]) -> Plan:
     """The plan on other targets. cpus: name of each target -> CPUs that a process may use there.
 
     An entry that varies `threads` gets the levels of each machine; what only some of the machines
@@ -27,7 +28,7 @@ def fitted(plan: Plan, targets: Sequence[Target], cpus: Mapping[str, int]) -> Pl
 
 
 def _levels(
-    targets: Sequence[Target], cpus: Mapping[str, int]
+    targets: Sequence[TargetRecord], cpus: Mapping[str, int]
 ) -> list[tuple[tuple[str, ...], list[int]]]:
     """Levels by the targets that have them, those of all targets first."""
     found: dict[tuple[str, ...], list[int]] = {}

@@ -26,10 +26,12 @@ from nephoscope.plans.model import (
     Repeat,
     RepeatChange,
     Retry,
-    Target,
 )
 from nephoscope.reading import textfile
 from nephoscope.reading.sentences import Place, RecordsAt, sentence
+from nephoscope.reading.yamltext import Loc
+from nephoscope.targets.kinds import DEFAULT, KINDS
+from nephoscope.targets.kinds.record import TargetRecord
 
 
 def load(
@@ -68,23 +70,26 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
     except ValidationError as error:
         # A misspelt key first: it is the reason why the right one is missing.
         errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise sentence(errors[0], place, _records_at(values)) from error
+        raise sentence(errors[0], place, _records_at(values, errors[0]["loc"])) from error
     plan = checked(plan, known, place)
     expand(plan, known, place)
     return plan
 
 
-def _records_at(values: Mapping[str, Any]) -> RecordsAt:
-    """What may stand where; factors are found by their names."""
+def _records_at(values: Mapping[str, Any], loc: Loc) -> RecordsAt:
+    """What may stand where; factors are found by their names, a target at `loc` by its kind."""
     factors = values.get("factors")
     names = [name for name in factors if isinstance(name, str)] if isinstance(factors, dict) else []
-    return {**_RECORDS_AT, **{("factors", name): Factor for name in names}}
+    target: RecordsAt = {}
+    if loc[:1] == ("targets",) and len(loc) > 2:
+        kind = values["targets"][loc[1]].get("kind", DEFAULT)
+        target = {("targets",): KINDS.get(kind, TargetRecord)}
+    return {**_RECORDS_AT, **target, **{("factors", name): Factor for name in names}}
 
 
 _RECORDS_AT: RecordsAt = {
     (): Plan,
     ("repeat",): Repeat,
-    ("targets",): Target,
     ("benchmarks",): Entry,
     ("benchmarks", "repeat"): RepeatChange,
     ("design",): Design,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Ratio, Record, Seconds
-
-Kind = Literal["local", "ssh", "lab", "sim"]
-"""Kinds of targets; `targets.TARGETS` has one factory for each (a test compares the two)."""
-
-KINDS: tuple[str, ...] = get_args(Kind)
+from nephoscope.targets.kinds import AnyTarget
+from nephoscope.targets.kinds.local import LocalRecord
 
 Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity", "late_sends"]
 """Reasons for which a trial is not counted; a plan may accept each of them."""
@@ -86,54 +83,6 @@ class RepeatChange(Record):
     )
     relative_half_width: Ratio | None = Field(
         default=None, description="As in the plan's `repeat`."
-    )
-
-
-class Target(Record):
-    """A machine that is measured, with the roles it plays."""
-
-    name: str = Field(
-        default="local",
-        pattern=NAME,
-        description="Name in results and reports; two names of one machine make an A/A plan.",
-    )
-    kind: Kind = Field(default="local", description="How the machine is reached.")
-    roles: tuple[Annotated[str, Field(pattern=NAME)], ...] = Field(
-        default=(),
-        description="What it does in this experiment: victim, aggressor, client, server, "
-        "balancer, generator, or a word of your own.",
-    )
-    lab: str = Field(
-        default="",
-        description="Of kind `lab`: name of a lab that is up; the plan's own lab when absent.",
-    )
-    host: str = Field(
-        default="",
-        description="Of kind `lab`: host of the topology; the target's own name when absent. Of "
-        "kind `sim`: the virtual machine to look from, where the scenario has several.",
-    )
-    address: str = Field(
-        default="",
-        description="Of kind `ssh`: host name, address or alias of ~/.ssh/config.",
-    )
-    port: Annotated[Count, Field(ge=1, le=65535)] | None = Field(
-        default=None, description="Of kind `ssh`: port, else that of ~/.ssh/config, else 22."
-    )
-    user: str = Field(default="", description="Of kind `ssh`: login name.")
-    identity: str = Field(default="", description="Of kind `ssh`: file of the private key.")
-    known_hosts: str = Field(
-        default="", description="Of kind `ssh`: file of host keys instead of ~/.ssh/known_hosts."
-    )
-    jump: tuple[str, ...] = Field(
-        default=(), description="Of kind `ssh`: hosts to go through, in order: user@host:port."
-    )
-    machine: str | dict[str, Any] = Field(
-        default="",
-        description="Of kind `sim`: the simulated machine, a scheduler scenario: the name of a "
-        "built-in one, a file, or the scenario itself. Only cpu.gaps needs one.",
-    )
-    per_hour: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="What an hour of it costs, in the currency of `money`."
     )
 
 
@@ -346,8 +295,11 @@ class Plan(Record):
     warmup: Annotated[Count, Field(ge=0, le=100)] = Field(
         default=1, description="Rounds before the first that counts; kept, never analysed."
     )
-    targets: tuple[Target, ...] = Field(
-        default=(Target(),), min_length=1, max_length=_MAX_TARGETS, description="What is measured."
+    targets: tuple[AnyTarget, ...] = Field(
+        default=(LocalRecord(),),
+        min_length=1,
+        max_length=_MAX_TARGETS,
+        description="What is measured.",
     )
     benchmarks: tuple[Entry, ...] = Field(min_length=1, description="With what it is measured.")
     include: Names = Field(
@@ -387,7 +339,7 @@ class Plan(Record):
     @property
     def simulated(self) -> bool:
         """Whether nothing is measured: trials disturb nobody, and their order is of no account."""
-        return all(target.kind == "sim" for target in self.targets)
+        return all(target.traits().simulated for target in self.targets)
 
     def repeat_of(self, entry: int) -> Repeat:
         """The repetition rule of one entry of `benchmarks`: the plan's, changed by the entry's.

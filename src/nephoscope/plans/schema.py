@@ -31,7 +31,11 @@ def plan_schema(
     _completed(records["Entry"], every, factors=True)
     _completed(records["BackgroundEntry"], loads or every, factors=False)
     _completed(records["HookEntry"], [one for one in every if _has_one_side(one)], factors=False)
-    records["Target"]["properties"]["roles"]["items"]["examples"] = list(ROLES)
+    targets = schema["properties"]["targets"]["items"]
+    for record in targets["oneOf"]:
+        record["properties"]["roles"]["items"]["examples"] = list(ROLES)
+    records |= {record["title"]: record for record in targets["oneOf"]}
+    targets["oneOf"] = [{"$ref": f"#/$defs/{one['title']}"} for one in targets["oneOf"]]
     for name in ("Entry", "BackgroundEntry"):
         records[name]["properties"]["peer"]["examples"] = ["server"]
     records["Factor"]["properties"]["path"] |= {"pattern": _PATH, "examples": list(_PATHS)}

@@ -14,6 +14,8 @@ from nephoscope.plans.load import from_values
 from nephoscope.plans.model import Plan
 from nephoscope.reading import yamltext
 from nephoscope.reading.sentences import did_you_mean
+from nephoscope.targets.kinds.local import LocalRecord
+from nephoscope.targets.kinds.record import TargetRecord
 
 LEVELS = ("quick", "standard", "full")
 
@@ -92,7 +94,7 @@ def thread_levels(cpus: int) -> list[int]:
 def single(
     benchmark: str,
     sets: Mapping[str, str] | None = None,
-    target: str = "local",
+    target: TargetRecord | None = None,
     *,
     budget_s: float | None = 60.0,
     seed: int | None = None,
@@ -104,13 +106,14 @@ def single(
 
     sets: parameter -> value as on the command line. A list for a parameter that takes one value
     makes a factor of it: `--set threads=[1,2]`. rounds: exactly so many, instead of the stopping
-    rule. target: the target's kind, which is its name as well; of a two-sided benchmark it serves
-    the far side too, so that a host is measured against itself.
+    rule. target: this machine when absent; of a two-sided benchmark it serves the far side too, so
+    that a host is measured against itself.
     Raises PlanError for a parameter that does not exist or is out of bounds.
     """
     known = known or catalog.load()
     spec = known.benchmark(benchmark)
     given = sets or {}
+    target = target or LocalRecord()
     params: dict[str, Any] = {}
     factors: dict[str, Any] = {}
     for name, text in given.items():
@@ -127,10 +130,10 @@ def single(
         "timeout": timeout_s,
     }
     if spec.two_sided and spec.id not in ALONE:
-        entry["peer"] = target
+        entry["peer"] = target.name
     values: dict[str, Any] = {
         "name": f"bench-{benchmark.replace('.', '-')}",
-        "targets": [{"name": target, "kind": target}],
+        "targets": [target],
         "benchmarks": [entry],
         "accept": ["throttled"],
     }

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nephoscope.catalog import Catalog
 from nephoscope.model import Setting
 from nephoscope.plans.casting import cast
-from nephoscope.plans.model import Plan, Target
+from nephoscope.plans.model import Plan
+from nephoscope.targets.kinds.record import Touch
 
 if TYPE_CHECKING:
     from nephoscope.lab.topology import Topology
-
-FAR_FOLDER = "~/.cache/nephoscope"
-"""Where the probe and the work folder of a trial are on an ssh host."""
-
-
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """One thing that a run makes, changes or logs in to, and why. kind: what sort of thing."""
-
-    kind: str
-    what: str
-    why: str
-
-    def to_json(self) -> dict[str, str]:
-        """The object of `run --dry-run --json`."""
-        return {"kind": self.kind, "what": self.what, "why": self.why}
 
 
 def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[Touch]:
@@ -38,7 +22,7 @@ def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[T
     if topology is not None:
         found += _lab(topology, settings)
     for target in plan.targets:
-        found += _target(target, topology)
+        found += target.touches(topology.name if topology else "")
     found += _disks(settings)
     return found
 
@@ -77,27 +61,6 @@ def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:
         yield Touch(
             "folder", "~/.cache/nephoscope/images", f"images for {', '.join(sorted(guests))}"
         )
-
-
-def _target(target: Target, topology: Topology | None) -> Iterator[Touch]:
-    if target.kind == "local":
-        yield Touch("machine", "this one", f"target {target.name}: the probe runs as you")
-    elif target.kind == "lab":
-        lab = target.lab or (topology.name if topology else "")
-        own = not target.lab
-        why = "made for the run, removed after it" if own else "it has to be up already"
-        yield Touch(
-            "lab host", f"{lab}/{target.host or target.name}", f"target {target.name}: {why}"
-        )
-    elif target.kind == "sim":
-        yield Touch("simulation", "no machine", f"target {target.name}: the simulator runs as you")
-    else:
-        user = f"{target.user}@" if target.user else ""
-        port = f":{target.port}" if target.port else ""
-        address = f"{user}{target.address or target.name}{port}"
-        through = f" through {', '.join(target.jump)}" if target.jump else ""
-        yield Touch("ssh host", address, f"target {target.name}{through}; no root is needed")
-        yield Touch("far file", f"{address}:{FAR_FOLDER}", "the probe by its hash, work of a trial")
 
 
 def _disks(settings: Sequence[Setting]) -> Iterator[Touch]:

@@ -34,7 +34,8 @@ class BootTrial:
     async def run(self) -> Measured:
         """Boots the host, opens the target again; the segments are the samples."""
         timeline, out = Timeline(), Measured(started_at=time.time())
-        stations, host = self._stage.stations, self._stage.stations.host_of(self._target)
+        stations = self._stage.stations
+        host = stations.wanted(self._target).topology_host
         started_ns = time.monotonic_ns()
         try:
             async with timeline.phase(Phase.MEASURE, self._limit_s):
@@ -87,7 +88,7 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
     if _renews(plan):
         names |= _used(settings)
     for wanted in plan.targets:
-        if wanted.name in names and (wanted.kind != "lab" or wanted.lab or plan.lab is None):
+        if wanted.name in names and not (wanted.in_plan_lab and plan.lab is not None):
             where = "design.nest" if _renews(plan) else HOST_BOOT
             raise PlanError(
                 f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "

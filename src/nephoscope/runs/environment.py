@@ -36,9 +36,6 @@ class Environment(Protocol):
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
         """Sets conditions (path -> value); returns the hosts that were made anew by it."""
 
-    def is_guest(self, host: str) -> bool:
-        """Whether a host of the lab has a kernel, and so a clock, of its own."""
-
     async def renew(self, host: str, level: str) -> BootTimes | None:
         """Makes a host anew (level instance) or boots it (level boot); None without a boot."""
 
@@ -64,10 +61,6 @@ class NoEnvironment:
                 "Give it `lab:` with a topology.",
             )
         return frozenset()
-
-    def is_guest(self, host: str) -> bool:
-        """Unknown, so yes: the clock there is compared with ours."""
-        return True
 
     async def renew(self, host: str, level: str) -> BootTimes | None:
         """PlanError: a machine that is no lab host cannot be made anew."""
@@ -145,9 +138,7 @@ class LabEnvironment:
 
     def placed(self, target: Target) -> Target:
         """See `Environment.placed`."""
-        if target.kind != "lab" or target.lab:
-            return target
-        return target.model_copy(update={"lab": self._topology.name})
+        return target.placed_in(self._topology.name)
 
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
         """See `Environment.apply`."""
@@ -175,11 +166,6 @@ class LabEnvironment:
         for step in path.split("."):
             value = value.get(step) if isinstance(value, dict) else None
         return "bare" if value is None and path.endswith(PLATFORM) else value
-
-    def is_guest(self, host: str) -> bool:
-        """See `Environment.is_guest`."""
-        found = self.lab.hosts.get(host)
-        return found is None or found.guest is not None
 
     async def renew(self, host: str, level: str) -> BootTimes | None:
         """See `Environment.renew`."""

@@ -17,9 +17,9 @@ from nephoscope.runs import boots
 from nephoscope.runs.environment import environment_of
 from nephoscope.runs.observer import Observer
 from nephoscope.runs.session import EnvironmentOf, Session
-from nephoscope.runs.stations import Factories
+from nephoscope.runs.stations import Factory
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
-from nephoscope.targets import TARGETS
+from nephoscope.targets import make
 
 _SEEDS = 2**32
 
@@ -30,7 +30,7 @@ def execute(
     observer: Observer | None = None,
     *,
     fresh: bool = False,
-    targets: Factories = TARGETS,
+    targets: Factory = make,
     environment: EnvironmentOf = environment_of,
 ) -> StoredRun:
     """Measures a plan into the store; goes on with an unfinished run of it, unless `fresh`.

@@ -34,10 +34,11 @@ from nephoscope.runs.headline import (
 from nephoscope.runs.judging import Stored
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.progress import Progress
-from nephoscope.runs.stations import BOX, Factories, Stations, machine_id
+from nephoscope.runs.stations import Factory, Stations, machine_id
 from nephoscope.runs.trial import Stage
 from nephoscope.runs.waiting import to_the_end
 from nephoscope.store import StoredRun, identity
+from nephoscope.targets.kinds.record import CONTROLLER
 
 EnvironmentOf = Callable[[Plan, StoredRun, Callable[[str], None]], Environment]
 """Makes what a plan's targets stand on; see environment.environment_of."""
@@ -60,7 +61,7 @@ class Session:
         settings: Sequence[Setting],
         catalog: Catalog,
         observer: Observer,
-        factories: Factories,
+        factory: Factory,
         environment_of: EnvironmentOf,
     ) -> None:
         self._run, self._plan, self._observer = run, plan, observer
@@ -79,7 +80,7 @@ class Session:
         self._environment = environment_of(plan, run, self._say)
         self._stations = Stations(
             plan,
-            factories,
+            factory,
             self._environment,
             self._fingerprinted,
             preflight.tools(self._settings, catalog),
@@ -114,7 +115,8 @@ class Session:
         for record in self._run.records():
             if record.position < 0:
                 self._warn(f"Trial {record.key.name} is measured again: {record.reasons[0]}.")
-        here = any(target.kind in ("local", "lab") for target in self._plan.targets)
+        traits = [target.traits() for target in self._plan.targets]
+        here = any(one.machine == CONTROLLER and not one.simulated for one in traits)
         for sentence in preflight.check(self._run.path, self._settings, self._catalog, here=here):
             self._warn(sentence)
 
@@ -238,7 +240,7 @@ class Session:
 
     def _machines(self, group: Group) -> frozenset[str]:
         needed = self._stations.machines(group.needs)
-        return needed | {BOX} if group.setting.conditions else needed
+        return needed | {CONTROLLER} if group.setting.conditions else needed
 
     def _values(self, one: Stored) -> Mapping[Any, float]:
         setting = one.record.key.setting
@@ -248,8 +250,8 @@ class Session:
     def _fingerprinted(self, name: str, fingerprint: Mapping[str, Any]) -> None:
         known = self._run.manifest["fingerprints"]
         before, now = machine_id(known.get(name, {})), machine_id(fingerprint)
-        # A host of a lab may be another machine after each boot, and is meant to be.
-        made_here = self._stations.kind_of(name) == "lab"
+        # A machine that was made for the experiment may be another one after each boot.
+        made_here = self._stations.wanted(name).traits().provisioned
         if before and now and before != now and not made_here:
             raise TargetError(
                 f"Run {self._run.id} was begun on another machine, and trials of two machines are "

@@ -18,18 +18,16 @@ from nephoscope.plans import Plan
 from nephoscope.plans import Target as Wanted
 from nephoscope.runs.environment import Environment
 from nephoscope.targets import Target
+from nephoscope.targets.kinds.record import CONTROLLER
 
-Factories = Mapping[str, Callable[[Wanted], Target]]
-"""Kind of target -> factory that takes the plan's record; see targets.TARGETS."""
+Factory = Callable[[Wanted], Target]
+"""Makes the target of a plan's record."""
 
 GIVEN_UP_AFTER = 3
 """Rounds in a row in which a target was lost."""
 
 PAUSE_S = 2.0
 """Waited before the second try of the only target, twice as long before the third."""
-
-BOX = "this machine"
-"""Local targets and all hosts of all labs share one machine: ours."""
 
 
 class TargetLost(TargetError):
@@ -57,12 +55,12 @@ class Stations:
     def __init__(
         self,
         plan: Plan,
-        factories: Factories,
+        factory: Factory,
         environment: Environment,
         opened: Callable[[str, Mapping[str, Any]], None],
         tools: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
-        self._factories = factories
+        self._factory = factory
         self._environment = environment
         self._opened = opened
         self._tools = tools
@@ -84,7 +82,7 @@ class Stations:
         """After these hosts of the lab were made anew: what ran on them is gone."""
         names = set(hosts)
         for name, station in self._all.items():
-            if station.wanted.kind == "lab" and self.host_of(name) in names:
+            if station.wanted.topology_host in names:
                 with self.blamed(name):
                     await _closed(station)
                     await self._open(name)
@@ -96,14 +94,9 @@ class Stations:
             raise TargetLost(name, TargetError(station.sentence or f"{name} is not open."))
         return station.target
 
-    def host_of(self, name: str) -> str:
-        """The host of the lab that a target of kind lab is."""
-        wanted = self._all[name].wanted
-        return wanted.host or wanted.name
-
-    def kind_of(self, name: str) -> str:
-        """The kind of a target."""
-        return self._all[name].wanted.kind
+    def wanted(self, name: str) -> Wanted:
+        """Returns the plan's record of a target."""
+        return self._all[name].wanted
 
     def machines(self, names: Iterable[str]) -> frozenset[str]:
         """The machines on which these targets are; two names may be one machine."""
@@ -111,10 +104,7 @@ class Stations:
 
     def shares_our_clock(self, name: str) -> bool:
         """Whether the wall clock there is the one here, to the nanosecond."""
-        kind = self._all[name].wanted.kind
-        if kind == "lab":
-            return not self._environment.is_guest(self.host_of(name))
-        return kind in ("local", "sim")
+        return self[name].shares_clock
 
     @contextlib.contextmanager
     def blamed(self, name: str) -> Iterator[None]:
@@ -180,7 +170,7 @@ class Stations:
     async def _open(self, name: str) -> None:
         station = self._all[name]
         placed = self._environment.placed(station.wanted)
-        target = self._factories[placed.kind](placed)
+        target = self._factory(placed)
         station.target = target
         try:
             fingerprint = await target.open()
@@ -194,11 +184,13 @@ class Stations:
         self._opened(name, fingerprint)
 
     def _machine(self, station: _Station) -> str:
-        wanted, identity = station.wanted, station.identity
-        ours = {one.identity for one in self._all.values() if one.wanted.kind != "ssh"}
-        if wanted.kind != "ssh" or (identity and identity in ours):
-            return BOX
-        return identity or wanted.address or wanted.name
+        machine, identity = station.wanted.traits().machine, station.identity
+        if machine == CONTROLLER or not identity:
+            return machine
+        here = {
+            one.identity for one in self._all.values() if one.wanted.traits().machine == CONTROLLER
+        }
+        return CONTROLLER if identity in here else identity
 
 
 def machine_id(fingerprint: Mapping[str, Any]) -> str:

@@ -21,10 +21,11 @@ from nephoscope.runs.loads import Load, Window, told
 from nephoscope.runs.measured import Measured
 from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
 from nephoscope.runs.sides import Side
-from nephoscope.runs.stations import BOX, Stations, TargetLost
+from nephoscope.runs.stations import Stations, TargetLost
 from nephoscope.runs.waiting import Value, all_of, to_the_end
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import Peer, TargetTrial
+from nephoscope.targets.kinds.record import CONTROLLER
 
 SEED = "seed"
 """The parameter of a simulation that says where its chance begins."""
@@ -159,7 +160,7 @@ class GroupTrial:
         skew = starting.skew_ns(starting.starts_ns(sides, by_side), len(sides))
         machines = self._stage.stations.machines(side.target for side in sides)
         own_clock = all(side.offset_ns == 0 for side in sides)
-        note = starting.skew_note(skew, one_machine=machines == {BOX} and own_clock)
+        note = starting.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
         self._out.skew_ns = skew
         self._out.notes += [note] if note else []
 
@@ -243,7 +244,8 @@ class GroupTrial:
     def _params(self, name: str) -> Mapping[str, Any]:
         """The setting's parameters; a simulation is told the chance of its round as well."""
         params = self._setting.params
-        if self._stage.stations.kind_of(name) != "sim" or params.get(SEED):
+        simulated = self._stage.stations.wanted(name).traits().simulated
+        if not simulated or params.get(SEED):
             return params
         return {**params, SEED: plans.chance(self._stage.seed, self._round)}
 

@@ -35,7 +35,7 @@ def run(
 
 def _elsewhere(plan: Plan, texts: Sequence[str]) -> Plan:
     from nephoscope.errors import UsageError
-    from nephoscope.targets.texts import parse
+    from nephoscope.targets.kinds import parse
 
     records = [parse(text) for text in texts]
     names = [record.name for record in records]

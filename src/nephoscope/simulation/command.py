@@ -82,7 +82,7 @@ def _simulate(
 
 def _name(benchmark: str, scenario: str) -> str:
     """The plan's name, which is part of the run's id: sim-geo-facebook-1."""
-    from nephoscope.targets.texts import as_name
+    from nephoscope.targets.kinds.record import as_name
 
     return as_name(f"{benchmark.replace('.', '-')}-{scenario}")
 

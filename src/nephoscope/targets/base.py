@@ -83,7 +83,10 @@ class Target(Protocol):
     """A machine that can be measured. Cancelling any verb ends what it started there."""
 
     name: str
-    kind: str
+
+    @property
+    def shares_clock(self) -> bool:
+        """Whether the wall clock there is the controller's, to the nanosecond; while it is open."""
 
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         """Makes the target ready and returns its fingerprint (the document of sys.fingerprint).

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nephoscope import plans
 from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab import bringup
 from nephoscope.lab.handle import Host, Lab
@@ -25,8 +24,6 @@ SHARES_FILES = "bare"
 class LabTarget(ProbeTarget):
     """Runs the probe inside a host of a lab, whatever platform the host is."""
 
-    kind = "lab"
-
     def __init__(self, name: str, lab: str, host: str) -> None:
         self._channel_in = LabChannel(name, lab, host)
         super().__init__(name, self._channel_in)
@@ -40,6 +37,12 @@ class LabTarget(ProbeTarget):
     def host(self) -> str:
         """Name of the host in it."""
         return self._channel_in.host
+
+    async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
+        """See `Target.open`; a guest has a kernel, and so a clock, of its own."""
+        fingerprint = await super().open(timeout_s)
+        self.shares_clock = not self._channel_in.is_guest
+        return fingerprint
 
     def address(self, toward: Target) -> str:
         """See `Target.address`: known toward the hosts of the same lab."""
@@ -61,6 +64,11 @@ class LabChannel:
         self._found: Lab | None = None
         self._host: Host | None = None
         self._through: Channel | None = None
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether the host has a kernel of its own; unknown counts as yes."""
+        return self._host is None or self._host.guest is not None
 
     def known(self) -> dict[str, object]:
         """What may be told of the host."""
@@ -130,13 +138,3 @@ def _way(name: str, host: Host) -> Channel:
     if host.platform == SHARES_FILES:
         return LocalChannel(name, prefix=host.enter())
     return EnteredChannel(name, host.enter())
-
-
-def make(record: plans.Target) -> LabTarget:
-    """The target that a plan's record describes. Raises UsageError."""
-    if not record.lab:
-        raise UsageError(
-            f"Target {record.name} is of kind lab and names no lab.",
-            "Give the plan a `lab:`, or the target the name of a lab that is up.",
-        )
-    return LabTarget(record.name, record.lab, record.host or record.name)

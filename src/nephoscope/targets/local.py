@@ -13,7 +13,7 @@ from nephoscope.targets.probed import ProbeTarget
 class LocalTarget(ProbeTarget):
     """Runs the probe as a child process."""
 
-    kind = "local"
+    shares_clock = True
 
     def __init__(
         self, name: str = "local", *, probe: Path | None = None, catalog: Catalog | None = None
@@ -22,4 +22,4 @@ class LocalTarget(ProbeTarget):
 
     def address(self, toward: Target) -> str:
         """See `Target.address`; only this machine itself has one that is known: loopback."""
-        return "127.0.0.1" if toward.kind == "local" else super().address(toward)
+        return "127.0.0.1" if isinstance(toward, LocalTarget) else super().address(toward)

@@ -28,7 +28,7 @@ FINGERPRINT = ("sys.fingerprint", "fingerprint")
 class ProbeTarget:
     """The five verbs, and `start`, over a `Channel`; see `Target`."""
 
-    kind = "probe"
+    shares_clock = False
 
     def __init__(self, name: str, channel: Channel, *, catalog: Catalog | None = None) -> None:
         self.name = name

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nephoscope import plans, scenarios
+from nephoscope import scenarios
 from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import ANSWERED, SIMULATED, Catalog
 from nephoscope.errors import BenchmarkFailed, Lacking
@@ -35,7 +35,7 @@ class SimTarget(ProbeTarget):
     empty where there is one only.
     """
 
-    kind = "sim"
+    shares_clock = True
 
     def __init__(
         self,
@@ -119,13 +119,3 @@ class SimTarget(ProbeTarget):
 
 def _answered(benchmark: str) -> bool:
     return benchmark.startswith(SIMULATED) or benchmark in ANSWERED
-
-
-def make(record: plans.Target) -> SimTarget:
-    """The target that a plan's record describes. Raises UsageError."""
-    machine = record.machine
-    if isinstance(machine, str) and machine:
-        machine = dict(scenarios.load(scenarios.SCHEDULER, machine).values)
-    return SimTarget(
-        record.name, machine=machine if isinstance(machine, dict) else None, vm=record.host
-    )

@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nephoscope import plans
 from nephoscope.catalog import Catalog
 from nephoscope.targets.base import Target
 from nephoscope.targets.probed import ProbeTarget
 from nephoscope.targets.ssh_channel import SshChannel
-from nephoscope.targets.ssh_way import Way, way_of
+from nephoscope.targets.ssh_way import Way
 
 
 class SshTarget(ProbeTarget):
     """Runs the probe on a host over one ssh connection."""
-
-    kind = "ssh"
 
     def __init__(
         self, name: str, way: Way, *, probe: Path | None = None, catalog: Catalog | None = None
@@ -31,8 +28,3 @@ class SshTarget(ProbeTarget):
 
     def _known(self) -> Mapping[str, Any]:
         return {"reached": self._ssh.known()}
-
-
-def make(record: plans.Target) -> SshTarget:
-    """The target that a plan's record describes. Raises UsageError."""
-    return SshTarget(record.name, way_of(record))

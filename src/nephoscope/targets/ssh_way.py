@@ -6,9 +6,6 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from nephoscope import plans
-from nephoscope.errors import UsageError
-
 
 @dataclass(frozen=True, slots=True)
 class Hop:
@@ -59,26 +56,3 @@ def parse_hop(text: str) -> Hop | None:
     if not (port_text.isascii() and port_text.isdigit() and 1 <= int(port_text) <= 65535):
         return None
     return Hop(host, int(port_text), user)
-
-
-def way_of(record: plans.Target) -> Way:
-    """How a plan's record says that a host is reached. Raises UsageError."""
-    if not record.address:
-        raise UsageError(
-            f"Target {record.name} is of kind ssh and has no address.",
-            "Add `address:`, a host name or an alias of ~/.ssh/config.",
-        )
-    hops = []
-    for text in record.jump:
-        hop = parse_hop(text)
-        if hop is None:
-            raise UsageError(
-                f"Target {record.name}: '{text}' is no jump host.", "Write [user@]host[:port]."
-            )
-        hops.append(hop)
-    return Way(
-        Hop(record.address, record.port, record.user),
-        tuple(hops),
-        record.identity,
-        record.known_hosts,
-    )

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
-from nephoscope import plans
 from nephoscope.errors import UsageError
-from nephoscope.targets.ssh_way import Hop, parse_hop, way_of
-from nephoscope.targets.texts import parse
+from nephoscope.targets.kinds import parse, read
+from nephoscope.targets.kinds.ssh import SshRecord
+from nephoscope.targets.ssh_way import Hop, parse_hop
 
 READ = {
     "local": {},
@@ -35,7 +36,7 @@ READ = {
 
 @pytest.mark.parametrize(("text", "values"), READ.items(), ids=READ)
 def test_a_word_is_a_target(text: str, values: dict[str, object]) -> None:
-    assert parse(text) == plans.Target.model_validate(values)
+    assert parse(text) == read(values)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +79,8 @@ def test_an_odd_host_name_still_has_a_name() -> None:
 
 
 def test_a_record_says_the_way() -> None:
-    record = plans.Target(
-        name="far", kind="ssh", address="web", port=2, user="me", jump=("a", "you@[::1]:3")
-    )
-    way = way_of(record)
+    record = SshRecord(name="far", address="web", port=2, user="me", jump=("a", "you@[::1]:3"))
+    way = record.way()
     assert (way.to, way.jump) == (Hop("web", 2, "me"), (Hop("a"), Hop("::1", 3, "you")))
     assert parse_hop("a") == Hop("a")
 
@@ -91,5 +90,5 @@ def test_a_record_says_the_way() -> None:
     [({}, "has no address"), ({"address": "web", "jump": ("a:b",)}, "'a:b' is no jump host")],
 )
 def test_a_record_without_a_way_is_told(values: dict[str, object], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        way_of(plans.Target.model_validate({"name": "far", "kind": "ssh", **values}))
+    with pytest.raises(ValidationError, match=words):
+        read({"name": "far", "kind": "ssh", **values})

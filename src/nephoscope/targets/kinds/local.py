@@ -1,0 +1,61 @@
+"""Kind `local`: the machine that the controller runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Field
+
+from nephoscope.targets.kinds.record import (
+    CONTROLLER,
+    LOOPBACK,
+    ROUTED,
+    TargetRecord,
+    Touch,
+    Traits,
+)
+
+if TYPE_CHECKING:
+    from nephoscope.targets.base import Target
+
+
+class LocalRecord(TargetRecord):
+    """The machine that the controller runs on."""
+
+    model_config = ConfigDict(title="LocalTarget")
+
+    form: ClassVar[str] = "local"
+
+    kind: Literal["local"] = Field(default="local", description="How the machine is reached.")
+
+    @classmethod
+    def from_text(cls, rest: str) -> Self | None:
+        """See `TargetRecord.from_text`."""
+        return None if rest else cls()
+
+    def traits(self) -> Traits:
+        """See `TargetRecord.traits`."""
+        return Traits(
+            machine=CONTROLLER,
+            place="local",
+            listens_on=LOOPBACK,
+            sends_to=frozenset({LOOPBACK, ROUTED}),
+            crowded=True,
+        )
+
+    def make(self) -> Target:
+        """See `TargetRecord.make`."""
+        from nephoscope.targets.local import LocalTarget
+
+        return LocalTarget(self.name)
+
+    def touches(self, lab: str) -> Iterator[Touch]:
+        """See `TargetRecord.touches`."""
+        yield Touch("machine", "this one", f"target {self.name}: the probe runs as you")
+
+    def require_programs(self) -> None:
+        """See `TargetRecord.require_programs`."""
+        from nephoscope.targets.probe import find_probe
+
+        find_probe()

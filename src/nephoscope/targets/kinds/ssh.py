@@ -1,0 +1,104 @@
+"""Kind `ssh`: a machine of its own that is reached over ssh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from nephoscope.reading.fields import Count
+from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits, as_name
+from nephoscope.targets.ssh_way import Hop, Way, parse_hop
+
+if TYPE_CHECKING:
+    from nephoscope.targets.base import Target
+
+REMOTE_FOLDER = "~/.cache/nephoscope"
+"""Where the probe and the work folder of a trial are on an ssh host."""
+
+SETUP_S = 2.0
+
+
+def _jump_host(text: str) -> str:
+    if parse_hop(text) is None:
+        raise ValueError(f"'{text}' is no jump host. Write [user@]host[:port]")
+    return text
+
+
+class SshRecord(TargetRecord):
+    """A host that is reached by ssh; ~/.ssh/config is respected."""
+
+    model_config = ConfigDict(title="SshTarget")
+
+    form: ClassVar[str] = "ssh:[user@]host[:port]"
+
+    kind: Literal["ssh"] = Field(default="ssh", description="How the machine is reached.")
+    address: str = Field(
+        default="", description="Host name, address or alias of ~/.ssh/config; required."
+    )
+    port: Annotated[Count, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="Port, else that of ~/.ssh/config, else 22."
+    )
+    user: str = Field(default="", description="Login name.")
+    identity: str = Field(default="", description="File of the private key.")
+    known_hosts: str = Field(
+        default="", description="File of host keys instead of ~/.ssh/known_hosts."
+    )
+    jump: tuple[Annotated[str, AfterValidator(_jump_host)], ...] = Field(
+        default=(), description="Hosts to go through, in order: user@host:port."
+    )
+
+    @model_validator(mode="after")
+    def _has_address(self) -> Self:
+        if not self.address:
+            raise ValueError(
+                f"'{self.name}' is of kind ssh and has no address. Add `address:`, a host name or "
+                "an alias of ~/.ssh/config"
+            )
+        return self
+
+    @classmethod
+    def from_text(cls, rest: str) -> Self | None:
+        """See `TargetRecord.from_text`."""
+        hop = parse_hop(rest)
+        if hop is None:
+            return None
+        return cls(name=as_name(hop.host), address=hop.host, port=hop.port, user=hop.user)
+
+    def traits(self) -> Traits:
+        """See `TargetRecord.traits`."""
+        return Traits(
+            machine=f"ssh:{self.address}",
+            place=f"ssh:{self._login()}",
+            listens_on=ROUTED,
+            sends_to=frozenset({ROUTED}),
+            setup_s=SETUP_S,
+        )
+
+    def make(self) -> Target:
+        """See `TargetRecord.make`."""
+        # asyncssh takes longer to import than a whole `nephoscope --help`.
+        from nephoscope.targets.ssh import SshTarget
+
+        return SshTarget(self.name, self.way())
+
+    def touches(self, lab: str) -> Iterator[Touch]:
+        """See `TargetRecord.touches`."""
+        through = f" through {', '.join(self.jump)}" if self.jump else ""
+        login = self._login()
+        yield Touch("ssh host", login, f"target {self.name}{through}; no root is needed")
+        yield Touch(
+            "far file", f"{login}:{REMOTE_FOLDER}", "the probe by its hash, work of a trial"
+        )
+
+    def way(self) -> Way:
+        """Returns how the host is reached."""
+        jump = tuple(hop for text in self.jump if (hop := parse_hop(text)) is not None)
+        host = Hop(self.address, self.port, self.user)
+        return Way(host, jump, self.identity, self.known_hosts)
+
+    def _login(self) -> str:
+        user = f"{self.user}@" if self.user else ""
+        port = f":{self.port}" if self.port else ""
+        return f"{user}{self.address}{port}"

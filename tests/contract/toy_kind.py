@@ -1,0 +1,50 @@
+"""A kind of target that only tests know: one file like every kind; a fixture adds its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Field
+
+from nephoscope.targets import Target
+from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
+from nephoscope.targets.local_channel import LocalChannel
+from nephoscope.targets.probed import ProbeTarget
+
+
+class ToyTarget(ProbeTarget):
+    """Stands for a machine of its own; its programs run here."""
+
+    def address(self, toward: Target) -> str:
+        """See `Target.address`."""
+        return "127.0.0.1"
+
+
+class ToyRecord(TargetRecord):
+    """A rented machine with a number."""
+
+    model_config = ConfigDict(title="ToyTarget")
+
+    form: ClassVar[str] = "toy:NUMBER"
+
+    kind: Literal["toy"] = Field(default="toy", description="How the machine is reached.")
+    number: int = Field(description="Which machine.")
+
+    @classmethod
+    def from_text(cls, rest: str) -> Self | None:
+        """See `TargetRecord.from_text`."""
+        return cls(name=f"toy{rest}", number=int(rest)) if rest.isdigit() else None
+
+    def traits(self) -> Traits:
+        """See `TargetRecord.traits`."""
+        key = f"toy:{self.number}"
+        return Traits(machine=key, place=key, listens_on=ROUTED, sends_to=frozenset({ROUTED}))
+
+    def make(self) -> Target:
+        """See `TargetRecord.make`."""
+        return ToyTarget(self.name, LocalChannel(self.name))
+
+    def touches(self, lab: str) -> Iterator[Touch]:
+        """See `TargetRecord.touches`."""
+        yield Touch("toy", str(self.number), f"target {self.name}")
