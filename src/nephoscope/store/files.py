@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nephoscope.errors import StoreError
@@ -37,20 +37,41 @@ def translating_os_errors(path: Path, doing: str) -> Iterator[None]:
         raise StoreError(f"{path} cannot be {doing}: {reason}.", step) from error
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Puts `content` at `path`: written aside, synced, renamed, the directory synced."""
+def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Puts `content` at `path`: written aside, synced, renamed, the directory synced.
+
+    durable: False leaves both syncs to a later `make_durable`; a kill is survived either way.
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with translating_os_errors(path, "written"):
         try:
             with aside.open("wb") as stream:
                 stream.write(content)
                 stream.flush()
-                os.fsync(stream.fileno())
+                if durable:
+                    os.fsync(stream.fileno())
             aside.replace(path)
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
-        sync_directory(path.parent)
+        if durable:
+            sync_directory(path.parent)
+
+
+def make_durable(paths: Iterable[Path]) -> None:
+    """Syncs files that `write_atomically` left unsynced, and the directories that hold them."""
+    directories = set()
+    for path in paths:
+        with translating_os_errors(path, "written"), contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            directories.add(path.parent)
+    for directory in directories:
+        with translating_os_errors(directory, "written"):
+            sync_directory(directory)
 
 
 def sync_directory(path: Path) -> None:

@@ -6,10 +6,13 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +21,12 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
 from nephoscope.store import together
-from nephoscope.store.files import remove_leftovers, translating_os_errors, write_atomically
+from nephoscope.store.files import (
+    make_durable,
+    remove_leftovers,
+    translating_os_errors,
+    write_atomically,
+)
 from nephoscope.store.holder import Holder, holder_of
 
 if TYPE_CHECKING:
@@ -32,6 +40,12 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 failed: nothing could be measured; the same command begins a new run."""
 
 MANIFEST_VERSION = 1
+
+SYNC_EVERY_S = 1.0
+"""Trials of one second are synced to the disk together: a kill loses none of them, a power failure
+at most these, and the same command measures them again. Synced one by one, they would take a tenth
+of the time of a run of short trials."""
+
 _NEEDED = ("version", "id", "state", "plan", "plan_hash", "seed", "settings", "specs", "targets")
 
 
@@ -43,7 +57,8 @@ class StoredRun:
         self._id = run_id
         self._manifest: dict[str, Any] | None = None
         self._seen: dict[Path, _Seen] = {}
-        self._samples: tuple[object, Sequence[tuple[TrialRecord, pa.Table]]] | None = None
+        self._unsynced: list[Path] = []
+        self._synced_s = -math.inf
 
     @property
     def id(self) -> str:
@@ -85,6 +100,7 @@ class StoredRun:
 
     def update(self, **changes: Any) -> None:
         """Changes keys of the manifest, durably."""
+        self.sync()
         manifest = {**self.manifest, **changes}
         write_manifest(self.path, manifest)
         self._manifest = manifest
@@ -122,7 +138,21 @@ class StoredRun:
             f"{record.key.name}.parquet": trialfile.encode(self.id, record, samples, spec, beside)
             for record, samples, spec, beside in trials
         }
-        together.write(self.trials_path, files)
+        together.write(self.trials_path, files, durable=False)
+        self._unsynced += [self.trials_path / name for name in files]
+        if time.monotonic() - self._synced_s >= SYNC_EVERY_S:
+            self.sync()
+
+    def sync(self) -> None:
+        """Makes the trials stored so far survive a power failure, too; removes what cannot be."""
+        unsynced, self._unsynced, self._synced_s = self._unsynced, [], time.monotonic()
+        try:
+            make_durable(unsynced)
+        except StoreError:
+            # Some file systems report a full disk only here; what they hold may be incomplete.
+            for path in unsynced:
+                path.unlink(missing_ok=True)
+            raise
 
     def records(self) -> list[TrialRecord]:
         """All finished trials in the order of execution.
@@ -134,19 +164,11 @@ class StoredRun:
 
     def tables(self) -> list[tuple[TrialRecord, pa.Table]]:
         """All readable trials with their samples, in the order of execution."""
-        from nephoscope.store import trialfile
-
-        whole = [seen.path for seen in self._look() if seen.readable]
-        return [trialfile.read(path) for path in whole]
+        return [_read(seen.path, seen.version) for seen in self._look() if seen.readable]
 
     def samples(self) -> Sequence[tuple[TrialRecord, pa.Table]]:
         """Returns the samples of the trials that count (columns: trialfile.SCHEMA)."""
-        versions = [(seen.path, seen.version) for seen in self._look()]
-        if self._samples is None or self._samples[0] != versions:
-            # An analysis asks for each shape of metric in turn.
-            counting = [(record, table) for record, table in self.tables() if counts(record)]
-            self._samples = (versions, counting)
-        return self._samples[1]
+        return [(record, table) for record, table in self.tables() if counts(record)]
 
     def metrics_of_shape(self, shape: Shape) -> list[tuple[str, str]]:
         """(benchmark, metric) of every metric of a shape."""
@@ -208,6 +230,7 @@ class StoredRun:
             # Another process may have gone on with the run before we got the lock.
             self._manifest = None
             yield
+            self.sync()
         finally:
             os.close(descriptor)
 
@@ -246,7 +269,7 @@ class StoredRun:
         from nephoscope.store import trialfile
 
         try:
-            record, _ = trialfile.read(path)
+            record, _ = _read(path, version)
         except StoreError:
             damaged = trialfile.damaged_record(path, self.manifest["settings"])
             return None if damaged is None else _Seen(path, version, damaged, readable=False)
@@ -262,6 +285,14 @@ class _Seen:
     """Inode, size and time of change."""
     record: TrialRecord
     readable: bool
+
+
+@lru_cache(maxsize=512)
+def _read(path: Path, version: tuple[int, int, int]) -> tuple[TrialRecord, pa.Table]:
+    """Reads a trial's file of a version; an analysis asks for the same trials several times."""
+    from nephoscope.store import trialfile
+
+    return trialfile.read(path)
 
 
 def counts(record: TrialRecord) -> bool:

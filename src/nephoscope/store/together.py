@@ -16,11 +16,14 @@ from nephoscope.store.files import sync_directory, translating_os_errors, write_
 _ASIDE, _WHOLE = ".part", ".whole"
 
 
-def write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Puts files into `folder`, all or none. files: name -> content. Raises StoreError."""
+def write(folder: Path, files: Mapping[str, bytes], *, durable: bool = True) -> None:
+    """Puts files into `folder`, all or none. files: name -> content. Raises StoreError.
+
+    durable: False leaves a single file to a later `files.make_durable`.
+    """
     if len(files) == 1:
         ((name, content),) = files.items()
-        write_atomically(folder / name, content)
+        write_atomically(folder / name, content, durable=durable)
         return
     first = min(files)
     aside = folder / f".{first}.{os.getpid()}{_ASIDE}"
