@@ -73,7 +73,7 @@ def test_the_order_is_that_of_the_run(capsys: pytest.CaptureFixture[str], plan: 
     pairs = [(one.index, target) for one in settings for target in one.targets]
     assert [one["round"] for one in found["schedule"]] == [0, 1, 2, 3]
     for one in found["schedule"]:
-        order = plans.round_order(11, one["round"], pairs)
+        order = plans.order_round(11, one["round"], pairs)
         assert one["order"] == [[index, [target]] for index, target in order]
     other = document(capsys, plan, "--seed", "12")
     assert other["schedule"] != found["schedule"]

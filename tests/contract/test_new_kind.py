@@ -11,7 +11,7 @@ import pytest
 
 from nephoscope import catalog, plans, runs
 from nephoscope.errors import PlanError, UsageError
-from nephoscope.plans.load import from_text
+from nephoscope.plans.files.load import from_text
 from nephoscope.store import Store
 from nephoscope.targets.kinds import KINDS, parse
 from nephoscope.targets.kinds.record import why_unreachable

@@ -17,7 +17,7 @@ from nephoscope.analysis.interference import turned
 from nephoscope.experiments.effect_records import Experiment
 from nephoscope.experiments.result import experiment
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, Sample, Setting
-from nephoscope.plans.load import from_text
+from nephoscope.plans.files.load import from_text
 
 CROSSED = """
 name: crossed

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nephoscope.errors import PlanError
 from nephoscope.model import Setting
 from nephoscope.plans import crossings, expand
-from nephoscope.plans.load import from_text, from_values
+from nephoscope.plans.files.load import from_text, from_values
 from nephoscope.plans.model import Plan
 
 from .factory import CATALOG

@@ -17,7 +17,7 @@ from nephoscope.plans.estimate import (
     Past,
     past_key,
 )
-from nephoscope.plans.load import from_values
+from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
 
 from .factory import CATALOG

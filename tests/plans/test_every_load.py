@@ -9,7 +9,7 @@ import pytest
 from nephoscope import plans
 from nephoscope.errors import PlanError
 from nephoscope.model import Setting
-from nephoscope.plans.load import from_values
+from nephoscope.plans.files.load import from_values
 
 from .factory import CATALOG
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nephoscope.plans.fraction import Fraction, Unbalanced, cramers_v, part
+from nephoscope.plans.design.fraction import Fraction, UnbalancedFraction, cramers_v, part
 
 LETTERS = "abcdefghijkl"
 
@@ -87,7 +87,7 @@ def test_a_fraction_is_balanced_or_refused(sizes: list[int], divisor: int, seed:
     names = LETTERS[: len(sizes)]
     try:
         found = part(names, sizes, divisor, seed)
-    except Unbalanced:
+    except UnbalancedFraction:
         return
     assert found == part(names, sizes, divisor, seed)
     assert len(set(found.rows)) == len(found.rows)
@@ -123,7 +123,7 @@ def test_a_third_of_three_by_three_by_three_is_a_latin_square() -> None:
 def test_what_cannot_be_balanced_is_refused_with_what_can(
     sizes: list[int], divisor: int, words: str, hint: str
 ) -> None:
-    with pytest.raises(Unbalanced, match=words) as caught:
+    with pytest.raises(UnbalancedFraction, match=words) as caught:
         part((LETTERS + "m")[: len(sizes)], sizes, divisor, 0)
     assert hint in caught.value.hint
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope.errors import PlanError
-from nephoscope.plans.load import from_text, load
+from nephoscope.plans.files.load import from_text, load
 from nephoscope.plans.model import Plan
 
 from .factory import CATALOG

@@ -16,7 +16,7 @@ from nephoscope.capabilities import sections
 from nephoscope.experiments.effect_records import Experiment
 from nephoscope.experiments.result import experiment
 from nephoscope.model import Better, Consistency, MetricResult, RunResult
-from nephoscope.plans.load import from_text
+from nephoscope.plans.files.load import from_text
 from nephoscope.report import wording
 from nephoscope.report.blocks import Chart
 from report import made

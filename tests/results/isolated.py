@@ -11,7 +11,7 @@ from typing import Any
 
 from nephoscope import catalog, plans
 from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
-from nephoscope.plans.load import from_text
+from nephoscope.plans.files.load import from_text
 from nephoscope.store import FINISHED, Store, StoredRun
 from nephoscope.store.trialfile import Beside
 
@@ -83,11 +83,11 @@ def make(store: Path, truth: Truth) -> StoredRun:
     settings = plans.expand(plan, known)
     run = Store(store).create(plan, 7, catalog=known, settings=settings)
     rng = random.Random(truth.seed)
-    quiet = plans.quiet_of(plan, settings)
+    quiet = plans.baseline_of(plan, settings)
     active = [(setting.index, target) for setting in settings for target in setting.targets]
     total, position = 0, 0
     for number in range(1, truth.rounds + 1):
-        steps = plans.around_order(7, number, active, quiet, {})
+        steps = plans.order_aba_round(7, number, active, quiet, {})
         total = total or len(steps) * truth.rounds
         level = math.exp(rng.gauss(0, 0.1))
         worn = 1.0

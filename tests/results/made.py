@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nephoscope import catalog, plans
 from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
-from nephoscope.plans.load import from_text
+from nephoscope.plans.files.load import from_text
 from nephoscope.store import FINISHED, Store, StoredRun
 
 Sampler = Callable[[Setting, int, str], Sequence[Sample]]

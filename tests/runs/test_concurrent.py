@@ -88,7 +88,7 @@ def test_each_machine_keeps_the_order_of_the_round(tmp_path: Path) -> None:
     run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make)
     for number in range(1, 6):
         own = [r for r in run.records() if r.key.round == number]
-        order = plans.round_order(5, number, [(r.key.setting, r.key.target) for r in own])
+        order = plans.order_round(5, number, [(r.key.setting, r.key.target) for r in own])
         for target in ("a", "b"):
             done = [r.key.setting for r in own if r.key.target == target]
             assert done == [setting for setting, name in order if name == target]

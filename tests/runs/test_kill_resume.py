@@ -14,7 +14,7 @@ import pytest
 
 from nephoscope import runs
 from nephoscope.model import TrialStatus
-from nephoscope.plans import Plan, expand, round_order
+from nephoscope.plans import Plan, expand, order_round
 from nephoscope.store import Store, StoredRun, query
 
 COMMAND = """
@@ -89,7 +89,7 @@ def check(run: StoredRun) -> None:
     seed = int(run.manifest["seed"])
     for number in range(ROUNDS + 1):
         pairs = [(r.key.setting, r.key.target) for r in records if r.key.round == number]
-        assert pairs == round_order(seed, number, pairs)
+        assert pairs == order_round(seed, number, pairs)
     medians = query.trial_medians(run)
     assert len(medians) == 2 * ROUNDS * 3 * 2  # metrics x rounds x settings x targets
     leftovers = [p.name for p in run.path.rglob("*") if p.name.endswith((".part", ".new"))]

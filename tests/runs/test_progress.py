@@ -56,7 +56,7 @@ def drive(plan: Plan, trial: Trial = steady) -> tuple[Progress, list[list[Pair]]
     told: list[Outcome] = []
     for number in progress.rounds():
         ran = []
-        for pair in plans.round_order(1, number, progress.begin_round(number)):
+        for pair in plans.order_round(1, number, progress.begin_round(number)):
             if progress.out_of_time([pair]):
                 progress.end_by_budget()
                 break

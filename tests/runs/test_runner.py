@@ -40,7 +40,7 @@ def test_every_alternative_once_a_round_in_the_seeds_order(tmp_path: Path) -> No
     assert [record.key.round for record in records] == [n for n in range(5) for _ in range(4)]
     for number in range(5):
         pairs = [(r.key.setting, r.key.target) for r in records if r.key.round == number]
-        assert pairs == plans.round_order(3, number, sorted(pairs))
+        assert pairs == plans.order_round(3, number, sorted(pairs))
     assert {what for _, what in fakes.log} >= {"open", "close"}
     assert (run.state, len(run.manifest["outcomes"])) == ("measured", 4)
     assert set(run.manifest["fingerprints"]) == {"a", "b"}

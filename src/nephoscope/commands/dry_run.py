@@ -111,7 +111,7 @@ def _rounds(
     from nephoscope import plans
     from nephoscope.runs import groups
 
-    numbers = [*plans.rounds_before_first(plan.warmup), *range(1, ROUNDS_SHOWN + 1)]
+    numbers = [*plans.warmup_rounds(plan.warmup), *range(1, ROUNDS_SHOWN + 1)]
     out = []
     for number in numbers:
         active = [

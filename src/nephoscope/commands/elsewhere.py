@@ -18,7 +18,7 @@ def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
     Raises UsageError for a text that is no target, or two that get one name; TargetError for a
     machine that does not answer.
     """
-    from nephoscope.plans import fitting
+    from nephoscope.plans import fit_to_machines
     from nephoscope.targets.kinds import parse
 
     records = [parse(text) for text in texts]
@@ -29,7 +29,7 @@ def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
             f"Two targets are named '{twice[0]}'.", "Name each once, or write a plan with names."
         )
     cpus = asyncio.run(_cpus(records))
-    return fitting.fitted(plan, records, cpus)
+    return fit_to_machines(plan, records, cpus)
 
 
 async def _cpus(records: Sequence[Target]) -> dict[str, int]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from nephoscope.model import Background, Better, Hook, MetricResult, Setting, factors_key
-from nephoscope.plans import Plan, fraction
+from nephoscope.plans import Plan
+from nephoscope.plans.design import fraction
 from nephoscope.results.names import BESIDE
 
 Place = tuple[int, str, str, tuple[tuple[str, Any], ...]]
@@ -193,7 +194,7 @@ def _kind(
         return "partial", None, ()
     try:
         part = fraction.part(list(varied), sizes, divisor, plan.seed or 0)
-    except fraction.Unbalanced:
+    except fraction.UnbalancedFraction:
         return "partial", None, ()
     return part.kind, part.resolution, (*part.generators, *part.aliases)
 

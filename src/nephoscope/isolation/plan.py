@@ -13,9 +13,9 @@ from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import Lacking, UnknownName, UsageError
 from nephoscope.isolation import placement as places
 from nephoscope.plans import Target, resources
-from nephoscope.plans.casting import ALONE
-from nephoscope.plans.load import from_values
+from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
+from nephoscope.plans.participants import ALONE
 from nephoscope.plans.resources import IDLE, INTENSITY, NONE
 from nephoscope.reading.sentences import did_you_mean
 

@@ -1,17 +1,23 @@
-"""What is to be measured: YAML -> Plan -> settings -> the order of trials of each round."""
+"""Plans: a YAML file becomes a checked plan, its settings, and the order of its trials."""
 
-from nephoscope.plans.around import Step, around_order, quiet_of
-from nephoscope.plans.combine import Crossing
+from nephoscope.plans.design.aba import Step, baseline_of, order_aba_round
+from nephoscope.plans.design.crossing import Crossing
+from nephoscope.plans.design.order import nest_of, order_round, simulation_seed, warmup_rounds
 from nephoscope.plans.estimate import Estimate as PlanEstimate
 from nephoscope.plans.estimate import estimate, long_time, money_spent, refuse_too_long
 from nephoscope.plans.expand import crossings, expand
-from nephoscope.plans.identity import plan_hash, plan_values
-from nephoscope.plans.load import load, read
+from nephoscope.plans.files.load import load, plan_hash, plan_values, read
 from nephoscope.plans.model import Entry, Plan, Repeat
-from nephoscope.plans.schedule import chance, nest_of, round_order, rounds_before_first
 from nephoscope.plans.schema import plan_schema
-from nephoscope.plans.survey import LEVELS, census, single, survey, thread_levels
-from nephoscope.plans.touches import touches
+from nephoscope.plans.side_effects import touches
+from nephoscope.plans.survey import (
+    LEVELS,
+    census,
+    fit_to_machines,
+    single,
+    survey,
+    thread_levels,
+)
 from nephoscope.targets.kinds.record import TargetRecord as Target
 from nephoscope.targets.kinds.record import Touch
 
@@ -25,26 +31,27 @@ __all__ = [
     "Step",
     "Target",
     "Touch",
-    "around_order",
+    "baseline_of",
     "census",
-    "chance",
     "crossings",
     "estimate",
     "expand",
+    "fit_to_machines",
     "load",
     "long_time",
     "money_spent",
     "nest_of",
+    "order_aba_round",
+    "order_round",
     "plan_hash",
     "plan_schema",
     "plan_values",
-    "quiet_of",
     "read",
     "refuse_too_long",
-    "round_order",
-    "rounds_before_first",
+    "simulation_seed",
     "single",
     "survey",
     "thread_levels",
     "touches",
+    "warmup_rounds",
 ]

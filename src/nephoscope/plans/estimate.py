@@ -16,9 +16,9 @@ from nephoscope import units
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Setting, factors_key
-from nephoscope.plans.around import quiet_of
+from nephoscope.plans.design.aba import baseline_of
+from nephoscope.plans.design.baselines import Pair
 from nephoscope.plans.model import Plan
-from nephoscope.plans.pairing import Pair
 from nephoscope.reading.sentences import Place
 from nephoscope.targets.kinds.record import TargetRecord
 
@@ -244,7 +244,7 @@ def _trials(
     """
     once = {(one.index, name): rounds[one.index] for one in settings for name in one.targets}
     found = dict(once)
-    for noisy, calm in quiet_of(plan, settings).items():
+    for noisy, calm in baseline_of(plan, settings).items():
         found[calm] += once[noisy] + max(0, once[noisy] - once[calm])
         once[calm] = max(once[calm], once[noisy])
     return {pair: number + warm.get(pair[0], 0) for pair, number in found.items()}

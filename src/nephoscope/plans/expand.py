@@ -11,12 +11,13 @@ from typing import Any
 from nephoscope.catalog import Catalog
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.model import Background, Setting
-from nephoscope.plans import around, combine, lab_levers, levers, pairing
-from nephoscope.plans.casting import Cast, cast
 from nephoscope.plans.check import checked, nowhere
-from nephoscope.plans.combine import Crossing
-from nephoscope.plans.lever import Level, Lever, scalar
+from nephoscope.plans.design import aba, baselines, crossing
+from nephoscope.plans.design.crossing import Crossing
+from nephoscope.plans.factors import lab, of_plan
+from nephoscope.plans.factors.bound import BoundFactor, Level, scalar
 from nephoscope.plans.model import Entry, Plan
+from nephoscope.plans.participants import Cast, cast
 from nephoscope.reading.sentences import Place
 
 MAX_SETTINGS = 1000
@@ -41,7 +42,7 @@ class _Row:
     block: str = ""
     varied: frozenset[str] = frozenset()
     """Parameters that a factor of the entry sets."""
-    how: dict[str, tuple[Lever, Any]] = field(default_factory=dict)
+    how: dict[str, tuple[BoundFactor, Any]] = field(default_factory=dict)
     """Factor -> how every load that runs is to run; empty where none does."""
     arm: str = ""
 
@@ -68,15 +69,15 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
     plan = checked(plan, catalog, place)
     parts = cast(plan, catalog, place)
     own = [_levers_of(plan, parts, number, catalog) for number in range(len(plan.benchmarks))]
-    combine.check_exclusions(plan, own, place)
+    crossing.check_exclusions(plan, own, place)
     total = sum(_size(plan, found) for found in own)
     if total > (MAX_SETTINGS if not plan.design.exclude else _MAX_CROSSED):
         raise _too_many(total, place)
     rows: list[_Row] = []
     found: list[Crossing] = []
     for number, entry_levers in enumerate(own):
-        crossing, combinations = combine.combinations(plan, number, entry_levers, place)
-        found.append(crossing)
+        entry_crossing, combinations = crossing.combinations(plan, number, entry_levers, place)
+        found.append(entry_crossing)
         every = [
             _row(plan, parts, number, entry_levers, levels, catalog) for levels in combinations
         ]
@@ -90,22 +91,22 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
             f"{place(('design', 'exclude'))}every combination is excluded.", "Exclude fewer."
         )
     _possible_conditions(parts, rows, place)
-    around.check(plan, place)
+    aba.check(plan, place)
     settings = _settings(parts, rows, catalog, place)
     return _with_baselines(plan, settings, own, place), found
 
 
-def _levers_of(plan: Plan, parts: Cast, number: int, catalog: Catalog) -> list[Lever]:
+def _levers_of(plan: Plan, parts: Cast, number: int, catalog: Catalog) -> list[BoundFactor]:
     """The entry's own factors, then those of the plan that apply to it."""
     wanted = [lever for lever in parts.levers if lever.entry in (None, number)]
     entry = plan.benchmarks[number]
-    return [*levers.of_entry(entry, number, catalog.benchmark(entry.benchmark)), *wanted]
+    return [*of_plan.of_entry(entry, number, catalog.benchmark(entry.benchmark)), *wanted]
 
 
-def _size(plan: Plan, entry_levers: Sequence[Lever]) -> int:
+def _size(plan: Plan, entry_levers: Sequence[BoundFactor]) -> int:
     whole = math.prod(len(lever.levels) for lever in entry_levers)
     arms = len(ARMS) if plan.design.a_a else 1
-    return arms * max(1, whole // combine.divisor(plan))
+    return arms * max(1, whole // crossing.divisor(plan))
 
 
 def _too_many(total: int, place: Place) -> PlanError:
@@ -119,7 +120,7 @@ def _row(
     plan: Plan,
     parts: Cast,
     number: int,
-    entry_levers: Sequence[Lever],
+    entry_levers: Sequence[BoundFactor],
     levels: Sequence[Level],
     catalog: Catalog,
 ) -> _Row:
@@ -191,7 +192,7 @@ def _possible_conditions(parts: Cast, rows: Sequence[_Row], place: Place) -> Non
                 continue
             seen.add(key)
             try:
-                lab_levers.applied(parts.topology, conditions)
+                lab.applied(parts.topology, conditions)
             except UsageError as error:
                 told = ", ".join(f"{name}={label}" for name, label in row.labels.items())
                 raise PlanError(
@@ -310,7 +311,7 @@ def _differing(rows: Sequence[_Row], catalog: Catalog) -> dict[str, set[str]]:
 
 
 def _with_baselines(
-    plan: Plan, settings: list[Setting], own: Sequence[Sequence[Lever]], place: Place
+    plan: Plan, settings: list[Setting], own: Sequence[Sequence[BoundFactor]], place: Place
 ) -> list[Setting]:
     """The settings with what each is held against."""
     wanted = plan.design.baseline
@@ -328,7 +329,7 @@ def _with_baselines(
                 f"It has: {', '.join(sorted(known))}.",
             )
     mine = {name: raw for name, raw in wanted.items() if name not in further}
-    combine.check_levels(
+    crossing.check_levels(
         mine,
         every,
         {lever.name for lever in every} | {"target"},
@@ -338,7 +339,7 @@ def _with_baselines(
     )
     labels = [_labels(wanted, found) for found in own]
     of_loads = {lever.name for lever in every if lever.of_loads}
-    found = pairing.partners(settings, labels, str(wanted.get("target", "")), of_loads)
+    found = baselines.partners(settings, labels, str(wanted.get("target", "")), of_loads)
     if not any(found.values()):
         raise PlanError(
             f"{place(('design', 'baseline'))}no alternative has a baseline to be held against.",
@@ -347,7 +348,7 @@ def _with_baselines(
     return [replace(setting, baseline=found[setting.index]) for setting in settings]
 
 
-def _labels(wanted: Mapping[str, Any], entry_levers: Sequence[Lever]) -> dict[str, Any]:
+def _labels(wanted: Mapping[str, Any], entry_levers: Sequence[BoundFactor]) -> dict[str, Any]:
     """The baseline's levels as results name them, for the factors of one entry."""
     named = {lever.name: lever for lever in entry_levers}
     labels = {}

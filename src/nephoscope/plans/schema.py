@@ -7,9 +7,9 @@ from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, ParamSpec
-from nephoscope.plans.casting import ALONE
 from nephoscope.plans.check import SCENARIO
 from nephoscope.plans.model import Plan
+from nephoscope.plans.participants import ALONE
 
 _UNITS_AS_TEXT = ("bytes", "ns", "ratio")
 

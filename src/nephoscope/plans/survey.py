@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.errors import UnknownName
-from nephoscope.plans.casting import ALONE
-from nephoscope.plans.load import from_values
-from nephoscope.plans.model import Plan
+from nephoscope.plans.files.load import from_values
+from nephoscope.plans.model import Entry, Plan
+from nephoscope.plans.participants import ALONE
 from nephoscope.reading import yamltext
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.targets.kinds.local import LocalRecord
@@ -89,6 +89,36 @@ def thread_levels(cpus: int) -> list[int]:
     """1, 2, 4, … up to `cpus`, and `cpus` itself."""
     powers = [1 << shift for shift in range(cpus.bit_length()) if 1 << shift <= cpus]
     return powers if powers[-1] == cpus else [*powers, cpus]
+
+
+def fit_to_machines(plan: Plan, targets: Sequence[TargetRecord], cpus: Mapping[str, int]) -> Plan:
+    """Returns the plan for other targets. cpus: target -> CPUs that a process may use there.
+
+    An entry that varies `threads` gets the levels of each machine; what only some of the machines
+    have becomes an entry of its own, on those.
+    """
+    entries: list[Entry] = []
+    for entry in plan.benchmarks:
+        if THREADS not in entry.factors:
+            entries.append(entry)
+            continue
+        for names, levels in _levels_by_targets(targets, cpus):
+            factors = {**entry.factors, THREADS: levels}
+            on = names if len(names) < len(targets) else ()
+            entries.append(entry.model_copy(update={"factors": factors, "on": on}))
+    return plan.model_copy(update={"targets": tuple(targets), "benchmarks": tuple(entries)})
+
+
+def _levels_by_targets(
+    targets: Sequence[TargetRecord], cpus: Mapping[str, int]
+) -> list[tuple[tuple[str, ...], list[int]]]:
+    """Returns levels by the targets that have them, those of all targets first."""
+    by_targets: dict[tuple[str, ...], list[int]] = {}
+    of_each = {target.name: thread_levels(cpus[target.name]) for target in targets}
+    for level in sorted({level for levels in of_each.values() for level in levels}):
+        names = tuple(name for name, levels in of_each.items() if level in levels)
+        by_targets.setdefault(names, []).append(level)
+    return sorted(by_targets.items(), key=lambda pair: -len(pair[0]))
 
 
 def single(

@@ -64,7 +64,7 @@ def scheduled(
     Rounds of warm-up ready each setting once; nothing in them is held against anything.
     """
     groups = groups_of(active, settings)
-    quiet = plans.quiet_of(plan, settings)
+    quiet = plans.baseline_of(plan, settings)
     if not quiet or round < 1:
         return in_order(seed, round, groups)
     by_first = {group.members[0]: group for group in groups}
@@ -77,7 +77,7 @@ def scheduled(
             before=step.before,
             after=step.after,
         )
-        for step in plans.around_order(seed, round, list(by_first), quiet, blocks)
+        for step in plans.order_aba_round(seed, round, list(by_first), quiet, blocks)
     ]
 
 
@@ -93,13 +93,13 @@ def groups_of(active: Iterable[Pair], settings: Sequence[Setting]) -> list[Group
 
 
 def in_order(seed: int, round: int, groups: Sequence[Group]) -> list[Group]:
-    """The groups in the order of this round: that of the seed; see plans.round_order.
+    """The groups in the order of this round: that of the seed; see plans.order_round.
 
     Settings of one `block` follow one another, because what they share is dear to change; the
     order of the blocks is the seed's as well.
     """
     by_first: Mapping[Pair, Group] = {group.members[0]: group for group in groups}
-    drawn = [by_first[pair] for pair in plans.round_order(seed, round, list(by_first))]
-    blocks = plans.round_order(seed, round, list(dict.fromkeys((g.setting.block,) for g in drawn)))
+    drawn = [by_first[pair] for pair in plans.order_round(seed, round, list(by_first))]
+    blocks = plans.order_round(seed, round, list(dict.fromkeys((g.setting.block,) for g in drawn)))
     place = {block: number for number, (block,) in enumerate(blocks)}
     return sorted(drawn, key=lambda group: place[group.setting.block])

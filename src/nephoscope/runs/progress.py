@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Setting, TrialRecord
-from nephoscope.plans import Plan, quiet_of, rounds_before_first
+from nephoscope.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.runs.alternatives import LOST, Alternative, Outcome, Pair, look
 from nephoscope.runs.budget import budget_s, budget_text
 from nephoscope.runs.headline import SeriesKey, headline_metrics
@@ -46,7 +46,7 @@ class Progress:
                 repeat = plan.repeat_of(setting.entry)
                 one = Alternative(setting, target, repeat, metrics)
                 self._all[one.pair] = one
-        self._quiet = quiet_of(plan, settings)
+        self._quiet = baseline_of(plan, settings)
         self._budget_s = budget_s(plan)
         self._budget_text = budget_text(plan)
         self.spent_s = 0.0
@@ -61,7 +61,7 @@ class Progress:
         """
         nest, warmup = self._plan.design.nest, self._plan.warmup
         if nest is None:
-            yield from rounds_before_first(warmup)
+            yield from warmup_rounds(warmup)
             number = 1
             while self.goes_on:
                 yield number

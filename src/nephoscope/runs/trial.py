@@ -247,7 +247,7 @@ class GroupTrial:
         simulated = self._stage.stations.wanted(name).traits().simulated
         if not simulated or params.get(SEED):
             return params
-        return {**params, SEED: plans.chance(self._stage.seed, self._round)}
+        return {**params, SEED: plans.simulation_seed(self._stage.seed, self._round)}
 
     def _peer_of(self, server: Side, client: str) -> Peer:
         stations = self._stage.stations

@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 from nephoscope import catalog
-from nephoscope.plans.load import from_values
+from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
 from nephoscope.reading import yamltext
 

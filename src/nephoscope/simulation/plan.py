@@ -7,7 +7,7 @@ from typing import Any
 
 from nephoscope import catalog
 from nephoscope.plans.check import nowhere
-from nephoscope.plans.load import from_values
+from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
 
 ANY_WIDTH = 0.99

@@ -9,7 +9,7 @@ from nephoscope.catalog import Catalog
 from nephoscope.errors import PlanError
 from nephoscope.plans import roles
 from nephoscope.plans.check import spec_of
-from nephoscope.plans.lever import NONE, Level, Lever, levels_of
+from nephoscope.plans.factors.bound import NONE, BoundFactor, Level, levels_of
 from nephoscope.plans.model import Factor, Plan
 from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.reading.yamltext import Loc
@@ -23,7 +23,7 @@ def of_background(
     catalog: Catalog,
     loc: Loc,
     place: Place,
-) -> Lever:
+) -> BoundFactor:
     """The lever of one background: whether it runs, or one of its parameters."""
     known = {load.name: load for load in plan.backgrounds}
     load = known.get(steps[1])
@@ -41,7 +41,7 @@ def of_background(
                 f"{place((*loc, 'levels'))}a background is active or not, not {wrong[0]!r}.",
                 "Write levels: [false, true].",
             )
-        return Lever(name, "load active", levels, of=load.name, blocked=bool(factor.blocked))
+        return BoundFactor(name, "load active", levels, of=load.name, blocked=bool(factor.blocked))
     if len(steps) != 4 or steps[2] != "params" or not load.benchmark:
         raise PlanError(
             f"{place((*loc, 'path'))}'{factor.path}' is nothing a factor can set.",
@@ -53,7 +53,7 @@ def of_background(
             "Keep it in one of the two.",
         )
     spec = spec_of(catalog, load.benchmark, ("backgrounds", list(known).index(load.name)), place)
-    return Lever(
+    return BoundFactor(
         name,
         "load param",
         levels_of(spec, steps[3], factor, loc, place),
@@ -72,7 +72,7 @@ def of_each(
     catalog: Catalog,
     loc: Loc,
     place: Place,
-) -> Lever:
+) -> BoundFactor:
     """How every load runs that runs: on how many targets, or with which parameter."""
     if not any(load.benchmark for load in plan.backgrounds):
         raise PlanError(
@@ -81,7 +81,7 @@ def of_each(
         )
     blocked = bool(factor.blocked)
     if steps[2:] == ["count"]:
-        return Lever(name, "count", _counts(plan, factor, loc, place), blocked=blocked)
+        return BoundFactor(name, "count", _counts(plan, factor, loc, place), blocked=blocked)
     if len(steps) != 4 or steps[2] != "params":
         raise PlanError(
             f"{place((*loc, 'path'))}'{factor.path}' is nothing a factor can set.",
@@ -99,7 +99,7 @@ def of_each(
             "Name a parameter of theirs; `nephoscope list ID` shows them.",
         )
     found = [levels_of(spec, steps[3], factor, loc, place) for spec in having]
-    return Lever(name, "each param", found[0], key=steps[3], blocked=blocked, spec=having[0])
+    return BoundFactor(name, "each param", found[0], key=steps[3], blocked=blocked, spec=having[0])
 
 
 def _counts(plan: Plan, factor: Factor, loc: Loc, place: Place) -> tuple[Level, ...]:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nephoscope import plans
 from nephoscope.errors import PlanError
-from nephoscope.plans import Plan, Step, around_order, quiet_of
+from nephoscope.plans import Plan, Step, baseline_of, order_aba_round
+from nephoscope.plans.design.baselines import Pair
 from nephoscope.plans.estimate import estimate
-from nephoscope.plans.pairing import Pair
 
 from .factory import CATALOG
 
@@ -44,7 +44,7 @@ def test_every_noisy_trial_stands_between_two_quiet_ones_of_its_own(
     seed: int, number: int, drawn: tuple[list[Pair], dict[Pair, Pair], dict[Pair, str]]
 ) -> None:
     active, quiet, blocks = drawn
-    steps = around_order(seed, number, active, quiet, blocks)
+    steps = order_aba_round(seed, number, active, quiet, blocks)
     # Each alternative is there, each noisy one once, and nothing twice as the same turn.
     assert set(pairs_of(steps)) == set(active)
     counts = Counter(pairs_of(steps))
@@ -70,7 +70,7 @@ def test_a_victims_trials_and_what_is_dear_to_change_stay_together(
     seed: int, number: int, drawn: tuple[list[Pair], dict[Pair, Pair], dict[Pair, str]]
 ) -> None:
     active, quiet, blocks = drawn
-    steps = around_order(seed, number, active, quiet, blocks)
+    steps = order_aba_round(seed, number, active, quiet, blocks)
     noisy = [step for step in steps if step.quiet is not None]
     runs = [(blocks[step.pair], step.quiet) for step in noisy]
     assert _changes(runs) == len(set(runs))
@@ -91,7 +91,7 @@ def test_the_order_is_a_function_of_seed_and_round(
 ) -> None:
     active, quiet, blocks = drawn
     shuffled = random.sample(active, len(active))
-    assert around_order(seed, number, active, quiet, blocks) == around_order(
+    assert order_aba_round(seed, number, active, quiet, blocks) == order_aba_round(
         seed, number, shuffled, quiet, blocks
     )
 
@@ -100,7 +100,7 @@ def test_rounds_and_seeds_give_fresh_orders_of_noisy_ones_and_of_victims() -> No
     quiet = {(n, name): (0, name) for name in "ab" for n in range(1, 6)}
     active = [(0, "a"), (0, "b"), *quiet]
     orders = {
-        tuple(pairs_of(around_order(seed, number, active, quiet, {})))
+        tuple(pairs_of(order_aba_round(seed, number, active, quiet, {})))
         for seed in range(10)
         for number in range(1, 11)
     }
@@ -111,7 +111,7 @@ def test_rounds_and_seeds_give_fresh_orders_of_noisy_ones_and_of_victims() -> No
 
 def test_without_baselines_the_order_is_random_as_ever() -> None:
     active = [(n, "a") for n in range(6)]
-    steps = around_order(3, 1, active, {}, {})
+    steps = order_aba_round(3, 1, active, {}, {})
     assert {step.turn for step in steps} == {0}
     assert Counter(pairs_of(steps)) == Counter(active)
 
@@ -134,8 +134,8 @@ def plan_of(**more: Any) -> Plan:
 
 def test_a_plan_says_which_alternative_is_quiet() -> None:
     found = plans.expand(plan_of(), CATALOG)
-    assert quiet_of(plan_of(), found) == {(1, "v"): (0, "v")}
-    assert quiet_of(plan_of(design={"baseline": {"resource": "none"}}), found) == {}
+    assert baseline_of(plan_of(), found) == {(1, "v"): (0, "v")}
+    assert baseline_of(plan_of(design={"baseline": {"resource": "none"}}), found) == {}
 
 
 def test_the_estimate_counts_the_quiet_trials() -> None:

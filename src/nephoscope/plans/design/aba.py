@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from nephoscope.errors import PlanError
 from nephoscope.model import Setting
+from nephoscope.plans.design.baselines import Pair
+from nephoscope.plans.design.order import order_round
 from nephoscope.plans.model import Plan
-from nephoscope.plans.pairing import Pair
-from nephoscope.plans.schedule import round_order
 from nephoscope.reading.sentences import Place
 
 
@@ -56,7 +56,7 @@ def check(plan: Plan, place: Place) -> None:
         )
 
 
-def quiet_of(plan: Plan, settings: Sequence[Setting]) -> dict[Pair, Pair]:
+def baseline_of(plan: Plan, settings: Sequence[Setting]) -> dict[Pair, Pair]:
     """Of each noisy alternative the quiet one around it; empty unless the design goes around."""
     if not plan.design.around:
         return {}
@@ -67,14 +67,14 @@ def quiet_of(plan: Plan, settings: Sequence[Setting]) -> dict[Pair, Pair]:
     }
 
 
-def around_order(
+def order_aba_round(
     seed: int,
     round: int,
     active: Sequence[Pair],
     quiet: Mapping[Pair, Pair],
     blocks: Mapping[Pair, str],
 ) -> list[Step]:
-    """The trials of a round in order. Pure, as `round_order` is.
+    """The trials of a round in order. Pure, as `order_round` is.
 
     active: the alternatives of the round; a noisy one whose quiet one is not among them goes
     without. quiet: noisy alternative -> quiet one. blocks: what is dear to change, as
@@ -84,7 +84,7 @@ def around_order(
     there = set(active)
     runs: dict[tuple[str, Pair], list[Pair]] = {}
     used = {quiet[pair] for pair in active if quiet.get(pair) in there}
-    for pair in round_order(seed, round, active):
+    for pair in order_round(seed, round, active):
         calm = quiet.get(pair)
         if calm in there:
             assert calm is not None
@@ -92,7 +92,7 @@ def around_order(
         elif pair not in used:
             runs.setdefault((blocks.get(pair, ""), pair), [])
     places = _places(seed, round, [block for block, _ in runs])
-    drawn = {key: at for at, key in enumerate(round_order(seed, round, list(runs)))}
+    drawn = {key: at for at, key in enumerate(order_round(seed, round, list(runs)))}
     steps: list[Step] = []
     turns: dict[Pair, int] = {}
     for key in sorted(runs, key=lambda key: (places[key[0]], drawn[key])):
@@ -112,5 +112,5 @@ def _run(calm: Pair, noisy: Sequence[Pair], turns: dict[Pair, int]) -> list[Step
 
 
 def _places(seed: int, round: int, blocks: Sequence[str]) -> dict[str, int]:
-    drawn = round_order(seed, round, [(block,) for block in dict.fromkeys(blocks)])
+    drawn = order_round(seed, round, [(block,) for block in dict.fromkeys(blocks)])
     return {block: at for at, (block,) in enumerate(drawn)}

@@ -15,7 +15,7 @@ from nephoscope.plans.model import Nest
 Alternative = TypeVar("Alternative", bound=tuple[object, ...])
 
 
-def round_order(seed: int, round: int, active: Sequence[Alternative]) -> list[Alternative]:
+def order_round(seed: int, round: int, active: Sequence[Alternative]) -> list[Alternative]:
     """The alternatives, each as often as in `active`, in the order of this round.
 
     active: tuples of plain values such as (setting index, target name). Pure: the same arguments
@@ -31,7 +31,7 @@ def round_order(seed: int, round: int, active: Sequence[Alternative]) -> list[Al
     return sorted(active, key=draw)
 
 
-def chance(seed: int, round: int) -> int:
+def simulation_seed(seed: int, round: int) -> int:
     """The seed of what is simulated in a round, above zero and below 2^63.
 
     All alternatives of a round have the same one, so that they differ in what was varied and not in
@@ -41,7 +41,7 @@ def chance(seed: int, round: int) -> int:
     return int.from_bytes(drawn, "big") >> 1 or 1
 
 
-def rounds_before_first(warmup: int) -> range:
+def warmup_rounds(warmup: int) -> range:
     """The warm-up rounds in order: -(warmup - 1), …, -1, 0."""
     return range(1 - warmup, 1)
 

@@ -30,7 +30,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
+class BoundFactor:
     """A factor and what it sets.
 
     sets: 'param' of the benchmark, 'lab' condition, 'load param' of a background, 'load active',

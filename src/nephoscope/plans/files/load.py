@@ -1,7 +1,9 @@
-"""A plan from a file: YAML in, checked Plan out, errors with file, line and column."""
+"""Reads a plan from a file, with file, line and column in errors; gives its values and hash."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from nephoscope import catalog
-from nephoscope.plans import documents
 from nephoscope.plans.check import checked
 from nephoscope.plans.expand import expand
+from nephoscope.plans.files.includes import gather
 from nephoscope.plans.model import (
     BackgroundEntry,
     Design,
@@ -53,13 +55,13 @@ def read(
 ) -> tuple[Plan, Place]:
     """As `load`, with the function that tells where in its files a part of the plan stands."""
     file = Path(path)
-    document = documents.gather(textfile.read(file), str(file), sets or {})
+    document = gather(textfile.read(file), str(file), sets or {})
     return from_values(document.values, known or catalog.load(), document.place), document.place
 
 
 def from_text(text: str, name: str, sets: Mapping[str, str], known: catalog.Catalog) -> Plan:
     """As `load`, of a text; `name` stands where the file name stands in errors."""
-    document = documents.gather(text, name, sets)
+    document = gather(text, name, sets)
     return from_values(document.values, known, document.place)
 
 
@@ -74,6 +76,18 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
     plan = checked(plan, known, place)
     expand(plan, known, place)
     return plan
+
+
+def plan_values(plan: Plan) -> dict[str, Any]:
+    """The plan as plain values, as a manifest keeps it; `Plan.model_validate` reads it back."""
+    values: dict[str, Any] = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return values
+
+
+def plan_hash(plan: Plan) -> str:
+    """16 hex digits of the plan's content; a seed counts only where the plan gives one."""
+    text = json.dumps(plan_values(plan), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _records_at(values: Mapping[str, Any], loc: Loc) -> RecordsAt:

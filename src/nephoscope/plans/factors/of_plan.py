@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
-from nephoscope.plans.lab_levers import of_lab
-from nephoscope.plans.lever import EACH, Level, Lever, levels_of, scalar
-from nephoscope.plans.load_levers import of_background, of_each, which
+from nephoscope.plans.factors.bound import EACH, BoundFactor, Level, levels_of, scalar
+from nephoscope.plans.factors.lab import of_lab
+from nephoscope.plans.factors.loads import of_background, of_each, which
 from nephoscope.plans.model import Entry, Factor, Plan
 from nephoscope.reading.sentences import Place
 from nephoscope.reading.yamltext import Loc
@@ -22,10 +22,10 @@ RESERVED = ("arm", "benchmark", "hook", "load", "peer", "target", "together")
 """Names that results give to factors of their own."""
 
 
-def of_entry(entry: Entry, number: int, spec: BenchmarkSpec) -> list[Lever]:
+def of_entry(entry: Entry, number: int, spec: BenchmarkSpec) -> list[BoundFactor]:
     """The levers of an entry's own factors; its values are checked already."""
     return [
-        Lever(
+        BoundFactor(
             name,
             "param",
             tuple(Level(scalar(value), value) for value in values),
@@ -39,7 +39,7 @@ def of_entry(entry: Entry, number: int, spec: BenchmarkSpec) -> list[Lever]:
 
 def of_plan(
     plan: Plan, catalog: Catalog, topology: Topology | None, place: Place
-) -> tuple[Lever, ...]:
+) -> tuple[BoundFactor, ...]:
     """The levers of the plan's own factors. PlanError for what cannot be set."""
     levers = []
     taken: dict[str, str] = {}
@@ -62,7 +62,7 @@ def of_plan(
     return tuple(levers)
 
 
-def _distinct(lever: Lever, loc: Loc, place: Place) -> None:
+def _distinct(lever: BoundFactor, loc: Loc, place: Place) -> None:
     for known in ("label", "value"):
         texts = [json.dumps(getattr(level, known), default=str) for level in lever.levels]
         if len(set(texts)) < len(texts):
@@ -79,13 +79,13 @@ def _lever(
     catalog: Catalog,
     topology: Topology | None,
     place: Place,
-) -> Lever:
+) -> BoundFactor:
     loc: Loc = ("factors", name)
     steps = factor.path.split(".")
     if steps[0] == "lab" and len(steps) > 1:
         return of_lab(plan, name, factor, topology, loc, place)
     if factor.path == "backgrounds":
-        return Lever(name, "loads", which(plan, factor.levels, loc, place))
+        return BoundFactor(name, "loads", which(plan, factor.levels, loc, place))
     if steps[:2] == ["backgrounds", EACH]:
         return of_each(plan, name, factor, steps, catalog, loc, place)
     if steps[0] == "backgrounds" and len(steps) in (3, 4):
@@ -107,7 +107,7 @@ def _of_benchmark(
     catalog: Catalog,
     loc: Loc,
     place: Place,
-) -> Lever:
+) -> BoundFactor:
     number, param = steps[1], steps[3]
     if not (number.isdecimal() and int(number) < len(plan.benchmarks)):
         raise PlanError(
@@ -126,7 +126,7 @@ def _of_benchmark(
             f"{place(loc)}benchmarks.{number} has a factor '{name}' of its own.", "Rename one."
         )
     spec = catalog.benchmark(entry.benchmark)
-    return Lever(
+    return BoundFactor(
         name,
         "param",
         levels_of(spec, param, factor, loc, place),

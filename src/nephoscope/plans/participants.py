@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Background, Hook
-from nephoscope.plans import lab_levers, levers, roles
+from nephoscope.plans import roles
 from nephoscope.plans.check import nowhere, spec_of
-from nephoscope.plans.lever import NONE, Lever
+from nephoscope.plans.factors import lab, of_plan
+from nephoscope.plans.factors.bound import NONE, BoundFactor
 from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry, Plan
 from nephoscope.plans.parameters import checked_params
 from nephoscope.reading.sentences import Place, did_you_mean
@@ -37,7 +38,7 @@ class Cast:
     backgrounds: tuple[Background, ...]
     before: tuple[Hook, ...]
     after: tuple[Hook, ...]
-    levers: tuple[Lever, ...]
+    levers: tuple[BoundFactor, ...]
     topology: Topology | None
     treatments: Mapping[str, Mapping[str, Any]]
     """Background -> the conditions that hold while it is on; of those that are no loads."""
@@ -54,7 +55,7 @@ def cast(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Cast:
         backgrounds=_backgrounds(plan, catalog, place),
         before=_hooks(plan, "before", plan.before, catalog, place),
         after=_hooks(plan, "after", plan.after, catalog, place),
-        levers=levers.of_plan(plan, catalog, topology, place),
+        levers=of_plan.of_plan(plan, catalog, topology, place),
         topology=topology,
         treatments=_treatments(plan, topology, place),
     )
@@ -185,7 +186,7 @@ def _treatments(plan: Plan, topology: Topology | None, place: Place) -> dict[str
                     f"{place(loc)}a factor sets '{path}' as well.", "Keep one of the two."
                 )
             own = path.removeprefix("lab.")
-            value = lab_levers.condition(plan, topology, own, raw, loc, loc, place)
+            value = lab.condition(plan, topology, own, raw, loc, loc, place)
             found.setdefault(load.name, {})[own] = value
     return found
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.errors import PlanError
-from nephoscope.plans import fraction
-from nephoscope.plans.fraction import Fraction, Unbalanced
-from nephoscope.plans.lever import Level, Lever
+from nephoscope.plans.design import fraction
+from nephoscope.plans.design.fraction import Fraction, UnbalancedFraction
+from nephoscope.plans.factors.bound import BoundFactor, Level
 from nephoscope.plans.model import Plan
 from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.reading.yamltext import Loc
@@ -32,7 +32,7 @@ def divisor(plan: Plan) -> int:
     return int(plan.design.fraction.partition("/")[2] or 1)
 
 
-def check_exclusions(plan: Plan, own: Sequence[Sequence[Lever]], place: Place) -> None:
+def check_exclusions(plan: Plan, own: Sequence[Sequence[BoundFactor]], place: Place) -> None:
     """Every factor of `design` exists, with that level, in some entry."""
     every = [lever for entry in own for lever in entry]
     names = {lever.name for lever in every}
@@ -54,7 +54,7 @@ def check_exclusions(plan: Plan, own: Sequence[Sequence[Lever]], place: Place) -
 
 def check_levels(
     levels: Mapping[str, Any],
-    every: Sequence[Lever],
+    every: Sequence[BoundFactor],
     names: set[str],
     loc: Loc,
     plan: Plan,
@@ -87,7 +87,7 @@ def check_levels(
 
 
 def combinations(
-    plan: Plan, number: int, entry_levers: Sequence[Lever], place: Place
+    plan: Plan, number: int, entry_levers: Sequence[BoundFactor], place: Place
 ) -> tuple[Crossing, list[tuple[Level, ...]]]:
     """The combinations of levels that are run."""
     ordered = [_baseline_first(plan, lever) for lever in entry_levers]
@@ -98,7 +98,7 @@ def combinations(
             divisor(plan),
             plan.seed or 0,
         )
-    except Unbalanced as error:
+    except UnbalancedFraction as error:
         raise PlanError(
             f"{place(('design', 'fraction'))}benchmarks.{number}: {error}.", error.hint
         ) from error
@@ -126,7 +126,7 @@ def combinations(
     return Crossing(number, names, part, excluded), chosen
 
 
-def _baseline_first(plan: Plan, lever: Lever) -> list[Level]:
+def _baseline_first(plan: Plan, lever: BoundFactor) -> list[Level]:
     """The levels with the baseline's in front: a fraction always holds the first of all."""
     first = lever.level(plan.design.baseline.get(lever.name))
     if lever.name not in plan.design.baseline or first is None:
@@ -135,7 +135,7 @@ def _baseline_first(plan: Plan, lever: Lever) -> list[Level]:
 
 
 def _excluded(
-    plan: Plan, number: int, entry_levers: Sequence[Lever], levels: Sequence[Level]
+    plan: Plan, number: int, entry_levers: Sequence[BoundFactor], levels: Sequence[Level]
 ) -> bool:
     if not plan.design.exclude:
         return False

@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nephoscope.plans import chance, nest_of, round_order, rounds_before_first
+from nephoscope.plans import nest_of, order_round, simulation_seed, warmup_rounds
 from nephoscope.plans.model import Nest
 
 pairs = st.lists(
@@ -22,9 +22,9 @@ seeds = st.integers(0, 2**63 - 1)
 def test_each_alternative_exactly_once_a_round(
     seed: int, number: int, active: list[tuple[int, str]]
 ) -> None:
-    order = round_order(seed, number, active)
+    order = order_round(seed, number, active)
     assert Counter(order) == Counter(active)
-    assert order == round_order(seed, number, list(reversed(active)))
+    assert order == order_round(seed, number, list(reversed(active)))
 
 
 @settings(deadline=None)
@@ -33,13 +33,13 @@ def test_who_drops_out_leaves_the_order_of_the_others(
     seed: int, number: int, active: list[tuple[int, str]], data: st.DataObject
 ) -> None:
     kept = data.draw(st.lists(st.sampled_from(active), unique=True)) if active else []
-    order = round_order(seed, number, active)
-    assert round_order(seed, number, kept) == [pair for pair in order if pair in kept]
+    order = order_round(seed, number, active)
+    assert order_round(seed, number, kept) == [pair for pair in order if pair in kept]
 
 
 def test_the_order_is_the_same_on_every_machine() -> None:
     # Written down once: a change here changes what a resumed run does next.
-    assert round_order(7, 1, [(0, "a"), (1, "a"), (2, "a"), (0, "b")]) == EXPECTED
+    assert order_round(7, 1, [(0, "a"), (1, "a"), (2, "a"), (0, "b")]) == EXPECTED
 
 
 EXPECTED = [(1, "a"), (2, "a"), (0, "b"), (0, "a")]
@@ -47,7 +47,7 @@ EXPECTED = [(1, "a"), (2, "a"), (0, "b"), (0, "a")]
 
 def test_rounds_and_seeds_give_fresh_orders() -> None:
     active = [(index, "a") for index in range(8)]
-    orders = {tuple(round_order(seed, r, active)) for seed in range(10) for r in range(1, 11)}
+    orders = {tuple(order_round(seed, r, active)) for seed in range(10) for r in range(1, 11)}
     # 100 draws out of 8! = 40320: more than two pairs that are equal has a chance under 1e-3.
     assert len(orders) >= 98
 
@@ -55,7 +55,7 @@ def test_rounds_and_seeds_give_fresh_orders() -> None:
 def test_every_place_is_equally_likely() -> None:
     active = [(index, "a") for index in range(4)]
     rounds = 4000
-    first = Counter(round_order(1, number, active)[0] for number in range(rounds))
+    first = Counter(order_round(1, number, active)[0] for number in range(rounds))
     expected = rounds / 4
     # Five standard errors of a binomial count.
     bound = 5 * math.sqrt(rounds * 0.25 * 0.75)
@@ -63,8 +63,8 @@ def test_every_place_is_equally_likely() -> None:
 
 
 def test_warm_up_rounds_end_at_zero() -> None:
-    assert list(rounds_before_first(0)) == []
-    assert list(rounds_before_first(3)) == [-2, -1, 0]
+    assert list(warmup_rounds(0)) == []
+    assert list(warmup_rounds(3)) == [-2, -1, 0]
 
 
 @settings(deadline=None)
@@ -78,7 +78,7 @@ def test_rounds_fill_boots_and_boots_fill_instances(instance: int, boot: int, ro
 
 
 def test_every_round_has_its_own_chance_and_always_the_same() -> None:
-    drawn = [chance(seed, round) for seed in (0, 1, 2) for round in range(200)]
+    drawn = [simulation_seed(seed, round) for seed in (0, 1, 2) for round in range(200)]
     assert len(set(drawn)) == len(drawn)
     assert all(0 < one < 2**63 for one in drawn)
-    assert drawn[:200] == [chance(0, round) for round in range(200)]
+    assert drawn[:200] == [simulation_seed(0, round) for round in range(200)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.errors import PlanError, UsageError
-from nephoscope.plans.lever import Level, Lever, scalar
+from nephoscope.plans.factors.bound import BoundFactor, Level, scalar
 from nephoscope.plans.model import Factor, Plan
 from nephoscope.reading.sentences import Place
 from nephoscope.reading.yamltext import Loc
@@ -26,7 +26,7 @@ _TRIED = 256
 
 def of_lab(
     plan: Plan, name: str, factor: Factor, topology: Topology | None, loc: Loc, place: Place
-) -> Lever:
+) -> BoundFactor:
     """The lever of lab.PATH: levels as the plan has them, values in the topology's units."""
     if topology is None:
         raise PlanError(
@@ -39,7 +39,7 @@ def of_lab(
         value = condition(plan, topology, path, raw, (*loc, "levels", position), loc, place)
         levels.append(Level(scalar(raw), value))
     dear = _DEAR.fullmatch(path) is not None if factor.blocked is None else factor.blocked
-    return Lever(name, "lab", tuple(levels), key=path, blocked=dear)
+    return BoundFactor(name, "lab", tuple(levels), key=path, blocked=dear)
 
 
 def condition(

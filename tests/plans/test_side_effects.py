@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nephoscope.plans import expand, touches
-from nephoscope.plans.load import from_values
+from nephoscope.plans.files.load import from_values
 
 from .factory import CATALOG
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope import catalog, plans
-from nephoscope.plans.fitting import fitted
+from nephoscope.plans import fit_to_machines
 from nephoscope.targets.kinds.ssh import SshRecord
 
 HERE = SshRecord(name="small", address="s")
@@ -20,13 +20,13 @@ def levels(plan: plans.Plan) -> dict[tuple[str, ...], set[int]]:
 
 
 def test_one_target_gets_its_own_levels() -> None:
-    plan = fitted(plans.survey("quick", cpus=2), [THERE], {"large": 6})
+    plan = fit_to_machines(plans.survey("quick", cpus=2), [THERE], {"large": 6})
     assert plan.targets == (THERE,)
     assert levels(plan) == {(): {1, 2, 4, 6}}
 
 
 def test_what_only_one_machine_has_is_measured_there_alone() -> None:
-    plan = fitted(plans.survey("quick", cpus=1), [HERE, THERE], {"small": 2, "large": 8})
+    plan = fit_to_machines(plans.survey("quick", cpus=1), [HERE, THERE], {"small": 2, "large": 8})
     assert levels(plan) == {(): {1, 2}, ("large",): {4, 8}}
     settings = plans.expand(plan, catalog.load())
     for setting in settings:
@@ -37,5 +37,5 @@ def test_what_only_one_machine_has_is_measured_there_alone() -> None:
 
 
 def test_equal_machines_share_every_level() -> None:
-    plan = fitted(plans.survey("quick", cpus=1), [HERE, THERE], {"small": 4, "large": 4})
+    plan = fit_to_machines(plans.survey("quick", cpus=1), [HERE, THERE], {"small": 4, "large": 4})
     assert levels(plan) == {(): {1, 2, 4}}

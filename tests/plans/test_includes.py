@@ -8,8 +8,8 @@ import pytest
 
 from nephoscope.errors import PlanError
 from nephoscope.plans import plan_hash
-from nephoscope.plans.documents import MAX_DEPTH
-from nephoscope.plans.load import load
+from nephoscope.plans.files.includes import MAX_DEPTH
+from nephoscope.plans.files.load import load
 
 from .factory import CATALOG
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-LEAST_RESOLUTION = 3
+MIN_RESOLUTION = 3
 """At 2 two main effects would be one and the same column."""
 
 MAX_FACTORS = 12
@@ -24,7 +24,7 @@ _SEARCHED = 20_000
 _SWAPS_PER_CELL = 400
 
 
-class Unbalanced(ValueError):
+class UnbalancedFraction(ValueError):
     """A part of the crossing that cannot be had; the message says why, `hint` what could."""
 
     def __init__(self, message: str, hint: str) -> None:
@@ -51,7 +51,7 @@ def part(names: Sequence[str], sizes: Sequence[int], divisor: int, seed: int) ->
     """1/divisor of the crossing of factors with so many levels; level 0 of all is always in it.
 
     Factors with one level are carried along. Same arguments, same rows, on every machine. Raises
-    Unbalanced for a part that would mix up main effects.
+    UnbalancedFraction for a part that would mix up main effects.
     """
     varied = [i for i, size in enumerate(sizes) if size > 1]
     if divisor == 1 or not varied:
@@ -77,12 +77,12 @@ def _regular(names: Sequence[str], p: int) -> Fraction:
     """2^(k-p) with the greatest resolution, and of those the fewest shortest words found."""
     k = len(names)
     if k > MAX_FACTORS:
-        raise Unbalanced(f"{k} factors are too many for a fraction", "Vary fewer factors.")
+        raise UnbalancedFraction(f"{k} factors are too many for a fraction", "Vary fewer factors.")
     basic = k - p
     words = _generators(k, p) if basic > 0 else None
     if words is None:
         share = f"1/{1 << p}"
-        raise Unbalanced(
+        raise UnbalancedFraction(
             f"{share} of {k} factors with two levels would set one factor to the levels of another",
             _least_possible(k, p),
         )
@@ -110,7 +110,7 @@ def _generators(k: int, p: int) -> list[int] | None:
     code's distance: from Griesmer's bound downward, the first distance that exists.
     """
     basic = k - p
-    for distance in range(k, LEAST_RESOLUTION - 1, -1):
+    for distance in range(k, MIN_RESOLUTION - 1, -1):
         if sum(math.ceil(distance / 2**i) for i in range(p)) > k:
             continue
         candidates = [w for w in range(1 << basic) if w.bit_count() >= distance - 1]
@@ -195,17 +195,17 @@ def _balanced(names: Sequence[str], sizes: Sequence[int], divisor: int, seed: in
     total = math.prod(sizes)
     share = f"1/{divisor} of {total} combinations"
     if total % divisor:
-        raise Unbalanced(f"{share} is no whole number", _divisors(sizes))
+        raise UnbalancedFraction(f"{share} is no whole number", _divisors(sizes))
     runs = total // divisor
     for name, size in zip(names, sizes, strict=True):
         if runs % size:
-            raise Unbalanced(
+            raise UnbalancedFraction(
                 f"{share} are {runs} settings, in which the {size} levels of '{name}' cannot be "
                 "equally often",
                 _divisors(sizes),
             )
     if runs < 1 + sum(size - 1 for size in sizes):
-        raise Unbalanced(
+        raise UnbalancedFraction(
             f"{share} are {runs} settings, fewer than it takes to tell all main effects apart "
             f"({1 + sum(size - 1 for size in sizes)})",
             _divisors(sizes),
@@ -213,12 +213,14 @@ def _balanced(names: Sequence[str], sizes: Sequence[int], divisor: int, seed: in
     columns = _spread(sizes, runs, random.Random(f"{seed}/{'/'.join(names)}"))
     rows = sorted(zip(*columns, strict=True))
     if len(set(rows)) < len(rows):
-        raise Unbalanced(f"{share} could not be chosen without repeating one", _divisors(sizes))
+        raise UnbalancedFraction(
+            f"{share} could not be chosen without repeating one", _divisors(sizes)
+        )
     aliases = []
     for (i, one), (j, other) in itertools.combinations(enumerate(names), 2):
         v = cramers_v(columns[i], columns[j], sizes[i], sizes[j])
         if v > 0.999:
-            raise Unbalanced(
+            raise UnbalancedFraction(
                 f"in {share} '{one}' and '{other}' cannot be told apart", _divisors(sizes)
             )
         if v > 1e-9:

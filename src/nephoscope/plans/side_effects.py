@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from nephoscope.catalog import Catalog
 from nephoscope.model import Setting
-from nephoscope.plans.casting import cast
 from nephoscope.plans.model import Plan
+from nephoscope.plans.participants import cast
 from nephoscope.targets.kinds.record import Touch
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Experimental design: which combinations run, in which order, and what each is compared with."""

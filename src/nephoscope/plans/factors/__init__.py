@@ -1,0 +1,1 @@
+"""Factors of a plan: what each of them sets, and its levels."""

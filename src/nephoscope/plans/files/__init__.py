@@ -1,0 +1,1 @@
+"""Plan files: reads them with what they include."""
