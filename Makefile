@@ -13,19 +13,14 @@ help: ## Show what can be made
 survey: setup-run ## Measure this machine: about a minute, ends with the path of the report
 	@.venv/bin/nephoscope survey $(ARGS)
 
-test: setup-dev ## All tests that fit a small machine (truth tests included)
-	@tools/test.sh
+test: setup-dev ## All tests that fit a small machine, truth tests included (FAST=1: only what measures nothing)
+	@tools/test.sh $(if $(FAST),--fast)
 
 test-all: setup-dev ## Also the long and the privileged end-to-end tests
 	@tools/test.sh --all
 
 check: setup-dev ## Format, lint, types, generated files
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	.venv/bin/ruff format --check .
-	.venv/bin/ruff check .
-	.venv/bin/mypy
-	$(PY) tools/generate.py --check
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-rust check-python
 
 format: setup-dev ## Format all sources
 	cargo fmt --all
@@ -49,7 +44,17 @@ wheel: setup-dev ## Build the wheel, with the probe inside, into dist/
 clean: ## Remove everything that was built
 	rm -rf target .venv .setup dist src/nephoscope/_probe
 
-.PHONY: setup-run setup-dev
+.PHONY: setup-run setup-dev check-rust check-python
+check-rust:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+check-python:
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	$(PY) tools/generate.py --check
+
 setup-run:
 	@tools/setup.sh run
 

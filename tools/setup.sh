@@ -171,13 +171,16 @@ case "${1:-run}" in
     system_packages
     [ "$1" = run ] || test_packages
     find_cargo
-    probe_is_fresh || build_probe "$(uname -m)"
+    # Most of the build keeps one CPU busy, so the Python packages are installed beside it.
+    (probe_is_fresh || build_probe "$(uname -m)") &
+    building=$!
     # The development lock holds everything of the other one, in the same versions.
     if [ "$1" = dev ] || ls .setup/requirements-dev.lock.* >/dev/null 2>&1; then
       environment requirements-dev.lock
     else
       environment requirements.lock
     fi
+    wait "$building"
     ;;
   probe-here)
     find_cargo

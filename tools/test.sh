@@ -11,9 +11,6 @@ slow="not slow and "
 export NEPHOSCOPE_TEST_PROFILE=quick
 [ "${1:-}" = --all ] && slow="" NEPHOSCOPE_TEST_PROFILE=whole
 summary=""
-NEPHOSCOPE_TEST_DURATIONS=$(mktemp)
-export NEPHOSCOPE_TEST_DURATIONS
-trap 'rm -f "$NEPHOSCOPE_TEST_DURATIONS"' EXIT
 
 part() { # name, command
   local began=$SECONDS
@@ -26,12 +23,24 @@ pythons() { # marks, further options
   .venv/bin/python -m pytest -q -rs -m "$@"
 }
 
-measuring=(nephoscope-probe nephoscope-lab)
-others=(cargo test --locked --workspace "${measuring[@]/#/--exclude=}")
+finish_building() {
+  wait "$building" && return
+  cat "$build_log"
+  return 1
+}
 
-part "Building the Rust tests" cargo test --locked --workspace --no-run
-part "Rust without measurements" "${others[@]}"
+measuring=(nephoscope-probe nephoscope-lab)
+build_log=$(mktemp)
+NEPHOSCOPE_TEST_DURATIONS=$(mktemp)
+export NEPHOSCOPE_TEST_DURATIONS
+trap 'rm -f "$NEPHOSCOPE_TEST_DURATIONS" "$build_log"' EXIT
+
+# Tests that measure nothing wait often enough to leave half a CPU to the compiler.
+nice cargo test --locked --workspace --no-run >"$build_log" 2>&1 &
+building=$!
 part "Python without measurements" pythons "${slow}not alone" -n auto --dist loadfile --no-loadscope-reorder
+part "Building the Rust tests, what is left of it" finish_building
+part "Rust without measurements" cargo test --locked --workspace "${measuring[@]/#/--exclude=}"
 if [ "${1:-}" != --fast ]; then
   # One test at a time: a truth test shares its core with nobody.
   part "Rust that measures" cargo test --locked "${measuring[@]/#/--package=}" -- --test-threads=1

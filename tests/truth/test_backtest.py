@@ -55,6 +55,7 @@ class TestInALab:
         holds(deployment, deployment.seconds)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
 def test_the_simulation_is_what_a_hand_can_check(deployment: Deployment) -> None:
     """No response is faster than its round trips and its service; the fastest nearly are."""
@@ -70,6 +71,7 @@ def test_the_simulation_is_what_a_hand_can_check(deployment: Deployment) -> None
         assert seen.mean_ms <= seen.p95_ms, region
 
 
+@pytest.mark.together
 def test_both_are_made_of_one_table() -> None:
     made = scenario(DEPLOYMENTS[1])
     assert made["latency"]["matrix"]["asia"] == {"virginia": 200, "ireland": 140}

@@ -30,6 +30,7 @@ SHORT: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("benchmark", SHORT)
 def test_nothing_is_measured_before_the_word(benchmark: str) -> None:
     with controlled("run", benchmark, SHORT[benchmark]) as probe:
@@ -68,6 +69,7 @@ def test_probes_start_at_one_moment() -> None:
     attempt(f"start of {number}", measure)
 
 
+@pytest.mark.together
 def test_a_moment_in_the_past_starts_at_once() -> None:
     with controlled("run", "null") as probe:
         probe.ready()
@@ -96,6 +98,7 @@ def test_stop_and_the_end_of_the_input_cancel(word: str, going: bool, benchmark:
     assert (code, error["name"]) == (130, "cancelled")
 
 
+@pytest.mark.together
 def test_an_input_that_ends_while_it_waits_for_a_moment_cancels() -> None:
     with controlled("run", "null") as probe:
         probe.ready()
@@ -105,6 +108,7 @@ def test_an_input_that_ends_while_it_waits_for_a_moment_cancels() -> None:
         assert probe.error()[0] == 130
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("line", ["now", "go tomorrow", "go -5", "peer {}", "go " + "1" * 5000])
 def test_a_line_that_means_nothing_is_one_sentence(line: str) -> None:
     with controlled("run", "null") as probe:
@@ -116,6 +120,7 @@ def test_a_line_that_means_nothing_is_one_sentence(line: str) -> None:
     assert len(error["message"]) < 200
 
 
+@pytest.mark.together
 def test_without_the_option_standard_input_says_nothing() -> None:
     done = subprocess.run(
         command("null", {}), input="stop\n", capture_output=True, text=True, check=True
@@ -125,6 +130,7 @@ def test_without_the_option_standard_input_says_nothing() -> None:
     assert "done" in lines[-1]
 
 
+@pytest.mark.together
 def test_a_far_side_serves_the_peer_with_the_token() -> None:
     with controlled("serve", "null") as server, controlled("run", "null") as client:
         server.say(f"token {TOKEN}")
@@ -139,6 +145,7 @@ def test_a_far_side_serves_the_peer_with_the_token() -> None:
     assert done["samples"] == 0
 
 
+@pytest.mark.together
 def test_a_peer_with_another_token_is_not_served() -> None:
     with controlled("serve", "null") as server, controlled("run", "null") as client:
         server.say(f"token {TOKEN}")
@@ -152,6 +159,7 @@ def test_a_peer_with_another_token_is_not_served() -> None:
         assert server.trial().done["served"] == {"bytes": 0}
 
 
+@pytest.mark.together
 def test_a_server_that_is_told_to_stop_ends_in_order() -> None:
     with controlled("serve", "null") as server:
         server.say(f"token {TOKEN}")
@@ -161,6 +169,7 @@ def test_a_server_that_is_told_to_stop_ends_in_order() -> None:
         assert server.trial().done["served"] == {"bytes": 0}
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("first", ["token short", "go", "token " + "x" * 600, "token a b" + TOKEN])
 def test_a_server_without_a_good_token_does_not_listen(first: str) -> None:
     with controlled("serve", "null") as server:
@@ -170,6 +179,7 @@ def test_a_server_without_a_good_token_does_not_listen(first: str) -> None:
     assert TOKEN not in error["message"]
 
 
+@pytest.mark.together
 def test_an_address_that_is_not_ours_is_named() -> None:
     # 192.0.2.0/24 is reserved for documentation; no machine has it.
     with controlled("serve", "null", more=["--bind", "192.0.2.1"]) as server:
@@ -178,6 +188,7 @@ def test_an_address_that_is_not_ours_is_named() -> None:
     assert (code, error["name"]) == (4, "no_such_address")
 
 
+@pytest.mark.together
 def test_the_help_names_every_line() -> None:
     text = subprocess.run([probe_path(), "help"], capture_output=True, text=True, check=True).stdout
     for word in ("--control", "--bind", "peer ", "token ", "go ", "stop"):

@@ -175,6 +175,7 @@ def test_a_look_costs_under_40_ns_and_the_floor_is_told() -> None:
     attempt("cost of a look", measure)
 
 
+@pytest.mark.together
 def test_gaps_runs_and_share_fit_each_other() -> None:
     """Laws between the figures of one loop, whatever the machine does meanwhile."""
     trial = run(command(BENCHMARK, {"duration_ns": 300_000_000, "cpus": [last_cpu()]}))
@@ -193,6 +194,7 @@ def test_gaps_runs_and_share_fit_each_other() -> None:
     assert periods == runs == max(0, count - 1)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("params", "code", "words"),
     [
@@ -208,6 +210,7 @@ def test_bad_input_is_one_sentence(params: dict[str, Any], code: int, words: str
     assert words in json.loads(done.stdout)["error"]["message"]
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_loop_outlives_a_cancelled_trial(number: signal.Signals) -> None:
     params = {"duration_ns": 30_000_000_000, "processes_per_cpu": 2, "cpus": [last_cpu()]}

@@ -67,6 +67,7 @@ def test_twice_the_digits_take_four_times_as_long() -> None:
         attempt("square law of the digits", measure)
 
 
+@pytest.mark.together
 def test_every_repeat_of_every_thread_is_a_sample_with_its_cpu() -> None:
     trial = run(command("cpu.pi", {"threads": 2, "digits": 1000, "repeats": 3}))
     times = trial.all("pi_time_ns")
@@ -78,6 +79,7 @@ def test_every_repeat_of_every_thread_is_a_sample_with_its_cpu() -> None:
     assert trial.one("pi_digits_per_s") <= 2 * 3 * 1000 / (slowest / 1e9)
 
 
+@pytest.mark.together
 def test_the_sum_of_the_threads_is_at_least_the_rate_of_all() -> None:
     trial = run(command("cpu.hash", {"duration_ns": 50_000_000}))
     each = [sample["value"] for sample in trial.all("hash_thread_bytes_per_s")]
@@ -111,6 +113,7 @@ def test_hashing_is_within_reach_of_another_implementation() -> None:
         attempt("SHA-256 against OpenSSL", measure)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("benchmark", "params", "words"),
     [
@@ -125,6 +128,7 @@ def test_bad_input_is_one_sentence(benchmark: str, params: dict[str, Any], words
     assert words in json.loads(done.stdout)["error"]["message"]
 
 
+@pytest.mark.together
 def test_more_threads_than_cpus_are_noted() -> None:
     trial = run(command("cpu.hash", {"threads": last_cpu() + 2, "duration_ns": 5_000_000}))
     assert any("round robin" in note for note in trial.done["notes"])

@@ -139,6 +139,7 @@ def test_a_throttle_of_the_block_layer_is_reported(disk: Path, engine: str, dept
         attempt(f"{engine} at depth {depth}", measure)
 
 
+@pytest.mark.together
 def test_a_file_that_fits_in_memory_is_a_cache_measurement(disk: Path) -> None:
     trial = run("disk.io", small(disk, direct=False))
     wanted = {"cached_operations_per_s", "cached_bytes_per_s", "cached_latency_ns"}
@@ -166,6 +167,7 @@ def test_a_file_of_twice_the_memory_is_a_disk_measurement(disk: Path) -> None:
     assert trial.read_bytes >= count * 4096 / 2
 
 
+@pytest.mark.together
 def test_without_io_uring_the_synchronous_engine_says_so(disk: Path) -> None:
     def sandboxed() -> None:
         forbid(IO_URING_SETUP)
@@ -179,6 +181,7 @@ def test_without_io_uring_the_synchronous_engine_says_so(disk: Path) -> None:
     )
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("benchmark", ["disk.io", "disk.sync"])
 def test_files_in_memory_are_no_disk(benchmark: str) -> None:
     name = {"disk.io": "no_direct_io", "disk.sync": "no_disk"}[benchmark]
@@ -191,6 +194,7 @@ def test_a_file_larger_than_the_free_space_is_refused(disk: Path) -> None:
     assert refused("disk.io", small(disk, file_bytes=free)) == (4, "disk_full")
 
 
+@pytest.mark.together
 @needs_root
 def test_a_full_file_system_is_named(tmp_path: Path) -> None:
     with tmpfs(tmp_path / "full", "size=1m") as path:
@@ -199,6 +203,7 @@ def test_a_full_file_system_is_named(tmp_path: Path) -> None:
         assert refused("disk.io", params) == (4, "disk_full")
 
 
+@pytest.mark.together
 def test_space_that_ends_during_the_writing_is_named(disk: Path) -> None:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, MIB))
@@ -208,6 +213,7 @@ def test_space_that_ends_during_the_writing_is_named(disk: Path) -> None:
     assert refused("disk.sync", many, inside=limited) == (4, "disk_full")
 
 
+@pytest.mark.together
 @needs_root
 def test_a_file_system_that_only_pretends_direct_io_is_found_out(tmp_path: Path) -> None:
     if shutil.which("mkfs.ext4") is None or not Path("/dev/loop-control").exists():
@@ -229,6 +235,7 @@ def test_a_file_system_that_only_pretends_direct_io_is_found_out(tmp_path: Path)
         image.unlink(missing_ok=True)
 
 
+@pytest.mark.together
 @needs_root
 @pytest.mark.parametrize("benchmark", ["disk.io", "disk.sync"])
 def test_a_read_only_directory_is_named(tmp_path: Path, benchmark: str) -> None:
@@ -244,6 +251,7 @@ def test_a_read_only_directory_is_named(tmp_path: Path, benchmark: str) -> None:
         subprocess.run(["umount", str(target)], check=True)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("benchmark", ["disk.io", "disk.sync"])
 def test_a_directory_of_somebody_else_is_named(disk: Path, benchmark: str) -> None:
     disk.chmod(0o555)
@@ -258,6 +266,7 @@ def test_a_directory_of_somebody_else_is_named(disk: Path, benchmark: str) -> No
     disk.chmod(0o755)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     "params",
     [

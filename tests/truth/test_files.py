@@ -164,6 +164,7 @@ def accounted(words: list[str]) -> tuple[Trial, int, int]:
     return Trial(text), read, written - len(text)
 
 
+@pytest.mark.together
 def test_the_kernel_counts_the_same_bytes(place: Path) -> None:
     trial, read, written = accounted(command("disk.files", {**FILES, "directory": str(place)}))
     counts = counts_of(trial)
@@ -176,6 +177,7 @@ def test_the_kernel_counts_the_same_bytes(place: Path) -> None:
     assert moved["written_bytes"] <= written <= moved["written_bytes"] + (16 << 10)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("sync", ["fsync", "phase"])
 def test_what_is_synced_reaches_the_disk(place: Path, sync: str) -> None:
     small = {**FILES, "files": 50, "transactions": 200}
@@ -201,10 +203,12 @@ def left_by(kill: Callable[[subprocess.Popen[str]], None], place: Path) -> int:
     return len(list(place.iterdir()))
 
 
+@pytest.mark.together
 def test_a_cancelled_trial_cleans_up(place: Path) -> None:
     assert left_by(lambda process: process.terminate(), place) == 0
 
 
+@pytest.mark.together
 def test_what_a_killed_trial_leaves_the_next_one_removes(place: Path) -> None:
     assert left_by(lambda process: process.send_signal(signal.SIGKILL), place) == 1
     mine = place / ".nephoscope-folder-of-mine"
@@ -213,6 +217,7 @@ def test_what_a_killed_trial_leaves_the_next_one_removes(place: Path) -> None:
     assert list(place.iterdir()) == [mine]
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("params", "code", "name"),
     [
@@ -266,6 +271,7 @@ def test_direct_and_cold_passes_move_their_bytes_to_and_from_the_disk(
             assert rates[operation] == pytest.approx(expected), operation
 
 
+@pytest.mark.together
 def test_a_chosen_operation_runs_alone_on_a_filled_file(place: Path) -> None:
     params = {**RECORDS, "directory": str(place), "operations": ["reread", "read"]}
     trial = run("disk.records", params)
@@ -287,6 +293,7 @@ def test_including_the_sync_makes_a_write_slower(place: Path) -> None:
     attempt("a write with its sync", measure)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     "params",
     [
@@ -359,6 +366,7 @@ def wrapped(job: dict[str, Any]) -> list[str]:
     return [command("null", {})[0], "wrap", "--job", json.dumps(job)]
 
 
+@pytest.mark.together
 def test_a_wrapped_program_ends_with_its_master(place: Path) -> None:
     script = "echo $$; sleep 60 & echo $!; wait"
     job = {"program": "sh", "arguments": ["-c", script], "directory": str(place)}
@@ -400,6 +408,7 @@ def sleeping(place: Path) -> list[int]:
     return found
 
 
+@pytest.mark.together
 def test_counters_and_children_are_accounted_to_a_wrapped_program(place: Path) -> None:
     script = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
     job = {"program": "sh", "arguments": ["-c", script], "directory": str(place)}

@@ -74,6 +74,7 @@ def test_it_sees_who_keeps_the_spare_cpu_busy() -> None:
     attempt("gaps of a busy spare CPU", measure)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("benchmark", "params", "cpus", "reason"),
     [

@@ -117,6 +117,7 @@ def test_stop_ends_it_in_order_with_all_its_samples(benchmark: str) -> None:
     assert len([m for m in trial.metrics if m.startswith("load_")]) == 3
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("benchmark", LOADS)
 def test_a_load_that_loses_its_master_ends(benchmark: str) -> None:
     with controlled("run", benchmark, params(benchmark, duration_ns=0)) as load:
@@ -169,6 +170,7 @@ def test_every_operation_moves_plausibly_many_bytes(operation: str) -> None:
     assert 1e7 < rate < 1e13
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("benchmark", "given", "code", "words"),
     [
@@ -190,6 +192,7 @@ def test_bad_input_is_one_sentence(
     assert words in json.loads(done.stdout)["error"]["message"]
 
 
+@pytest.mark.together
 def test_more_threads_than_cpus_are_noted() -> None:
     with controlled(
         "run", "load.cpu", {"threads": 2, "cpus": [last_cpu()], "duration_ns": 50_000_000}

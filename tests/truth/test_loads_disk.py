@@ -151,6 +151,7 @@ def test_stop_ends_it_in_order_with_all_its_samples(disk: Path) -> None:
     assert {"load_operations_per_s", "load_bytes_per_s", "load_intensity_ratio"} <= trial.metrics
 
 
+@pytest.mark.together
 def test_in_memory_it_says_what_it_loads() -> None:
     trial = run(
         "load.disk", {"directory": "/dev/shm", "file_bytes": MIB, "duration_ns": 50_000_000}
@@ -159,6 +160,7 @@ def test_in_memory_it_says_what_it_loads() -> None:
     assert "goes through the page cache instead" in trial.notes
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -174,6 +176,7 @@ def test_bad_input_is_one_sentence(given: dict[str, Any], wanted: tuple[int, str
     assert refused("load.disk", given) == wanted
 
 
+@pytest.mark.together
 def test_killed_in_the_middle_it_leaves_nothing(disk: Path) -> None:
     with controlled("run", "load.disk", small(disk, duration_ns=0)) as load:
         load.ready()

@@ -56,6 +56,7 @@ def test_the_rate_times_the_mean_latency_is_one(method: str, place: str) -> None
     assert count <= trial.one("handovers_count") / 2
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -70,6 +71,7 @@ def test_bad_input_of_cpu_switch_is_one_sentence(
     assert refused("cpu.switch", given) == wanted
 
 
+@pytest.mark.together
 def test_across_two_cpus_needs_two() -> None:
     def one_cpu() -> None:
         os.sched_setaffinity(0, {last_cpu()})

@@ -105,6 +105,7 @@ def test_a_rate_limit_is_reported(namespace: Namespace, streams: int) -> None:
     attempt(f"{streams} streams", measure)
 
 
+@pytest.mark.together
 @needs_root
 def test_a_lowered_interface_is_named(namespace: Namespace) -> None:
     words = [*namespace.before, *command("net.loopback", {})]
@@ -113,6 +114,7 @@ def test_a_lowered_interface_is_named(namespace: Namespace) -> None:
     assert json.loads(done.stdout)["error"]["name"] == "no_loopback"
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("pin", ["none", "same", "apart"])
 def test_every_placement_measures_both_parts(pin: str) -> None:
     trial = run("net.loopback", {"duration_ns": 50_000_000, "pin": pin})

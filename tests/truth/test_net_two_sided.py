@@ -223,6 +223,7 @@ def test_as_a_load_it_runs_until_it_is_told_to_stop(benchmark: str, params: dict
     assert len(series) >= 4
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput"])
 def test_a_server_that_dies_ends_the_trial_with_a_name(benchmark: str) -> None:
     with (
@@ -242,6 +243,7 @@ def test_a_server_that_dies_ends_the_trial_with_a_name(benchmark: str) -> None:
     assert error["name"] in {"far_side_gone", "connection_broken"}
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput", "load.net", "load.packets"])
 def test_a_client_that_dies_ends_the_server(benchmark: str) -> None:
     with (
@@ -259,6 +261,7 @@ def test_a_client_that_dies_ends_the_server(benchmark: str) -> None:
     assert error["message"].endswith(".")
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput", "load.net", "load.packets"])
 def test_without_a_far_side_it_says_how_to_name_one(benchmark: str) -> None:
     import json
@@ -271,6 +274,7 @@ def test_without_a_far_side_it_says_how_to_name_one(benchmark: str) -> None:
     assert "peer" in json.loads(done.stdout)["error"]["hint"]
 
 
+@pytest.mark.together
 def test_a_far_side_that_is_not_there_is_named() -> None:
     with controlled("run", "net.rtt") as client:
         # Port 1 of this machine: nothing listens there.

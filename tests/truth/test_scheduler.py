@@ -45,6 +45,7 @@ def look_at(number: int) -> list[Judged]:
     return found
 
 
+@pytest.mark.together
 def test_the_plan_measures_for_at_most_ten_seconds() -> None:
     plan = scheduler_plan.scheduler()
     assert sum(entry.params["duration_ns"] for entry in plan.benchmarks) <= 10_000_000_000
