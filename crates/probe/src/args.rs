@@ -1,9 +1,11 @@
-//! Arguments: a few verbs and a handful of options, parsed by hand.
-use crate::control;
+//! The command line of the probe.
 use crate::error::ProbeError;
+use nephoscope_wire::arguments::{Arguments, Limits};
+use nephoscope_wire::lines::check_token;
 use serde_json::{Map, Value};
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
+use std::path::Path;
 
 /// Text of `--help`.
 pub const HELP: &str = "\
@@ -37,19 +39,6 @@ Lines of --control:
                      wall clock shows that many nanoseconds since the epoch
   stop               end a load or a server in order, with its samples; cancel anything else";
 
-/// Bounds of a trial's life.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The program ends by then.
-    pub deadline: Duration,
-    /// The program ends with its parent.
-    pub with_parent: bool,
-    /// Standard input says when to start and to end.
-    pub control: bool,
-    /// A gap meter runs on a CPU that the benchmark leaves free.
-    pub gap_meter: bool,
-}
-
 /// What was asked for.
 #[derive(Debug)]
 pub enum Command {
@@ -59,148 +48,122 @@ pub enum Command {
     Version,
     /// Print every spec.
     Describe,
-    /// Run one benchmark once.
-    Run { id: String, params: Map<String, Value>, limits: Limits },
-    /// Run a program of somebody else's once.
-    Wrap { job: String, limits: Limits },
-    /// Serve the far side of a two-sided benchmark; without a token it comes over the control channel.
-    Serve {
-        id: String,
-        params: Map<String, Value>,
-        limits: Limits,
-        token: Option<String>,
-        bind: IpAddr,
-    },
+    /// Run a benchmark or a third-party program once.
+    Run { subject: Subject, limits: Limits, gap_meter: bool },
+    /// Serve the far side of a two-sided benchmark, or run a third-party server; without a token it
+    /// comes over the control channel.
+    Serve { subject: Subject, limits: Limits, token: Option<String>, bind: IpAddr },
+}
+
+/// What a trial runs.
+#[derive(Debug)]
+pub enum Subject {
+    /// A native benchmark and its parameters.
+    Benchmark { id: String, params: Map<String, Value> },
+    /// A third-party program, as JSON.
+    Job(String),
 }
 
 /// Reads the arguments after the program's name.
-pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
-    let verb = args.next().unwrap_or_default();
-    match verb.as_str() {
-        "" | "help" | "--help" | "-h" => Ok(Command::Help),
-        "version" | "--version" | "-V" => Ok(Command::Version),
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, ProbeError> {
+    let mut arguments = Arguments::new("nephoscope-probe", arguments)?;
+    match arguments.command() {
+        "help" => Ok(Command::Help),
+        "version" => Ok(Command::Version),
         "describe" => Ok(Command::Describe),
-        "run" | "serve" => parse_trial(&verb, args),
-        "wrap" => parse_wrap(args),
-        other => Err(usage(format!("'{other}' is not a verb of the probe."))),
-    }
-}
-
-/// Nothing but the time bounds a trial that says nothing.
-const LIMITS: Limits = Limits {
-    deadline: Duration::from_secs(600),
-    with_parent: false,
-    control: false,
-    gap_meter: false,
-};
-
-/// Whether `option` is a switch of the limits; then it is set.
-fn switched(limits: &mut Limits, option: &str, gap_meter: bool) -> bool {
-    match option {
-        "--with-parent" => limits.with_parent = true,
-        "--control" => limits.control = true,
-        "--gap-meter" if gap_meter => limits.gap_meter = true,
-        _ => return false,
-    }
-    true
-}
-
-fn parse_wrap(mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
-    let (mut limits, mut job) = (LIMITS, None);
-    while let Some(option) = args.next() {
-        if switched(&mut limits, &option, true) {
-            continue;
+        "run" => {
+            let id = arguments.operand("the id of a benchmark")?;
+            parse_trial(arguments, Some(id), false)
         }
-        let mut value =
-            || args.next().ok_or_else(|| usage(format!("{option} needs a value after it.")));
+        "serve" => {
+            let id = arguments.operand("the id of a benchmark")?;
+            parse_trial(arguments, Some(id), true)
+        }
+        "wrap" => parse_trial(arguments, None, false),
+        _ => Err(arguments.unknown_command()),
+    }
+}
+
+/// Reads the options of `run`, `serve` (`serves`) and, without an `id`, of `wrap`.
+fn parse_trial(
+    mut arguments: Arguments,
+    id: Option<String>,
+    mut serves: bool,
+) -> Result<Command, ProbeError> {
+    let (mut limits, mut gap_meter) = (Limits::default(), false);
+    let (mut params, mut job) = (Map::new(), None);
+    let (mut token, mut bind) = (None, None);
+    while let Some(option) = arguments.next_option()? {
         match option.as_str() {
-            "--job" => job = Some(value()?),
-            "--deadline" => limits.deadline = parse_deadline(&value()?)?,
-            other => return Err(usage(format!("'{other}' is not an option of wrap."))),
+            "--params" if id.is_some() => params = arguments.object()?,
+            "--job" if id.is_none() => job = Some(arguments.value()?),
+            "--server" if id.is_none() => serves = true,
+            "--gap-meter" if id.is_none() || !serves => gap_meter = true,
+            "--token-file" if id.is_none() || serves => token = Some(read_token(&mut arguments)?),
+            "--bind" if id.is_none() || serves => bind = Some(parse_address(&mut arguments)?),
+            _ if limits.accept(&option, &mut arguments)? => {}
+            _ => return Err(arguments.unknown_option(&option)),
         }
     }
-    let job = job.ok_or_else(|| usage("wrap needs --job and what to run.".to_owned()))?;
-    Ok(Command::Wrap { job, limits })
-}
-
-fn parse_trial(verb: &str, mut args: impl Iterator<Item = String>) -> Result<Command, ProbeError> {
-    let id = args.next().ok_or_else(|| usage(format!("{verb} needs the id of a benchmark.")))?;
-    let mut params = Map::new();
-    let mut limits = LIMITS;
-    let mut token = None;
-    let mut bind = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    while let Some(option) = args.next() {
-        if switched(&mut limits, &option, verb == "run") {
-            continue;
+    let subject = match (id, job) {
+        (Some(id), _) => Subject::Benchmark { id, params },
+        (None, Some(job)) => Subject::Job(job),
+        (None, None) => return Err(arguments.usage("wrap needs --job and what to run.")),
+    };
+    if !serves {
+        if bind.is_some() || token.is_some() {
+            return Err(arguments.usage("--bind and --token-file go with --server only."));
         }
-        let mut value =
-            || args.next().ok_or_else(|| usage(format!("{option} needs a value after it.")));
-        match option.as_str() {
-            "--params" => params = parse_params(&value()?)?,
-            "--deadline" => limits.deadline = parse_deadline(&value()?)?,
-            "--token-file" if verb == "serve" => token = Some(read_token(&value()?)?),
-            "--bind" if verb == "serve" => bind = parse_address(&value()?)?,
-            other => return Err(usage(format!("'{other}' is not an option of {verb}."))),
-        }
+        return Ok(Command::Run { subject, limits, gap_meter });
     }
-    if verb == "run" {
-        return Ok(Command::Run { id, params, limits });
+    if gap_meter {
+        return Err(arguments.usage("--gap-meter does not go with --server."));
     }
     if token.is_some() == limits.control {
-        let message = "serve needs either --control or --token-file: it never serves strangers.";
-        return Err(usage(message.into()));
+        let message = "A server needs either --control or --token-file: it never serves strangers.";
+        return Err(arguments.usage(message));
     }
-    Ok(Command::Serve { id, params, limits, token, bind })
+    let bind = bind.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    Ok(Command::Serve { subject, limits, token, bind })
 }
 
-fn parse_params(text: &str) -> Result<Map<String, Value>, ProbeError> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(usage("--params must be a JSON object, such as {\"digits\": 1000}.".into())),
-        Err(error) => Err(usage(format!("--params is not JSON: {error}."))),
-    }
-}
-
-fn parse_deadline(text: &str) -> Result<Duration, ProbeError> {
-    text.parse::<f64>()
-        .ok()
-        .filter(|seconds| (0.001..=86_400.0).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| usage(format!("--deadline takes 0.001 to 86400 seconds, not '{text}'.")))
-}
-
-fn parse_address(text: &str) -> Result<IpAddr, ProbeError> {
-    text.parse().map_err(|_| usage(format!("--bind takes an IP address, not '{text}'.")))
+fn parse_address(arguments: &mut Arguments) -> Result<IpAddr, ProbeError> {
+    let text = arguments.value()?;
+    text.parse().map_err(|_| arguments.usage(format!("--bind takes an IP address, not '{text}'.")))
 }
 
 /// A token given as an argument would be seen by every user of the machine in the process list.
-fn read_token(path: &str) -> Result<String, ProbeError> {
+fn read_token(arguments: &mut Arguments) -> Result<String, ProbeError> {
+    let path = arguments.path()?;
     let mut text = String::new();
-    let read = if path == "-" {
+    let read = if path == Path::new("-") {
         std::io::stdin().read_line(&mut text).map(|_| ())
     } else {
-        std::fs::read_to_string(path).map(|content| text = content)
+        std::fs::read_to_string(&path).map(|content| text = content)
     };
-    read.map_err(|error| usage(format!("The token cannot be read from '{path}': {error}.")))?;
-    control::check_token(text.lines().next().unwrap_or_default())
-}
-
-fn usage(message: String) -> ProbeError {
-    ProbeError::usage(message, "Run `nephoscope-probe help`.")
+    read.map_err(|error| {
+        let path = path.display();
+        arguments.usage(format!("The token cannot be read from '{path}': {error}."))
+    })?;
+    check_token(text.lines().next().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn words(line: &str) -> Result<Command, ProbeError> {
-        parse(line.split_whitespace().map(str::to_owned))
+        parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
     fn a_run_takes_params_and_limits() {
         let command = words(r#"run null --params {"samples":3} --deadline 2.5 --with-parent"#);
-        let Ok(Command::Run { id, params, limits }) = command else { panic!("{command:?}") };
+        let Ok(Command::Run { subject: Subject::Benchmark { id, params }, limits, .. }) = command
+        else {
+            panic!("{command:?}")
+        };
         assert_eq!(id, "null");
         assert_eq!(params["samples"], 3);
         assert_eq!(limits.deadline, Duration::from_millis(2500));
@@ -208,32 +171,39 @@ mod tests {
     }
 
     #[test]
-    fn a_server_listens_on_loopback_unless_told_otherwise() {
-        for (line, wanted) in [("", "127.0.0.1"), (" --bind 10.0.0.2", "10.0.0.2")] {
-            let command = words(&format!("serve null --control{line}"));
-            let Ok(Command::Serve { bind, token, limits, .. }) = command else {
-                panic!("{command:?}")
-            };
-            assert_eq!(bind.to_string(), wanted);
-            assert!(token.is_none() && limits.control);
+    fn a_server_listens_on_loopback_by_default() {
+        for (line, wanted) in [("", "127.0.0.1"), (" --bind ::1", "::1")] {
+            for what in ["serve null", r#"wrap --server --job {"program":"x"}"#] {
+                let command = words(&format!("{what} --control{line}"));
+                let Ok(Command::Serve { bind, token, limits, .. }) = command else {
+                    panic!("{command:?}")
+                };
+                assert_eq!(bind.to_string(), wanted);
+                assert!(token.is_none() && limits.control);
+            }
         }
     }
 
     #[test]
     fn a_program_to_wrap_takes_a_job_and_limits() {
         let command = words(r#"wrap --job {"program":"true"} --control --gap-meter"#);
-        let Ok(Command::Wrap { job, limits }) = command else { panic!("{command:?}") };
+        let Ok(Command::Run { subject: Subject::Job(job), limits, gap_meter }) = command else {
+            panic!("{command:?}")
+        };
         assert_eq!(job, r#"{"program":"true"}"#);
-        assert!(limits.control && limits.gap_meter && !limits.with_parent);
+        assert!(limits.control && gap_meter && !limits.with_parent);
     }
 
     #[test]
-    fn nonsense_is_usage() {
+    fn what_means_nothing_is_a_usage_error() {
         for line in [
             "wrap",
             "wrap --job",
             "wrap true",
             "wrap --job {} --params {}",
+            "wrap --job {} --bind 127.0.0.1",
+            "wrap --job {} --server",
+            "wrap --job {} --server --control --gap-meter",
             "walk",
             "run",
             "run null --params",
@@ -243,7 +213,9 @@ mod tests {
             "run null --deadline NaN",
             "run null --loud",
             "run null --bind 127.0.0.1",
+            "run null --server",
             "serve null",
+            "serve null --gap-meter --control",
             "serve null --control --bind localhost",
             "serve null --control --token-file /proc/self/cmdline",
         ] {

@@ -1,8 +1,9 @@
 //! Two threads that hand a turn to each other and sleep in between: each handover on one CPU is a
 //! context switch.
-use crate::error::{Kind, ProbeError};
+use crate::error::ProbeError;
 use crate::gaps::cause::Switches;
-use crate::{affinity, cancel, clock};
+use crate::session::Session;
+use crate::{affinity, clock, workers};
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::thread::JoinHandleExt;
@@ -36,6 +37,7 @@ impl Method {
 /// What the two share.
 #[derive(Debug)]
 struct Shared {
+    session: Session,
     method: Method,
     /// Of each side, (where it reads its turn, where the other writes it).
     pipes: [(OwnedFd, OwnedFd); 2],
@@ -44,10 +46,10 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(method: Method) -> Result<Arc<Self>, ProbeError> {
+    fn new(session: Session, method: Method) -> Result<Arc<Self>, ProbeError> {
         let pipes = [pipe()?, pipe()?];
         let (turn, over) = (AtomicU32::new(0), AtomicBool::new(false));
-        Ok(Arc::new(Self { method, pipes, turn, over }))
+        Ok(Arc::new(Self { session, method, pipes, turn, over }))
     }
 
     /// Gives the turn to a side.
@@ -58,7 +60,7 @@ impl Shared {
                 let fd = self.pipes[side].1.as_raw_fd();
                 // SAFETY: one byte of our own; the pipe never holds more than two.
                 if unsafe { libc::write(fd, [1u8].as_ptr().cast(), 1) } != 1 {
-                    return Err(failed("Writing to a pipe"));
+                    return Err(self.failed("Writing to a pipe"));
                 }
             }
             Method::Futex => {
@@ -81,7 +83,7 @@ impl Shared {
             Method::Futex => {
                 let other = 1 - side as u32;
                 while self.turn.load(Ordering::Acquire) == other {
-                    cancel::check()?;
+                    self.session.check()?;
                     // SAFETY: sleeps on our own word as long as it says that it is the other's turn.
                     unsafe {
                         let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -105,13 +107,19 @@ impl Shared {
         Ok(Accounted::since(before))
     }
 
+    #[cold]
+    fn failed(&self, what: &str) -> ProbeError {
+        let error = Error::last_os_error();
+        self.session.check().err().unwrap_or_else(|| ProbeError::os(what, &error))
+    }
+
     fn read(&self, side: usize) -> Result<(), ProbeError> {
         let (fd, mut byte) = (self.pipes[side].0.as_raw_fd(), [0u8; 1]);
         // SAFETY: one byte of our own.
         while unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) } != 1 {
-            cancel::check()?;
+            self.session.check()?;
             if Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-                return Err(failed("Reading from a pipe"));
+                return Err(self.failed("Reading from a pipe"));
             }
         }
         Ok(())
@@ -147,8 +155,8 @@ pub struct Partner {
 
 impl Partner {
     /// Starts it, pinned to `cpu`; it has had the turn once when this returns.
-    pub fn start(method: Method, cpu: usize) -> Result<Self, ProbeError> {
-        let shared = Shared::new(method)?;
+    pub fn start(session: Session, method: Method, cpu: usize) -> Result<Self, ProbeError> {
+        let shared = Shared::new(session, method)?;
         let its = Arc::clone(&shared);
         let serve = move || {
             let served = affinity::pin(cpu).and_then(|()| its.serve());
@@ -159,10 +167,7 @@ impl Partner {
             }
             served
         };
-        let thread = std::thread::Builder::new()
-            .stack_size(256 << 10)
-            .spawn(serve)
-            .map_err(|error| no_thread(&error))?;
+        let thread = workers::start_owned("partner", serve)?;
         // A pointer in some C libraries and a number in others.
         #[allow(clippy::unnecessary_cast)]
         let its = thread.as_pthread_t() as libc::pthread_t;
@@ -181,7 +186,7 @@ impl Partner {
         if self.shared.wait(0)? {
             return Ok(());
         }
-        Err(failed("Handing over"))
+        Err(self.shared.failed("Handing over"))
     }
 
     /// CPU time that it has used; 0 where the kernel does not tell.
@@ -213,24 +218,10 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), ProbeError> {
     // SAFETY: the kernel writes two descriptors, which are then ours alone.
     unsafe {
         if libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(failed("A pipe"));
+            return Err(ProbeError::os("A pipe", &Error::last_os_error()));
         }
         Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
     }
-}
-
-#[cold]
-fn failed(what: &str) -> ProbeError {
-    cancel::check().err().unwrap_or_else(|| ProbeError::os(what, &Error::last_os_error()))
-}
-
-fn no_thread(error: &Error) -> ProbeError {
-    ProbeError::new(
-        Kind::Lacks,
-        "no_threads",
-        format!("A second thread cannot be had: {error}."),
-        "Raise the limit on processes.",
-    )
 }
 
 #[cfg(test)]
@@ -244,7 +235,7 @@ mod tests {
         for method in [Method::Pipe, Method::Futex] {
             let mine = std::thread::spawn(move || {
                 affinity::pin(cpu).unwrap();
-                let partner = Partner::start(method, cpu).unwrap();
+                let partner = Partner::start(Session::detached(), method, cpu).unwrap();
                 let before = Switches::read();
                 (0..ROUNDS).for_each(|_| partner.round_trip().unwrap());
                 let mine = Accounted::since(before).unwrap();
@@ -261,7 +252,8 @@ mod tests {
     #[test]
     fn a_partner_that_is_dropped_ends() {
         for method in [Method::Pipe, Method::Futex] {
-            let partner = Partner::start(method, affinity::allowed()[0]).unwrap();
+            let partner =
+                Partner::start(Session::detached(), method, affinity::allowed()[0]).unwrap();
             let shared = Arc::downgrade(&partner.shared);
             drop(partner);
             assert!(shared.upgrade().is_none());

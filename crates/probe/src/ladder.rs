@@ -76,7 +76,7 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
     let cpu = settle(trial)?;
     let llc = caches::last_level(&[cpu]);
     if let Some(note) = llc.note() {
-        trial.note(note);
+        trial.out.note(note);
     }
     let available = caches::available_memory();
     let given = trial.params.ints("lengths");
@@ -85,7 +85,7 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
         let beyond = trial.params.size("cache_multiple") * llc.bytes;
         let top = automatic_top(if wanted == 0 { beyond } else { wanted }, available);
         if wanted > top {
-            trial.note(format!(
+            trial.out.note(format!(
                 "The ladder ends at {top} bytes, a quarter of the available memory, and not at \
                  max_bytes {wanted}."
             ));
@@ -120,7 +120,9 @@ fn settle(trial: &mut Trial) -> Result<usize, ProbeError> {
         }
     };
     if team::under_deadline() {
-        trial.note("Under SCHED_DEADLINE no thread can be pinned: the CPU was left to the kernel.");
+        trial
+            .out
+            .note("Under SCHED_DEADLINE no thread can be pinned: the CPU was left to the kernel.");
     } else {
         affinity::pin(cpu)?;
     }

@@ -10,10 +10,8 @@ mod attempts;
 mod beside;
 mod buffer;
 mod caches;
-mod cancel;
 mod cgroup;
 mod clock;
-mod control;
 mod disk;
 mod error;
 mod files;
@@ -30,6 +28,8 @@ mod pages;
 mod pi;
 mod proc;
 mod ring;
+mod session;
+mod signals;
 mod simd;
 mod spare;
 mod stream;
@@ -40,23 +40,20 @@ mod touch;
 mod trial;
 mod walks;
 mod window;
+mod workers;
 mod wrap;
 
-use args::Command;
+use args::{Command, Subject};
 use error::ProbeError;
-use serde_json::json;
+use nephoscope_wire::writer::report_error;
+use serde_json::Map;
+use session::Session;
 use std::io::Write;
 
 fn main() {
-    let code = match args::parse(std::env::args().skip(1)).and_then(run) {
+    let code = match args::parse(std::env::args_os().skip(1)).and_then(run) {
         Ok(()) => 0,
-        Err(error) => {
-            // The same line serves programs (stdout) and people (stderr); a closed stdout is no
-            // reason to lose the sentence.
-            let _ = writeln!(std::io::stdout(), "{}", json!({ "error": error.to_failure() }));
-            eprintln!("nephoscope-probe: {} {}", error.message, error.hint);
-            error.kind.exit_code()
-        }
+        Err(error) => report_error("nephoscope-probe", &error, std::io::stdout()),
     };
     std::process::exit(code);
 }
@@ -66,22 +63,25 @@ fn run(command: Command) -> Result<(), ProbeError> {
         Command::Help => print(args::HELP),
         Command::Version => print(&format!("nephoscope-probe {}", env!("CARGO_PKG_VERSION"))),
         Command::Describe => print(&instruments::describe().to_string()),
-        Command::Run { id, params, limits } => {
-            let instrument = instruments::find(&id)?;
-            cancel::install(&limits)?;
-            trial::run(instrument, &params, limits.gap_meter)
+        Command::Run { subject, limits, gap_meter } => {
+            let (instrument, params) = find(subject)?;
+            trial::run(instrument, &params, Session::begin(&limits)?, gap_meter)
         }
-        Command::Wrap { job, limits } => {
-            cancel::install(&limits)?;
-            let params = serde_json::Map::from_iter([("job".to_owned(), job.into())]);
-            trial::run(&wrap::WRAP, &params, limits.gap_meter)
+        Command::Serve { subject, limits, token, bind } => {
+            let (instrument, params) = find(subject)?;
+            let session = Session::begin(&limits)?;
+            let token = token.map_or_else(|| session.read_token(), Ok)?;
+            trial::serve(instrument, &params, session, &trial::ListenConfig { bind, token })
         }
-        Command::Serve { id, params, limits, token, bind } => {
-            let instrument = instruments::find(&id)?;
-            cancel::install(&limits)?;
-            let token = token.map_or_else(control::token, Ok)?;
-            trial::serve(instrument, &params, &trial::Door { bind, token })
-        }
+    }
+}
+
+fn find(
+    subject: Subject,
+) -> Result<(&'static instruments::Instrument, Map<String, serde_json::Value>), ProbeError> {
+    match subject {
+        Subject::Benchmark { id, params } => Ok((instruments::find(&id)?, params)),
+        Subject::Job(job) => Ok((&wrap::WRAP, Map::from_iter([("job".to_owned(), job.into())]))),
     }
 }
 

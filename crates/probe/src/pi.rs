@@ -1,7 +1,7 @@
 //! Digits of π by arctangent series in fixed point, base 10^9. Simple on purpose: the load of a
 //! benchmark, the same instructions on every machine, no allocation while it computes.
-use crate::cancel;
 use crate::error::ProbeError;
+use crate::session::Session;
 
 const BASE: u64 = 1_000_000_000;
 const DIGITS_PER_LIMB: usize = 9;
@@ -26,6 +26,7 @@ pub const STORMER: &[Arctan] = &[term(176, 57), term(28, 239), term(-48, 682), t
 
 /// Memory for one computation.
 pub struct Pi {
+    session: Session,
     digits: usize,
     /// Limbs of the sum, not yet carried: terms are added and subtracted limb by limb.
     sum: Vec<i64>,
@@ -34,10 +35,10 @@ pub struct Pi {
 
 impl Pi {
     /// Allocates and touches the memory for that many decimals.
-    pub fn prepare(digits: usize) -> Self {
+    pub fn prepare(session: Session, digits: usize) -> Self {
         let limbs = 1 + digits.div_ceil(DIGITS_PER_LIMB) + GUARD_LIMBS;
         // Not zero, so that every page is written; `compute` clears.
-        Self { digits, sum: vec![1; limbs], power: vec![1; limbs] }
+        Self { session, digits, sum: vec![1; limbs], power: vec![1; limbs] }
     }
 
     /// Computes π by the formula. Allocates nothing.
@@ -67,7 +68,7 @@ impl Pi {
         let mut divisor = 1;
         let mut first = 0;
         while first < self.power.len() {
-            cancel::check()?;
+            self.session.check()?;
             let (mut rest, mut term_rest) = (0, 0);
             for (power, sum) in self.power[first..].iter_mut().zip(&mut self.sum[first..]) {
                 let value = rest * BASE + *power;
@@ -105,7 +106,10 @@ mod tests {
     #[test]
     fn two_formulas_agree_at_every_length_of_the_last_limb() {
         for digits in (1..40).chain([999, 1000, 1001, 3000]) {
-            let (mut machin, mut stormer) = (Pi::prepare(digits), Pi::prepare(digits));
+            let (mut machin, mut stormer) = (
+                Pi::prepare(Session::detached(), digits),
+                Pi::prepare(Session::detached(), digits),
+            );
             machin.compute(MACHIN).unwrap();
             stormer.compute(STORMER).unwrap();
             assert_eq!(machin.decimals(), stormer.decimals(), "{digits} digits");
@@ -116,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_second_computation_in_the_same_memory_gives_the_same() {
-        let mut pi = Pi::prepare(500);
+        let mut pi = Pi::prepare(Session::detached(), 500);
         pi.compute(MACHIN).unwrap();
         let first = pi.decimals();
         pi.compute(MACHIN).unwrap();

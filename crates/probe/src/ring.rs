@@ -1,6 +1,7 @@
 //! A ring of lines in random order: each line holds the address of the next.
 use crate::buffer::Buffer;
 use crate::simd;
+use nephoscope_wire::random::Random;
 
 /// Distance of two lines, the line size of every CPU that the probe is built for.
 pub const LINE_BYTES: usize = 64;
@@ -22,7 +23,7 @@ impl Ring {
         let at = buffer.as_ptr();
         // SAFETY: the first line of the mapping, aligned.
         unsafe { at.cast::<*mut u8>().write(at) };
-        Self { buffer, lines: 1, at, random: Random(seed) }
+        Self { buffer, lines: 1, at, random: Random::new(seed) }
     }
 
     /// A ring in ascending order, which prefetchers can follow.
@@ -75,7 +76,7 @@ impl Ring {
                 self.lines += 1;
             }
             if index < count {
-                *slot = self.random.below(first + index);
+                *slot = self.random.below((first + index) as u64) as usize;
                 simd::prefetch(self.line(*slot).cast());
             }
         }
@@ -138,22 +139,6 @@ pub unsafe fn hop_together<const N: usize>(places: &mut [*mut u8; N], hops: usiz
         }
     }
     *places = at;
-}
-
-/// The generator `SplitMix64` (Steele, Lea & Flood, OOPSLA 2014): any seed will do.
-struct Random(u64);
-
-impl Random {
-    /// A number below `bound`, by the high half of a product; its bias is `bound` in 2^64.
-    #[inline]
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^= bits >> 31;
-        ((u128::from(bits) * bound as u128) >> 64) as usize
-    }
 }
 
 #[cfg(test)]
@@ -223,7 +208,7 @@ mod tests {
         let mut shared = ring(4, 0);
         for seed in 0..DRAWS {
             shared.lines = 1;
-            shared.random = Random(seed as u64);
+            shared.random = Random::new(seed as u64);
             let start = shared.line(0);
             // SAFETY: the first line of the mapping.
             unsafe { start.write(start.cast()) };

@@ -1,9 +1,11 @@
 //! Pinned threads that start together: each prepares on its own CPU (so that first touch puts its
 //! memory beside it), waits at a spinning barrier, and does its work in a timed section.
 use crate::error::{Kind, ProbeError};
+use crate::session::Session;
 use crate::together::{Barrier, Latch};
 use crate::trial::Factors;
-use crate::{affinity, cancel, clock, factors, timed, touch};
+use crate::workers::{self, Worker};
+use crate::{affinity, clock, timed, touch, trial::factors};
 
 /// What one thread did, and when (monotonic clock).
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub fn window_ns<S, T>(members: &[Member<S, T>]) -> u64 {
 /// Which thread runs where, and what a reader has to know about that.
 #[derive(Clone, Debug)]
 pub struct Seats {
+    /// What may end the trial.
+    pub session: Session,
     /// The CPU of each thread; `None` is left free.
     pub cpus: Vec<Option<usize>>,
     /// Plain sentences for the trial's notes.
@@ -58,10 +62,10 @@ impl Seats {
     ///
     /// # Errors
     /// More than one thread asked for under `SCHED_DEADLINE`.
-    pub fn choose(threads: usize) -> Result<Self, ProbeError> {
+    pub fn choose(session: Session, threads: usize) -> Result<Self, ProbeError> {
         let allowed = affinity::allowed().len();
         if under_deadline() {
-            return Self::under_deadline(threads);
+            return Self::under_deadline(session, threads);
         }
         let threads = if threads == 0 { allowed } else { threads };
         let cpus = affinity::spread(threads).into_iter().map(Some).collect();
@@ -73,21 +77,21 @@ impl Seats {
         } else {
             Vec::new()
         };
-        Ok(Self { cpus, notes, on_caller: false })
+        Ok(Self { session, cpus, notes, on_caller: false })
     }
 
     /// That many threads, none of them pinned; under `SCHED_DEADLINE` the calling one.
     ///
     /// # Errors
     /// As [`Self::choose`].
-    pub fn free(threads: usize) -> Result<Self, ProbeError> {
+    pub fn free(session: Session, threads: usize) -> Result<Self, ProbeError> {
         if under_deadline() {
-            return Self::under_deadline(threads);
+            return Self::under_deadline(session, threads);
         }
-        Ok(Self { cpus: vec![None; threads], notes: Vec::new(), on_caller: false })
+        Ok(Self { session, cpus: vec![None; threads], notes: Vec::new(), on_caller: false })
     }
 
-    fn under_deadline(threads: usize) -> Result<Self, ProbeError> {
+    fn under_deadline(session: Session, threads: usize) -> Result<Self, ProbeError> {
         if threads > 1 {
             return Err(ProbeError::new(
                 Kind::Lacks,
@@ -101,7 +105,7 @@ impl Seats {
         }
         let note = "The probe runs under SCHED_DEADLINE, where threads can be neither created nor \
                     pinned: the one thread that was there did the work, unpinned.";
-        Ok(Self { cpus: vec![None], notes: vec![note.to_owned()], on_caller: true })
+        Ok(Self { session, cpus: vec![None], notes: vec![note.to_owned()], on_caller: true })
     }
 
     /// Number of threads.
@@ -180,8 +184,9 @@ fn together<S: Send, T: Send>(
         return Ok(vec![serve(0, seats.cpus[0], start, prepare, work)?]);
     }
     let start = Start {
-        barrier: Barrier::new(seats.threads()),
-        latch: gate.as_ref().map(|_| Latch::new(seats.threads())),
+        session: seats.session,
+        barrier: Barrier::new(seats.session, seats.threads()),
+        latch: gate.as_ref().map(|_| Latch::new(seats.session, seats.threads())),
     };
     let member = |thread: usize| {
         let _release = ReleaseOnPanic(&start);
@@ -194,25 +199,15 @@ fn together<S: Send, T: Send>(
     let (opened, outcomes) = std::thread::scope(|scope| {
         let spawn = |thread| {
             let member = &member;
-            let name = format!("team-{thread}");
-            let started =
-                std::thread::Builder::new().name(name).spawn_scoped(scope, move || member(thread));
-            started.map_err(|error| {
-                start.give_up();
-                ProbeError::os(&format!("Starting thread {}", thread + 1), &error)
-            })
+            workers::start(scope, None, move || member(thread)).inspect_err(|_| start.give_up())
         };
         let handles: Vec<_> = (0..seats.threads()).map(spawn).collect();
         let opened = start.open_behind(gate);
-        let join = |handle: Result<std::thread::ScopedJoinHandle<'_, _>, ProbeError>| {
-            handle.and_then(|handle| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-        };
+        let join = |worker: Result<Worker<'_, _>, _>| worker.and_then(Worker::join);
         (opened, handles.into_iter().map(join).collect::<Vec<_>>())
     });
     opened?;
-    cancel::check()?;
+    seats.session.check()?;
     first_cause(outcomes)
 }
 
@@ -256,6 +251,7 @@ fn serve<S, T>(
 
 /// What the threads of a team wait for: the gate, if there is one, then each other.
 struct Start {
+    session: Session,
     latch: Option<Latch>,
     barrier: Barrier,
 }
@@ -265,7 +261,7 @@ impl Start {
         if self.latch.as_ref().is_none_or(Latch::wait) && self.barrier.wait() {
             return Ok(());
         }
-        cancel::check()?;
+        self.session.check()?;
         let message = "A thread could not start because another failed.";
         Err(ProbeError::new(Kind::Failed, LEFT_ALONE, message, "See the other error."))
     }
@@ -316,7 +312,7 @@ mod tests {
 
     #[test]
     fn every_thread_works_once_after_all_are_prepared() {
-        let seats = Seats::choose(5).unwrap();
+        let seats = Seats::choose(Session::detached(), 5).unwrap();
         let prepared = AtomicUsize::new(0);
         let members = run(
             &seats,
@@ -336,7 +332,7 @@ mod tests {
 
     #[test]
     fn one_failure_ends_all_and_is_the_one_reported() {
-        let seats = Seats::choose(3).unwrap();
+        let seats = Seats::choose(Session::detached(), 3).unwrap();
         let prepare = |thread| if thread == 2 { Err(failed("third")) } else { Ok(()) };
         let error = run(&seats, prepare, |_, ()| Ok(())).unwrap_err();
         assert_eq!(error.name, "third");
@@ -346,7 +342,7 @@ mod tests {
 
     #[test]
     fn the_gate_lies_between_the_last_preparation_and_the_first_work() {
-        let seats = Seats::choose(3).unwrap();
+        let seats = Seats::choose(Session::detached(), 3).unwrap();
         let (prepared, open) = (AtomicUsize::new(0), AtomicBool::new(false));
         let members = run_behind(
             || {
@@ -370,9 +366,9 @@ mod tests {
     #[test]
     fn zero_threads_means_every_allowed_cpu_and_too_many_are_noted() {
         let allowed = affinity::allowed();
-        let seats = Seats::choose(0).unwrap();
+        let seats = Seats::choose(Session::detached(), 0).unwrap();
         assert_eq!(seats.cpus, allowed.iter().copied().map(Some).collect::<Vec<_>>());
         assert!(seats.notes.is_empty());
-        assert_eq!(Seats::choose(allowed.len() + 1).unwrap().notes.len(), 1);
+        assert_eq!(Seats::choose(Session::detached(), allowed.len() + 1).unwrap().notes.len(), 1);
     }
 }

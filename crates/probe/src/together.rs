@@ -1,6 +1,6 @@
 //! How threads start together: a latch that lets them sleep until it is opened, and a barrier that
 //! lets them spin until all are there.
-use crate::cancel;
+use crate::session::Session;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 /// A barrier that spins: a sleeping one wakes its threads one by one, microseconds apart.
 #[derive(Debug)]
 pub struct Barrier {
+    session: Session,
     size: usize,
     arrived: AtomicUsize,
     given_up: AtomicBool,
@@ -15,8 +16,8 @@ pub struct Barrier {
 
 impl Barrier {
     /// For `size` threads; can be passed again and again.
-    pub fn new(size: usize) -> Self {
-        Self { size, arrived: AtomicUsize::new(0), given_up: AtomicBool::new(false) }
+    pub fn new(session: Session, size: usize) -> Self {
+        Self { session, size, arrived: AtomicUsize::new(0), given_up: AtomicBool::new(false) }
     }
 
     /// Waits for the others. `false` when one of them failed or the trial was cancelled.
@@ -25,7 +26,7 @@ impl Barrier {
         let goal = (ticket / self.size + 1) * self.size;
         let mut spins = 0u32;
         while self.arrived.load(Ordering::Acquire) < goal {
-            if self.given_up.load(Ordering::Relaxed) || cancel::requested() {
+            if self.given_up.load(Ordering::Relaxed) || self.session.is_cancelled() {
                 return false;
             }
             spins += 1;
@@ -47,6 +48,7 @@ impl Barrier {
 /// A latch that sleeps: threads wait behind it, without using a CPU, until it is opened.
 #[derive(Debug)]
 pub struct Latch {
+    session: Session,
     size: usize,
     state: Mutex<LatchState>,
     changed: Condvar,
@@ -64,8 +66,8 @@ const LOOK_AROUND: Duration = Duration::from_millis(50);
 
 impl Latch {
     /// For `size` threads.
-    pub fn new(size: usize) -> Self {
-        Self { size, state: Mutex::default(), changed: Condvar::new() }
+    pub fn new(session: Session, size: usize) -> Self {
+        Self { session, size, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Waits behind the latch. `false` when another failed or the trial was cancelled.
@@ -100,7 +102,7 @@ impl Latch {
     fn sleep_until(&self, done: impl Fn(&LatchState) -> bool) -> bool {
         let mut state = self.lock();
         while !done(&state) {
-            if state.given_up || cancel::requested() {
+            if state.given_up || self.session.is_cancelled() {
                 return false;
             }
             let woken = self.changed.wait_timeout(state, LOOK_AROUND);
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_barrier_can_be_passed_again() {
-        let barrier = Barrier::new(2);
+        let barrier = Barrier::new(Session::detached(), 2);
         let rounds = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn nobody_passes_a_latch_before_it_is_opened() {
-        let latch = Latch::new(3);
+        let latch = Latch::new(Session::detached(), 3);
         let through = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_latch_that_was_given_up_lets_nobody_sleep() {
-        let latch = Latch::new(2);
+        let latch = Latch::new(Session::detached(), 2);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| latch.wait());
             latch.give_up();

@@ -1,11 +1,12 @@
 //! A program of somebody else's, run as a trial: counters before and after, the gate, its output with
 //! the time of each piece, and its end with ours. What the output means is the caller's business.
+use crate::clock;
 use crate::disk::folder::Folder;
 use crate::disk::place;
 use crate::error::{Kind, ProbeError};
 use crate::instruments::Instrument;
+use crate::session::Session;
 use crate::trial::Trial;
-use crate::{cancel, clock};
 use nephoscope_wire::spec::{Param, Spec};
 use serde::Deserialize;
 use serde_json::json;
@@ -69,12 +70,12 @@ fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let folder = Folder::make(&directory)?;
     let said = Wrapped::prepare(&job, &folder).and_then(|wrapped| {
         trial.prepared()?;
-        wrapped.run(trial.started_ns())
+        wrapped.run(trial.session, trial.started_ns())
     });
     let removed = folder.remove();
     let said = said?;
     removed?;
-    trial.line(&json!({ "tool": said }))
+    trial.out.line(&json!({ "tool": said }))
 }
 
 /// A program that is ready to start.
@@ -111,11 +112,11 @@ impl Wrapped {
         Ok(Self { program: job.program.clone(), command })
     }
 
-    fn run(mut self, started_ns: u64) -> Result<serde_json::Value, ProbeError> {
+    fn run(mut self, session: Session, started_ns: u64) -> Result<serde_json::Value, ProbeError> {
         let child = self.command.spawn().map_err(|error| self.not_started(&error))?;
         let mut group = Group(child);
         let mut said = Said::default();
-        said.listen(&mut group.0, started_ns)?;
+        said.listen(session, &mut group.0, started_ns)?;
         let status = group.0.wait();
         let status = status.map_err(|error| ProbeError::os("Waiting for the program", &error))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -192,11 +193,16 @@ struct Said {
 
 impl Said {
     /// Reads both outputs to their ends.
-    fn listen(&mut self, child: &mut Child, started_ns: u64) -> Result<(), ProbeError> {
+    fn listen(
+        &mut self,
+        session: Session,
+        child: &mut Child,
+        started_ns: u64,
+    ) -> Result<(), ProbeError> {
         let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
         let mut bytes = vec![0u8; 64 << 10];
         while out.is_some() || errors.is_some() {
-            cancel::check()?;
+            session.check()?;
             let waiting = |fd: Option<libc::c_int>| libc::pollfd {
                 fd: fd.unwrap_or(-1),
                 events: libc::POLLIN,
@@ -267,7 +273,7 @@ mod tests {
 
     fn wrapped(job: &Job) -> Result<serde_json::Value, ProbeError> {
         let folder = Folder::make(&place::directory("")).unwrap();
-        let said = Wrapped::prepare(job, &folder)?.run(clock::monotonic_ns());
+        let said = Wrapped::prepare(job, &folder)?.run(Session::detached(), clock::monotonic_ns());
         folder.remove().unwrap();
         said
     }

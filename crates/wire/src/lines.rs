@@ -1,5 +1,6 @@
-//! What travels on stdout: one JSON object a line, a sample each, then one `done` or one `error`;
-//! and the one record that travels on stdin, where the far side is.
+//! The messages of a trial. On standard output travel JSON objects, one a line: `ready`, a sample
+//! each, then one `done` or one `error`. On standard input travel the lines of the control channel.
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -44,6 +45,21 @@ pub struct Done {
     pub served: Option<Value>,
 }
 
+/// The line that says that a trial is prepared and waits for `go`, or that a server listens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ready {
+    /// Where a server listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<std::net::IpAddr>,
+    /// Its port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Process that printed this.
+    pub pid: u32,
+    /// Its wall clock, nanoseconds since the epoch.
+    pub wall_ns: u64,
+}
+
 /// Where the far side of a two-sided benchmark listens, and the token it wants to see.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,6 +79,79 @@ impl std::fmt::Debug for Peer {
     }
 }
 
+/// A token that is shorter could be guessed.
+pub const TOKEN_BYTES: usize = 16;
+
+/// A line of the control channel, which the caller sends on standard input.
+#[derive(Clone, Debug)]
+pub enum ControlLine {
+    /// `peer {…}`, first: where the far side is.
+    Peer(Peer),
+    /// `token TEXT`, first: what the one peer presents that a server serves.
+    Token(String),
+    /// `go [NANOSECONDS]`: start now, or when the wall clock shows that time.
+    Go(Option<u64>),
+    /// `stop`: end a load or a server with its samples, cancel anything else.
+    Stop,
+}
+
+impl ControlLine {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// It is none of these; the sentence never holds a token.
+    pub fn parse(line: &str) -> Result<Self, Error> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match (word, rest) {
+            ("go", "") => Ok(Self::Go(None)),
+            ("go", time) => time.parse().map(|wall_ns| Self::Go(Some(wall_ns))).map_err(|_| {
+                let message = format!("`go` takes nanoseconds since the epoch, not '{time}'.");
+                Error::usage(message, "Send `go`, or `go` and a wall clock time.")
+            }),
+            ("stop", "") => Ok(Self::Stop),
+            ("token", token) => check_token(token).map(Self::Token),
+            ("peer", text) => parse_peer(text).map(Self::Peer),
+            _ => Err(Self::unknown(word)),
+        }
+    }
+
+    /// The error for a line that means nothing where it came.
+    #[must_use]
+    pub fn unknown(word: &str) -> Error {
+        let word: String = word.chars().take(20).collect();
+        Error::usage(
+            format!("'{word}' is no line of the control channel here."),
+            "Lines are peer or token (first), go, go NANOSECONDS and stop.",
+        )
+    }
+}
+
+fn parse_peer(text: &str) -> Result<Peer, Error> {
+    let peer: Peer = serde_json::from_str(text).map_err(|error| {
+        // The parser's words could hold the token; its kind and place cannot.
+        let message = format!("`peer` is not understood ({:?} error).", error.classify());
+        Error::usage(message, "It takes {\"address\": IP, \"port\": N, \"token\": TEXT}.")
+    })?;
+    check_token(&peer.token)?;
+    Ok(peer)
+}
+
+/// Returns a token that may be used.
+///
+/// # Errors
+/// It is too short or too long, or has characters that cannot be printed.
+pub fn check_token(text: &str) -> Result<String, Error> {
+    let token = text.trim();
+    let printable = token.bytes().all(|byte| byte.is_ascii_graphic());
+    if printable && (TOKEN_BYTES..=512).contains(&token.len()) {
+        return Ok(token.to_owned());
+    }
+    Err(Error::usage(
+        format!("The token must have {TOKEN_BYTES} to 512 printable characters."),
+        "Draw one at random.",
+    ))
+}
+
 /// The last line of a trial that failed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
@@ -72,4 +161,41 @@ pub struct Failure {
     pub message: String,
     /// What to do next.
     pub hint: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_lines_are_read() {
+        assert!(matches!(ControlLine::parse("go"), Ok(ControlLine::Go(None))));
+        assert!(matches!(ControlLine::parse("go 17"), Ok(ControlLine::Go(Some(17)))));
+        assert!(matches!(ControlLine::parse("stop"), Ok(ControlLine::Stop)));
+        for line in ["", "go soon", "go -1", "stop now", "start", "token short", "peer {}"] {
+            assert_eq!(ControlLine::parse(line).unwrap_err().kind.exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_peer_is_read_and_its_token_never_shown() {
+        let token = "0123456789abcdef";
+        for address in ["10.0.0.2", "::1"] {
+            let text = format!(r#"{{"address":"{address}","port":4242,"token":"{token}"}}"#);
+            let peer = parse_peer(&text).unwrap();
+            assert_eq!((peer.address.to_string().as_str(), peer.port), (address, 4242));
+            assert!(!format!("{peer:?}").contains(token));
+            for bad in [
+                "{}".to_owned(),
+                text.replace(address, "host"),
+                text.replace("4242", "70000"),
+                text.replace(token, "short"),
+                text.replace("port", "prot"),
+            ] {
+                let error = parse_peer(&bad).unwrap_err();
+                assert_eq!(error.kind.exit_code(), 2);
+                assert!(!error.message.contains(token), "{}", error.message);
+            }
+        }
+    }
 }

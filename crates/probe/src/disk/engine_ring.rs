@@ -4,12 +4,13 @@
 //! what fio does unless told otherwise; submitting in batches would be faster on devices where the
 //! doorbell is dear, but would be another measurement.
 use super::job::Job;
-use super::pattern::{self, Order, Random};
+use super::pattern::{self, Order};
 use crate::buffer::{Buffer, Pages};
 use crate::error::ProbeError;
 use crate::window::{Outcome, Window};
-use crate::{cancel, clock, timed};
+use crate::{clock, timed};
 use io_uring::{opcode, squeue, types, EnterFlags, IoUring};
+use nephoscope_wire::random::Random;
 use std::io::Error;
 use std::os::fd::AsRawFd;
 
@@ -89,7 +90,7 @@ impl<'a> Queue<'a> {
         // out would leave out just the operations that take long.
         let mut over = false;
         while self.in_flight > 0 {
-            cancel::check()?;
+            self.job.scratch.session.check()?;
             let Some(done) = ring.completion().next() else {
                 self.enter(ring, 0, 1)?;
                 continue;
@@ -154,7 +155,9 @@ impl<'a> Queue<'a> {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) if submit == 0 => return Ok(()),
                     // Short of kernel memory for the moment, or interrupted: nothing was taken.
-                    Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => cancel::check()?,
+                    Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => {
+                        self.job.scratch.session.check()?
+                    }
                     _ => return Err(self.job.scratch.named("Submitting to io_uring", &error)),
                 },
             }

@@ -1,14 +1,10 @@
 //! The synchronous engine: `pread` and `pwrite`, one thread for each operation in flight.
 use super::job::Job;
 use super::mover::Mover;
-use crate::error::{Kind, ProbeError};
+use crate::error::ProbeError;
 use crate::window::{Outcome, Window};
-use crate::{cancel, clock, timed};
-use std::io::Error;
+use crate::{clock, timed, workers};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// A worker calls few functions and keeps its data in mappings and on the heap.
-const STACK_BYTES: usize = 256 << 10;
 
 /// Runs the job; a single operation in flight runs in the calling thread. Calls `gate` when all is
 /// prepared.
@@ -17,40 +13,25 @@ pub fn run(
     gate: impl FnOnce() -> Result<(), ProbeError>,
 ) -> Result<Outcome, ProbeError> {
     let stop = AtomicBool::new(false);
-    let workers: Result<Vec<_>, _> =
+    let made: Result<Vec<_>, _> =
         (0..job.depth as u64).map(|number| Worker::new(job, &stop, number)).collect();
-    let mut workers = workers?;
+    let mut all = made?;
     gate()?;
     // All windows are the same one; starting the threads lies in its warm-up.
     let now_ns = clock::monotonic_ns();
-    workers.iter_mut().for_each(|worker| worker.window.begin(now_ns));
+    all.iter_mut().for_each(|worker| worker.window.begin(now_ns));
     if job.depth == 1 {
-        return Window::outcome([workers.remove(0).run()?]);
+        return Window::outcome([all.remove(0).run()?]);
     }
     let windows: Result<Vec<_>, _> = std::thread::scope(|scope| {
-        let mut threads = Vec::with_capacity(workers.len());
-        for worker in workers {
-            let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-            match builder.spawn_scoped(scope, move || worker.run()) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    stop.store(true, Ordering::Relaxed);
-                    return Err(no_threads(job.depth, &error));
-                }
-            }
-        }
-        threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect()
+        let threads: Result<Vec<_>, _> = all
+            .into_iter()
+            .map(|worker| workers::start(scope, None, move || worker.run()))
+            .collect();
+        let threads = threads.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        threads.into_iter().map(workers::Worker::join).collect()
     });
     Window::outcome(windows?)
-}
-
-fn no_threads(depth: usize, error: &Error) -> ProbeError {
-    ProbeError::new(
-        Kind::Lacks,
-        "no_threads",
-        format!("The synchronous engine needs {depth} threads and cannot have them: {error}."),
-        "Set a smaller `queue_depth`, or raise the limit on processes.",
-    )
 }
 
 /// One operation in flight: everything it touches is made before the time runs.
@@ -70,7 +51,7 @@ impl<'a> Worker<'a> {
         let section = timed::start();
         let mut started_ns = clock::monotonic_ns();
         while !self.stop.load(Ordering::Relaxed) {
-            cancel::check()?;
+            self.mover.session().check()?;
             self.mover.move_next()?;
             let now_ns = clock::monotonic_ns();
             if !self.window.completed(now_ns, now_ns - started_ns) {

@@ -1,9 +1,9 @@
 //! One job for an engine.
 use super::errors;
-use super::pattern::{Order, Random};
+use super::pattern::Order;
 use super::scratch::Scratch;
-use crate::cancel;
 use crate::error::ProbeError;
+use nephoscope_wire::random::Random;
 use std::sync::atomic::AtomicU64;
 
 /// What an engine has to do.
@@ -33,7 +33,7 @@ impl Job<'_> {
     /// The order in which worker number `worker` visits the records.
     pub fn order(&self, worker: u64) -> Order<'_> {
         if self.random {
-            Order::Random(Random::new(self.seed.wrapping_add(worker.wrapping_mul(0x9E37_79B9))))
+            Order::Random(Random::stream(self.seed, worker))
         } else {
             Order::Sequential(&self.next_record)
         }
@@ -53,7 +53,7 @@ impl Job<'_> {
 
     /// A record that moved only in part; when the trial was told to end, that is why.
     pub fn short(&self, done: usize) -> ProbeError {
-        cancel::check().err().unwrap_or_else(|| {
+        self.scratch.session.check().err().unwrap_or_else(|| {
             errors::short_transfer(&self.scratch.directory, done, self.record_bytes)
         })
     }

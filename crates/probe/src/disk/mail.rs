@@ -1,6 +1,6 @@
 //! The work of a mail server as a seed says it: which file is made, read, added to or deleted next,
 //! and how many bytes that moves. Pure: no clock, no file.
-use super::pattern::Random;
+use nephoscope_wire::random::Random;
 
 /// What is drawn from.
 #[derive(Clone, Copy, Debug)]
@@ -89,9 +89,9 @@ impl Mail {
     /// The two halves of a transaction: a file is read or added to, a file is made or deleted. Where
     /// none is there the first half falls away and the second one makes one.
     pub fn transaction(&mut self) -> [Option<Step>; 2] {
-        let reads = self.chance(self.draws.read_ratio);
+        let reads = self.random.chance(self.draws.read_ratio);
         let first = self.any().map(|at| if reads { self.read(at) } else { self.append(at) });
-        let creates = self.chance(self.draws.create_ratio);
+        let creates = self.random.chance(self.draws.create_ratio);
         let second = if creates { None } else { self.delete() };
         [first, Some(second.unwrap_or_else(|| self.create()))]
     }
@@ -112,12 +112,6 @@ impl Mail {
     fn any(&mut self) -> Option<usize> {
         let there = self.live.len() as u64;
         (there > 0).then(|| self.random.below(there) as usize)
-    }
-
-    fn chance(&mut self, ratio: f64) -> bool {
-        // 53 random bits: every number that a double tells apart below 1.
-        let drawn = (self.random.next() >> 11) as f64 / (1u64 << 53) as f64;
-        drawn < ratio
     }
 }
 

@@ -2,11 +2,12 @@
 //! calls relative to one folder. Allocates nothing once it is made.
 use super::folder::Folder;
 use super::mail::Step;
-use super::pattern::{self, Random};
+use super::pattern;
 use super::{errors, place};
 use crate::buffer::{Buffer, Pages};
-use crate::cancel;
 use crate::error::{Kind, ProbeError};
+use crate::session::Session;
+use nephoscope_wire::random::Random;
 use serde_json::{json, Value};
 use std::fs::File;
 use std::io::Error;
@@ -70,6 +71,7 @@ impl Counts {
 /// The files of one trial.
 #[derive(Debug)]
 pub struct Mailbox {
+    session: Session,
     folder: Folder,
     habits: Habits,
     data: Buffer,
@@ -82,6 +84,7 @@ pub struct Mailbox {
 impl Mailbox {
     /// Makes the folders in `folder`. No file has more than `max_bytes`.
     pub fn new(
+        session: Session,
         folder: Folder,
         habits: Habits,
         max_bytes: u64,
@@ -94,12 +97,12 @@ impl Mailbox {
         let bytes = unsafe { std::slice::from_raw_parts_mut(data.as_ptr(), data.bytes()) };
         Random::new(seed).fill(bytes);
         for number in 0..habits.directories {
-            cancel::check()?;
+            session.check()?;
             let path = folder.path().join(format!("d{number}"));
             std::fs::create_dir(&path)
                 .map_err(|error| errors::named("Creating a folder", folder.path(), &error))?;
         }
-        Ok(Self { folder, habits, data, into, counts: Counts::default(), turn: 0 })
+        Ok(Self { session, folder, habits, data, into, counts: Counts::default(), turn: 0 })
     }
 
     /// Does one step, and counts it.
@@ -139,7 +142,7 @@ impl Mailbox {
             many => (0..many).map(|n| self.folder.path().join(format!("d{n}"))).collect(),
         };
         for folder in folders {
-            cancel::check()?;
+            self.session.check()?;
             for entry in std::fs::read_dir(folder).map_err(looked)? {
                 files += 1;
                 bytes += entry.and_then(|entry| entry.metadata()).map_err(looked)?.len();
@@ -184,7 +187,7 @@ impl Mailbox {
             if Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
                 return Err(self.failed(what));
             }
-            cancel::check()?;
+            self.session.check()?;
         }
     }
 
@@ -254,7 +257,7 @@ impl Mailbox {
                 Err(_) => {
                     let interrupted =
                         Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
-                    if !interrupted || cancel::requested() {
+                    if !interrupted || self.session.is_cancelled() {
                         return Err(());
                     }
                 }
@@ -264,7 +267,10 @@ impl Mailbox {
 
     fn failed(&self, what: &str) -> ProbeError {
         let error = Error::last_os_error();
-        cancel::check().err().unwrap_or_else(|| errors::named(what, self.folder.path(), &error))
+        self.session
+            .check()
+            .err()
+            .unwrap_or_else(|| errors::named(what, self.folder.path(), &error))
     }
 
     fn place(&self) -> std::path::Display<'_> {
@@ -298,7 +304,7 @@ mod tests {
     fn mailbox(directories: u64) -> Mailbox {
         let folder = Folder::make(&place::directory("")).unwrap();
         let habits = Habits { directories, block_bytes: 512, fsync: false };
-        Mailbox::new(folder, habits, 3000, 5).unwrap()
+        Mailbox::new(Session::detached(), folder, habits, 3000, 5).unwrap()
     }
 
     #[test]

@@ -20,21 +20,21 @@ pub fn usable_bytes(files: &Files) -> Option<u64> {
 /// says why.
 pub fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool, ProbeError> {
     if place::in_memory(place)? {
-        trial.note("A cache measurement: the directory is a tmpfs, its files live in memory.");
+        trial.out.note("A cache measurement: the directory is a tmpfs, its files live in memory.");
         return Ok(false);
     }
     // Twice the memory, so that at most half of the operations can find their record in it.
     match usable_bytes(&Files::machine()) {
         Some(memory) if bytes >= memory.saturating_mul(2) => Ok(true),
         Some(memory) => {
-            trial.note(format!(
+            trial.out.note(format!(
                 "A cache measurement: the file of {bytes} bytes is smaller than twice the memory \
                  of {memory} bytes, and direct I/O is off."
             ));
             Ok(false)
         }
         None => {
-            trial.note(
+            trial.out.note(
                 "A cache measurement: how much memory there is cannot be read (/proc is hidden), \
                  and direct I/O is off.",
             );

@@ -1,9 +1,10 @@
 //! One thread's records, moved one at a time by `pread` and `pwrite`.
 use super::job::Job;
-use super::pattern::{self, Order, Random};
+use super::pattern::{self, Order};
 use crate::buffer::{Buffer, Pages};
-use crate::cancel;
 use crate::error::ProbeError;
+use crate::session::Session;
+use nephoscope_wire::random::Random;
 use std::io::Error;
 use std::os::fd::AsRawFd;
 
@@ -28,6 +29,11 @@ impl<'a> Mover<'a> {
         let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
         Random::new(job.seed ^ number).fill(bytes);
         Ok(Self { job, order, buffer, turn: 0 })
+    }
+
+    /// What may end the trial.
+    pub fn session(&self) -> Session {
+        self.job.scratch.session
     }
 
     /// Moves the next record, through interruptions; where in the file it lies.
@@ -60,7 +66,7 @@ impl<'a> Mover<'a> {
                     if errno != libc::EINTR {
                         return Err(job.failed(errno));
                     }
-                    cancel::check()?;
+                    job.scratch.session.check()?;
                 }
             }
         }

@@ -2,13 +2,15 @@
 //! from the first start to the last end.
 use super::job::Job;
 use super::mover::Mover;
-use super::pattern::{Order, Random};
+use super::pattern::Order;
 use super::scratch::Scratch;
-use crate::error::{Kind, ProbeError};
+use crate::error::ProbeError;
 use crate::together::Latch;
 use crate::window::latency_histogram;
-use crate::{cancel, clock, timed};
+use crate::workers::{self, Worker};
+use crate::{clock, timed};
 use hdrhistogram::Histogram;
+use nephoscope_wire::random::Random;
 use std::sync::atomic::AtomicU64;
 
 /// What is done with each file.
@@ -59,10 +61,10 @@ pub fn run(
         };
         return thread().map(|done| whole([done.closing(pass, handles)]));
     }
-    let latch = Latch::new(handles.len());
+    let session = files[0].session;
+    let latch = Latch::new(session, handles.len());
     let done: Result<Vec<Done>, ProbeError> = std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(handles.len());
-        let count = handles.len();
         for (number, handle) in handles.into_iter().enumerate() {
             let latch = &latch;
             let work = move || {
@@ -72,29 +74,23 @@ pub fn run(
                 }
                 let ready = ready?;
                 if !latch.wait() {
-                    cancel::check()?;
+                    session.check()?;
                     return Ok(None);
                 }
                 let done = ready.run()?;
                 Ok(Some(done.closing(pass, vec![handle])))
             };
-            let thread = std::thread::Builder::new().stack_size(256 << 10);
-            threads.push(thread.spawn_scoped(scope, work).map_err(|error| {
-                latch.give_up();
-                no_threads(count, &error)
-            }));
+            threads.push(workers::start(scope, None, work).inspect_err(|_| latch.give_up()));
         }
         let opened = match latch.all_arrived() {
             true => gate(),
-            false => cancel::check(),
+            false => session.check(),
         };
         match opened {
             Ok(()) => latch.open(),
             Err(_) => latch.give_up(),
         }
-        let join = |thread: Result<std::thread::ScopedJoinHandle<'_, _>, ProbeError>| {
-            thread.and_then(|thread| thread.join().expect("a thread of a pass does not panic"))
-        };
+        let join = |worker: Result<Worker<'_, _>, _>| worker.and_then(Worker::join);
         let ended: Result<Vec<Option<Done>>, _> = threads.into_iter().map(join).collect();
         opened.and(ended).map(|done| done.into_iter().flatten().collect())
     });
@@ -127,7 +123,7 @@ impl<'a> Ready<'a> {
         if random {
             let last = u32::try_from(records).map_err(|_| too_many(records))?;
             order = (0..last).collect();
-            shuffle(&mut order, &mut Random::new(seed ^ number));
+            Random::new(seed ^ number).shuffle(&mut order);
         }
         Ok(Self { job, order, number, pass })
     }
@@ -142,7 +138,7 @@ impl<'a> Ready<'a> {
         let started_ns = clock::monotonic_ns();
         let mut last_ns = started_ns;
         for _ in 0..self.pass.records {
-            cancel::check()?;
+            self.job.scratch.session.check()?;
             mover.move_next()?;
             let now_ns = clock::monotonic_ns();
             latency.saturating_record((now_ns - last_ns).max(1));
@@ -190,13 +186,6 @@ fn whole(done: impl IntoIterator<Item = Done>) -> Passed {
     passed
 }
 
-/// Every order is as likely (Fisher and Yates; Durstenfeld 1964).
-fn shuffle(order: &mut [u32], random: &mut Random) {
-    for last in (1..order.len()).rev() {
-        order.swap(last, random.below(last as u64 + 1) as usize);
-    }
-}
-
 fn too_many(records: u64) -> ProbeError {
     ProbeError::usage(
         format!("A random pass over {records} records needs a list of them that is too long."),
@@ -204,19 +193,11 @@ fn too_many(records: u64) -> ProbeError {
     )
 }
 
-fn no_threads(threads: usize, error: &std::io::Error) -> ProbeError {
-    ProbeError::new(
-        Kind::Lacks,
-        "no_threads",
-        format!("The passes need {threads} threads and cannot have them: {error}."),
-        "Set fewer `threads`, or raise the limit on processes.",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::disk::place;
+    use crate::error::Kind;
     use std::os::unix::fs::FileExt;
 
     const RECORD: usize = 4096;
@@ -235,7 +216,12 @@ mod tests {
     }
 
     fn files(count: usize) -> Vec<Scratch> {
-        (0..count).map(|_| Scratch::open(&place::directory(""), 0).unwrap()).collect()
+        (0..count)
+            .map(|_| {
+                Scratch::open(crate::session::Session::detached(), &place::directory(""), 0)
+                    .unwrap()
+            })
+            .collect()
     }
 
     #[test]
@@ -273,15 +259,5 @@ mod tests {
             let error = run(pass(true, false), &files(threads), shut).unwrap_err();
             assert_eq!(error.name, "gate");
         }
-    }
-
-    #[test]
-    fn a_shuffled_list_has_every_record() {
-        let mut order: Vec<u32> = (0..1000).collect();
-        shuffle(&mut order, &mut Random::new(4));
-        // A fixed point has probability 1/1000 for each: one is expected, 10 never happen.
-        assert!(order.iter().enumerate().filter(|(at, n)| *at == **n as usize).count() < 10);
-        order.sort_unstable();
-        assert!(order.into_iter().eq(0..1000));
     }
 }

@@ -1,8 +1,9 @@
 //! A scratch file without a name: it vanishes with the process, however that ends.
-use super::{errors, pattern::Random, place};
+use super::{errors, place};
 use crate::buffer::{Buffer, Pages};
-use crate::cancel;
 use crate::error::ProbeError;
+use crate::session::Session;
+use nephoscope_wire::random::Random;
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -14,6 +15,8 @@ const FILL_BYTES: usize = 4 << 20;
 /// An open file that has no name any more.
 #[derive(Debug)]
 pub struct Scratch {
+    /// What may end the trial.
+    pub session: Session,
     /// The file.
     pub file: File,
     /// Where it lies, for sentences.
@@ -22,7 +25,11 @@ pub struct Scratch {
 
 impl Scratch {
     /// Opens a new file in `directory`, readable by this user only. `flags` come on top (`O_DSYNC`).
-    pub fn open(directory: &Path, flags: libc::c_int) -> Result<Self, ProbeError> {
+    pub fn open(
+        session: Session,
+        directory: &Path,
+        flags: libc::c_int,
+    ) -> Result<Self, ProbeError> {
         // A write beyond the limit on file size is to give an error, not to end the process.
         // SAFETY: ignoring a signal touches no memory of ours.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -40,7 +47,7 @@ impl Scratch {
             Err(error) if no_tmpfile(&error) => open_and_unlink(directory, flags)?,
             Err(error) => return Err(errors::named("Creating a file", directory, &error)),
         };
-        Ok(Self { file, directory: directory.to_owned() })
+        Ok(Self { session, file, directory: directory.to_owned() })
     }
 
     /// The same file, opened once more. `alone`: nothing is read ahead of what is asked for.
@@ -59,7 +66,7 @@ impl Scratch {
             // SAFETY: advice on our own descriptor.
             unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
         }
-        Ok(Self { file, directory: self.directory.clone() })
+        Ok(Self { session: self.session, file, directory: self.directory.clone() })
     }
 
     /// Whether a file that was made direct really stayed out of the page cache. Some file systems
@@ -107,7 +114,7 @@ impl Scratch {
         let mut random = Random::new(seed);
         let mut at = 0;
         while at < bytes {
-            cancel::check()?;
+            self.session.check()?;
             let length = chunk.min(usize::try_from(bytes - at).unwrap_or(chunk));
             // SAFETY: the mapping is at least `length` bytes long and nobody else uses it.
             let data = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), length) };
@@ -140,7 +147,7 @@ impl Scratch {
             Ok(done) if done >= 4096 => Ok(done / 4096 * 4096),
             Ok(done) => Err(errors::short_transfer(&self.directory, done, data.len())),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                cancel::check().map(|()| 0)
+                self.session.check().map(|()| 0)
             }
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 Err(errors::no_direct_io(&self.directory, "a write was refused as misaligned"))
@@ -154,7 +161,9 @@ impl Scratch {
         loop {
             match self.file.sync_all() {
                 Ok(()) => return Ok(()),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => cancel::check()?,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                    self.session.check()?
+                }
                 Err(error) => return Err(self.named("Syncing the file", &error)),
             }
         }
@@ -242,7 +251,7 @@ mod tests {
     #[test]
     fn the_file_has_no_name_and_holds_data_everywhere() {
         let folder = folder("fill");
-        let scratch = Scratch::open(&folder, 0).unwrap();
+        let scratch = Scratch::open(Session::detached(), &folder, 0).unwrap();
         scratch.fill((5 << 20) + 1, 3).unwrap();
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
         let meta = scratch.file.metadata().unwrap();
@@ -259,11 +268,11 @@ mod tests {
     #[test]
     fn the_cache_holds_what_was_not_written_directly() {
         let folder = folder("cached");
-        let scratch = Scratch::open(&folder, 0).unwrap();
+        let scratch = Scratch::open(Session::detached(), &folder, 0).unwrap();
         scratch.fill(4 << 20, 3).unwrap();
         // The kernel may take some pages back at any time.
         assert!(scratch.cached_ratio().unwrap() > 0.9);
-        let scratch = Scratch::open(&folder, 0).unwrap();
+        let scratch = Scratch::open(Session::detached(), &folder, 0).unwrap();
         scratch.make_direct().unwrap();
         scratch.fill(4 << 20, 3).unwrap();
         assert!(scratch.cached_ratio().unwrap() < 0.1);
@@ -284,7 +293,7 @@ mod tests {
         // Every Linux with POSIX shared memory has a tmpfs here.
         let shm = Path::new("/dev/shm");
         assert!(place::in_memory(shm).unwrap(), "this test needs a tmpfs at /dev/shm");
-        let error = Scratch::open(shm, 0).unwrap().make_direct().unwrap_err();
+        let error = Scratch::open(Session::detached(), shm, 0).unwrap().make_direct().unwrap_err();
         assert_eq!((error.name, error.kind.exit_code()), ("no_direct_io", 4));
     }
 }

@@ -6,6 +6,7 @@ pub mod record;
 pub mod start;
 pub mod watch;
 
+use crate::session::Session;
 pub use record::Record;
 
 /// What one loop is told.
@@ -23,6 +24,8 @@ pub struct Settings {
     pub busy_ns: u64,
     /// Length of a tick, to the accuracy of a short calibration; the final one is the loop's own.
     pub ns_per_tick: f64,
+    /// What may end the trial.
+    pub session: Session,
 }
 
 impl Settings {

@@ -8,8 +8,9 @@ use super::watch::Watch;
 use super::{Place, Settings};
 use crate::clock::{self, Ticks};
 use crate::error::{Kind, ProbeError};
+use crate::session::Session;
 use crate::trial::Trial;
-use crate::{affinity, cancel, team, timed, touch};
+use crate::{affinity, team, timed, touch};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// From the last arrival to the start of the window: every process has been given the CPU by then.
@@ -141,7 +142,7 @@ pub fn run<C: Ticks>(
         }
     }
     start_together(trial, &shared, &mut children, places.len(), reserved)?;
-    wait_for_all(&shared, settings.duration_ns, &mut children)?;
+    wait_for_all(trial.session, &shared, settings.duration_ns, &mut children)?;
     let record = |number| {
         serde_json::from_slice(shared.read(number))
             .map_err(|error| broken(&format!("left no readable result: {error}")))
@@ -158,7 +159,7 @@ fn start_together(
 ) -> Result<(), ProbeError> {
     let asked_ns = clock::monotonic_ns();
     while shared.head().arrived.load(Ordering::Acquire) < processes {
-        cancel::check()?;
+        trial.session.check()?;
         reap(children)?;
         if reserved {
             // What this process holds may be just what the last child lacks.
@@ -176,13 +177,14 @@ fn start_together(
 
 /// Every wake-up here takes the CPU from a loop: few of them until the window is over.
 fn wait_for_all(
+    session: Session,
     shared: &Shared,
     duration_ns: u64,
     children: &mut Children,
 ) -> Result<(), ProbeError> {
     let end_ns = shared.head().start_ns.load(Ordering::Relaxed) + duration_ns;
     while !children.0.is_empty() {
-        cancel::check()?;
+        session.check()?;
         reap(children)?;
         let left_ns = end_ns.saturating_sub(clock::monotonic_ns());
         std::thread::sleep(std::time::Duration::from_nanos(left_ns.clamp(2_000_000, 50_000_000)));

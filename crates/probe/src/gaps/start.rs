@@ -14,9 +14,9 @@ pub fn threads<C: Ticks>(
     places: &[Place],
     pin: bool,
 ) -> Result<Vec<Record>, ProbeError> {
-    let seats = Seats::free(places.len())?;
+    let seats = Seats::free(trial.session, places.len())?;
     for note in &seats.notes {
-        trial.note(note);
+        trial.out.note(note);
     }
     let prepare = |thread: usize| {
         let pinned = match places[thread].cpu.filter(|_| pin) {
@@ -48,7 +48,7 @@ pub fn reads_tsc(trial: &mut Trial) -> Result<bool, ProbeError> {
             "Set clock to auto or monotonic.",
         ));
     }
-    trial.note(format!("The loops looked at CLOCK_MONOTONIC, because {reason}."));
+    trial.out.note(format!("The loops looked at CLOCK_MONOTONIC, because {reason}."));
     Ok(false)
 }
 
@@ -87,7 +87,7 @@ pub fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
     if team::under_deadline() {
         let loops = cpus.len() * per_cpu;
         if loops > 1 && team::children_are_ordinary() {
-            trial.note(format!(
+            trial.out.note(format!(
                 "{loops} processes, each unpinned and under a reservation of its own: \
                  SCHED_DEADLINE allows no pinning."
             ));
@@ -95,7 +95,7 @@ pub fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
             return Ok((0..loops).map(place).collect());
         }
         if loops > 1 {
-            trial.note(format!(
+            trial.out.note(format!(
                 "One loop instead of {}: SCHED_DEADLINE allows no more.",
                 cpus.len() * per_cpu
             ));

@@ -4,7 +4,6 @@ use super::cause::{Cause, Causes};
 use super::looks::Looks;
 use super::record::{histogram, pairs, Event, Record};
 use super::{Place, Settings};
-use crate::cancel;
 use crate::clock::{self, Pair, Ticks};
 use crate::error::ProbeError;
 use hdrhistogram::Histogram;
@@ -121,7 +120,7 @@ impl Watch {
             let Pair { ticks: now, monotonic_ns } = self.began.pair;
             let start = now + ticks(ns.saturating_sub(monotonic_ns));
             // With a common start the loops of one CPU contend already when the window opens.
-            while C::now() < start && !cancel::requested() {}
+            while C::now() < start && !self.settings.session.is_cancelled() {}
             start
         });
         let busy = match self.settings.sleep_ns {
@@ -139,7 +138,7 @@ impl Watch {
         let mut last = start;
         loop {
             let until = last.saturating_add(busy).min(end);
-            while last < until && !cancel::requested() {
+            while last < until && !self.settings.session.is_cancelled() {
                 let now = C::now();
                 // Unpinned, a loop may come to a CPU whose counter is a few ticks behind.
                 let length = now.saturating_sub(last);
@@ -150,7 +149,7 @@ impl Watch {
                     last = now;
                 }
             }
-            if last >= end || cancel::requested() {
+            if last >= end || self.settings.session.is_cancelled() {
                 return;
             }
             last = self.sleep::<C>(last);
@@ -238,7 +237,7 @@ impl Watch {
 
     /// What was seen, in nanoseconds by the rate of the counter over the window itself.
     pub fn record(self) -> Result<Record, ProbeError> {
-        cancel::check()?;
+        self.settings.session.check()?;
         let (seen, began, ended) = (self.seen, self.began, self.ended);
         let scale = ended.pair.ns_per_tick(&began.pair);
         let ns = |ticks: u64| ticks as f64 * scale;
@@ -301,6 +300,7 @@ mod tests {
             sleep_ns: 0,
             busy_ns: 0,
             ns_per_tick,
+            session: crate::session::Session::detached(),
         };
         Watch::prepare::<Monotonic>(&settings, Place { cpu: None, process: 0, number: 0 }, Ok(()))
     }

@@ -60,7 +60,7 @@ use crate::clock::{Monotonic, Ticks};
 use crate::error::ProbeError;
 use crate::gaps::{processes, record, start, watch, Record, Settings};
 use crate::trial::{Factors, Trial};
-use crate::{factors, team};
+use crate::{team, trial::factors};
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
 
 /// One trial.
@@ -80,6 +80,7 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
         sleep_ns: trial.params.int("sleep_ns").cast_unsigned(),
         busy_ns: trial.params.int("busy_ns").cast_unsigned(),
         ns_per_tick: start::calibrate::<C>(),
+        session: trial.session,
     };
     let places = start::places(trial)?;
     let pin = trial.params.bool("pin") && !team::under_deadline();
@@ -92,21 +93,21 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
     } else {
         start::threads::<C>(trial, &settings, &places, pin)?
     };
-    let beside = trial.beside();
+    let beside = trial.counters();
     for record in &records {
         emit(trial, record)?;
         note_oddities(trial, record, &settings);
     }
     let obtained = records.iter().map(Record::share).sum();
-    trial.emit("obtained_cpus", obtained, factors! {})?;
+    trial.out.emit("obtained_cpus", obtained, factors! {})?;
     let long_ns = (settings.duration_ns as f64 * watch::LONG_SHARE) as u64;
     if let Some(obtained) = record::obtained_over_cycles(&records, long_ns) {
-        trial.emit("obtained_cycles_cpus", obtained, factors! {})?;
+        trial.out.emit("obtained_cycles_cpus", obtained, factors! {})?;
     }
     for metric in ["steal_ratio", "psi_cpu_some_ratio", "throttled_ratio"] {
         // A counter that this machine hides yields no sample: missing is not zero.
         if let Some(value) = beside[metric].as_f64() {
-            trial.emit(metric, value, factors! {})?;
+            trial.out.emit(metric, value, factors! {})?;
         }
     }
     Ok(())
@@ -135,7 +136,7 @@ fn emit(trial: &mut Trial, record: &Record) -> Result<(), ProbeError> {
     ];
     for (metric, value) in scalars {
         if let Some(value) = value {
-            trial.emit(metric, value, of(record))?;
+            trial.out.emit(metric, value, of(record))?;
         }
     }
     let histograms = [
@@ -150,11 +151,11 @@ fn emit(trial: &mut Trial, record: &Record) -> Result<(), ProbeError> {
         let at_ns = event.start.saturating_sub(trial.started_ns());
         let mut factors = of(record);
         factors.insert("cause".to_owned(), event.cause.word().into());
-        trial.emit_at("gap_event_ns", event.length as f64, 1, at_ns, factors)?;
+        trial.out.emit_at("gap_event_ns", event.length as f64, 1, at_ns, factors)?;
     }
     for sleep in &record.sleeps {
         let at_ns = sleep.start.saturating_sub(trial.started_ns());
-        trial.emit_at("sleep_event_ns", sleep.length as f64, 1, at_ns, of(record))?;
+        trial.out.emit_at("sleep_event_ns", sleep.length as f64, 1, at_ns, of(record))?;
     }
     Ok(())
 }
@@ -166,16 +167,16 @@ fn note_oddities(trial: &mut Trial, record: &Record, settings: &Settings) {
         None => format!("Loop {}", record.process),
     };
     if let Some(reason) = &record.pin_refused {
-        trial.note(format!("{name}: left unpinned. {reason}"));
+        trial.out.note(format!("{name}: left unpinned. {reason}"));
     }
     if record.events_left_out > 0 {
-        trial.note(format!(
+        trial.out.note(format!(
             "{name}: {} gaps beyond the {} kept one by one; the histograms hold all.",
             record.events_left_out, settings.events_max
         ));
     }
     if record.look_floor_ns >= settings.threshold_ns as f64 / 2.0 {
-        trial.note(format!(
+        trial.out.note(format!(
             "{name}: the loop's floor of {:.0} ns is close to the threshold of {} ns; ordinary \
              looks may count as gaps.",
             record.look_floor_ns, settings.threshold_ns
@@ -183,7 +184,7 @@ fn note_oddities(trial: &mut Trial, record: &Record, settings: &Settings) {
     }
     // A thousandth is the resolution of the histograms.
     if record.rate_drift.abs() > 1e-3 {
-        trial.note(format!(
+        trial.out.note(format!(
             "{name}: the rate of the clock changed by {:+.2} % during the trial, as after a move \
              to another host.",
             record.rate_drift * 100.0

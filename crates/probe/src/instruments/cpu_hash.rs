@@ -28,7 +28,7 @@
 use crate::error::{Kind, ProbeError};
 use crate::team::{self, Seats};
 use crate::trial::Trial;
-use crate::{cancel, clock, factors};
+use crate::{clock, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use sha2::{Digest, Sha256};
 
@@ -110,9 +110,10 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     check_vector()?;
     let block_bytes = trial.params.size("block_bytes");
     let duration_ns = trial.params.int("duration_ns").cast_unsigned();
-    let seats = Seats::choose(trial.params.size("threads"))?;
+    let session = trial.session;
+    let seats = Seats::choose(session, trial.params.size("threads"))?;
     for note in &seats.notes {
-        trial.note(note);
+        trial.out.note(note);
     }
     let prepare = |thread| {
         let mut chain = Chain::prepare(block_bytes, thread);
@@ -123,7 +124,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let hash = |_, chain: &mut Chain| {
         let end_ns = clock::monotonic_ns() + duration_ns;
         loop {
-            cancel::check()?;
+            session.check()?;
             chain.link();
             if clock::monotonic_ns() >= end_ns {
                 return Ok(chain.links);
@@ -137,10 +138,10 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         let own = member.result as f64 * block_bytes as f64;
         bytes += own;
         let seconds = (member.ended_ns - member.started_ns) as f64 / 1e9;
-        trial.emit("hash_thread_bytes_per_s", own / seconds, member.factors())?;
+        trial.out.emit("hash_thread_bytes_per_s", own / seconds, member.factors())?;
     }
     let rate = bytes / (team::window_ns(&members) as f64 / 1e9);
-    trial.emit("hash_bytes_per_s", rate, factors! {})
+    trial.out.emit("hash_bytes_per_s", rate, factors! {})
 }
 
 fn check_vector() -> Result<(), ProbeError> {

@@ -31,9 +31,10 @@
 //! arithmetic of this kind, not for everything. Threads beyond the allowed CPUs share them.
 use crate::error::{Kind, ProbeError};
 use crate::pi::{Pi, MACHIN, STORMER};
+use crate::session::Session;
 use crate::team::{self, Seats};
 use crate::trial::Trial;
-use crate::{clock, factors};
+use crate::{clock, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use sha2::{Digest, Sha256};
 
@@ -90,11 +91,12 @@ struct Work {
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let digits = trial.params.size("digits");
     let repeats = trial.params.size("repeats");
-    let seats = Seats::choose(trial.params.size("threads"))?;
+    let session = trial.session;
+    let seats = Seats::choose(session, trial.params.size("threads"))?;
     for note in &seats.notes {
-        trial.note(note);
+        trial.out.note(note);
     }
-    let prepare = |_| Ok(Work { pi: Pi::prepare(digits), times_ns: vec![1; repeats] });
+    let prepare = |_| Ok(Work { pi: Pi::prepare(session, digits), times_ns: vec![1; repeats] });
     let compute = |_, work: &mut Work| {
         for time_ns in &mut work.times_ns {
             let started_ns = clock::monotonic_ns();
@@ -104,24 +106,24 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         Ok(())
     };
     let members = team::run_behind(|| trial.prepared(), &seats, prepare, compute)?;
-    let reference = reference(digits)?;
+    let reference = reference(session, digits)?;
     for member in &members {
         verify(&member.state.pi, &reference)?;
         for time_ns in &member.state.times_ns {
-            trial.emit("pi_time_ns", *time_ns as f64, member.factors())?;
+            trial.out.emit("pi_time_ns", *time_ns as f64, member.factors())?;
         }
     }
     let total = (digits * repeats * members.len()) as f64;
     let rate = total / (team::window_ns(&members) as f64 / 1e9);
-    trial.emit("pi_digits_per_s", rate, factors! {})
+    trial.out.emit("pi_digits_per_s", rate, factors! {})
 }
 
 /// Digest of the right decimals.
-fn reference(digits: usize) -> Result<String, ProbeError> {
+fn reference(session: Session, digits: usize) -> Result<String, ProbeError> {
     if let Some((_, digest)) = KNOWN.iter().find(|(known, _)| *known == digits) {
         return Ok((*digest).to_owned());
     }
-    let mut pi = Pi::prepare(digits);
+    let mut pi = Pi::prepare(session, digits);
     pi.compute(STORMER)?;
     Ok(digest(&pi.decimals()))
 }
@@ -148,7 +150,7 @@ mod tests {
     use super::*;
 
     fn machin(digits: usize) -> Pi {
-        let mut pi = Pi::prepare(digits);
+        let mut pi = Pi::prepare(Session::detached(), digits);
         pi.compute(MACHIN).unwrap();
         pi
     }
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn the_known_digests_follow_from_two_formulas() {
         for (digits, known) in KNOWN {
-            let mut other = Pi::prepare(*digits);
+            let mut other = Pi::prepare(Session::detached(), *digits);
             other.compute(STORMER).unwrap();
             assert_eq!(digest(&machin(*digits).decimals()), *known);
             assert_eq!(digest(&other.decimals()), *known);
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_wrong_digit_is_an_error() {
-        let reference = reference(100).unwrap();
+        let reference = reference(Session::detached(), 100).unwrap();
         verify(&machin(100), &reference).unwrap();
         let error = verify(&machin(101), &reference).unwrap_err();
         assert_eq!(error.name, "wrong_digits");

@@ -29,9 +29,10 @@
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::gaps::cause::Switches;
 use crate::handover::{Accounted, Method, Partner};
+use crate::session::Session;
 use crate::trial::Trial;
 use crate::window::{Outcome, Window};
-use crate::{affinity, cancel, clock, factors, team, timed};
+use crate::{affinity, clock, team, timed, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
@@ -94,17 +95,17 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         ));
     }
     affinity::pin(mine)?;
-    let partner = Partner::start(method, its)?;
+    let partner = Partner::start(trial.session, method, its)?;
     trial.prepared()?;
     let before = Switches::read();
-    let (outcome, round_trips) = hand_over(&partner, duration_ns)?;
+    let (outcome, round_trips) = hand_over(trial.session, &partner, duration_ns)?;
     let accounted = [Accounted::since(before), partner.end()?];
-    trial.emit("switches_per_s", 2.0 * outcome.operations_per_s, factors! {})?;
-    trial.emit("handovers_count", 2.0 * round_trips as f64, factors! {})?;
+    trial.out.emit("switches_per_s", 2.0 * outcome.operations_per_s, factors! {})?;
+    trial.out.emit("handovers_count", 2.0 * round_trips as f64, factors! {})?;
     if let [Some(mine), Some(its)] = accounted {
         let sum = |of: fn(&Accounted) -> u64| (of(&mine) + of(&its)) as f64;
-        trial.emit("voluntary_switches_count", sum(|a| a.voluntary), factors! {})?;
-        trial.emit("involuntary_switches_count", sum(|a| a.involuntary), factors! {})?;
+        trial.out.emit("voluntary_switches_count", sum(|a| a.voluntary), factors! {})?;
+        trial.out.emit("involuntary_switches_count", sum(|a| a.involuntary), factors! {})?;
     }
     trial.emit_histogram("switch_latency_ns", &outcome.latency, &factors! {})
 }
@@ -138,13 +139,17 @@ fn cpus(trial: &Trial) -> Result<(usize, usize), ProbeError> {
 }
 
 /// Hands over and over for a while; how long it took, and how many round trips there were.
-fn hand_over(partner: &Partner, duration_ns: u64) -> Result<(Outcome, u64), ProbeError> {
+fn hand_over(
+    session: Session,
+    partner: &Partner,
+    duration_ns: u64,
+) -> Result<(Outcome, u64), ProbeError> {
     let mut window = Window::open(clock::monotonic_ns(), duration_ns);
     let mut round_trips = 0;
     let section = timed::start();
     let mut started_ns = clock::monotonic_ns();
     loop {
-        cancel::check()?;
+        session.check()?;
         partner.round_trip()?;
         round_trips += 1;
         let now_ns = clock::monotonic_ns();
@@ -166,7 +171,12 @@ mod tests {
         let cpu = affinity::allowed()[0];
         let (outcome, round_trips) = std::thread::spawn(move || {
             affinity::pin(cpu).unwrap();
-            hand_over(&Partner::start(Method::Futex, cpu).unwrap(), 50_000_000).unwrap()
+            hand_over(
+                Session::detached(),
+                &Partner::start(Session::detached(), Method::Futex, cpu).unwrap(),
+                50_000_000,
+            )
+            .unwrap()
         })
         .join()
         .unwrap();

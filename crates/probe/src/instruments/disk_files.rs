@@ -39,9 +39,10 @@ use crate::disk::mail::{self, Draws, Mail};
 use crate::disk::mailbox::{check_files, Counts, Habits, Mailbox};
 use crate::disk::place;
 use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::session::Session;
 use crate::trial::{Factors, Trial};
 use crate::window::latency_histogram;
-use crate::{cancel, clock, factors, timed};
+use crate::{clock, timed, trial::factors};
 use hdrhistogram::Histogram;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::json;
@@ -127,12 +128,14 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     place::check_space(&directory, most_bytes)?;
     check_files(&directory, most_files)?;
     if place::in_memory(&directory)? {
-        trial.note("The directory is a tmpfs: its files live in memory, and no disk takes part.");
+        trial
+            .out
+            .note("The directory is a tmpfs: its files live in memory, and no disk takes part.");
     }
     let folder = Folder::make(&directory)?;
     let mut work = Work {
         mail: Mail::new(draws),
-        mailbox: Mailbox::new(folder, habits, draws.max_bytes, draws.seed)?,
+        mailbox: Mailbox::new(trial.session, folder, habits, draws.max_bytes, draws.seed)?,
         histogram: latency_histogram(),
         sync_phases: trial.params.text("sync") == "phase",
     };
@@ -193,26 +196,27 @@ struct Phase {
 
 impl Work {
     fn all_phases(&mut self, trial: &mut Trial, draws: Draws) -> Result<(), ProbeError> {
+        let session = trial.session;
         let create = self.phase("create", |work| {
             for _ in 0..draws.files {
-                cancel::check()?;
+                session.check()?;
                 let step = work.mail.create();
                 work.mailbox.apply(step)?;
             }
             Ok(())
         })?;
         let transactions =
-            self.phase("transactions", |work| work.transactions(draws.transactions))?;
+            self.phase("transactions", |work| work.transactions(session, draws.transactions))?;
         let (files, bytes) = self.compare()?;
         let delete = self.phase("delete", |work| {
             while let Some(step) = work.mail.delete() {
-                cancel::check()?;
+                session.check()?;
                 work.mailbox.apply(step)?;
             }
             Ok(())
         })?;
         let seconds = transactions.elapsed_ns as f64 / 1e9;
-        trial.emit("transactions_per_s", draws.transactions as f64 / seconds, factors! {})?;
+        trial.out.emit("transactions_per_s", draws.transactions as f64 / seconds, factors! {})?;
         let all = [create, transactions, delete];
         let mut counts = Factors::new();
         for phase in &all {
@@ -221,8 +225,8 @@ impl Work {
         }
         counts.insert("left".to_owned(), json!({"files": files, "bytes": bytes}));
         let elapsed_ns: u64 = all.iter().map(|phase| phase.elapsed_ns).sum();
-        trial.emit("elapsed_ns", elapsed_ns as f64, factors! {"phase": "all"})?;
-        trial.emit_document("counts", counts.into())?;
+        trial.out.emit("elapsed_ns", elapsed_ns as f64, factors! {"phase": "all"})?;
+        trial.out.emit_document("counts", counts.into())?;
         trial.emit_histogram("transaction_latency_ns", &self.histogram, &factors! {})
     }
 
@@ -241,10 +245,10 @@ impl Work {
         Ok(Phase { name, elapsed_ns, counts: self.mailbox.counts.since(before) })
     }
 
-    fn transactions(&mut self, count: u64) -> Result<(), ProbeError> {
+    fn transactions(&mut self, session: Session, count: u64) -> Result<(), ProbeError> {
         let mut started_ns = clock::monotonic_ns();
         for _ in 0..count {
-            cancel::check()?;
+            session.check()?;
             for step in self.mail.transaction().into_iter().flatten() {
                 self.mailbox.apply(step)?;
             }
@@ -278,7 +282,7 @@ impl Work {
 impl Phase {
     fn emit(&self, trial: &mut Trial) -> Result<(), ProbeError> {
         let factors: Factors = factors! {"phase": self.name};
-        trial.emit("elapsed_ns", self.elapsed_ns as f64, factors.clone())?;
+        trial.out.emit("elapsed_ns", self.elapsed_ns as f64, factors.clone())?;
         let Counts { created, read, appended, deleted, read_bytes, written_bytes } = self.counts;
         let (makes, deletes) = (self.name != "delete", self.name != "create");
         let all = [
@@ -292,7 +296,7 @@ impl Phase {
         let seconds = self.elapsed_ns as f64 / 1e9;
         // What a phase never does is left out, and is no zero.
         for (rate, value, _) in all.into_iter().filter(|(.., does)| *does) {
-            trial.emit(rate, value as f64 / seconds, factors.clone())?;
+            trial.out.emit(rate, value as f64 / seconds, factors.clone())?;
         }
         Ok(())
     }

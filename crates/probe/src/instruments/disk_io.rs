@@ -52,7 +52,7 @@ use crate::disk::{engine_ring, engine_sync, place};
 use crate::error::{Kind, ProbeError};
 use crate::trial::{Factors, Trial};
 use crate::window::Outcome;
-use crate::{clock, factors};
+use crate::{clock, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -167,7 +167,7 @@ fn prepare(
     directory: &Path,
     disk: bool,
 ) -> Result<Scratch, ProbeError> {
-    let scratch = Scratch::open(directory, 0)?;
+    let scratch = Scratch::open(trial.session, directory, 0)?;
     if settings.direct {
         scratch.make_direct()?;
     }
@@ -175,7 +175,7 @@ fn prepare(
     scratch.fill(settings.file_bytes(), settings.seed)?;
     let seconds = (clock::monotonic_ns() - started_ns) as f64 / 1e9;
     if seconds > 5.0 {
-        trial.note(format!("Filling the scratch file took {seconds:.1} s."));
+        trial.out.note(format!("Filling the scratch file took {seconds:.1} s."));
     }
     if disk && !settings.direct {
         // The end of the file is still in the cache; a measurement of the disk starts without it.
@@ -193,7 +193,7 @@ fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str), 
     match engine_ring::ring(job.depth) {
         Ok(mut ring) => Ok((engine_ring::run(job, &mut ring, || trial.prepared())?, "io_uring")),
         Err(error) if wanted == "auto" => {
-            trial.note(format!(
+            trial.out.note(format!(
                 "io_uring cannot be used here ({error}); the synchronous engine ran instead, one \
                  thread for each operation in flight."
             ));
@@ -213,7 +213,7 @@ fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str), 
 fn note_littles_law(trial: &mut Trial, outcome: &Outcome, depth: usize) {
     let in_flight = outcome.operations_per_s * outcome.latency.mean() / 1e9;
     if (in_flight / depth as f64 - 1.0).abs() > 0.1 {
-        trial.note(format!(
+        trial.out.note(format!(
             "Rate times mean latency is {in_flight:.2} where {depth} were in flight: the disk stalled \
              at the edge of the counted time, or it held too few operations."
         ));
@@ -233,7 +233,7 @@ fn report(
         ("cached_operations_per_s", "cached_bytes_per_s", "cached_latency_ns")
     };
     let rate = outcome.operations_per_s;
-    trial.emit(operations, rate, factors.clone())?;
-    trial.emit(bytes, rate * record_bytes as f64, factors.clone())?;
+    trial.out.emit(operations, rate, factors.clone())?;
+    trial.out.emit(bytes, rate * record_bytes as f64, factors.clone())?;
     trial.emit_histogram(latency, &outcome.latency, factors)
 }

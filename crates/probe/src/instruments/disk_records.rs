@@ -45,8 +45,9 @@ use crate::disk::passes::{self, Pass, Passed};
 use crate::disk::place;
 use crate::disk::scratch::Scratch;
 use crate::error::ProbeError;
+use crate::session::Session;
 use crate::trial::{Factors, Trial};
-use crate::{clock, factors, team};
+use crate::{clock, team, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
 
@@ -95,7 +96,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let large = settings.always_disk() || reaches_disk(trial, &place, all_bytes)?;
     let in_memory = place::in_memory(&place)?;
     for record_bytes in settings.sizes.clone() {
-        let files = settings.files(&place)?;
+        let files = settings.files(trial.session, &place)?;
         let records = settings.file_bytes / record_bytes as u64;
         if !settings.operations.iter().any(|operation| operation == "write") {
             fill(&files, records * record_bytes as u64, settings.seed)?;
@@ -197,9 +198,9 @@ impl Settings {
         Ok(())
     }
 
-    fn files(&self, place: &Path) -> Result<Vec<Scratch>, ProbeError> {
+    fn files(&self, session: Session, place: &Path) -> Result<Vec<Scratch>, ProbeError> {
         let file = |_| {
-            let scratch = Scratch::open(place, 0)?;
+            let scratch = Scratch::open(session, place, 0)?;
             if self.direct {
                 scratch.make_direct()?;
             }
@@ -257,8 +258,8 @@ fn report(
     };
     let rate = passed.operations as f64 * 1e9 / passed.elapsed_ns as f64;
     let [bytes, operations, operation_ns, latency] = names;
-    trial.emit(bytes, rate * pass.record_bytes as f64, factors.clone())?;
-    trial.emit(operations, rate, factors.clone())?;
-    trial.emit(operation_ns, threads as f64 * 1e9 / rate, factors.clone())?;
+    trial.out.emit(bytes, rate * pass.record_bytes as f64, factors.clone())?;
+    trial.out.emit(operations, rate, factors.clone())?;
+    trial.out.emit(operation_ns, threads as f64 * 1e9 / rate, factors.clone())?;
     trial.emit_histogram(latency, &passed.latency, factors)
 }

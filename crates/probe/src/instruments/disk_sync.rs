@@ -27,13 +27,15 @@
 //! latencies below about 20 us on a disk that should survive a loss of power are a reason to ask.
 //! Files in memory (tmpfs) are refused: a sync there writes nothing.
 use crate::buffer::{Buffer, Pages};
-use crate::disk::pattern::{self, Random};
+use crate::disk::pattern;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
 use crate::error::{Kind, ProbeError};
+use crate::session::Session;
 use crate::trial::Trial;
 use crate::window::latency_histogram;
-use crate::{cancel, clock, factors, timed};
+use crate::{clock, timed, trial::factors};
+use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::io::Error;
 use std::os::fd::AsRawFd;
@@ -104,7 +106,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let records = if append { operations + 1 } else { OVERWRITTEN_RECORDS };
     place::check_space(&directory, records * record_bytes as u64)?;
     let flags = if method == Method::ODsync { libc::O_DSYNC } else { 0 };
-    let scratch = Scratch::open(&directory, flags)?;
+    let scratch = Scratch::open(trial.session, &directory, flags)?;
     let seed = clock::realtime_ns();
     if !append {
         scratch.fill(records * record_bytes as u64, seed)?;
@@ -118,7 +120,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let mut started_ns = section.read_ns();
     let first_ns = started_ns;
     while histogram.len() < operations {
-        cancel::check()?;
+        trial.session.check()?;
         writer.write_and_sync()?;
         let now_ns = section.read_ns();
         histogram.saturating_record((now_ns - started_ns).max(1));
@@ -130,7 +132,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     section.stop_with_kernel_io();
     let elapsed_ns = started_ns - first_ns;
     let rate = histogram.len() as f64 * 1e9 / elapsed_ns as f64;
-    trial.emit("syncs_per_s", rate, factors! {})?;
+    trial.out.emit("syncs_per_s", rate, factors! {})?;
     trial.emit_histogram("sync_latency_ns", &histogram, &factors! {})
 }
 
@@ -187,19 +189,19 @@ impl<'a> Writer<'a> {
         pattern::stamp(data, self.turn);
         self.turn += 1;
         // SAFETY: the buffer is as long as said, the descriptor is open.
-        let done = through_interruptions(|| unsafe {
+        let done = through_interruptions(self.scratch.session, || unsafe {
             libc::pwrite(fd, data.as_ptr().cast(), data.len(), at)
         });
         match done.map(|done| usize::try_from(done).unwrap_or(0)) {
             Ok(done) if done == self.record_bytes => {}
             Ok(done) => {
-                cancel::check()?;
+                self.scratch.session.check()?;
                 let place = &self.scratch.directory;
                 return Err(errors::short_transfer(place, done, self.record_bytes));
             }
             Err(error) => return Err(self.failed("Writing a record", &error)),
         }
-        let synced = through_interruptions(|| {
+        let synced = through_interruptions(self.scratch.session, || {
             // SAFETY: the descriptor is open.
             let rc = unsafe {
                 match self.method {
@@ -214,19 +216,22 @@ impl<'a> Writer<'a> {
     }
 
     fn failed(&self, what: &str, error: &Error) -> ProbeError {
-        cancel::check().err().unwrap_or_else(|| self.scratch.named(what, error))
+        self.scratch.session.check().err().unwrap_or_else(|| self.scratch.named(what, error))
     }
 }
 
 /// Repeats a call that a signal interrupted, until the trial is told to end.
-fn through_interruptions(mut call: impl FnMut() -> isize) -> Result<isize, Error> {
+fn through_interruptions(
+    session: Session,
+    mut call: impl FnMut() -> isize,
+) -> Result<isize, Error> {
     loop {
         let result = call();
         if result >= 0 {
             return Ok(result);
         }
         let error = Error::last_os_error();
-        if error.kind() != std::io::ErrorKind::Interrupted || cancel::requested() {
+        if error.kind() != std::io::ErrorKind::Interrupted || session.is_cancelled() {
             return Err(error);
         }
     }

@@ -41,8 +41,9 @@ use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::room::{self, CHAINS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
 use crate::ring::{hop_together, Ring, LINE_BYTES};
+use crate::session::Session;
 use crate::trial::Trial;
-use crate::{caches, cancel, factors};
+use crate::{caches, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
@@ -86,9 +87,10 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let cpus = load::seats(trial)?;
     let lines = lines_of_a_thread(trial, &cpus)?;
     let rate = Rate { total: "load_touches_per_s", interval: "interval_touches_per_s", each: 1.0 };
-    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| Touches::prepare(lines))?;
+    let session = trial.session;
+    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| Touches::prepare(session, lines))?;
     let bytes = lines * LINE_BYTES * cpus.len();
-    trial.emit("working_set_bytes", bytes as f64, factors! {})
+    trial.out.emit("working_set_bytes", bytes as f64, factors! {})
 }
 
 fn lines_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
@@ -104,13 +106,13 @@ fn lines_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeEr
 fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
     let nominal = caches::last_level(cpus);
     if let Some(note) = nominal.note() {
-        trial.note(note);
+        trial.out.note(note);
     }
     // Of several caches each is looked for as if it were like the first.
     let one = caches::last_level(&cpus[..1]).bytes;
     check_memory(4 * one)?;
-    let Some(found) = room::find(cpus[0], one)? else {
-        trial.note(format!(
+    let Some(found) = room::find(trial.session, cpus[0], one)? else {
+        trial.out.note(format!(
             "No working set up to the {} KiB of the last-level cache is reached faster than memory: \
              this machine seems to have no part of that cache, or others take it all.",
             one >> 10
@@ -118,7 +120,7 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> 
         return Ok(nominal.bytes);
     };
     if found < one {
-        trial.note(format!(
+        trial.out.note(format!(
             "Of the last-level cache of {} KiB this machine reaches {} KiB.",
             one >> 10,
             found >> 10
@@ -148,10 +150,10 @@ struct Touches {
 }
 
 impl Touches {
-    fn prepare(lines: usize) -> Result<Self, ProbeError> {
-        let mut ring = room::ring(lines * LINE_BYTES)?;
+    fn prepare(session: Session, lines: usize) -> Result<Self, ProbeError> {
+        let mut ring = room::ring(session, lines * LINE_BYTES)?;
         while ring.lines() < lines {
-            cancel::check()?;
+            session.check()?;
             ring.grow((ring.lines() + (1 << 16)).min(lines));
         }
         Ok(Self { places: ring.places(), _ring: ring })
@@ -173,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_lap_of_all_chains_comes_back_to_its_places() {
-        let mut touches = Touches::prepare(HOPS * CHAINS).unwrap();
+        let mut touches = Touches::prepare(Session::detached(), HOPS * CHAINS).unwrap();
         let places = touches.places;
         let laps: u64 = (0..CHAINS).map(|_| touches.bit().unwrap()).sum();
         assert_eq!(laps, (HOPS * CHAINS * CHAINS) as u64);

@@ -47,6 +47,7 @@ use crate::disk::scratch::Scratch;
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
+use crate::session::Session;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::os::fd::AsRawFd;
@@ -179,8 +180,8 @@ fn prepare(trial: &mut Trial, bytes: u64, seed: u64) -> Result<(Scratch, bool), 
     }
     place::check_space(&directory, bytes)?;
     if trial.params.bool("direct") && !sync {
-        match direct_file(&directory, bytes, seed) {
-            Err(error) if error.name == "no_direct_io" => trial.note(format!(
+        match direct_file(trial.session, &directory, bytes, seed) {
+            Err(error) if error.name == "no_direct_io" => trial.out.note(format!(
                 "{} The load goes through the page cache instead, record by record.",
                 error.message
             )),
@@ -188,14 +189,19 @@ fn prepare(trial: &mut Trial, bytes: u64, seed: u64) -> Result<(Scratch, bool), 
         }
     }
     if in_memory {
-        trial.note("The directory is a tmpfs: this loads memory, and no disk.");
+        trial.out.note("The directory is a tmpfs: this loads memory, and no disk.");
     }
-    buffered_file(&directory, bytes, seed).map(|scratch| (scratch, false))
+    buffered_file(trial.session, &directory, bytes, seed).map(|scratch| (scratch, false))
 }
 
 /// A filled file of which the page cache holds nothing yet.
-fn buffered_file(directory: &Path, bytes: u64, seed: u64) -> Result<Scratch, ProbeError> {
-    let scratch = Scratch::open(directory, 0)?;
+fn buffered_file(
+    session: Session,
+    directory: &Path,
+    bytes: u64,
+    seed: u64,
+) -> Result<Scratch, ProbeError> {
+    let scratch = Scratch::open(session, directory, 0)?;
     scratch.fill(bytes, seed)?;
     // Nothing is read ahead: a record comes from the disk alone, and can be forgotten alone.
     // SAFETY: advice on our own descriptor.
@@ -205,8 +211,13 @@ fn buffered_file(directory: &Path, bytes: u64, seed: u64) -> Result<Scratch, Pro
 }
 
 /// A filled file past the page cache. A file system may take the flag and cache all the same.
-fn direct_file(directory: &Path, bytes: u64, seed: u64) -> Result<Scratch, ProbeError> {
-    let scratch = Scratch::open(directory, 0)?;
+fn direct_file(
+    session: Session,
+    directory: &Path,
+    bytes: u64,
+    seed: u64,
+) -> Result<Scratch, ProbeError> {
+    let scratch = Scratch::open(session, directory, 0)?;
     scratch.make_direct()?;
     scratch.fill(bytes, seed)?;
     scratch.check_bypassed()?;
@@ -299,7 +310,8 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     fn operated(operation: After, write: bool) -> (Scratch, u64) {
-        let scratch = buffered_file(&place::directory(""), 1 << 20, 5).unwrap();
+        let scratch =
+            buffered_file(Session::detached(), &place::directory(""), 1 << 20, 5).unwrap();
         let job = Job {
             scratch: &scratch,
             write,
@@ -327,7 +339,7 @@ mod tests {
 
     #[test]
     fn what_is_written_changes_every_record_and_leaves_the_cache() {
-        let before = buffered_file(&place::directory(""), 1 << 20, 5).unwrap();
+        let before = buffered_file(Session::detached(), &place::directory(""), 1 << 20, 5).unwrap();
         let (scratch, done) = operated(written(&place::directory("")).unwrap(), true);
         assert_eq!(done, 64);
         assert!(scratch.cached_ratio().unwrap() < 0.1);

@@ -41,6 +41,7 @@ use crate::disk::scratch::Scratch;
 use crate::error::ProbeError;
 use crate::load::crew::{self, Keeps, Rate, Shift, Work, PARTS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
+use crate::session::Session;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
@@ -130,12 +131,13 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let directory = place::directory(params.text("directory"));
     place::check_space(&directory, file_bytes.saturating_mul(2 * threads as u64))?;
     if place::in_memory(&directory)? {
-        trial.note("The directory is a tmpfs: this loads memory, and no disk.");
+        trial.out.note("The directory is a tmpfs: this loads memory, and no disk.");
     } else if !fsync {
-        trial.note("Nothing is synced: data may be given up before they reach the disk.");
+        trial.out.note("Nothing is synced: data may be given up before they reach the disk.");
     }
-    let files: Result<Vec<_>, _> =
-        (0..threads as u64).map(|n| Files::open(&directory, file_bytes, seed ^ n << 32)).collect();
+    let files: Result<Vec<_>, _> = (0..threads as u64)
+        .map(|n| Files::open(trial.session, &directory, file_bytes, seed ^ n << 32))
+        .collect();
     let files = files?;
     let job = |scratch, write, number: usize| Job {
         scratch,
@@ -193,9 +195,11 @@ struct Files {
 }
 
 impl Files {
-    fn open(directory: &Path, bytes: u64, seed: u64) -> Result<Self, ProbeError> {
-        let files =
-            Self { written: Scratch::open(directory, 0)?, read: Scratch::open(directory, 0)? };
+    fn open(session: Session, directory: &Path, bytes: u64, seed: u64) -> Result<Self, ProbeError> {
+        let files = Self {
+            written: Scratch::open(session, directory, 0)?,
+            read: Scratch::open(session, directory, 0)?,
+        };
         files.read.fill(bytes, seed)?;
         files.read.drop_cache();
         Ok(files)
@@ -277,7 +281,7 @@ mod tests {
 
     fn rounds(count: u64) -> (Files, [u64; PARTS], u64) {
         let bytes = BLOCKS * BLOCK as u64;
-        let files = Files::open(&place::directory(""), bytes, 5).unwrap();
+        let files = Files::open(Session::detached(), &place::directory(""), bytes, 5).unwrap();
         let job = |scratch, write| Job {
             scratch,
             write,

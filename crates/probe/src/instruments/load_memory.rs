@@ -32,15 +32,16 @@
 //! bandwidth. What `write` and `copy` fetch before they store is not counted. One thread rarely fills
 //! a socket's bandwidth.
 use crate::buffer::{Buffer, Pages};
-use crate::disk::pattern::Random;
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::load::crew::{self, Keeps, Rate, Shift, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
+use crate::session::Session;
 use crate::simd::{self, Level};
 use crate::stream::{self, Element, How, Kernel};
 use crate::trial::Trial;
 use crate::walks::{self, Operation};
-use crate::{caches, cancel, clock};
+use crate::{caches, clock};
+use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
@@ -105,7 +106,8 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let bytes = bytes_of_a_thread(trial, &cpus)?;
     let does = Does::named(trial.params.text("operation"));
     let rate = Rate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 };
-    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| Walk::prepare(does, bytes))
+    let session = trial.session;
+    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| Walk::prepare(session, does, bytes))
 }
 
 fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
@@ -114,7 +116,7 @@ fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeEr
     let bytes = match trial.params.size("buffer_bytes") {
         0 => {
             if let Some(note) = caches.note() {
-                trial.note(note);
+                trial.out.note(note);
             }
             (4 * caches.bytes).min(available / 4)
         }
@@ -164,11 +166,11 @@ struct Walk {
 }
 
 impl Walk {
-    fn prepare(does: Does, bytes: usize) -> Result<Self, ProbeError> {
+    fn prepare(session: Session, does: Does, bytes: usize) -> Result<Self, ProbeError> {
         let buffer = Buffer::map(bytes, Pages::Huge)?;
         let mut noise = Random::new(clock::realtime_ns() ^ buffer.as_ptr().addr() as u64);
         for start in (0..bytes).step_by(32 << 20) {
-            cancel::check()?;
+            session.check()?;
             let length = (32 << 20).min(bytes - start);
             // SAFETY: this piece lies inside the mapping, which is new.
             let piece =
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn no_two_pages_are_equal() {
-        let walk = Walk::prepare(Does::Update, 8 * BIT_BYTES).unwrap();
+        let walk = Walk::prepare(Session::detached(), Does::Update, 8 * BIT_BYTES).unwrap();
         // SAFETY: the mapping is at least this long and used by nobody else.
         let all = unsafe { std::slice::from_raw_parts(walk.buffer.as_ptr(), 8 * BIT_BYTES) };
         let mut pages: Vec<&[u8]> = all.chunks(4096).collect();
@@ -235,7 +237,7 @@ mod tests {
     fn a_round_touches_what_it_should_and_counts_it() {
         let all = [(Does::Update, 8), (Does::Read, 4), (Does::Write, 4), (Does::Copy, 4)];
         for (does, counted) in all {
-            let mut walk = Walk::prepare(does, 4 * BIT_BYTES).unwrap();
+            let mut walk = Walk::prepare(Session::detached(), does, 4 * BIT_BYTES).unwrap();
             let bytes = walk.buffer.bytes();
             // SAFETY: the mapping is this long and used by nobody else.
             let all = unsafe { std::slice::from_raw_parts_mut(walk.buffer.as_ptr(), bytes) };

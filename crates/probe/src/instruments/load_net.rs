@@ -31,13 +31,12 @@
 //! The share is of the sender's time: a queue on the way may still be emptying in the rest of it.
 //! Datagrams sent faster than the receiver takes them are lost at its socket; `load_bytes_per_s`
 //! counts what arrived, `sent_bytes_per_s` what left.
-use crate::control;
 use crate::error::ProbeError;
 use crate::load::two_sided::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
 use crate::net::goodput::{far, near};
 use crate::net::udp::packet::HEADER_BYTES;
-use crate::trial::{Door, Trial};
+use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
@@ -108,7 +107,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let mut task = two_sided::task(trial, tcp, packet_bytes, rate)?;
     task.streams = trial.params.size("streams");
     task.send_bytes = trial.params.size("send_bytes");
-    let peer = control::peer(SPEC.id)?;
+    let peer = trial.session.read_peer(SPEC.id)?;
     if tcp {
         let both = near::streams(trial, &task, &peer)?;
         return two_sided::say_streams(trial, &task, &both, rate);
@@ -124,6 +123,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
-    far::serve(trial, door)
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+    far::serve(trial, listen_at)
 }

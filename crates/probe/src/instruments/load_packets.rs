@@ -25,13 +25,12 @@
 //! A receiver that is too slow drops at its socket (`receiver_drops_count`); what it dropped has come
 //! all the way and was a load on it: `sent_packets_per_s` counts that too. On loopback both sides
 //! share one machine, and the sender's own time does the receiving.
-use crate::control;
 use crate::error::ProbeError;
 use crate::load::two_sided::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
 use crate::net::goodput::{far, near};
 use crate::net::udp::packet::HEADER_BYTES;
-use crate::trial::{Door, Trial};
+use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
@@ -71,7 +70,7 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let rate = trial.params.float("packets_per_s");
     let task = two_sided::task(trial, false, trial.params.size("packet_bytes"), rate)?;
-    let peer = control::peer(SPEC.id)?;
+    let peer = trial.session.read_peer(SPEC.id)?;
     let both = near::datagrams(trial, &task, &peer)?;
     let names = Names {
         carried: "load_packets_per_s",
@@ -83,6 +82,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
-    far::serve(trial, door)
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+    far::serve(trial, listen_at)
 }

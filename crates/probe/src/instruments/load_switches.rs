@@ -95,8 +95,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let method = Method::named(trial.params.text("method"));
     let rate =
         Rate { total: "load_switches_per_s", interval: "interval_switches_per_s", each: 1.0 };
+    let session = trial.session;
     crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |pair| {
-        Ok(Pair { partner: Partner::start(method, cpus[pair])?, round_trips })
+        Ok(Pair { partner: Partner::start(session, method, cpus[pair])?, round_trips })
     })
 }
 
@@ -122,6 +123,7 @@ impl Work for Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Session;
     use crate::{affinity, clock};
 
     #[test]
@@ -129,8 +131,10 @@ mod tests {
         let cpu = affinity::allowed()[0];
         let check = move || {
             affinity::pin(cpu).unwrap();
-            let mut pair =
-                Pair { partner: Partner::start(Method::Futex, cpu).unwrap(), round_trips: 100 };
+            let mut pair = Pair {
+                partner: Partner::start(Session::detached(), Method::Futex, cpu).unwrap(),
+                round_trips: 100,
+            };
             let (mine, its) = (clock::thread_cpu_ns(), pair.others_cpu_ns());
             assert_eq!(pair.bit().unwrap(), 200);
             let (mine, its) = (clock::thread_cpu_ns() - mine, pair.others_cpu_ns() - its);

@@ -40,10 +40,11 @@
 use crate::buffer::Buffer;
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::ladder::{self, Ladder, PASSES};
+use crate::session::Session;
 use crate::simd::Level;
 use crate::trial::Trial;
 use crate::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
-use crate::{cancel, factors, pages, simd, timed, touch};
+use crate::{pages, simd, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
@@ -87,9 +88,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let wanted = |operation: &Operation| words.iter().any(|word| word == operation.name());
     let page_word = trial.params.text("pages").to_owned();
     let time_ns = trial.params.size("time_per_point_ns");
-    let mut vector = Vector::map(&ladder, pages::named(&page_word))?;
+    let mut vector = Vector::map(trial.session, &ladder, pages::named(&page_word))?;
     if page_word == "huge" && vector.buffer.bytes() > 4 << 20 && !pages::is_huge(&vector.buffer) {
-        trial.note(format!("{}; small pages were used.", pages::NO_HUGE));
+        trial.out.note(format!("{}; small pages were used.", pages::NO_HUGE));
     }
     trial.prepared()?;
     // In the fixed order: reading and modifying need the ones that the buffer was filled with.
@@ -98,7 +99,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         for length in &ladder.lengths {
             let value = vector.point(operation, *length, time_ns)?;
             let factors = factors! {"vector_bytes": length, "operation": operation.name()};
-            trial.emit("cache_bytes_per_s", value, factors)?;
+            trial.out.emit("cache_bytes_per_s", value, factors)?;
         }
         vector.end(operation)?;
     }
@@ -107,6 +108,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 
 /// The mapping whose beginnings are the vectors.
 struct Vector {
+    session: Session,
     buffer: Buffer,
     longest: usize,
     llc_bytes: usize,
@@ -125,9 +127,14 @@ struct Vector {
 const CHUNK_BYTES: usize = 64 << 20;
 
 impl Vector {
-    fn map(ladder: &Ladder, pages: crate::buffer::Pages) -> Result<Self, ProbeError> {
+    fn map(
+        session: Session,
+        ladder: &Ladder,
+        pages: crate::buffer::Pages,
+    ) -> Result<Self, ProbeError> {
         let longest = ladder.lengths.last().copied().unwrap_or(TURN_BYTES);
         let mut vector = Self {
+            session,
             buffer: Buffer::map(longest, pages)?,
             longest,
             llc_bytes: ladder.llc_bytes,
@@ -220,7 +227,7 @@ impl Vector {
         piece: usize,
         times: usize,
     ) -> Result<f64, ProbeError> {
-        cancel::check()?;
+        self.session.check()?;
         if self.position + piece > length {
             self.position = 0;
         }
@@ -270,7 +277,7 @@ impl Vector {
     fn whole(&mut self, op: Operation, length: usize) -> Result<u64, ProbeError> {
         let mut sum: u64 = 0;
         for start in (0..length).step_by(CHUNK_BYTES) {
-            cancel::check()?;
+            self.session.check()?;
             let piece = CHUNK_BYTES.min(length - start);
             sum = sum.wrapping_add(self.raw(op, start, piece, 1));
         }
@@ -310,7 +317,7 @@ mod tests {
 
     fn vector(longest: usize, llc_bytes: usize) -> Vector {
         let ladder = Ladder { lengths: vec![longest], llc_bytes };
-        Vector::map(&ladder, Pages::Huge).unwrap()
+        Vector::map(Session::detached(), &ladder, Pages::Huge).unwrap()
     }
 
     #[test]

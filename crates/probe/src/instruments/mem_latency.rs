@@ -42,8 +42,9 @@ use crate::buffer::{Buffer, Pages};
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::ladder::{self, Ladder, PASSES};
 use crate::ring::{Ring, LINE_BYTES};
+use crate::session::Session;
 use crate::trial::Trial;
-use crate::{cancel, factors, pages, timed, touch};
+use crate::{pages, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
@@ -80,21 +81,25 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let ladder = ladder::choose(trial)?;
     let time_ns = trial.params.size("time_per_point_ns");
     let seed = trial.params.int("seed").cast_unsigned();
-    let sweeper = Sweeper::map(&ladder)?;
+    let sweeper = Sweeper::map(trial.session, &ladder)?;
     for word in trial.params.words(&SPEC, "pages") {
         let longest = ladder.lengths.last().copied().unwrap_or(LINE_BYTES);
         let buffer = Buffer::map(longest, pages::named(&word))?;
-        touch(&buffer)?;
+        touch(trial.session, &buffer)?;
         if word == "huge" && !pages::is_huge(&buffer) {
-            trial.note(format!("{}; that level was left out.", pages::NO_HUGE));
+            trial.out.note(format!("{}; that level was left out.", pages::NO_HUGE));
             continue;
         }
-        let mut chase = Chase { ring: Ring::new(buffer, seed), llc_bytes: ladder.llc_bytes };
+        let mut chase = Chase {
+            session: trial.session,
+            ring: Ring::new(buffer, seed),
+            llc_bytes: ladder.llc_bytes,
+        };
         trial.prepared()?;
         for length in &ladder.lengths {
             let value = chase.point(*length, time_ns, &sweeper)?;
             let factors = factors! {"vector_bytes": length, "pages": word};
-            trial.emit("load_latency_ns", value, factors)?;
+            trial.out.emit("load_latency_ns", value, factors)?;
         }
     }
     // Without huge pages there may have been nothing to measure: the trial is in order all the same.
@@ -102,10 +107,10 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// Touches every page, looking for cancellation now and then.
-fn touch(buffer: &Buffer) -> Result<(), ProbeError> {
+fn touch(session: Session, buffer: &Buffer) -> Result<(), ProbeError> {
     const CHUNK_BYTES: usize = 32 << 20;
     for start in (0..buffer.bytes()).step_by(CHUNK_BYTES) {
-        cancel::check()?;
+        session.check()?;
         buffer.touch(start..start + CHUNK_BYTES);
     }
     Ok(())
@@ -118,13 +123,13 @@ struct Sweeper {
 
 impl Sweeper {
     /// Maps twice the last-level cache if a vector is long enough to need it.
-    fn map(ladder: &Ladder) -> Result<Self, ProbeError> {
+    fn map(session: Session, ladder: &Ladder) -> Result<Self, ProbeError> {
         let beyond = ladder.lengths.iter().any(|length| *length > ladder.llc_bytes);
         if !beyond {
             return Ok(Self { buffer: None });
         }
         let buffer = Buffer::map(2 * ladder.llc_bytes, Pages::Huge)?;
-        touch(&buffer)?;
+        touch(session, &buffer)?;
         Ok(Self { buffer: Some(buffer) })
     }
 
@@ -141,6 +146,7 @@ impl Sweeper {
 
 /// The ring with the cache it is related to.
 struct Chase {
+    session: Session,
     ring: Ring,
     llc_bytes: usize,
 }
@@ -158,7 +164,7 @@ impl Chase {
     ) -> Result<f64, ProbeError> {
         let lines = length / LINE_BYTES;
         while self.ring.lines() < lines {
-            cancel::check()?;
+            self.session.check()?;
             self.ring.grow((self.ring.lines() + HOPS_PER_LOOK).min(lines));
         }
         touch::own_pages();
@@ -192,7 +198,7 @@ impl Chase {
 
     /// One timed pass: nanoseconds per hop.
     fn pass(&mut self, hops: usize) -> Result<f64, ProbeError> {
-        cancel::check()?;
+        self.session.check()?;
         let section = timed::start();
         self.ring.hop(hops);
         let took_ns = section.stop().max(1);
@@ -203,7 +209,7 @@ impl Chase {
     fn hop(&mut self, hops: usize) -> Result<(), ProbeError> {
         let mut left = hops;
         while left > 0 {
-            cancel::check()?;
+            self.session.check()?;
             let now = left.min(HOPS_PER_LOOK);
             self.ring.hop(now);
             left -= now;
@@ -266,8 +272,8 @@ mod tests {
 
     fn chase(longest: usize, llc_bytes: usize, pages: Pages) -> Chase {
         let buffer = Buffer::map(longest, pages).unwrap();
-        touch(&buffer).unwrap();
-        Chase { ring: Ring::new(buffer, 7), llc_bytes }
+        touch(Session::detached(), &buffer).unwrap();
+        Chase { session: Session::detached(), ring: Ring::new(buffer, 7), llc_bytes }
     }
 
     #[test]
@@ -285,7 +291,7 @@ mod tests {
         let llc_bytes = crate::caches::last_level(&crate::affinity::allowed()).bytes;
         let far_bytes = 2 * llc_bytes + (16 << 20);
         let ladder = Ladder { lengths: vec![8 << 10, far_bytes], llc_bytes };
-        let sweeper = Sweeper::map(&ladder).unwrap();
+        let sweeper = Sweeper::map(Session::detached(), &ladder).unwrap();
         let mut chase = chase(far_bytes, llc_bytes, Pages::Huge);
         attempt("memory and the first cache", || {
             let near = chase.point(8 << 10, 500_000, &sweeper).unwrap();
@@ -302,8 +308,9 @@ mod tests {
         let mut random = chase(lines * LINE_BYTES, llc_bytes, Pages::Huge);
         random.ring.grow(lines);
         let buffer = Buffer::map(lines * LINE_BYTES, Pages::Huge).unwrap();
-        touch(&buffer).unwrap();
-        let mut ascending = Chase { ring: Ring::ascending(buffer, lines), llc_bytes };
+        touch(Session::detached(), &buffer).unwrap();
+        let mut ascending =
+            Chase { session: Session::detached(), ring: Ring::ascending(buffer, lines), llc_bytes };
         attempt("random over ascending", || {
             let slow = random.pass(100_000).unwrap();
             let fast = ascending.pass(100_000).unwrap();

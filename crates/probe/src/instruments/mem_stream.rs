@@ -49,7 +49,7 @@ use crate::stream::arrays::{Arrays, Layout};
 use crate::stream::{Element, Kernel};
 use crate::team::Seats;
 use crate::trial::{Factors, Trial};
-use crate::{affinity, caches, factors, ladder, pages, simd};
+use crate::{affinity, caches, ladder, pages, simd, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 
 /// Declaration.
@@ -132,7 +132,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     for (index, element) in plan.types.iter().enumerate() {
         arrays.fill(layout, *element)?;
         if index == 0 && layout.pages == Pages::Huge && !pages::is_huge(&arrays.buffer) {
-            trial.note(format!("{}; small pages were used.", pages::NO_HUGE));
+            trial.out.note(format!("{}; small pages were used.", pages::NO_HUGE));
         }
         trial.prepared()?;
         let mut done = Vec::new();
@@ -149,7 +149,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
                 let value = bytes as f64 * 1e9 / took_ns as f64;
                 *best = f64::max(*best, value);
                 let at_ns = ended_ns.saturating_sub(trial.started_ns());
-                trial.emit_at(
+                trial.out.emit_at(
                     "stream_bytes_per_s",
                     value,
                     1,
@@ -159,11 +159,11 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
             }
         }
         for (kernel, best) in plan.kernels.iter().zip(best) {
-            trial.emit("best_bytes_per_s", best, factors_of(*kernel, *element, layout))?;
+            trial.out.emit("best_bytes_per_s", best, factors_of(*kernel, *element, layout))?;
         }
         arrays.verify(layout, *element, &done)?;
     }
-    trial.emit("array_bytes", (layout.elements * 8) as f64, factors! {})
+    trial.out.emit("array_bytes", (layout.elements * 8) as f64, factors! {})
 }
 
 fn factors_of(kernel: Kernel, element: Element, layout: &Layout) -> Factors {
@@ -182,7 +182,7 @@ struct Plan {
 
 impl Plan {
     fn choose(trial: &mut Trial) -> Result<Self, ProbeError> {
-        let seats = Seats::choose(trial.params.size("threads"))?;
+        let seats = Seats::choose(trial.session, trial.params.size("threads"))?;
         let cpus: Vec<usize> = seats.cpus.iter().flatten().copied().collect();
         let caches =
             caches::last_level(if cpus.is_empty() { affinity::allowed() } else { cpus }.as_slice());
@@ -210,10 +210,12 @@ impl Plan {
             word => word == "nontemporal",
         };
         for note in seats.notes.iter().cloned().chain(caches.note()) {
-            trial.note(note);
+            trial.out.note(note);
         }
         if streaming && cfg!(not(target_arch = "x86_64")) {
-            trial.note("This CPU's streaming stores are not used; stores went through the caches.");
+            trial
+                .out
+                .note("This CPU's streaming stores are not used; stores went through the caches.");
         }
         let words = |id| trial.params.words(&SPEC, id);
         Ok(Self {

@@ -1,7 +1,7 @@
 //! The table of native benchmarks. To add one: a file `<room>_<quantity>.rs` here with its SPEC, its
 //! code, its tests and its manual page as `//!` text, and its lines below.
 use crate::error::ProbeError;
-use crate::trial::{Door, Trial};
+use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{self, Spec};
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ mod sys_fingerprint;
 /// One trial of a benchmark.
 type Run = fn(&mut Trial) -> Result<(), ProbeError>;
 /// The far side of a two-sided benchmark, for the peer that presents the token; what it counted.
-type Serve = fn(&mut Trial, &Door) -> Result<Value, ProbeError>;
+type Serve = fn(&mut Trial, &ListenConfig) -> Result<Value, ProbeError>;
 
 /// A benchmark: its declaration, its page, its code.
 pub struct Instrument {

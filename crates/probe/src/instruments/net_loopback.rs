@@ -33,7 +33,7 @@ use crate::net::ends::Pins;
 use crate::net::round_trip::round_trips;
 use crate::net::throughput::throughput;
 use crate::trial::Trial;
-use crate::{affinity, factors};
+use crate::{affinity, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
@@ -88,18 +88,19 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let duration_ns = trial.params.int("duration_ns").cast_unsigned();
     let pins = pins(trial);
+    let session = trial.session;
     for part in trial.params.words(&SPEC, "part") {
         if part == "throughput" {
             let send_bytes = trial.params.size("send_bytes");
             let streams = trial.params.size("streams");
             let gate = || trial.prepared();
-            let rate = throughput(streams, send_bytes, duration_ns, pins, gate)?;
-            trial.emit("loopback_bytes_per_s", rate, factors! {})?;
+            let rate = throughput(session, streams, send_bytes, duration_ns, pins, gate)?;
+            trial.out.emit("loopback_bytes_per_s", rate, factors! {})?;
         } else {
             let bytes = trial.params.size("message_bytes");
-            let outcome = round_trips(bytes, duration_ns, pins, || trial.prepared())?;
+            let outcome = round_trips(session, bytes, duration_ns, pins, || trial.prepared())?;
             let rate = outcome.operations_per_s;
-            trial.emit("loopback_round_trips_per_s", rate, factors! {})?;
+            trial.out.emit("loopback_round_trips_per_s", rate, factors! {})?;
             trial.emit_histogram("loopback_round_trip_ns", &outcome.latency, &factors! {})?;
         }
     }
@@ -113,7 +114,7 @@ fn pins(trial: &mut Trial) -> Pins {
         "same" => Pins { sender: Some(first), receiver: Some(first) },
         "apart" => {
             if first == second {
-                trial.note("Only one CPU may be used, so both ends are pinned to it.");
+                trial.out.note("Only one CPU may be used, so both ends are pinned to it.");
             }
             Pins { sender: Some(first), receiver: Some(second) }
         }

@@ -36,15 +36,14 @@
 //! more than 1 ms late is reported; above 1 % the sender, and not the network, was measured, and the
 //! trial does not count. `receiver_drops_count` are datagrams that arrived and found a program that
 //! was too slow; they are part of the loss.
-use crate::control;
 use crate::error::ProbeError;
-use crate::factors;
 use crate::load;
 use crate::net::asking::{ask, Answer, Question};
 use crate::net::echo;
 use crate::net::talk::{count, number};
 use crate::net::udp::packet::HEADER_BYTES;
-use crate::trial::{Door, Factors, Trial};
+use crate::trial::factors;
+use crate::trial::{Factors, ListenConfig, Trial};
 use crate::window;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
@@ -160,7 +159,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         spin_ns: ns("spin_ns"),
         same_clock: trial.params.bool("same_clock"),
     };
-    let peer = control::peer(SPEC.id)?;
+    let peer = trial.session.read_peer(SPEC.id)?;
     let answer = ask(trial, &question, &peer)?;
     say_counts(trial, &answer)?;
     say_times(trial, &answer)?;
@@ -168,8 +167,8 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
-    echo::serve(trial, door)
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+    echo::serve(trial, listen_at)
 }
 
 fn way(direction: &str) -> Factors {
@@ -179,9 +178,9 @@ fn way(direction: &str) -> Factors {
 fn say_counts(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
     let (sent, back, far) = (&answer.sent, &answer.back, &answer.far);
     let (received, returned) = (count(far, "received")?, back.tracker.unique);
-    trial.emit("sent_count", sent.packets as f64, factors! {})?;
-    trial.emit("received_count", received as f64, factors! {})?;
-    trial.emit("returned_count", returned as f64, factors! {})?;
+    trial.out.emit("sent_count", sent.packets as f64, factors! {})?;
+    trial.out.emit("received_count", received as f64, factors! {})?;
+    trial.out.emit("returned_count", returned as f64, factors! {})?;
     let of = |lost: u64, sent: u64| (sent > 0).then(|| lost as f64 / sent as f64);
     let losses = [
         ("up", of(sent.packets - received, sent.packets)),
@@ -190,7 +189,7 @@ fn say_counts(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
     ];
     for (direction, ratio) in losses {
         if let Some(ratio) = ratio {
-            trial.emit("loss_ratio", ratio, way(direction))?;
+            trial.out.emit("loss_ratio", ratio, way(direction))?;
         }
     }
     let pairs = [
@@ -199,38 +198,38 @@ fn say_counts(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
         ("strangers_count", count(far, "strangers")?, back.strangers),
     ];
     for (metric, up, down) in pairs {
-        trial.emit(metric, up as f64, way("up"))?;
-        trial.emit(metric, down as f64, way("down"))?;
+        trial.out.emit(metric, up as f64, way("up"))?;
+        trial.out.emit(metric, down as f64, way("down"))?;
     }
     let drops = [("up", number(far, "drops")), ("down", answer.drops.map(|drops| drops as f64))];
     for (direction, drops) in drops {
         if let Some(drops) = drops {
-            trial.emit("receiver_drops_count", drops, way(direction))?;
+            trial.out.emit("receiver_drops_count", drops, way(direction))?;
         }
     }
     if let Some(per_s) = sent.per_s() {
-        trial.emit("sent_per_s", per_s, factors! {})?;
+        trial.out.emit("sent_per_s", per_s, factors! {})?;
     }
-    trial.emit("late_sends_ratio", sent.late_ratio(), factors! {})
+    trial.out.emit("late_sends_ratio", sent.late_ratio(), factors! {})
 }
 
 fn say_times(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
     let back = &answer.back;
     if back.tracker.unique == 0 {
-        trial.note("Nothing came back: there is no round trip to tell, and all of it is loss.");
+        trial.out.note("Nothing came back: there is no round trip to tell, and all of it is loss.");
     }
     trial.emit_histogram("rtt_ns", &back.rtt, &factors! {})?;
     trial.emit_histogram("rtt_sent_ns", &back.rtt_sent, &factors! {})?;
     if back.tracker.unique > 0 {
         let sent = &back.rtt_sent;
-        trial.emit("rtt_sent_mean_ns", sent.mean(), factors! {})?;
-        trial.emit("rtt_sent_max_ns", sent.max() as f64, factors! {})?;
-        trial.emit("rtt_sent_stdev_ns", sent.stdev(), factors! {})?;
+        trial.out.emit("rtt_sent_mean_ns", sent.mean(), factors! {})?;
+        trial.out.emit("rtt_sent_max_ns", sent.max() as f64, factors! {})?;
+        trial.out.emit("rtt_sent_stdev_ns", sent.stdev(), factors! {})?;
     }
     for (end_ns, median_ns, longest_ns) in &back.intervals {
         let at_ns = end_ns.saturating_sub(trial.started_ns());
-        trial.emit_at("interval_rtt_ns", *median_ns as f64, 1, at_ns, factors! {})?;
-        trial.emit_at("interval_rtt_max_ns", *longest_ns as f64, 1, at_ns, factors! {})?;
+        trial.out.emit_at("interval_rtt_ns", *median_ns as f64, 1, at_ns, factors! {})?;
+        trial.out.emit_at("interval_rtt_max_ns", *longest_ns as f64, 1, at_ns, factors! {})?;
     }
     Ok(())
 }
@@ -245,24 +244,24 @@ fn say_variation(trial: &mut Trial, answer: &Answer, same_clock: bool) -> Result
     ];
     for (metric, direction, value) in scalars {
         if let Some(value) = value {
-            trial.emit(metric, value, way(direction))?;
+            trial.out.emit(metric, value, way(direction))?;
         }
     }
     for (metric, key) in [("ipdv_ns", "ipdv"), ("pdv_ns", "pdv")] {
-        trial.emit_pairs(metric, &window::pairs_of(&far[key]), &way("up"))?;
+        trial.out.emit_pairs(metric, window::pairs_of(&far[key]), &way("up"))?;
     }
     trial.emit_histogram("ipdv_ns", &back.ipdv, &way("down"))?;
     trial.emit_histogram("pdv_ns", &back.pdv(), &way("down"))?;
     if back.cut_off() || far["pdv_cut_off"] == true {
-        trial.note("pdv_ns holds the first 1048576 datagrams of each direction.");
+        trial.out.note("pdv_ns holds the first 1048576 datagrams of each direction.");
     }
     if !same_clock {
         return Ok(());
     }
     if answer.back.negative + count(far, "negative")? > 0 {
-        trial.note("Datagrams arrived before they were sent: the clocks are not one, and no one-way delay is told.");
+        trial.out.note("Datagrams arrived before they were sent: the clocks are not one, and no one-way delay is told.");
         return Ok(());
     }
-    trial.emit_pairs("delay_ns", &window::pairs_of(&far["delay"]), &way("up"))?;
+    trial.out.emit_pairs("delay_ns", window::pairs_of(&far["delay"]), &way("up"))?;
     trial.emit_histogram("delay_ns", &answer.back.delay, &way("down"))
 }

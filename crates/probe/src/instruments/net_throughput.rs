@@ -32,8 +32,8 @@ use crate::net::goodput::flows::Flowed;
 use crate::net::goodput::near::{self, Both};
 use crate::net::goodput::{far, Task};
 use crate::net::udp::packet::HEADER_BYTES;
-use crate::trial::{Door, Factors, Trial};
-use crate::{control, factors, load};
+use crate::trial::{Factors, ListenConfig, Trial};
+use crate::{load, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
@@ -100,7 +100,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         wait_ns: ns("wait_ns"),
         press: None,
     };
-    let peer = control::peer(SPEC.id)?;
+    let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
         let both = near::streams(trial, &task, &peer)?;
         say_streams(trial, &task, &both)
@@ -111,8 +111,8 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
-    far::serve(trial, door)
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+    far::serve(trial, listen_at)
 }
 
 fn way(direction: &str) -> Factors {
@@ -128,13 +128,13 @@ fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, &'a 
 
 fn say_streams(trial: &mut Trial, task: &Task, both: &Both<Flowed>) -> Result<(), ProbeError> {
     for (direction, sender, receiver) in ways(task, both) {
-        trial.emit("goodput_bytes_per_s", receiver.rates.iter().sum(), way(direction))?;
+        trial.out.emit("goodput_bytes_per_s", receiver.rates.iter().sum(), way(direction))?;
         for (stream, rate) in receiver.rates.iter().enumerate() {
             let factors = factors! {"direction": direction, "stream": stream};
-            trial.emit("stream_goodput_bytes_per_s", *rate, factors)?;
+            trial.out.emit("stream_goodput_bytes_per_s", *rate, factors)?;
         }
         say_intervals(trial, &receiver.intervals, direction)?;
-        trial.emit("sent_bytes", sender.sent_bytes as f64, way(direction))?;
+        trial.out.emit("sent_bytes", sender.sent_bytes as f64, way(direction))?;
         let Some(info) = sender.info else { continue };
         let values = [
             ("retransmits_count", Some(info.retransmits as f64)),
@@ -179,7 +179,7 @@ fn say_known(
 ) -> Result<(), ProbeError> {
     for (metric, value) in values {
         if let Some(value) = value {
-            trial.emit(metric, *value, way(direction))?;
+            trial.out.emit(metric, *value, way(direction))?;
         }
     }
     Ok(())
@@ -191,7 +191,7 @@ fn say_intervals(
     direction: &str,
 ) -> Result<(), ProbeError> {
     for (at_ns, rate) in intervals {
-        trial.emit_at("interval_goodput_bytes_per_s", *rate, 1, *at_ns, way(direction))?;
+        trial.out.emit_at("interval_goodput_bytes_per_s", *rate, 1, *at_ns, way(direction))?;
     }
     Ok(())
 }
@@ -199,7 +199,7 @@ fn say_intervals(
 fn say_cpus(trial: &mut Trial, near: (u64, u64), far: (u64, u64)) -> Result<(), ProbeError> {
     for (side, (cpu_ns, elapsed_ns)) in [("near", near), ("far", far)] {
         let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
-        trial.emit("used_cpus", cpus, factors! {"side": side})?;
+        trial.out.emit("used_cpus", cpus, factors! {"side": side})?;
     }
     Ok(())
 }

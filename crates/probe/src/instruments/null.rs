@@ -26,9 +26,11 @@
 use crate::error::{Kind, ProbeError};
 use crate::net::client::reach;
 use crate::net::server::accept_peer;
-use crate::trial::{Door, Trial};
-use crate::{cancel, clock, control, factors};
+use crate::session::Session;
+use crate::trial::{ListenConfig, Trial};
+use crate::{clock, trial::factors};
 use nephoscope_wire::lines::Peer;
+use nephoscope_wire::random::Random;
 pub use nephoscope_wire::specs::null::SPEC;
 use serde_json::{json, Value};
 
@@ -37,19 +39,20 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let value = trial.params.float("value");
     let noise = trial.params.float("noise_ratio");
     let seed = trial.params.int("seed").cast_unsigned();
-    let mut random = Normal::new(if seed == 0 { clock::realtime_ns() } else { seed });
+    let mut random = Random::new(if seed == 0 { clock::realtime_ns() } else { seed });
     trial.prepared()?;
-    if let Some(peer) = control::peer_if_named() {
-        greet(&peer)?;
+    let session = trial.session;
+    if let Some(peer) = trial.take_peer() {
+        greet(session, &peer)?;
     }
-    wait(trial.params.int("wait_ns").cast_unsigned())?;
+    wait(session, trial.params.int("wait_ns").cast_unsigned())?;
     let mut histogram = hdrhistogram::Histogram::new(3).expect("3 digits are allowed");
     for _ in 0..trial.params.int("samples") {
-        cancel::check()?;
-        let time = (value * (1.0 + noise * random.next())).max(value * 1e-3);
-        trial.emit("null_ns", time, factors! {})?;
-        let rate = (value * (1.0 + noise * random.next())).max(value * 1e-3);
-        trial.emit("null_per_s", rate, factors! {})?;
+        session.check()?;
+        let time = (value * (1.0 + noise * random.normal())).max(value * 1e-3);
+        trial.out.emit("null_ns", time, factors! {})?;
+        let rate = (value * (1.0 + noise * random.normal())).max(value * 1e-3);
+        trial.out.emit("null_per_s", rate, factors! {})?;
         histogram.record(time.round() as u64).expect("a histogram without bound grows");
     }
     trial.emit_histogram("null_latency_ns", &histogram, &factors! {})?;
@@ -58,9 +61,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side: an echo for the peer that presents the token.
-pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
     let mut echoed_bytes = 0u64;
-    if let Some(mut peer) = accept_peer(trial, door)? {
+    if let Some(mut peer) = accept_peer(trial, listen_at)? {
         let mut buffer = vec![0u8; 64 << 10];
         while let Some(bytes @ 1..) = peer.read_or_stop(&mut buffer)? {
             peer.write_all(&buffer[..bytes])?;
@@ -71,9 +74,9 @@ pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
 }
 
 /// Says something to the far side, which has to say it back.
-fn greet(peer: &Peer) -> Result<(), ProbeError> {
+fn greet(session: Session, peer: &Peer) -> Result<(), ProbeError> {
     const WORDS: &[u8] = b"is anybody there?";
-    let mut far = reach(peer)?;
+    let mut far = reach(session, peer)?;
     far.write_all(WORDS)?;
     let mut answer = [0u8; WORDS.len()];
     let whole = far.read_exact(&mut answer)?;
@@ -93,81 +96,37 @@ fn fail(trial: &mut Trial, how: &str) -> Result<(), ProbeError> {
         "error" => told(Kind::Failed, "told_to_fail"),
         "lacks" => told(Kind::Lacks, "told_to_lack"),
         "exit" => {
-            trial.flush()?;
+            trial.out.flush()?;
             std::process::exit(7)
         }
         "hang" => {
-            trial.flush()?;
+            trial.out.flush()?;
             loop {
                 // Deaf to the flag on purpose: only the second alarm ends this.
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
         }
         "garbage" => {
-            trial.line(&serde_json::json!("this is no sample line"))?;
-            trial.flush()
+            trial.out.line(&serde_json::json!("this is no sample line"))?;
+            trial.out.flush()
         }
         "truncated" => {
-            trial.flush()?;
+            trial.out.flush()?;
             std::process::exit(0)
         }
-        "nan" => trial.emit("null_ns", f64::NAN, factors! {}),
+        "nan" => trial.out.emit("null_ns", f64::NAN, factors! {}),
         _ => Ok(()),
     }
 }
 
-fn wait(wait_ns: u64) -> Result<(), ProbeError> {
+fn wait(session: Session, wait_ns: u64) -> Result<(), ProbeError> {
     let end = clock::monotonic_ns() + wait_ns;
     loop {
-        cancel::check()?;
+        session.check()?;
         let left = end.saturating_sub(clock::monotonic_ns());
         if left == 0 {
             return Ok(());
         }
         std::thread::sleep(std::time::Duration::from_nanos(left.min(20_000_000)));
-    }
-}
-
-/// Standard normal numbers: xorshift64* and the Box-Muller transform.
-struct Normal(u64);
-
-impl Normal {
-    fn new(seed: u64) -> Self {
-        // A few rounds mix small seeds; zero is the one state the generator cannot leave.
-        let mut normal = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        for _ in 0..8 {
-            normal.uniform();
-        }
-        normal
-    }
-
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let bits = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11;
-        (bits as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn next(&mut self) -> f64 {
-        let (radius, angle) = (self.uniform(), self.uniform());
-        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Normal;
-
-    #[test]
-    fn the_noise_is_standard_normal() {
-        let mut normal = Normal::new(7);
-        let values: Vec<f64> = (0..100_000).map(|_| normal.next()).collect();
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
-        // Five standard errors: 1/sqrt(n) for the mean, sqrt(2/n) for the variance.
-        assert!(mean.abs() < 5.0 / n.sqrt(), "{mean}");
-        assert!((variance - 1.0).abs() < 5.0 * (2.0 / n).sqrt(), "{variance}");
     }
 }

@@ -44,9 +44,9 @@
 //! `rotational` flag and a virtual port's speed are what the driver claims, not what was measured.
 //! Limits set above the visible part of the control group tree cannot be seen from inside.
 use crate::error::ProbeError;
-use crate::factors;
 use crate::files::Files;
 use crate::machine::{self, cloud, oddities};
+use crate::trial::factors;
 use crate::trial::Trial;
 pub use nephoscope_wire::specs::sys_fingerprint::SPEC;
 use serde_json::Value;
@@ -66,18 +66,18 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     ];
     for (metric, value) in scalars {
         if let Some(value) = value.as_f64() {
-            trial.emit(metric, value, factors! {})?;
+            trial.out.emit(metric, value, factors! {})?;
         }
     }
     for port in document["nics"]["ports"].as_array().into_iter().flatten() {
         if let Some(speed) = port["speed_bits_per_s"].as_f64() {
-            trial.emit("nic_speed_bits_per_s", speed, factors! {"nic": nic(port)})?;
+            trial.out.emit("nic_speed_bits_per_s", speed, factors! {"nic": nic(port)})?;
         }
     }
     for sentence in oddities::sentences(&document) {
-        trial.note(sentence);
+        trial.out.note(sentence);
     }
-    trial.emit_document("fingerprint", document)
+    trial.out.emit_document("fingerprint", document)
 }
 
 fn nic(port: &Value) -> &str {

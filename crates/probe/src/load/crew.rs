@@ -3,10 +3,11 @@
 use super::beat::Beat;
 use super::busy::Busy;
 use super::duty::{Duty, Step};
-use crate::error::{Kind, ProbeError};
+use crate::error::ProbeError;
 use crate::together::Latch;
 use crate::trial::Trial;
-use crate::{affinity, cancel, clock, control, factors};
+use crate::workers::{self, Worker};
+use crate::{affinity, clock, trial::factors};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -162,8 +163,9 @@ pub fn run<W: Work>(
     rates: &[Rate],
     prepare: impl Fn(usize) -> Result<W, ProbeError> + Sync,
 ) -> Result<(), ProbeError> {
+    let session = trial.session;
     let tallies: Vec<_> = seats.iter().map(|_| Tally::default()).collect();
-    let (latch, over) = (Latch::new(seats.len()), AtomicBool::new(false));
+    let (latch, over) = (Latch::new(session, seats.len()), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let thread = |(number, seat): (usize, &Option<usize>)| {
             let (seat, tally, latch, over, prepare) =
@@ -183,11 +185,7 @@ pub fn run<W: Work>(
                 }
                 done
             };
-            let builder = std::thread::Builder::new().stack_size(256 << 10);
-            builder.spawn_scoped(scope, work).map_err(|error| {
-                latch.give_up();
-                no_threads(seats.len(), &error)
-            })
+            workers::start(scope, None, work).inspect_err(|_| latch.give_up())
         };
         let threads: Vec<_> = seats.iter().enumerate().map(thread).collect();
         let watched = match latch.all_arrived() {
@@ -195,12 +193,12 @@ pub fn run<W: Work>(
                 latch.open();
                 watch(trial, shift, &tallies, (rates, W::PARTS), &over)
             }),
-            false => cancel::check(),
+            false => session.check(),
         };
         over.store(true, Ordering::Relaxed);
         latch.give_up();
         for thread in threads {
-            thread?.join().expect("a thread of a load does not panic")?;
+            thread.and_then(Worker::join)?;
         }
         watched
     })
@@ -279,9 +277,9 @@ fn watch(
     };
     let mut due_ns = first.at_ns + shift.interval_ns;
     loop {
-        cancel::check()?;
+        trial.session.check()?;
         let now_ns = clock::monotonic_ns();
-        let over = control::stopped() || now_ns >= end_ns || ended.load(Ordering::Relaxed);
+        let over = trial.session.is_stopped() || now_ns >= end_ns || ended.load(Ordering::Relaxed);
         // A last piece that is too short for a rate stays out of the series.
         if now_ns >= due_ns || over && now_ns - last.at_ns >= shift.interval_ns / 2 {
             let sum = Sum::of(tallies);
@@ -299,11 +297,11 @@ fn watch(
     let sum = Sum::of(tallies);
     let seconds = (sum.at_ns - first.at_ns).max(1) as f64 / 1e9;
     for (rate, counted) in sum.rates(&first, rates) {
-        trial.emit(rate.total, counted * rate.each / seconds, factors! {})?;
+        trial.out.emit(rate.total, counted * rate.each / seconds, factors! {})?;
     }
-    trial.emit("load_cpus", sum.cpu_ns as f64 / 1e9 / seconds, factors! {})?;
+    trial.out.emit("load_cpus", sum.cpu_ns as f64 / 1e9 / seconds, factors! {})?;
     let intensity = sum.intensity(&first, shift.keeps, tallies.len());
-    trial.emit("load_intensity_ratio", intensity, factors! {})
+    trial.out.emit("load_intensity_ratio", intensity, factors! {})
 }
 
 fn interval(
@@ -318,23 +316,14 @@ fn interval(
     let at_ns = to.at_ns.saturating_sub(trial.started_ns());
     for (rate, counted) in to.rates(from, rates) {
         let value = counted * rate.each * 1e9 / ns;
-        trial.emit_at(rate.interval, value, 1, at_ns, factors! {})?;
+        trial.out.emit_at(rate.interval, value, 1, at_ns, factors! {})?;
     }
     let intensity = to.intensity(from, shift.keeps, threads);
-    trial.emit_at("interval_intensity_ratio", intensity, 1, at_ns, factors! {})
+    trial.out.emit_at("interval_intensity_ratio", intensity, 1, at_ns, factors! {})
 }
 
 fn nap(ns: u64) {
     if ns > 0 {
         std::thread::sleep(Duration::from_nanos(ns));
     }
-}
-
-fn no_threads(threads: usize, error: &std::io::Error) -> ProbeError {
-    ProbeError::new(
-        Kind::Lacks,
-        "no_threads",
-        format!("The load needs {threads} threads and cannot have them: {error}."),
-        "Set fewer `threads`, or raise the limit on processes.",
-    )
 }

@@ -9,7 +9,7 @@ pub mod two_sided;
 
 use crate::error::ProbeError;
 use crate::trial::Trial;
-use crate::{affinity, control, team};
+use crate::{affinity, team};
 use nephoscope_wire::spec::{Metric, Param};
 
 /// Parameter: how many threads.
@@ -79,7 +79,7 @@ pub const fn interval_intensity(doc: &'static str) -> Metric {
 /// Duration of a load; 0 only where somebody can tell it to stop.
 pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
     let duration_ns = trial.params.int("duration_ns").cast_unsigned();
-    if duration_ns == 0 && !control::active() {
+    if duration_ns == 0 && !trial.session.has_control() {
         let id = trial.spec().id;
         return Err(ProbeError::usage(
             format!("{id}: duration_ns 0 runs until it is told to stop, and nobody can tell it."),
@@ -102,6 +102,7 @@ pub fn seats(trial: &mut Trial) -> Result<Vec<usize>, ProbeError> {
     if threads > cpus.len() {
         let cpus = cpus.len();
         trial
+            .out
             .note(format!("{threads} threads share {cpus} CPUs: they cannot all be busy at once."));
     }
     Ok((0..threads).map(|thread| cpus[thread % cpus.len()]).collect())

@@ -2,11 +2,11 @@
 //!
 //! What a CPU says of its cache is true of the chip. A virtual machine may be given a part of it,
 //! and its neighbours take from the rest: a working set of the nominal size would then lie in memory.
-use crate::affinity;
 use crate::buffer::{Buffer, Pages};
 use crate::error::ProbeError;
 use crate::ring::{hop_together, Ring, LINE_BYTES};
-use crate::{cancel, clock};
+use crate::session::Session;
+use crate::{clock, workers};
 
 /// Chains that are followed side by side.
 pub const CHAINS: usize = 4;
@@ -19,49 +19,43 @@ const SMALLEST: usize = 32;
 ///
 /// # Errors
 /// Memory cannot be had; the trial is cancelled.
-pub fn find(cpu: usize, nominal: usize) -> Result<Option<usize>, ProbeError> {
+pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize>, ProbeError> {
     let look = move || {
-        affinity::pin(cpu)?;
         let points = (0..).map(|step| (nominal as f64 / STEP.powi(step)) as usize);
         let mut sizes: Vec<_> = points.take_while(|bytes| *bytes >= nominal / SMALLEST).collect();
         sizes.reverse();
         // Beyond any cache of that size, so that it tells what memory takes.
         sizes.push(4 * nominal);
-        let mut ring = ring(4 * nominal)?;
+        let mut ring = ring(session, 4 * nominal)?;
         let mut times = Vec::with_capacity(sizes.len());
         for bytes in sizes {
             ring.grow(bytes / LINE_BYTES);
-            times.push((bytes, touch_ns(&ring)?));
+            times.push((bytes, touch_ns(session, &ring)?));
         }
         Ok(largest(&times))
     };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .spawn_scoped(scope, look)
-            .map_err(|error| ProbeError::os("Starting a thread", &error))?;
-        thread.join().expect("looking for room does not panic")
-    })
+    workers::run_on(cpu, look)
 }
 
 /// A ring of one line, with room for `bytes`.
-pub fn ring(bytes: usize) -> Result<Ring, ProbeError> {
+pub fn ring(session: Session, bytes: usize) -> Result<Ring, ProbeError> {
     let buffer = Buffer::map(bytes, Pages::Huge)?;
     for start in (0..bytes).step_by(32 << 20) {
-        cancel::check()?;
+        session.check()?;
         buffer.touch(start..(start + (32 << 20)).min(bytes));
     }
     Ok(Ring::new(buffer, clock::realtime_ns()))
 }
 
 /// Time of a touch, the least of three looks, after a lap.
-fn touch_ns(ring: &Ring) -> Result<f64, ProbeError> {
+fn touch_ns(session: Session, ring: &Ring) -> Result<f64, ProbeError> {
     const HOPS: usize = 4096;
     let mut places = ring.places::<CHAINS>();
     let mut left = ring.lines() / CHAINS;
     let mut least_ns = u64::MAX;
     for _ in 0..3 {
         while left > 0 {
-            cancel::check()?;
+            session.check()?;
             let hops = left.min(HOPS);
             // SAFETY: the ring is there.
             unsafe { hop_together(&mut places, hops) };
@@ -98,7 +92,7 @@ mod tests {
     fn what_is_found_is_no_more_than_was_asked_for() {
         // A first-level cache holds 16 KiB on every CPU; four times 4 MiB is beyond most second ones,
         // so that on any machine the answer is a size in between.
-        let found = find(affinity::allowed()[0], 4 << 20).unwrap();
+        let found = find(Session::detached(), crate::affinity::allowed()[0], 4 << 20).unwrap();
         assert!(found.is_none_or(|bytes| (128 << 10..=4 << 20).contains(&bytes)), "{found:?}");
     }
 }

@@ -7,7 +7,7 @@ use crate::net::goodput::near::Both;
 use crate::net::goodput::press::Press;
 use crate::net::goodput::Task;
 use crate::trial::Trial;
-use crate::{factors, load};
+use crate::{load, trial::factors};
 use nephoscope_wire::spec::{Metric, Param};
 
 /// How long the last datagrams are awaited.
@@ -81,15 +81,15 @@ pub fn say_streams(
     rate: f64,
 ) -> Result<(), ProbeError> {
     let (sender, receiver) = sides(task, both);
-    trial.emit("load_bytes_per_s", receiver.bytes_per_s, factors! {})?;
-    trial.emit("sent_bytes_per_s", receiver.bytes_per_s, factors! {})?;
+    trial.out.emit("load_bytes_per_s", receiver.bytes_per_s, factors! {})?;
+    trial.out.emit("sent_bytes_per_s", receiver.bytes_per_s, factors! {})?;
     say_series(trial, "interval_bytes_per_s", &receiver.intervals, 1.0)?;
     if rate > 0.0 {
-        trial.emit("load_intensity_ratio", receiver.bytes_per_s / rate, factors! {})?;
+        trial.out.emit("load_intensity_ratio", receiver.bytes_per_s / rate, factors! {})?;
         say_series(trial, "interval_intensity_ratio", &receiver.intervals, 1.0 / rate)?;
     } else {
         let busy_ratio = sender.busy_ratio.unwrap_or(0.0);
-        trial.emit("load_intensity_ratio", busy_ratio, factors! {})?;
+        trial.out.emit("load_intensity_ratio", busy_ratio, factors! {})?;
         say_series(trial, "interval_intensity_ratio", &sender.busy_intervals, 1.0)?;
     }
     let (near, far) = (&both.near, &both.far);
@@ -119,25 +119,25 @@ pub fn say_datagrams(
     let (sender, receiver) = sides(task, both);
     let seconds = sender.sender_ns.max(1) as f64 / 1e9;
     let sent_per_s = sender.sent as f64 / seconds;
-    trial.emit(names.carried, receiver.received as f64 * names.each / seconds, factors! {})?;
-    trial.emit(names.sent, sent_per_s * names.each, factors! {})?;
+    trial.out.emit(names.carried, receiver.received as f64 * names.each / seconds, factors! {})?;
+    trial.out.emit(names.sent, sent_per_s * names.each, factors! {})?;
     let of_a_byte = names.each / task.packet_bytes as f64;
     say_series(trial, names.interval, &receiver.intervals, of_a_byte)?;
     if rate > 0.0 {
-        trial.emit("load_intensity_ratio", sent_per_s / rate, factors! {})?;
+        trial.out.emit("load_intensity_ratio", sent_per_s / rate, factors! {})?;
         say_series(trial, "interval_intensity_ratio", &sender.sent_intervals, 1.0 / rate)?;
     } else {
         let busy_ratio = sender.busy_ratio.unwrap_or(0.0);
-        trial.emit("load_intensity_ratio", busy_ratio, factors! {})?;
+        trial.out.emit("load_intensity_ratio", busy_ratio, factors! {})?;
         say_series(trial, "interval_intensity_ratio", &sender.busy_intervals, 1.0)?;
     }
     // Of nothing that was sent no share was lost.
     if sender.sent > 0 {
         let lost = sender.sent - receiver.received;
-        trial.emit("loss_ratio", lost as f64 / sender.sent as f64, factors! {})?;
+        trial.out.emit("loss_ratio", lost as f64 / sender.sent as f64, factors! {})?;
     }
     if let Some(drops) = receiver.drops {
-        trial.emit("receiver_drops_count", drops as f64, factors! {})?;
+        trial.out.emit("receiver_drops_count", drops as f64, factors! {})?;
     }
     let (near, far) = (&both.near, &both.far);
     say_cpus(trial, (near.cpu_ns, near.elapsed_ns), (far.cpu_ns, far.elapsed_ns))
@@ -150,7 +150,7 @@ fn say_series(
     each: f64,
 ) -> Result<(), ProbeError> {
     for (at_ns, value) in intervals {
-        trial.emit_at(metric, value * each, 1, *at_ns, factors! {})?;
+        trial.out.emit_at(metric, value * each, 1, *at_ns, factors! {})?;
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ fn say_series(
 fn say_cpus(trial: &mut Trial, near: (u64, u64), far: (u64, u64)) -> Result<(), ProbeError> {
     for (side, (cpu_ns, elapsed_ns)) in [("near", near), ("far", far)] {
         let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
-        trial.emit("used_cpus", cpus, factors! {"side": side})?;
+        trial.out.emit("used_cpus", cpus, factors! {"side": side})?;
     }
     Ok(())
 }

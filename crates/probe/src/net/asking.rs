@@ -4,14 +4,16 @@ use super::client::reach;
 use super::talk::{count, hear, tell};
 use super::udp::batch::{self, Batch};
 use super::udp::pace::Pace;
-use super::udp::packet::{session, Header, HELLO};
+use super::udp::packet::{flow_id, Header, HELLO};
 use super::udp::sender::{self, Sent, Stream};
 use super::udp::tracker::Tracker;
 use super::variation::Variation;
+use crate::clock;
 use crate::error::{Kind, ProbeError};
+use crate::session::Session;
 use crate::trial::Trial;
 use crate::window::latency_histogram;
-use crate::{cancel, clock, control};
+use crate::workers;
 use hdrhistogram::Histogram;
 use nephoscope_wire::lines::Peer;
 use serde_json::{json, Value};
@@ -63,7 +65,8 @@ pub struct Answer {
 
 /// Asks the far side; `trial`'s gate opens when all is prepared.
 pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer, ProbeError> {
-    let mut far = reach(peer)?.patient();
+    let session = trial.session;
+    let mut far = reach(session, peer)?.patient();
     let packets = question.packets();
     tell(
         &mut far,
@@ -76,29 +79,28 @@ pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer
     let port = u16::try_from(count(&hear(&mut far)?, "udp_port")?).unwrap_or(0);
     let to = SocketAddr::new(peer.address, port);
     let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
-    let session = session(&peer.token);
-    hello(&socket, to, session)?;
+    let flow_id = flow_id(&peer.token);
+    hello(session, &socket, to, flow_id)?;
     let until_ns = AtomicU64::new(u64::MAX);
     let wanted = AtomicU64::new(u64::MAX);
     let mut back = Arrivals::new(question, packets.unwrap_or(0));
     let sent = std::thread::scope(|scope| {
-        let receiver = std::thread::Builder::new()
-            .spawn_scoped(scope, || {
-                back.receive(&socket, session, peer.address, &until_ns, &wanted)
-            })
-            .map_err(|error| ProbeError::os("Starting a thread", &error))?;
+        let receive = || back.receive(session, &socket, flow_id, peer.address, &until_ns, &wanted);
+        let receiver = workers::start(scope, None, receive)?;
         let sent = trial.prepared().and_then(|()| {
             // The first is not late because the gate took its time.
             let pace = Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, question.per_s);
             let stream = Stream {
-                session,
+                flow_id,
                 to,
                 packet_bytes: question.packet_bytes,
                 pace,
                 packets,
                 spin_ns: question.spin_ns,
             };
-            sender::send(&socket, &stream, |_| cancel::check().map(|()| control::stopped()))
+            sender::send(session, &socket, &stream, |_| {
+                session.check().map(|()| session.is_stopped())
+            })
         });
         if let Ok(sent) = &sent {
             wanted.store(sent.packets, Ordering::Relaxed);
@@ -106,7 +108,7 @@ pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer
         } else {
             until_ns.store(0, Ordering::Relaxed);
         }
-        receiver.join().expect("the receiver does not panic")?;
+        receiver.join()?;
         sent
     })?;
     tell(&mut far, &json!({"finish": sent.packets}))?;
@@ -137,18 +139,23 @@ pub fn any_of(address: IpAddr) -> SocketAddr {
 }
 
 /// Sends a datagram until one comes back: there is a way, its addresses are resolved.
-pub fn hello(socket: &UdpSocket, to: SocketAddr, session: u64) -> Result<(), ProbeError> {
-    let mut batch = Batch::new(64);
+pub fn hello(
+    session: Session,
+    socket: &UdpSocket,
+    to: SocketAddr,
+    flow_id: u64,
+) -> Result<(), ProbeError> {
+    let mut batch = Batch::new(session, 64);
     for _ in 0..HELLOS {
         batch.address(to, 64);
-        Header { session, sequence: HELLO, ..Header::default() }.write(batch.slot(0));
+        Header { flow_id, sequence: HELLO, ..Header::default() }.write(batch.slot(0));
         batch.send(socket, 1)?;
         let until_ns = clock::monotonic_ns() + HELLO_EVERY_NS;
         while clock::monotonic_ns() < until_ns {
-            cancel::check()?;
+            session.check()?;
             for slot in 0..batch.receive(socket)? {
                 let header = Header::read(batch.received(slot));
-                if header.is_some_and(|header| header.session == session) {
+                if header.is_some_and(|header| header.flow_id == flow_id) {
                     return Ok(());
                 }
             }
@@ -205,13 +212,14 @@ impl Arrivals {
     /// Receives until `wanted` different ones have come, or until `until_ns`.
     fn receive(
         &mut self,
+        session: Session,
         socket: &UdpSocket,
-        session: u64,
+        flow_id: u64,
         from: IpAddr,
         until_ns: &AtomicU64,
         wanted: &AtomicU64,
     ) -> Result<(), ProbeError> {
-        let mut batch = Batch::new(2048);
+        let mut batch = Batch::new(session, 2048);
         let mut interval_ends_ns = 0;
         loop {
             let got = batch.receive(socket)?;
@@ -222,7 +230,7 @@ impl Arrivals {
             for slot in 0..got {
                 let known = batch.source(slot).is_some_and(|source| source.ip() == from);
                 let header = Header::read(batch.received(slot)).filter(|_| known);
-                match header.filter(|header| header.session == session) {
+                match header.filter(|header| header.flow_id == flow_id) {
                     Some(header) if header.sequence != HELLO => {
                         self.note(&header, now_ns, now_wall_ns);
                     }

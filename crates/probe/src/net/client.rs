@@ -1,7 +1,7 @@
 //! The running side of a two-sided benchmark: reaching the far side.
 use super::pair::End;
-use crate::cancel;
 use crate::error::{Kind, ProbeError};
+use crate::session::Session;
 use nephoscope_wire::lines::Peer;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Connects to the far side and presents the token.
-pub fn reach(peer: &Peer) -> Result<End, ProbeError> {
+pub fn reach(session: Session, peer: &Peer) -> Result<End, ProbeError> {
     let address = SocketAddr::new(peer.address, peer.port);
     let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
-        cancel::check().err().unwrap_or_else(|| {
+        session.check().err().unwrap_or_else(|| {
             ProbeError::new(
                 Kind::Failed,
                 "no_far_side",
@@ -22,7 +22,7 @@ pub fn reach(peer: &Peer) -> Result<End, ProbeError> {
             )
         })
     })?;
-    let mut end = End::of(stream)?;
+    let mut end = End::of(session, stream)?;
     end.write_all(format!("{}\n", peer.token).as_bytes())?;
     Ok(end)
 }

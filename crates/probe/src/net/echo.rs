@@ -1,33 +1,35 @@
 //! The far side of `net.rtt`: sends every datagram of its peer back, with both times at which it had
 //! it, and tells at the end what it counted.
-use super::server::{listen_both, next_peer, say_ready};
+use super::server::{listen_both, next_peer};
 use super::talk::{count, gone, hear, tell};
 use super::udp::batch::{self, Batch};
-use super::udp::packet::{session, Header, HEADER_BYTES, HELLO};
+use super::udp::packet::{flow_id, Header, HEADER_BYTES, HELLO};
 use super::udp::tracker::Tracker;
 use super::variation::Variation;
+use crate::clock;
 use crate::error::ProbeError;
-use crate::trial::{Door, Trial};
+use crate::session::Session;
+use crate::trial::{ListenConfig, Trial};
 use crate::window::{self, latency_histogram};
-use crate::{cancel, clock, control};
 use hdrhistogram::Histogram;
 use serde_json::{json, Value};
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::RawFd;
 
 /// Serves one peer.
-pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
-    let (listener, socket, address) = listen_both(door)?;
-    say_ready(trial, address)?;
-    let Some(mut peer) = next_peer(&listener, &door.token)? else {
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+    let session = trial.session;
+    let (listener, socket, address) = listen_both(listen_at)?;
+    trial.listens_at(address)?;
+    let Some(mut peer) = next_peer(session, &listener, &listen_at.token)? else {
         return Ok(json!({"received": 0}));
     };
     let asked = hear(&mut peer)?;
-    let mut echo = Echo::new(&asked, session(&door.token), peer.far_address())?;
+    let mut echo = Echo::new(session, &asked, flow_id(&listen_at.token), peer.far_address())?;
     tell(&mut peer, &json!({"udp_port": address.port()}))?;
     loop {
-        cancel::check()?;
-        if control::stopped() {
+        session.check()?;
+        if session.is_stopped() {
             return Ok(echo.counts(&socket));
         }
         let (datagrams, words) = wait_for(batch::descriptor(&socket), peer.descriptor());
@@ -56,7 +58,7 @@ fn wait_for(first: RawFd, second: RawFd) -> (bool, bool) {
 
 /// What it has seen so far.
 struct Echo {
-    session: u64,
+    flow_id: u64,
     from: IpAddr,
     same_clock: bool,
     batch: Batch,
@@ -70,13 +72,18 @@ struct Echo {
 }
 
 impl Echo {
-    fn new(asked: &Value, session: u64, from: IpAddr) -> Result<Self, ProbeError> {
+    fn new(
+        session: Session,
+        asked: &Value,
+        flow_id: u64,
+        from: IpAddr,
+    ) -> Result<Self, ProbeError> {
         let packet_bytes = (count(asked, "packet_bytes")? as usize).clamp(HEADER_BYTES, 1 << 16);
         Ok(Self {
-            session,
+            flow_id,
             from,
             same_clock: asked["same_clock"] == true,
-            batch: Batch::new(packet_bytes),
+            batch: Batch::new(session, packet_bytes),
             tracker: Tracker::new(),
             variation: Variation::new(count(asked, "packets")?),
             delay: latency_histogram(),
@@ -94,7 +101,7 @@ impl Echo {
         let mut answers = 0;
         for slot in 0..got {
             let header = Header::read(self.batch.received(slot));
-            let ours = header.filter(|header| header.session == self.session);
+            let ours = header.filter(|header| header.flow_id == self.flow_id);
             let known = self.batch.source(slot).is_some_and(|source| source.ip() == self.from);
             let Some(mut header) = ours.filter(|_| known) else {
                 self.strangers += 1;

@@ -1,7 +1,8 @@
 //! Both ends of a TCP connection on 127.0.0.1, with no stranger in between.
 use super::random_bytes;
+use crate::clock;
 use crate::error::{Kind, ProbeError};
-use crate::{cancel, clock, control};
+use crate::session::Session;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
@@ -29,7 +30,7 @@ impl Pair {
     /// Connects to a listener of our own on a free port. The accepting side takes only the peer that
     /// has our own address and presents a fresh random secret, so that no other program of the
     /// machine can get in.
-    pub fn connect() -> Result<Self, ProbeError> {
+    pub fn connect(session: Session) -> Result<Self, ProbeError> {
         let mut nonce = [0u8; NONCE_BYTES];
         random_bytes(&mut nonce)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| no_loopback(&e))?;
@@ -37,25 +38,26 @@ impl Pair {
         bound_waiting(&listener)?;
         let near = TcpStream::connect(address).map_err(|e| no_loopback(&e))?;
         let near_address = near.local_addr().map_err(|e| no_loopback(&e))?;
-        let mut near = End::of(near)?;
+        let mut near = End::of(session, near)?;
         near.write_all(&nonce)?;
-        let far = accept_own(&listener, near_address, &nonce)?;
+        let far = accept_own(session, &listener, near_address, &nonce)?;
         Ok(Self { near, far })
     }
 }
 
 /// Accepts until the peer is the one at `address` that presents `nonce`; others are hung up on.
 fn accept_own(
+    session: Session,
     listener: &TcpListener,
     address: SocketAddr,
     nonce: &[u8; NONCE_BYTES],
 ) -> Result<End, ProbeError> {
     let started_ns = clock::monotonic_ns();
     while clock::monotonic_ns() - started_ns < STALLED_NS {
-        cancel::check()?;
+        session.check()?;
         match listener.accept() {
             Ok((stream, peer)) if peer == address => {
-                let mut far = End::of(stream)?;
+                let mut far = End::of(session, stream)?;
                 if far.presents(nonce)? {
                     return Ok(far);
                 }
@@ -71,6 +73,7 @@ fn accept_own(
 /// One end of a connection: blocking calls that a cancellation ends, and that never wait for ever.
 #[derive(Debug)]
 pub struct End {
+    session: Session,
     stream: TcpStream,
     /// A call that makes no progress for this long fails.
     patience_ns: u64,
@@ -78,7 +81,7 @@ pub struct End {
 
 impl End {
     /// A connected socket, with its time limits set.
-    pub(super) fn of(stream: TcpStream) -> Result<Self, ProbeError> {
+    pub(super) fn of(session: Session, stream: TcpStream) -> Result<Self, ProbeError> {
         let set = || {
             // Small messages go out at once; large writes fill segments anyway.
             stream.set_nodelay(true)?;
@@ -86,7 +89,7 @@ impl End {
             stream.set_write_timeout(Some(LOOK_AROUND))
         };
         set().map_err(|error| ProbeError::os("Setting up a socket", &error))?;
-        Ok(Self { stream, patience_ns: STALLED_NS })
+        Ok(Self { session, stream, patience_ns: STALLED_NS })
     }
 
     /// A connection on which nothing may come for long: the far side waits for its start, or the
@@ -115,11 +118,11 @@ impl End {
     /// As [`Self::read`], without a limit on waiting; `None` when it was told to stop first.
     pub fn read_or_stop(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ProbeError> {
         loop {
-            cancel::check()?;
+            self.session.check()?;
             match self.stream.read(buffer) {
                 Ok(bytes) => return Ok(Some(bytes)),
                 Err(error) if is_wait(&error) => {
-                    if control::stopped() {
+                    if self.session.is_stopped() {
                         return Ok(None);
                     }
                 }
@@ -143,6 +146,11 @@ impl End {
         self.stream
             .peer_addr()
             .map_or_else(|_| "the far side".to_owned(), |far| far.ip().to_string())
+    }
+
+    /// What may end the trial that it belongs to.
+    pub fn session(&self) -> Session {
+        self.session
     }
 
     /// The address of the other end; an unspecified one when it has gone.
@@ -169,7 +177,7 @@ impl End {
         loop {
             match self.stream.read(buffer) {
                 Ok(bytes) => return Some(bytes),
-                Err(error) if is_wait(&error) && !cancel::requested() => {
+                Err(error) if is_wait(&error) && !self.session.is_cancelled() => {
                     if clock::monotonic_ns() > until_ns {
                         return None;
                     }
@@ -227,7 +235,7 @@ impl End {
     ) -> Result<usize, ProbeError> {
         let started_ns = clock::monotonic_ns();
         loop {
-            cancel::check()?;
+            self.session.check()?;
             if !is_wait(&error) {
                 return Err(self.broken(what, &error));
             }
@@ -299,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_goes_in_at_one_end_comes_out_at_the_other() {
-        let mut pair = Pair::connect().unwrap();
+        let mut pair = Pair::connect(Session::detached()).unwrap();
         pair.near.write_all(b"there").unwrap();
         let mut five = [0u8; 5];
         assert!(pair.far.read_exact(&mut five).unwrap());
@@ -315,13 +323,14 @@ mod tests {
         bound_waiting(&listener).unwrap();
         let address = listener.local_addr().unwrap();
         let nonce = [7u8; NONCE_BYTES];
-        let mut stranger = End::of(TcpStream::connect(address).unwrap()).unwrap();
+        let mut stranger =
+            End::of(Session::detached(), TcpStream::connect(address).unwrap()).unwrap();
         stranger.write_all(&nonce).unwrap();
         let near = TcpStream::connect(address).unwrap();
         let near_address = near.local_addr().unwrap();
-        let mut near = End::of(near).unwrap();
+        let mut near = End::of(Session::detached(), near).unwrap();
         near.write_all(&nonce).unwrap();
-        let far = accept_own(&listener, near_address, &nonce).unwrap();
+        let far = accept_own(Session::detached(), &listener, near_address, &nonce).unwrap();
         assert_eq!(far.stream.peer_addr().unwrap(), near_address);
         // Closed with its bytes unread: end of stream, or a reset.
         let hung_up = stranger.stream.read(&mut [0u8; 1]);
@@ -330,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_wrong_secret_is_not_let_in() {
-        let mut pair = Pair::connect().unwrap();
+        let mut pair = Pair::connect(Session::detached()).unwrap();
         pair.near.write_all(&[1u8; NONCE_BYTES]).unwrap();
         assert!(!pair.far.presents(&[2u8; NONCE_BYTES]).unwrap());
         pair.near.write_all(&[1u8; 3]).unwrap();

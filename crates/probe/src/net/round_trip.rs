@@ -1,23 +1,26 @@
 //! Small messages there and back over a TCP connection, one at a time.
-use super::ends::{check_nothing_lost, join, spawn, Pins};
+use super::ends::{check_nothing_lost, Pins};
 use super::pair::{End, Pair};
 use crate::error::ProbeError;
+use crate::session::Session;
 use crate::window::{Outcome, Window};
-use crate::{cancel, clock, timed};
+use crate::workers::{self, Worker};
+use crate::{clock, timed};
 
 /// Messages there and back, one at a time; calls `gate` when there is a connection.
 pub fn round_trips(
+    session: Session,
     bytes: usize,
     duration_ns: u64,
     pins: Pins,
     gate: impl FnOnce() -> Result<(), ProbeError>,
 ) -> Result<Outcome, ProbeError> {
-    let Pair { near, far } = Pair::connect()?;
+    let Pair { near, far } = Pair::connect(session)?;
     gate()?;
     std::thread::scope(|scope| {
-        let echo = spawn(scope, pins.receiver, move || echo(far, bytes));
-        let asker = spawn(scope, pins.sender, move || ask(near, bytes, duration_ns));
-        let (asked, echoed) = (join(asker), join(echo));
+        let echo = workers::start(scope, pins.receiver, move || echo(far, bytes));
+        let asker = workers::start(scope, pins.sender, move || ask(near, bytes, duration_ns));
+        let (asked, echoed) = (asker.and_then(Worker::join), echo.and_then(Worker::join));
         let (window, messages) = asked?;
         check_nothing_lost("messages", messages, echoed?)?;
         Window::outcome([window])
@@ -32,7 +35,7 @@ fn ask(mut end: End, bytes: usize, duration_ns: u64) -> Result<(Window, u64), Pr
     let section = timed::start();
     let mut started_ns = clock::monotonic_ns();
     loop {
-        cancel::check()?;
+        end.session().check()?;
         end.write_all(&message)?;
         let whole = end.read_exact(&mut message)?;
         messages += u64::from(whole);
@@ -53,7 +56,7 @@ fn echo(mut end: End, bytes: usize) -> Result<u64, ProbeError> {
     let mut messages = 0;
     let section = timed::start();
     while end.read_exact(&mut message)? {
-        cancel::check()?;
+        end.session().check()?;
         end.write_all(&message)?;
         messages += 1;
     }
@@ -70,7 +73,7 @@ mod tests {
         let free = Pins { sender: None, receiver: None };
         // Fewer than 10 messages a second are broken, 100 ns a message does not exist: this checks
         // the arithmetic of units.
-        let outcome = round_trips(64, 50_000_000, free, || Ok(())).unwrap();
+        let outcome = round_trips(Session::detached(), 64, 50_000_000, free, || Ok(())).unwrap();
         assert!((10.0..1e7).contains(&outcome.operations_per_s), "{outcome:?}");
         let in_flight = outcome.operations_per_s * outcome.latency.mean() / 1e9;
         assert!((0.9..1.1).contains(&in_flight), "{in_flight}");

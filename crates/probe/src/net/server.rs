@@ -2,26 +2,26 @@
 //! address) that says where it is, and takes only the peer that presents the token it was given.
 use super::pair::{bound_waiting, is_wait, no_loopback, End};
 use super::udp::batch;
+use crate::clock;
 use crate::error::{Kind, ProbeError};
-use crate::trial::{Door, Trial};
-use crate::{cancel, clock, control};
-use serde_json::json;
+use crate::session::Session;
+use crate::trial::{ListenConfig, Trial};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 /// A peer that has not presented its token by then is hung up on, so that a silent stranger cannot
 /// keep the real peer out.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Listens where `door` says, on a free port.
-pub fn listen(door: &Door) -> Result<TcpListener, ProbeError> {
-    let listener = TcpListener::bind((door.bind, 0)).map_err(|error| {
-        if door.bind.is_loopback() {
+/// Listens where `listen_at` says, on a free port.
+pub fn listen(listen_at: &ListenConfig) -> Result<TcpListener, ProbeError> {
+    let listener = TcpListener::bind((listen_at.bind, 0)).map_err(|error| {
+        if listen_at.bind.is_loopback() {
             return no_loopback(&error);
         }
         ProbeError::new(
             Kind::Lacks,
             "no_such_address",
-            format!("Nothing can listen on {}: {error}.", door.bind),
+            format!("Nothing can listen on {}: {error}.", listen_at.bind),
             "Name an address that this machine has (ip address).",
         )
     })?;
@@ -29,12 +29,14 @@ pub fn listen(door: &Door) -> Result<TcpListener, ProbeError> {
     Ok(listener)
 }
 
-/// A listener and a socket for datagrams on the same free port, where `door` says.
-pub fn listen_both(door: &Door) -> Result<(TcpListener, UdpSocket, SocketAddr), ProbeError> {
+/// A listener and a socket for datagrams on the same free port, where `listen_at` says.
+pub fn listen_both(
+    listen_at: &ListenConfig,
+) -> Result<(TcpListener, UdpSocket, SocketAddr), ProbeError> {
     let mut why = None;
     // The port that is free for one may be taken for the other.
     for _ in 0..16 {
-        let listener = listen(door)?;
+        let listener = listen(listen_at)?;
         let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
         match batch::socket(address) {
             Ok(socket) => return Ok((listener, socket, address)),
@@ -45,38 +47,31 @@ pub fn listen_both(door: &Door) -> Result<(TcpListener, UdpSocket, SocketAddr), 
     Err(ProbeError::os("A socket for datagrams", &error))
 }
 
-/// Prints the `ready` line: where the server is.
-pub fn say_ready(trial: &mut Trial, address: SocketAddr) -> Result<(), ProbeError> {
-    trial.line(&json!({"ready": {
-        "address": address.ip().to_string(),
-        "port": address.port(),
-        "pid": std::process::id(),
-        "wall_ns": clock::realtime_ns(),
-    }}))?;
-    trial.flush()
-}
-
 /// Says where it is and waits for the one peer that presents the token. `None` when it was told to
 /// stop first. Ends by the deadline or a signal.
-pub fn accept_peer(trial: &mut Trial, door: &Door) -> Result<Option<End>, ProbeError> {
-    let listener = listen(door)?;
+pub fn accept_peer(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Option<End>, ProbeError> {
+    let listener = listen(listen_at)?;
     let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
-    say_ready(trial, address)?;
-    next_peer(&listener, &door.token)
+    trial.listens_at(address)?;
+    next_peer(trial.session, &listener, &listen_at.token)
 }
 
 /// Waits for the next peer that presents `token` and a line feed; others are hung up on.
-pub fn next_peer(listener: &TcpListener, token: &str) -> Result<Option<End>, ProbeError> {
+pub fn next_peer(
+    session: Session,
+    listener: &TcpListener,
+    token: &str,
+) -> Result<Option<End>, ProbeError> {
     let expected = format!("{token}\n");
     loop {
-        cancel::check()?;
-        if control::stopped() {
+        session.check()?;
+        if session.is_stopped() {
             return Ok(None);
         }
         match listener.accept() {
             Ok((stream, _)) => {
-                let mut end = End::of(stream)?;
-                if presents(&mut end, expected.as_bytes())? {
+                let mut end = End::of(session, stream)?;
+                if presents(session, &mut end, expected.as_bytes())? {
                     return Ok(Some(end));
                 }
             }
@@ -86,12 +81,12 @@ pub fn next_peer(listener: &TcpListener, token: &str) -> Result<Option<End>, Pro
     }
 }
 
-fn presents(end: &mut End, expected: &[u8]) -> Result<bool, ProbeError> {
+fn presents(session: Session, end: &mut End, expected: &[u8]) -> Result<bool, ProbeError> {
     let mut given = vec![0u8; expected.len()];
     let until_ns = clock::monotonic_ns() + PATIENCE_NS;
     let mut done = 0;
     while done < given.len() {
-        cancel::check()?;
+        session.check()?;
         match end.read_until(&mut given[done..], until_ns) {
             Some(bytes @ 1..) => done += bytes,
             _ => return Ok(false),

@@ -1,7 +1,7 @@
 //! What the kernel knows about a connection that we sent on (`TCP_INFO`).
 use super::pair::End;
+use crate::clock;
 use crate::error::ProbeError;
-use crate::{cancel, clock};
 use serde::{Deserialize, Serialize};
 
 /// The tail of a stream is acknowledged within this time, or its retransmissions are not all known.
@@ -69,7 +69,7 @@ impl TcpInfo {
     pub fn settled(end: &End) -> Result<Option<Self>, ProbeError> {
         let until_ns = clock::monotonic_ns() + SETTLE_NS;
         loop {
-            cancel::check()?;
+            end.session().check()?;
             let info = Self::read(end);
             let busy = info.is_some_and(|info| info.unacknowledged + info.unsent_bytes > 0);
             if !busy || clock::monotonic_ns() > until_ns {

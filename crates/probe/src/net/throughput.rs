@@ -1,21 +1,24 @@
 //! Bytes through TCP connections, counted at the receiver.
-use super::ends::{check_nothing_lost, join, spawn, Pins};
+use super::ends::{check_nothing_lost, Pins};
 use super::meter::Meter;
 use super::pair::{End, Pair};
 use crate::buffer::{Buffer, Pages};
 use crate::error::ProbeError;
-use crate::{cancel, clock, timed};
+use crate::session::Session;
+use crate::workers::{self, Worker};
+use crate::{clock, timed};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes received a second over `streams` connections; calls `gate` when they are there.
 pub fn throughput(
+    session: Session,
     streams: usize,
     send_bytes: usize,
     duration_ns: u64,
     pins: Pins,
     gate: impl FnOnce() -> Result<(), ProbeError>,
 ) -> Result<f64, ProbeError> {
-    let pairs: Result<Vec<_>, _> = (0..streams).map(|_| Pair::connect()).collect();
+    let pairs: Result<Vec<_>, _> = (0..streams).map(|_| Pair::connect(session)).collect();
     let pairs = pairs?;
     gate()?;
     let stops: Vec<_> = pairs.iter().map(|_| AtomicBool::new(false)).collect();
@@ -28,14 +31,16 @@ pub fn throughput(
                 let Pair { near, far } = pair;
                 let meter = Meter::open(now_ns + duration_ns / 10, duration_ns);
                 (
-                    spawn(scope, pins.receiver, move || receive(far, send_bytes, meter, stop)),
-                    spawn(scope, pins.sender, move || send(near, send_bytes, stop)),
+                    workers::start(scope, pins.receiver, move || {
+                        receive(far, send_bytes, meter, stop)
+                    }),
+                    workers::start(scope, pins.sender, move || send(near, send_bytes, stop)),
                 )
             })
             .collect();
         let mut rate = 0.0;
         for (receiver, sender) in threads {
-            let (received, sent) = (join(receiver), join(sender));
+            let (received, sent) = (receiver.and_then(Worker::join), sender.and_then(Worker::join));
             let received = received?;
             check_nothing_lost("bytes", sent?, received.total_bytes)?;
             rate += received.bytes_per_s()?;
@@ -53,7 +58,7 @@ fn send(mut end: End, send_bytes: usize, stop: &AtomicBool) -> Result<u64, Probe
     let mut sent_bytes = 0;
     let section = timed::start();
     while !stop.load(Ordering::Relaxed) {
-        cancel::check()?;
+        end.session().check()?;
         sent_bytes += end.write(data)? as u64;
     }
     section.stop_with_kernel_io();
@@ -74,7 +79,7 @@ fn receive(
     let space = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), read_bytes) };
     let section = timed::start();
     loop {
-        cancel::check()?;
+        end.session().check()?;
         let bytes = end.read(space)?;
         if bytes == 0 {
             break;
@@ -96,7 +101,8 @@ mod tests {
         let free = Pins { sender: None, receiver: None };
         // A loopback slower than 1 MB/s is broken, one faster than 1 TB/s does not exist: this
         // checks the arithmetic of units.
-        let rate = throughput(2, 64 << 10, 50_000_000, free, || Ok(())).unwrap();
+        let rate =
+            throughput(Session::detached(), 2, 64 << 10, 50_000_000, free, || Ok(())).unwrap();
         assert!((1e6..1e12).contains(&rate), "{rate}");
     }
 }

@@ -3,8 +3,8 @@
 use super::{apply, Element, How, Kernel, SCALAR};
 use crate::buffer::{Buffer, Pages};
 use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::simd;
 use crate::team::{self, Seats};
-use crate::{cancel, simd};
 use std::ops::Range;
 
 /// A thread looks for cancellation after so many elements (24 MiB moved: a few milliseconds).
@@ -64,11 +64,12 @@ impl Arrays {
 
     /// First touch and first values, each thread its own part: a = base, b = 2 base, c = 0.
     pub fn fill(&self, layout: &Layout, element: Element) -> Result<(), ProbeError> {
+        let session = layout.seats.session;
         let touch = |thread: usize| {
             let part = layout.part(thread);
             for array in 0..3 {
                 for block in blocks(part.clone()) {
-                    cancel::check()?;
+                    session.check()?;
                     for index in block {
                         // SAFETY: inside the mapping, aligned to 8; only this thread has this part.
                         unsafe {
@@ -93,9 +94,10 @@ impl Arrays {
     ) -> Result<(u64, u64), ProbeError> {
         let how = How { kernel, element, streaming: layout.streaming, level: layout.level };
         let (to, first, second) = kernel.roles();
+        let session = layout.seats.session;
         let work = |thread: usize, (): &mut ()| {
             for block in (0..layout.laps).flat_map(|_| blocks(layout.part(thread))) {
-                cancel::check()?;
+                session.check()?;
                 let (at, count) = (block.start, block.len());
                 // SAFETY: the part lies inside the three arrays, which do not overlap; this thread
                 // alone writes it; blocks begin at whole lines; the level is the CPU's own.
@@ -231,7 +233,7 @@ mod tests {
 
     fn layout(threads: usize, elements: usize, streaming: bool, level: simd::Level) -> Layout {
         Layout {
-            seats: Seats::choose(threads).unwrap(),
+            seats: Seats::choose(crate::session::Session::detached(), threads).unwrap(),
             elements,
             streaming,
             pages: Pages::Huge,

@@ -1,6 +1,7 @@
 //! Datagrams at a set rate; the same code on both sides.
 use super::press::{Press, Presser};
 use super::{Intervals, Task};
+use crate::clock;
 use crate::error::ProbeError;
 use crate::load::busy::Busy;
 use crate::net::udp::batch::{self, Batch};
@@ -9,7 +10,8 @@ use crate::net::udp::packet::{Header, HELLO};
 use crate::net::udp::sender::{self, Flood, Sent, Stream};
 use crate::net::udp::tracker::Tracker;
 use crate::net::variation::Jitter;
-use crate::{cancel, clock};
+use crate::session::Session;
+use crate::workers;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,7 +60,7 @@ pub struct Way<'a> {
     /// Its socket.
     pub socket: &'a UdpSocket,
     /// Whose datagrams.
-    pub session: u64,
+    pub flow_id: u64,
     /// Where to, and where from.
     pub far: SocketAddr,
     /// Whether this side sends.
@@ -81,6 +83,7 @@ pub struct Receiving {
 /// is over, sets `stop`, exchanges with the far side how many were sent and sets `wanted` and
 /// `until_ns`; it is given the number sent when it asks for it.
 pub fn run(
+    session: Session,
     task: &Task,
     way: &Way<'_>,
     conduct: impl FnOnce(
@@ -97,20 +100,20 @@ pub fn run(
     let shared = &receiving;
     let first_cpu_ns = clock::process_cpu_ns();
     std::thread::scope(|scope| {
-        let thread = |error| ProbeError::os("Starting a thread", &error);
-        let builder = || std::thread::Builder::new().stack_size(256 << 10);
-        let mut receiver =
-            Some(builder().spawn_scoped(scope, || receive(task, way, shared)).map_err(thread)?);
+        let receiver = workers::start(scope, None, || receive(session, task, way, shared))?;
         let mut sender = None;
         if way.sends {
-            sender =
-                Some(builder().spawn_scoped(scope, || send(task, way, shared)).map_err(thread)?);
+            let started = workers::start(scope, None, || send(session, task, way, shared));
+            if started.is_err() {
+                shared.until_ns.store(0, Ordering::Relaxed);
+            }
+            sender = Some(started?);
         }
         let mut sent = SentBy::default();
         let mut sender_ended = || {
             shared.stop.store(true, Ordering::Relaxed);
             if let Some(sender) = sender.take() {
-                sent = sender.join().expect("the sender does not panic")?;
+                sent = sender.join()?;
             }
             Ok(sent.sent.packets)
         };
@@ -119,8 +122,7 @@ pub fn run(
             shared.until_ns.store(0, Ordering::Relaxed);
         }
         sender_ended()?;
-        let receiver = receiver.take().expect("joined once");
-        let mut carried = receiver.join().expect("the receiver does not panic")?;
+        let mut carried = receiver.join()?;
         conducted?;
         carried.sent = sent.sent.packets;
         carried.late_ratio = sent.sent.late_ratio();
@@ -145,13 +147,20 @@ struct SentBy {
     busy_intervals: Vec<(u64, f64)>,
 }
 
-fn send(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<SentBy, ProbeError> {
+fn send(
+    session: Session,
+    task: &Task,
+    way: &Way<'_>,
+    shared: &Receiving,
+) -> Result<SentBy, ProbeError> {
     let mut intervals = Intervals::new(task.interval_ns);
     let mut all = match &task.press {
-        Some(press) if task.per_s == 0.0 => flood(task, press, way, shared, &mut intervals),
+        Some(press) if task.per_s == 0.0 => {
+            flood(session, task, press, way, shared, &mut intervals)
+        }
         press => {
             let per_s = task.per_s * press.map_or(1.0, |press| press.intensity_ratio);
-            paced(task, per_s, way, shared, &mut intervals)
+            paced(session, task, per_s, way, shared, &mut intervals)
         }
     }?;
     shared.all_sent.store(true, Ordering::Relaxed);
@@ -161,6 +170,7 @@ fn send(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<SentBy, ProbeE
 }
 
 fn paced(
+    session: Session,
     task: &Task,
     per_s: f64,
     way: &Way<'_>,
@@ -168,21 +178,22 @@ fn paced(
     intervals: &mut Intervals,
 ) -> Result<SentBy, ProbeError> {
     let stream = Stream {
-        session: way.session,
+        flow_id: way.flow_id,
         to: way.far,
         packet_bytes: task.packet_bytes,
         pace: Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, per_s),
         packets: task.packets(),
         spin_ns: 50_000,
     };
-    let sent = sender::send(way.socket, &stream, |sent| {
+    let sent = sender::send(session, way.socket, &stream, |sent| {
         intervals.note(clock::monotonic_ns(), sent.packets);
-        cancel::check().map(|()| shared.stop.load(Ordering::Relaxed))
+        session.check().map(|()| shared.stop.load(Ordering::Relaxed))
     })?;
     Ok(SentBy { sent, ..SentBy::default() })
 }
 
 fn flood(
+    session: Session,
     task: &Task,
     press: &Press,
     way: &Way<'_>,
@@ -193,8 +204,9 @@ fn flood(
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
     let fd = batch::descriptor(way.socket);
-    let mut presser = Presser::new(press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
-    let mut flood = Flood::new(way.session, way.far, task.packet_bytes);
+    let mut presser =
+        Presser::new(session, press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
+    let mut flood = Flood::new(session, way.flow_id, way.far, task.packet_bytes);
     let over = || shared.stop.load(Ordering::Relaxed);
     while !over() {
         presser.turn(|| flood.send(way.socket), over)?;
@@ -211,10 +223,15 @@ fn flood(
     })
 }
 
-fn receive(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<Carried, ProbeError> {
+fn receive(
+    session: Session,
+    task: &Task,
+    way: &Way<'_>,
+    shared: &Receiving,
+) -> Result<Carried, ProbeError> {
     let (mut tracker, mut jitter) = (Tracker::new(), Jitter::default());
     let mut carried = Carried::default();
-    let mut batch = Batch::new(task.packet_bytes.max(64));
+    let mut batch = Batch::new(session, task.packet_bytes.max(64));
     let mut intervals = Intervals::new(task.interval_ns);
     let (mut first_ns, mut last_ns, mut bytes) = (0, 0, 0u64);
     let mut first_bytes = 0;
@@ -225,7 +242,7 @@ fn receive(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<Carried, Pr
             let datagram = batch.received(slot);
             let known = batch.source(slot).is_some_and(|source| source.ip() == way.far.ip());
             let header = Header::read(datagram).filter(|_| known);
-            let Some(header) = header.filter(|header| header.session == way.session) else {
+            let Some(header) = header.filter(|header| header.flow_id == way.flow_id) else {
                 carried.strangers += 1;
                 continue;
             };
@@ -261,16 +278,17 @@ fn receive(task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<Carried, Pr
 
 /// Sends every hello back until `over`; where the first came from.
 pub fn answer_hellos(
+    session: Session,
     socket: &UdpSocket,
-    session: u64,
+    flow_id: u64,
     from: IpAddr,
     mut over: impl FnMut() -> Result<bool, ProbeError>,
 ) -> Result<Option<SocketAddr>, ProbeError> {
-    let mut batch = Batch::new(64);
+    let mut batch = Batch::new(session, 64);
     let mut source = None;
     while !over()? {
         for slot in 0..batch.receive(socket)? {
-            let ours = Header::read(batch.received(slot)).is_some_and(|h| h.session == session);
+            let ours = Header::read(batch.received(slot)).is_some_and(|h| h.flow_id == flow_id);
             let known = batch.source(slot).filter(|address| address.ip() == from && ours);
             if let Some(address) = known {
                 source = Some(address);

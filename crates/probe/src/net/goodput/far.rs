@@ -1,22 +1,24 @@
 //! The far side of `net.throughput` and of the loads.
 use super::datagrams::{self, Way};
 use super::{flows, Task};
+use crate::clock;
 use crate::error::{Kind, ProbeError};
 use crate::net::pair::{readable, End};
-use crate::net::server::{listen_both, next_peer, say_ready};
+use crate::net::server::{listen_both, next_peer};
 use crate::net::talk::{count, gone, hear, tell};
-use crate::net::udp::packet::session;
-use crate::trial::{Door, Trial};
-use crate::{cancel, clock, control};
+use crate::net::udp::packet::flow_id;
+use crate::trial::{ListenConfig, Trial};
 use serde_json::{json, Value};
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::Ordering;
 
 /// Serves one peer.
-pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
-    let (listener, socket, address) = listen_both(door)?;
-    say_ready(trial, address)?;
-    let Some(peer) = next_peer(&listener, &door.token)? else { return Ok(nothing()) };
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+    let (listener, socket, address) = listen_both(listen_at)?;
+    trial.listens_at(address)?;
+    let Some(peer) = next_peer(trial.session, &listener, &listen_at.token)? else {
+        return Ok(nothing());
+    };
     let mut peer = peer.patient();
     let task: Task = serde_json::from_value(hear(&mut peer)?).map_err(|error| {
         let message = format!("The peer asked for what is not understood: {error}.");
@@ -25,9 +27,9 @@ pub fn serve(trial: &mut Trial, door: &Door) -> Result<Value, ProbeError> {
     })?;
     tell(&mut peer, &json!({"udp_port": address.port()}))?;
     if task.tcp {
-        streams(&task, &listener, door, &mut peer)
+        streams(&task, &listener, listen_at, &mut peer)
     } else {
-        carry(&task, &socket, door, &mut peer)
+        carry(&task, &socket, listen_at, &mut peer)
     }
 }
 
@@ -38,13 +40,15 @@ fn nothing() -> Value {
 fn streams(
     task: &Task,
     listener: &TcpListener,
-    door: &Door,
+    listen_at: &ListenConfig,
     peer: &mut End,
 ) -> Result<Value, ProbeError> {
     let (mut senders, mut receivers) = (Vec::new(), Vec::new());
     let wanted = task.streams * (usize::from(task.up) + usize::from(task.down));
     while senders.len() + receivers.len() < wanted {
-        let Some(mut end) = next_peer(listener, &door.token)? else { return Ok(nothing()) };
+        let Some(mut end) = next_peer(peer.session(), listener, &listen_at.token)? else {
+            return Ok(nothing());
+        };
         let role = hear(&mut end)?;
         tell(&mut end, &json!({"taken": true}))?;
         let ends = if role["role"] == "up" { &mut receivers } else { &mut senders };
@@ -62,12 +66,13 @@ fn streams(
 fn carry(
     task: &Task,
     socket: &UdpSocket,
-    door: &Door,
+    listen_at: &ListenConfig,
     peer: &mut End,
 ) -> Result<Value, ProbeError> {
-    let session = session(&door.token);
-    let over = || cancel::check().map(|()| control::stopped() || readable(peer.descriptor(), 0));
-    let source = datagrams::answer_hellos(socket, session, peer.far_address(), over)?;
+    let flow_id = flow_id(&listen_at.token);
+    let session = peer.session();
+    let over = || session.check().map(|()| session.is_stopped() || readable(peer.descriptor(), 0));
+    let source = datagrams::answer_hellos(session, socket, flow_id, peer.far_address(), over)?;
     if !word(peer)? {
         return Ok(nothing());
     }
@@ -76,8 +81,8 @@ fn carry(
         return Ok(nothing());
     }
     let far = source.ok_or_else(gone)?;
-    let way = Way { socket, session, far, sends: task.down };
-    let carried = datagrams::run(task, &way, |receiving, sender_ended| {
+    let way = Way { socket, flow_id, far, sends: task.down };
+    let carried = datagrams::run(session, task, &way, |receiving, sender_ended| {
         if !word_or_end(peer)? {
             receiving.until_ns.store(0, Ordering::Relaxed);
             return Ok(());
@@ -90,7 +95,7 @@ fn carry(
         Ok(())
     })?;
     let counts = json!({"sent": carried.sent, "received": carried.received});
-    if !control::stopped() {
+    if !session.is_stopped() {
         hear(peer)?;
         tell(peer, &json!(carried))?;
     }
@@ -105,8 +110,8 @@ fn word(peer: &mut End) -> Result<bool, ProbeError> {
 /// Waits for the peer's next line; false when told to stop first.
 fn word_or_end(peer: &End) -> Result<bool, ProbeError> {
     loop {
-        cancel::check()?;
-        if control::stopped() {
+        peer.session().check()?;
+        if peer.session().is_stopped() {
             return Ok(false);
         }
         if readable(peer.descriptor(), 50) {
@@ -117,8 +122,8 @@ fn word_or_end(peer: &End) -> Result<bool, ProbeError> {
 
 /// Whether the peer has said that it is over.
 fn told(peer: &mut End) -> Result<bool, ProbeError> {
-    cancel::check()?;
-    if control::stopped() {
+    peer.session().check()?;
+    if peer.session().is_stopped() {
         return Ok(true);
     }
     Ok(readable(peer.descriptor(), 0) && hear(peer).map(|_| true)?)

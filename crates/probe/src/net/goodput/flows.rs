@@ -2,13 +2,13 @@
 use super::press::Presser;
 use super::{Intervals, Task};
 use crate::buffer::{Buffer, Pages};
+use crate::clock;
 use crate::error::ProbeError;
 use crate::load::busy::Busy;
-use crate::net::ends::{join, spawn};
 use crate::net::meter::Meter;
 use crate::net::pair::End;
 use crate::net::tcp_info::TcpInfo;
-use crate::{cancel, clock};
+use crate::workers::{self, Worker};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -72,12 +72,16 @@ pub fn run(
             .into_iter()
             .zip(&times)
             .map(|(end, busy)| {
-                spawn(scope, None, move || noted(progress, send(end, task, progress, busy)))
+                workers::start(scope, None, move || {
+                    noted(progress, send(end, task, progress, busy))
+                })
             })
             .collect();
         let receiving: Vec<_> = receivers
             .into_iter()
-            .map(|end| spawn(scope, None, move || noted(progress, receive(end, task, progress))))
+            .map(|end| {
+                workers::start(scope, None, move || noted(progress, receive(end, task, progress)))
+            })
             .collect();
         let busy_ns = |now_ns| times.iter().map(|busy| busy.ns(now_ns)).sum::<u64>();
         let ended = loop {
@@ -108,12 +112,12 @@ pub fn run(
         let finished = ended.and_then(|()| finish());
         let mut infos = Vec::new();
         for thread in sending {
-            let (bytes, end) = join(thread)?;
+            let (bytes, end) = thread.and_then(Worker::join)?;
             flowed.sent_bytes += bytes;
             infos.extend(TcpInfo::settled(&end)?);
         }
         for thread in receiving {
-            let meter = join(thread)?;
+            let meter = thread.and_then(Worker::join)?;
             flowed.received_bytes += meter.total_bytes;
             // A load may have had nothing to carry.
             match task.press {
@@ -148,7 +152,7 @@ fn buffer(bytes: usize) -> Result<Buffer, ProbeError> {
     // Not zero: something on the way may compress.
     // SAFETY: the mapping is this long and new.
     let all = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) };
-    crate::disk::pattern::Random::new(0x5EED).fill(all);
+    nephoscope_wire::random::Random::new(0x5EED).fill(all);
     Ok(buffer)
 }
 
@@ -164,19 +168,20 @@ fn send(
     let buffer = buffer(write_bytes)?;
     // SAFETY: the mapping is at least `write_bytes` long and nobody writes to it.
     let data = unsafe { std::slice::from_raw_parts(buffer.as_ptr(), write_bytes) };
+    let session = end.session();
     let over = || progress.stop.load(Ordering::Relaxed);
     let mut sent_bytes = 0;
     if let Some(press) = &task.press {
         let fd = end.descriptor();
         let mut presser =
-            Presser::new(press, fd, write_bytes, task.streams, task.interval_ns, busy);
+            Presser::new(session, press, fd, write_bytes, task.streams, task.interval_ns, busy);
         presser.keep_short();
         while !over() {
             sent_bytes += presser.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
         }
     }
     while !over() {
-        cancel::check()?;
+        session.check()?;
         sent_bytes += end.write(data)? as u64;
     }
     end.end()?;
@@ -189,9 +194,10 @@ fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<Meter, Prob
     // SAFETY: the mapping is at least `send_bytes` long and belongs to this thread alone.
     let space = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), task.send_bytes) };
     let mut meter = Meter::open(u64::MAX, task.duration_ns);
+    let session = end.session();
     let (mut begun, mut complete) = (false, false);
     loop {
-        cancel::check()?;
+        session.check()?;
         let bytes = end.read(space)?;
         if bytes == 0 {
             return Ok(meter);

@@ -2,15 +2,16 @@
 use super::datagrams::{self, Carried, Way};
 use super::flows::{self, Flowed};
 use super::Task;
+use crate::clock;
 use crate::error::{Kind, ProbeError};
 use crate::net::asking::{any_of, hello};
 use crate::net::client::reach;
 use crate::net::pair::End;
 use crate::net::talk::{count, hear, tell};
 use crate::net::udp::batch;
-use crate::net::udp::packet::session;
+use crate::net::udp::packet::flow_id;
+use crate::session::Session;
 use crate::trial::Trial;
-use crate::{cancel, clock, control};
 use nephoscope_wire::lines::Peer;
 use serde::de::DeserializeOwned;
 use serde_json::{json, Value};
@@ -31,11 +32,12 @@ pub struct Both<T> {
 
 /// TCP streams; `trial`'s gate opens when all are connected.
 pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Flowed>, ProbeError> {
-    let mut far = begin(task, peer)?;
+    let session = trial.session;
+    let mut far = begin(session, task, peer)?;
     hear(&mut far)?;
     let connect = |wanted: bool, role: &str| {
         let one = |_| {
-            let mut end = reach(peer)?;
+            let mut end = reach(session, peer)?;
             tell(&mut end, &json!({ "role": role }))?;
             // The far side has taken it before the next one comes.
             hear(&mut end).map(|_| end.patient())
@@ -49,8 +51,8 @@ pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Flowe
     let silent = task.press.is_some_and(|press| press.intensity_ratio == 0.0);
     let wanted = if silent { 0 } else { receivers.len() };
     let over = |progress: &flows::Progress, elapsed_ns: u64| {
-        cancel::check()?;
-        if control::stopped() {
+        session.check()?;
+        if session.is_stopped() {
             return Ok(true);
         }
         let least_ns = task.warmup_ns + task.duration_ns;
@@ -68,26 +70,27 @@ pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Flowe
 
 /// Datagrams; `trial`'s gate opens when one has gone there and back.
 pub fn datagrams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Carried>, ProbeError> {
-    let mut far = begin(task, peer)?;
+    let session = trial.session;
+    let mut far = begin(session, task, peer)?;
     let port = u16::try_from(count(&hear(&mut far)?, "udp_port")?).unwrap_or(0);
     let to = SocketAddr::new(peer.address, port);
     let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
-    let session = session(&peer.token);
-    hello(&socket, to, session)?;
+    let flow_id = flow_id(&peer.token);
+    hello(session, &socket, to, flow_id)?;
     // From now on it counts datagrams instead of sending them back.
     tell(&mut far, &json!({"heard": true}))?;
     hear(&mut far)?;
     trial.prepared()?;
     tell(&mut far, &json!({"go": true}))?;
-    let way = Way { socket: &socket, session, far: to, sends: task.up };
-    let near = datagrams::run(task, &way, |receiving, sender_ended| {
+    let way = Way { socket: &socket, flow_id, far: to, sends: task.up };
+    let near = datagrams::run(session, task, &way, |receiving, sender_ended| {
         let end_ns = clock::monotonic_ns() + task.duration_ns;
         loop {
-            cancel::check()?;
+            session.check()?;
             let time_over = task.duration_ns > 0 && clock::monotonic_ns() >= end_ns;
             let all_sent = receiving.all_sent.load(Ordering::Relaxed);
             // What is late at the end of the time is still sent where its number was promised.
-            if control::stopped() || time_over && (all_sent || task.press.is_some()) {
+            if session.is_stopped() || time_over && (all_sent || task.press.is_some()) {
                 break;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -106,8 +109,8 @@ pub fn datagrams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Car
     Ok(Both { near, far: told })
 }
 
-fn begin(task: &Task, peer: &Peer) -> Result<End, ProbeError> {
-    let mut far = reach(peer)?.patient();
+fn begin(session: Session, task: &Task, peer: &Peer) -> Result<End, ProbeError> {
+    let mut far = reach(session, peer)?.patient();
     tell(&mut far, &json!(task))?;
     Ok(far)
 }

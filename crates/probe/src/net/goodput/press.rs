@@ -1,9 +1,10 @@
 //! How hard a load presses on the network: during a set share of the time, or at a set rate.
+use crate::clock;
 use crate::error::ProbeError;
 use crate::load::beat::Beat;
 use crate::load::busy::Busy;
 use crate::load::duty::{Duty, Step};
-use crate::{cancel, clock};
+use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -42,6 +43,7 @@ impl Press {
 
 /// The clockwork of one sender.
 pub struct Presser<'a> {
+    session: Session,
     fd: RawFd,
     busy: &'a Busy,
     busy_ns: u64,
@@ -55,6 +57,7 @@ pub struct Presser<'a> {
 impl<'a> Presser<'a> {
     /// For a sender on the socket `fd`, whose writes are of `write_bytes`.
     pub fn new(
+        session: Session,
         press: &Press,
         fd: RawFd,
         write_bytes: usize,
@@ -67,6 +70,7 @@ impl<'a> Presser<'a> {
         let paced = press.bytes_per_s > 0.0;
         let drains = !paced && press.intensity_ratio < 1.0;
         Self {
+            session,
             fd,
             busy,
             busy_ns: 0,
@@ -101,7 +105,7 @@ impl<'a> Presser<'a> {
         send: impl FnOnce() -> Result<u64, ProbeError>,
         over: impl Fn() -> bool,
     ) -> Result<u64, ProbeError> {
-        cancel::check()?;
+        self.session.check()?;
         let now_ns = clock::monotonic_ns();
         let step = match &mut self.beat {
             Some(beat) => beat.next(now_ns),
@@ -118,7 +122,7 @@ impl<'a> Presser<'a> {
             Step::SleepUntil(_) if self.undrained => {
                 // Until all has left the way is in use.
                 self.busy.begin(now_ns);
-                while waiting_bytes(self.fd) > 0 && !over() && !cancel::requested() {
+                while waiting_bytes(self.fd) > 0 && !over() && !self.session.is_cancelled() {
                     std::thread::sleep(DRAIN_LOOK);
                 }
                 self.busy_ns = self.busy.end(clock::monotonic_ns());
@@ -168,7 +172,8 @@ mod tests {
     fn turns_keep_the_share_and_the_rate() {
         let busy = Busy::default();
         let spent = |press: Press, work_ns: u64| {
-            let mut presser = Presser::new(&press, -1, 1000, 1, 100_000_000, &busy);
+            let mut presser =
+                Presser::new(Session::detached(), &press, -1, 1000, 1, 100_000_000, &busy);
             let (started_ns, mut sent) = (clock::monotonic_ns(), 0);
             while clock::monotonic_ns() - started_ns < 300_000_000 {
                 let work = || {

@@ -1,8 +1,8 @@
 //! Many datagrams by one system call.
 //!
 //! The calls are made directly: musl's `sendmmsg` sends one at a time.
-use crate::cancel;
 use crate::error::ProbeError;
+use crate::session::Session;
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
@@ -12,6 +12,7 @@ pub const SLOTS: usize = 64;
 
 /// Room for datagrams and their addresses.
 pub struct Batch {
+    session: Session,
     slot_bytes: usize,
     data: Vec<u8>,
     addresses: Vec<libc::sockaddr_storage>,
@@ -24,12 +25,13 @@ unsafe impl Send for Batch {}
 
 impl Batch {
     /// Room for [`SLOTS`] datagrams of at most `slot_bytes`.
-    pub fn new(slot_bytes: usize) -> Self {
+    pub fn new(session: Session, slot_bytes: usize) -> Self {
         // SAFETY: plain C structs, for which all zero is valid.
         let (address, header) = unsafe {
             (std::mem::zeroed::<libc::sockaddr_storage>(), std::mem::zeroed::<libc::mmsghdr>())
         };
         let mut batch = Self {
+            session,
             slot_bytes,
             // Not zero: a padding that compresses would be another load.
             data: (0..SLOTS * slot_bytes)
@@ -109,7 +111,7 @@ impl Batch {
         };
         match usize::try_from(sent) {
             Ok(sent) => Ok(sent),
-            Err(_) => nothing_now("Sending datagrams"),
+            Err(_) => nothing_now(self.session, "Sending datagrams"),
         }
     }
 
@@ -133,16 +135,16 @@ impl Batch {
         };
         match usize::try_from(got) {
             Ok(got) => Ok(got),
-            Err(_) => nothing_now("Receiving datagrams"),
+            Err(_) => nothing_now(self.session, "Receiving datagrams"),
         }
     }
 }
 
 /// 0 for an error that only means: not now.
 #[cold]
-fn nothing_now(what: &str) -> Result<usize, ProbeError> {
+fn nothing_now(session: Session, what: &str) -> Result<usize, ProbeError> {
     let error = Error::last_os_error();
-    cancel::check()?;
+    session.check()?;
     let full = error.raw_os_error() == Some(libc::ENOBUFS);
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(0),
@@ -250,13 +252,13 @@ mod tests {
     fn a_batch_goes_through_and_comes_back() {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
-        let mut batch = Batch::new(100);
+        let mut batch = Batch::new(Session::detached(), 100);
         batch.address(far.local_addr().unwrap(), 60);
         for slot in 0..5 {
             batch.slot(slot)[0] = slot as u8;
         }
         assert_eq!(batch.send(&near, 5).unwrap(), 5);
-        let mut there = Batch::new(100);
+        let mut there = Batch::new(Session::detached(), 100);
         let mut seen = 0;
         while seen < 5 {
             let got = there.receive(&far).unwrap();

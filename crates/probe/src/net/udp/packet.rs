@@ -12,7 +12,7 @@ pub const HELLO: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Whose it is.
-    pub session: u64,
+    pub flow_id: u64,
     /// Which one it is, from 0.
     pub sequence: u64,
     /// When it was to be sent.
@@ -32,7 +32,7 @@ impl Header {
     #[inline]
     pub fn write(&self, datagram: &mut [u8]) {
         let words = [
-            self.session,
+            self.flow_id,
             self.sequence,
             self.intended_ns,
             self.sent_ns,
@@ -54,7 +54,7 @@ impl Header {
             u64::from_be_bytes(bytes)
         };
         Some(Self {
-            session: word(0),
+            flow_id: word(0),
             sequence: word(1),
             intended_ns: word(2),
             sent_ns: word(3),
@@ -65,9 +65,9 @@ impl Header {
     }
 }
 
-/// The session that belongs to a token: who has not got the token cannot guess it, and who sees it
+/// The flow_id that belongs to a token: who has not got the token cannot guess it, and who sees it
 /// on the wire learns nothing about the token.
-pub fn session(token: &str) -> u64 {
+pub fn flow_id(token: &str) -> u64 {
     let digest = Sha256::new().chain_update(b"nephoscope session ").chain_update(token).finalize();
     u64::from_be_bytes(digest[..8].try_into().expect("a digest is longer"))
 }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_header_comes_back_as_it_was_written() {
         let header = Header {
-            session: session("a token"),
+            flow_id: flow_id("a token"),
             sequence: 7,
             intended_ns: 1,
             sent_ns: 2,
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn sessions_differ_as_tokens_do() {
-        assert_eq!(session("one"), session("one"));
-        assert_ne!(session("one"), session("two"));
+        assert_eq!(flow_id("one"), flow_id("one"));
+        assert_ne!(flow_id("one"), flow_id("two"));
     }
 }

@@ -4,6 +4,7 @@ use super::pace::Pace;
 use super::packet::Header;
 use crate::clock;
 use crate::error::ProbeError;
+use crate::session::Session;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ const LOOK_AROUND_NS: u64 = 20_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
     /// Whose datagrams.
-    pub session: u64,
+    pub flow_id: u64,
     /// Where to.
     pub to: SocketAddr,
     /// Bytes of each.
@@ -57,13 +58,14 @@ impl Sent {
 
 /// Sends until all are sent or `over` says so.
 pub fn send(
+    session: Session,
     socket: &UdpSocket,
     stream: &Stream,
     mut over: impl FnMut(&Sent) -> Result<bool, ProbeError>,
 ) -> Result<Sent, ProbeError> {
     // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let mut batch = Batch::new(stream.packet_bytes);
+    let mut batch = Batch::new(session, stream.packet_bytes);
     batch.address(stream.to, stream.packet_bytes);
     let mut sent = Sent::default();
     let limit = stream.packets.unwrap_or(u64::MAX);
@@ -80,7 +82,7 @@ pub fn send(
             let sequence = sent.packets + slot as u64;
             let intended_ns = stream.pace.due_ns(sequence);
             Header {
-                session: stream.session,
+                flow_id: stream.flow_id,
                 sequence,
                 intended_ns,
                 sent_ns: now_ns,
@@ -104,7 +106,7 @@ pub fn send(
 /// Datagrams that follow one another as fast as they go, a batch at a time.
 pub struct Flood {
     batch: Batch,
-    session: u64,
+    flow_id: u64,
     packet_bytes: usize,
     /// What was sent.
     pub sent: Sent,
@@ -112,10 +114,10 @@ pub struct Flood {
 
 impl Flood {
     /// To `to`, each of `packet_bytes`.
-    pub fn new(session: u64, to: SocketAddr, packet_bytes: usize) -> Self {
-        let mut batch = Batch::new(packet_bytes);
+    pub fn new(session: Session, flow_id: u64, to: SocketAddr, packet_bytes: usize) -> Self {
+        let mut batch = Batch::new(session, packet_bytes);
         batch.address(to, packet_bytes);
-        Self { batch, session, packet_bytes, sent: Sent::default() }
+        Self { batch, flow_id, packet_bytes, sent: Sent::default() }
     }
 
     /// Sends a batch; its bytes.
@@ -123,7 +125,7 @@ impl Flood {
         let (now_ns, sent_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         for slot in 0..SLOTS {
             Header {
-                session: self.session,
+                flow_id: self.flow_id,
                 sequence: self.sent.packets + slot as u64,
                 intended_ns: now_ns,
                 sent_ns: now_ns,
@@ -155,6 +157,7 @@ fn wait(left_ns: u64, spin_ns: u64) {
 mod tests {
     use super::*;
     use crate::net::udp::batch::socket;
+    use crate::session::Session;
     use std::net::Ipv4Addr;
 
     #[test]
@@ -162,26 +165,28 @@ mod tests {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
         let stream = Stream {
-            session: 5,
+            flow_id: 5,
             to: far.local_addr().unwrap(),
             packet_bytes: 70,
             pace: Pace::new(clock::monotonic_ns(), 20_000.0),
             packets: Some(100),
             spin_ns: 50_000,
         };
-        let sent = send(&near, &stream, |_| Ok(false)).unwrap();
+        let sent = send(Session::detached(), &near, &stream, |_| Ok(false)).unwrap();
         assert_eq!(sent.packets, 100);
-        let mut batch = Batch::new(70);
+        let mut batch = Batch::new(Session::detached(), 70);
         let mut next = 0;
         while next < 100 {
             for slot in 0..batch.receive(&far).unwrap() {
                 let header = Header::read(batch.received(slot)).unwrap();
-                assert_eq!((header.session, header.sequence), (5, next));
+                assert_eq!((header.flow_id, header.sequence), (5, next));
                 assert!(header.sent_ns >= header.intended_ns);
                 next += 1;
             }
         }
-        let over = send(&near, &Stream { packets: None, ..stream }, |_| Ok(true)).unwrap();
+        let over =
+            send(Session::detached(), &near, &Stream { packets: None, ..stream }, |_| Ok(true))
+                .unwrap();
         assert_eq!((over.packets, over.per_s()), (0, None));
     }
 }
