@@ -71,7 +71,7 @@ def test_the_declaration_is_complete(adapter: Adapter) -> None:
     spec = adapter.spec
     assert spec.kind == catalog.ADAPTER
     assert not spec.load
-    assert not spec.two_sided
+    assert spec.two_sided == (adapter.server is not None)
     for text in (spec.summary, spec.overhead, spec.source, spec.tool, spec.minimum, spec.install):
         assert text.strip(), spec.id
     places = [spec.page.find(heading) for heading in HEADINGS]

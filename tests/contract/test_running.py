@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from tests.contract.test_targets import factory, machine, using
 from tests.targets.test_process import gone
 
-from nephoscope.errors import BenchmarkFailed
-from nephoscope.targets import Peer, Target
+from nephoscope.errors import BenchmarkFailed, TargetError
+from nephoscope.targets import Peer, Target, session
+from nephoscope.targets.base import IpVersion
 
 __all__ = ["factory", "machine"]
 
@@ -64,31 +66,42 @@ def test_a_load_runs_until_it_is_told_to_stop(machine: Callable[[], Target]) -> 
     assert trial.samples
 
 
+@pytest.mark.parametrize("version", [None, 4, 6])
 def test_two_sides_meet_through_a_token_that_no_process_list_shows(
-    machine: Callable[[], Target],
+    machine: Callable[[], Target], version: IpVersion | None
 ) -> None:
-    async def work(target: Target) -> Any:
-        server = await target.start("net.rtt", {}, 60, serve="127.0.0.1")
-        said = await server.ready(20)
-        peer = Peer(said["address"], said["port"], said["token"])
-        assert peer.address == "127.0.0.1"
-        params = {"duration_ns": 200_000_000, "rate_per_s": 200.0, "wait_ns": 200_000_000}
-        client = await target.start("net.rtt", params, 60, peer=peer)
-        prepared = await client.ready(20)
-        for side in (said, prepared):
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{side['pid']}/cmdline").read_bytes()
-                assert peer.token.encode() not in words
-        await client.go()
-        trial = await client.result(30)
-        await server.stop()
-        return trial, await server.result(20), peer
+    params = {"duration_ns": 200_000_000, "rate_per_s": 200.0, "wait_ns": 200_000_000}
 
-    trial, served, peer = using(machine, work)
+    async def work(target: Target) -> Any:
+        try:
+            server = await session.serve(
+                target, target, "net.rtt", {}, deadline_s=60, limit_s=20, version=version
+            )
+        except TargetError as error:
+            # A lab and an sshd on loopback have addresses of one version.
+            return str(error)
+        assert server.peer is not None
+        client = await session.prepare(
+            target, "net.rtt", params, deadline_s=60, limit_s=20, peer=server.peer
+        )
+        for side in (server, client):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{side.ready['pid']}/cmdline").read_bytes()
+                assert server.peer.token.encode() not in words
+        await session.go([client])
+        return await client.running.result(30), await server.stop(20), server.peer
+
+    found = using(machine, work)
+    if isinstance(found, str):
+        assert version == 6
+        assert "no way to it over IPv6" in found
+        return
+    trial, served, peer = found
     assert trial.failure is None
     assert served.failure is None
     assert len(peer.token) >= 32
     assert peer.token not in repr(peer)
+    assert version is None or ip_address(peer.address).version == version
 
 
 def test_a_stranger_is_not_served(machine: Callable[[], Target]) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 
 from nephoscope.targets import Target
+from nephoscope.targets.base import Endpoint, IpVersion
 from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
 from nephoscope.targets.local_channel import LocalChannel
 from nephoscope.targets.probed import ProbeTarget
@@ -16,9 +17,10 @@ from nephoscope.targets.probed import ProbeTarget
 class ToyTarget(ProbeTarget):
     """Stands for a machine of its own; its programs run here."""
 
-    def address(self, toward: Target) -> str:
-        """See `Target.address`."""
-        return "127.0.0.1"
+    def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
+        """See `Target.endpoint`."""
+        address = "::1" if version == 6 else "127.0.0.1"
+        return Endpoint(address, address)
 
 
 class ToyRecord(TargetRecord):

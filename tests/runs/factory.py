@@ -13,6 +13,7 @@ from nephoscope import plans
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Sample
 from nephoscope.targets import Done, Peer, TargetTrial
+from nephoscope.targets.base import Endpoint
 from nephoscope.targets.kinds.record import CONTROLLER
 
 Answer = Callable[[str, Mapping[str, Any], int], TargetTrial]
@@ -164,8 +165,9 @@ class FakeTarget:
         await running.go()
         return await running.result(timeout_s)
 
-    def address(self, toward: Any) -> str:
-        return f"10.0.0.{1 + len(self.name)}"
+    def endpoint(self, client: Any, version: Any = None) -> Endpoint:
+        address = f"10.0.0.{1 + len(self.name)}"
+        return Endpoint(address, address)
 
     async def tool(self, benchmark: str) -> str:
         return ""

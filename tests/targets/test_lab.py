@@ -14,6 +14,7 @@ from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab import bringup, files
 from nephoscope.lab.handle import GuestAccess, Host, Lab, Nic
 from nephoscope.targets import Target
+from nephoscope.targets.base import Endpoint
 from nephoscope.targets.kinds.lab import LabRecord
 from nephoscope.targets.lab_channel import way_into
 from nephoscope.targets.local import LocalTarget
@@ -64,13 +65,13 @@ def test_a_target_without_a_lab_is_told() -> None:
 
 @pytest.mark.usefixtures("_office")
 def test_hosts_of_one_lab_reach_each_other_on_the_network_they_share() -> None:
-    assert inside("a").address(inside("b")) == "10.0.2.1"
-    assert inside("b").address(inside("a")) == "10.0.2.2"
+    assert inside("a").endpoint(inside("b")) == Endpoint("10.0.2.1", "10.0.2.1")
+    assert inside("b").endpoint(inside("a")) == Endpoint("10.0.2.2", "10.0.2.2")
     for stranger in (LocalTarget(), inside("a", "other")):
         with pytest.raises(TargetError, match="has no way to it that is known"):
-            inside("a").address(stranger)
+            inside("a").endpoint(stranger)
     with pytest.raises(TargetError, match="has no way to it"):
-        LocalTarget().address(inside("a"))
+        LocalTarget().endpoint(inside("a"))
 
 
 def test_a_guest_is_reached_with_the_keys_of_the_lab_alone() -> None:

@@ -9,11 +9,19 @@ from typing import Any
 
 import pytest
 
-from nephoscope.adapters import ADAPTERS, Command, Output, ToolError
-from nephoscope.errors import Lacking
+from nephoscope.adapters import ADAPTERS, Command, Output, Server, ToolError
+from nephoscope.errors import BenchmarkFailed, Lacking
 from nephoscope.model import Sample
+from nephoscope.targets.base import Peer
 from nephoscope.targets.process import Ended
-from nephoscope.targets.tools import parse_wrapped, version_of, wrap
+from nephoscope.targets.tools import (
+    client_job,
+    served_by,
+    server_job,
+    version_of,
+    wrap,
+    wrapped_by,
+)
 
 POSTMARK = ADAPTERS["postmark"]
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "postmark"
@@ -33,7 +41,7 @@ def tool(name: str) -> dict[str, Any]:
 
 
 def test_a_trial_has_the_tool_s_figures_and_the_machine_s_counters() -> None:
-    trial = parse_wrapped(lines(tool("study"), done()), 0, POSTMARK)
+    trial = wrapped_by(POSTMARK)(lines(tool("study"), done()), 0, "")
     assert trial.failure is None
     assert trial.done is not None
     assert trial.done.beside == {"load_1m": 0.5}
@@ -46,7 +54,7 @@ def test_a_trial_has_the_tool_s_figures_and_the_machine_s_counters() -> None:
 
 @pytest.mark.parametrize("name", ["no-folder", "crash", "terse"])
 def test_what_is_no_measurement_is_a_named_failure(name: str) -> None:
-    trial = parse_wrapped(lines(tool(name), done()), 0, POSTMARK)
+    trial = wrapped_by(POSTMARK)(lines(tool(name), done()), 0, "")
     assert trial.failure is not None
     assert (trial.failure.name, trial.samples) == ("tool_failed", ())
     assert trial.failure.message.startswith("postmark: postmark failed: ")
@@ -54,7 +62,7 @@ def test_what_is_no_measurement_is_a_named_failure(name: str) -> None:
 
 def test_a_missing_tool_is_lacking_with_the_command_that_installs_it() -> None:
     error = {"name": "no_program", "message": "There is no program.", "hint": "Install it."}
-    trial = parse_wrapped(lines({"error": error}), 4, POSTMARK)
+    trial = wrapped_by(POSTMARK)(lines({"error": error}), 4, "")
     assert trial.failure is not None
     assert trial.failure.exit_code == 4
     assert "apt-get install postmark" in trial.failure.hint
@@ -86,7 +94,7 @@ def test_the_version_is_asked_and_held_to_the_minimum() -> None:
     ],
 )
 def test_half_an_answer_is_no_trial(text: bytes) -> None:
-    trial = parse_wrapped(text, 0, POSTMARK)
+    trial = wrapped_by(POSTMARK)(text, 0, "")
     assert trial.failure is not None
     assert trial.failure.name in ("bad_output", "probe_died")
     assert trial.samples == ()
@@ -95,7 +103,7 @@ def test_half_an_answer_is_no_trial(text: bytes) -> None:
 @pytest.mark.parametrize("samples", [[], [Sample("made_up", 1.0)]])
 def test_an_adapter_may_not_make_up_figures(samples: list[Sample]) -> None:
     wrong = replace(POSTMARK, parse=lambda _: samples)
-    trial = parse_wrapped(lines(tool("study"), done()), 0, wrong)
+    trial = wrapped_by(wrong)(lines(tool("study"), done()), 0, "")
     assert trial.failure is not None
     assert trial.failure.name == "bad_output"
 
@@ -104,15 +112,57 @@ def test_the_tool_s_error_is_not_swallowed() -> None:
     def parse(_: Output) -> list[Sample]:
         raise ToolError("it is tired.")
 
-    trial = parse_wrapped(lines(tool("study"), done()), 0, replace(POSTMARK, parse=parse))
+    trial = wrapped_by(replace(POSTMARK, parse=parse))(lines(tool("study"), done()), 0, "")
     assert str(trial.failure).startswith("postmark: postmark failed: it is tired.")
 
 
 def test_the_words_are_a_list_that_no_shell_reads() -> None:
     command = Command(arguments=("; rm -rf /",), input="$(id)\n")
-    words = wrap("/p", POSTMARK, command, 2.5)
+    words = wrap("/p", command.job("postmark"), 2.5)
     assert words[:3] == ["/p", "wrap", "--job"]
     job = json.loads(words[3])
     assert job["program"] == "postmark"
     assert job["arguments"] == ["; rm -rf /"]
     assert words[4:] == ["--deadline", "2.500", "--with-parent"]
+
+
+SERVER = Server(
+    "postmarkd",
+    lambda _: Command(arguments=("--listen", "{address}:{port}")),
+    install="apt-get install postmarkd",
+    ready_text="listening",
+    counters=lambda output: {"served_count": int(output.stdout)},
+)
+TWO_SIDED = replace(POSTMARK, server=SERVER)
+
+
+def test_a_client_is_told_where_its_server_listens() -> None:
+    named = replace(TWO_SIDED, command=lambda _: Command(("{address}",), input="to {port}\n"))
+    job = client_job(named, {}, Peer("fd00::1", 5201, "secret"))
+    assert (job["arguments"], job["input"]) == (["fd00::1"], "to 5201\n")
+    with pytest.raises(BenchmarkFailed, match="no target serves the far one"):
+        client_job(named, {}, None)
+
+
+def test_a_server_states_when_it_is_ready() -> None:
+    job = server_job(TWO_SIDED, {})
+    assert (job["program"], job["ready"]) == ("postmarkd", {"output": "listening"})
+    quiet = replace(TWO_SIDED, server=replace(SERVER, ready_text=""))
+    assert server_job(quiet, {})["ready"] == {"connect": True}
+    with pytest.raises(BenchmarkFailed, match="has no server"):
+        server_job(POSTMARK, {})
+
+
+def test_what_a_server_counted_comes_back() -> None:
+    said = {**tool("study")["tool"], "stdout": "41\n", "signal": 15, "exit": None}
+    trial = served_by(TWO_SIDED)(lines({"tool": said}, done()), 0, "")
+    assert trial.failure is None
+    assert trial.done is not None
+    assert trial.done.served == {"served_count": 41}
+
+
+def test_a_server_that_is_missing_is_lacking_with_its_own_package() -> None:
+    error = {"name": "no_program", "message": "There is no program.", "hint": "Install it."}
+    trial = served_by(TWO_SIDED)(lines({"error": error}), 4, "")
+    assert trial.failure is not None
+    assert "apt-get install postmarkd" in trial.failure.hint

@@ -7,13 +7,12 @@ tool's output in `tests/golden/<tool>/`; `make generate` does the rest. Pure: no
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from nephoscope.adapters import postmark
-from nephoscope.adapters.frame import Adapter, Command, Output, ToolError
+from nephoscope.adapters.frame import Adapter, Command, Output, Server, ToolError
 
-ADAPTERS: Mapping[str, Adapter] = {adapter.spec.id: adapter for adapter in (postmark.ADAPTER,)}
+ADAPTERS: dict[str, Adapter] = {adapter.spec.id: adapter for adapter in (postmark.ADAPTER,)}
 """Name of the benchmark -> its adapter."""
 
 
@@ -32,4 +31,4 @@ def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "params": params}
 
 
-__all__ = ["ADAPTERS", "Adapter", "Command", "Output", "ToolError", "document"]
+__all__ = ["ADAPTERS", "Adapter", "Command", "Output", "Server", "ToolError", "document"]

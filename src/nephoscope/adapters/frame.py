@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
@@ -18,6 +18,9 @@ from nephoscope.model import Better, Sample, Shape
 
 SCRATCH = "{scratch}"
 """Stands in arguments and input for the path of the tool's scratch folder, in which it starts."""
+
+ADDRESS, PORT = "{address}", "{port}"
+"""Stand in arguments and input of a tool with a server for where that listens."""
 
 TOOL = MetricSpec(
     "tool",
@@ -57,6 +60,16 @@ class Command:
             "needs_bytes": self.needs_bytes,
         }
 
+    def to(self, address: str, port: int) -> Command:
+        """Returns the command of a client, with its server's address and port filled in."""
+
+        def filled(text: str) -> str:
+            return text.replace(ADDRESS, address).replace(PORT, str(port))
+
+        return replace(
+            self, arguments=[filled(text) for text in self.arguments], input=filled(self.input)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -88,10 +101,34 @@ class Output:
         return self.marks[place][0]
 
 
+def no_counters(output: Output) -> Mapping[str, Any]:
+    """Returns nothing: for a server whose own counters say nothing about the trial."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The far side of a tool with two sides; it serves until the probe stops it.
+
+    tool: its program. command: every parameter's value -> how it is called, with `{address}` and
+    `{port}` where it is to listen. ready_text: what it prints when it serves; where it prints
+    nothing, it serves when a TCP connection to its port is accepted. install: the command that
+    installs it. counters: what it printed -> what it counted, by name; it raises ToolError for
+    what is no report.
+    """
+
+    tool: str
+    command: Callable[[Mapping[str, Any]], Command]
+    install: str
+    ready_text: str = ""
+    counters: Callable[[Output], Mapping[str, Any]] = no_counters
+
+
 @dataclass(frozen=True, slots=True)
 class Adapter:
     """A well-known tool as a benchmark.
 
+    server: its far side, where it has one; its client's command has `{address}` and `{port}`.
     command: every parameter's value -> how the tool is called. look: how it is asked for its
     version. version: what it answered -> the version. parse: what it said -> samples. The last two
     raise ToolError, and never make a zero of what is missing.
@@ -102,12 +139,19 @@ class Adapter:
     look: Command
     version: Callable[[Output], str]
     parse: Callable[[Output], list[Sample]]
+    server: Server | None = None
 
-    def called(self, params: Mapping[str, Any]) -> Command:
-        """The command for these parameters, defaults filled in. UsageError for an unknown one."""
+    def called(self, params: Mapping[str, Any], *, serving: bool = False) -> Command:
+        """Returns the command for these parameters, defaults filled in; serving: of the server.
+
+        Raises UsageError for an unknown parameter, and for a server that it does not have.
+        """
+        if serving and self.server is None:
+            raise UsageError(f"{self.spec.id}: {self.spec.tool} has no server.", "Drop `peer`.")
         for name in params:
             self.spec.param(name)
-        command = self.command({p.id: params.get(p.id, p.default) for p in self.spec.params})
+        made = self.server.command if serving and self.server else self.command
+        command = made({p.id: params.get(p.id, p.default) for p in self.spec.params})
         for text in (*command.arguments, command.input, command.directory):
             if "\0" in text:
                 raise UsageError(f"{self.spec.id}: a parameter has a NUL byte in it.", "Remove it.")

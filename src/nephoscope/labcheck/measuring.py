@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,11 +11,12 @@ from nephoscope.analysis import means
 from nephoscope.errors import RunFailed
 from nephoscope.lab.handle import Lab
 from nephoscope.labcheck.frame import Measured
+from nephoscope.targets import session
 from nephoscope.targets.base import TargetTrial
 from nephoscope.targets.lab import LabTarget
 
 TIMEOUT_S = 60.0
-_AHEAD_NS = 100_000_000
+_LEAD_NS = 100_000_000
 """How far ahead a common start is: a message to each host takes a few milliseconds."""
 
 
@@ -39,11 +39,12 @@ async def together(
     targets = [LabTarget(host, lab.name, host) for host in hosts]
     try:
         await asyncio.gather(*(target.open(TIMEOUT_S) for target in targets))
-        running = [await target.start(benchmark, params, TIMEOUT_S) for target in targets]
-        await asyncio.gather(*(one.ready(TIMEOUT_S) for one in running))
-        at_ns = time.time_ns() + _AHEAD_NS
-        await asyncio.gather(*(one.go(at_ns) for one in running))
-        return list(await asyncio.gather(*(one.result(TIMEOUT_S) for one in running)))
+        sides = [
+            await session.prepare(target, benchmark, params, deadline_s=TIMEOUT_S)
+            for target in targets
+        ]
+        await session.go(sides, _LEAD_NS)
+        return list(await asyncio.gather(*(side.running.result(TIMEOUT_S) for side in sides)))
     finally:
         await asyncio.gather(*(target.close() for target in targets), return_exceptions=True)
 

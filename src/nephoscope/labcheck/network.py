@@ -16,7 +16,8 @@ from nephoscope.lab.topology import LinkSpec
 from nephoscope.labcheck.frame import Check, Measured
 from nephoscope.labcheck.measuring import TIMEOUT_S, mean
 from nephoscope.model import Estimate
-from nephoscope.targets.base import Peer, TargetTrial
+from nephoscope.targets import session
+from nephoscope.targets.base import TargetTrial
 from nephoscope.targets.lab import LabTarget
 
 WAYS = ("up", "down")
@@ -211,19 +212,9 @@ async def between(
     client, server = LabTarget(near, lab.name, near), LabTarget(far, lab.name, far)
     try:
         await asyncio.gather(client.open(TIMEOUT_S), server.open(TIMEOUT_S))
-        address = server.address(client)
-        serving = await server.start(benchmark, {}, TIMEOUT_S, serve=address)
-        where = await serving.ready(TIMEOUT_S)
-        await serving.go()
-        peer = Peer(str(where["address"]), int(where["port"]), str(where["token"]))
-        running = await client.start(benchmark, params, TIMEOUT_S, peer=peer)
-        await running.ready(TIMEOUT_S)
-        await running.go()
-        trial = await running.result(TIMEOUT_S)
+        trial, _ = await session.run_pair(client, server, benchmark, params, TIMEOUT_S)
         if trial.failure is not None:
             raise RunFailed(f"The probe failed: {trial.failure.message}", trial.failure.hint)
-        await serving.stop()
-        await serving.result(TIMEOUT_S)
         return trial
     finally:
         await asyncio.gather(client.close(), server.close(), return_exceptions=True)

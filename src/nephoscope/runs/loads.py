@@ -18,7 +18,8 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Background, Sample
 from nephoscope.store.trialfile import Beside
-from nephoscope.targets import Peer, Running, Target, TargetTrial
+from nephoscope.targets import Peer, Running, Target, TargetTrial, session
+from nephoscope.targets.session import Server
 
 CLOCK_READING_NS = 1_000_000
 """Two processes may read the clock this far apart on a busy machine, and mean one moment."""
@@ -51,7 +52,7 @@ class Load:
     trials: list[tuple[int, int, TargetTrial]] = field(default_factory=list)
     problem: str = ""
     running: Running | None = None
-    serving: Running | None = None
+    serving: Server | None = None
     _again: asyncio.Task[None] | None = None
     _began_ns: int = 0
 
@@ -90,8 +91,7 @@ class Load:
         if self.problem:
             self.problem = f"{self.who} {self.problem}"
         if self.serving is not None:
-            await self.serving.stop()
-            await self.serving.result(limit_s)
+            await self.serving.stop(limit_s)
 
     def settles_in_s(self) -> float:
         """How long it has still to run before the trial may start."""
@@ -103,9 +103,9 @@ class Load:
             self._again.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await self._again
-        for running in (self.running, self.serving):
-            if running is not None:
-                await running.end()
+        for part in (self.running, self.serving):
+            if part is not None:
+                await part.end()
 
     def told(self, window: Window) -> dict[str, Any]:
         """The object in TrialRecord.loads."""
@@ -133,13 +133,10 @@ class Load:
     async def _ready(
         self, target: Target, deadline_s: float, limit_s: float, peer: Peer | None
     ) -> Running:
-        running = await target.start(self.spec.id, self.params, deadline_s, peer=peer)
-        try:
-            await running.ready(limit_s)
-        except BaseException:
-            await running.end()
-            raise
-        return running
+        side = await session.prepare(
+            target, self.spec.id, self.params, deadline_s=deadline_s, limit_s=limit_s, peer=peer
+        )
+        return side.running
 
     async def _stop_load(self, limit_s: float, window: Window) -> None:
         assert self.running is not None

@@ -20,12 +20,12 @@ from nephoscope.runs.groups import Group
 from nephoscope.runs.loads import Load, Window, told
 from nephoscope.runs.measured import Measured
 from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
-from nephoscope.runs.sides import Side
 from nephoscope.runs.stations import Stations, TargetLost
 from nephoscope.runs.waiting import Value, all_of, to_the_end
 from nephoscope.store.trialfile import Beside
-from nephoscope.targets import Peer, TargetTrial
+from nephoscope.targets import TargetTrial, session
 from nephoscope.targets.kinds.record import CONTROLLER
+from nephoscope.targets.session import Server, Side
 
 SEED = "seed"
 """The parameter of a simulation that says where its chance begins."""
@@ -62,7 +62,7 @@ class GroupTrial:
         self._timeline = Timeline()
         self._out = Measured(started_at=time.time())
         self._loads: list[Load] = []
-        self._servers: list[Side] = []
+        self._servers: list[Server] = []
         self._clients: list[Side] = []
         self._window: Window | None = None
 
@@ -120,16 +120,23 @@ class GroupTrial:
             await _until_settled(self._loads)
             if self._setting.peer:
                 for name in self._group.targets:
-                    self._servers.append(await self._server(self._setting.peer, name))
+                    self._servers.append(
+                        await self._server(
+                            self._setting.peer,
+                            name,
+                            self._setting.benchmark,
+                            self._setting.params,
+                        )
+                    )
             await all_of(self._client(n, name) for n, name in enumerate(self._group.targets))
         order = {name: n for n, name in enumerate(self._group.targets)}
         self._clients.sort(key=lambda side: order[side.target])
 
     async def _measure(self) -> None:
-        spare_s = starting.LEAD_NS / 1e9 + _LATER_S
+        spare_s = session.LEAD_NS / 1e9 + _LATER_S
         # A server serves from the moment when it is ready; there is nothing to tell it.
         async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
-            begun_ns = await self._blaming(self._clients[0].target, starting.go(self._clients))
+            begun_ns = await self._blaming(self._clients[0].target, session.go(self._clients))
             results = await all_of(self._result(side, self._measure_s) for side in self._clients)
         by_side = {id(s): trial for s, trial in zip(self._clients, results, strict=True)}
         ended_ns = time.time_ns()
@@ -188,8 +195,8 @@ class GroupTrial:
         load = Load(background, name, spec, stations.shares_our_clock(name))
         peer = None
         if background.peer:
-            server = await self._server(background.peer, name, load)
-            peer = self._peer_of(server, name)
+            load.serving = await self._server(background.peer, name, spec.id, load.params)
+            peer = load.serving.peer
         self._loads.append(load)
         work = load.start(stations[name], self._load_deadline_s(), self._limits.start_s, peer)
         try:
@@ -197,42 +204,34 @@ class GroupTrial:
         except BenchmarkFailed as failure:
             raise PhaseFailed(Phase.START, failure, load.who) from failure
 
-    async def _server(self, name: str, client: str, load: Load | None = None) -> Side:
+    async def _server(
+        self, name: str, client: str, benchmark: str, params: Mapping[str, Any]
+    ) -> Server:
         """Starts the far side for one client; its token lets that client in and no other."""
-        stations, setting = self._stage.stations, self._setting
-        with stations.blamed(name):
-            address = stations[name].address(stations[client])
-        work = starting.started(
-            name,
+        stations = self._stage.stations
+        work = session.serve(
             stations[name],
-            load.spec.id if load else setting.benchmark,
-            load.params if load else setting.params,
+            stations[client],
+            benchmark,
+            params,
             deadline_s=self._load_deadline_s(),
             limit_s=self._limits.start_s,
-            same_clock=stations.shares_our_clock(name),
-            serve=address,
         )
         try:
-            side = await self._blaming(name, work)
+            return await self._blaming(name, work)
         except BenchmarkFailed as failure:
             who = f"the serving side of {client} on {name}"
             raise PhaseFailed(Phase.START, failure, who) from failure
-        if load is not None:
-            load.serving = side.running
-        return side
 
     async def _client(self, number: int, name: str) -> None:
         stations = self._stage.stations
-        peer = self._peer_of(self._servers[number], name) if self._servers else None
-        work = starting.started(
-            name,
+        work = session.prepare(
             stations[name],
             self._setting.benchmark,
             self._params(name),
             deadline_s=self._limits.start_s + self._measure_s,
             limit_s=self._limits.start_s,
-            same_clock=stations.shares_our_clock(name),
-            peer=peer,
+            peer=self._servers[number].peer if self._servers else None,
             gap_meter=self._stage.plan.observe.gap_meter,
         )
         try:
@@ -249,22 +248,11 @@ class GroupTrial:
             return params
         return {**params, SEED: plans.simulation_seed(self._stage.seed, self._round)}
 
-    def _peer_of(self, server: Side, client: str) -> Peer:
-        stations = self._stage.stations
-        with stations.blamed(server.target):
-            address = stations[server.target].address(stations[client])
-        port = server.ready.get("port")
-        if not isinstance(port, int):
-            words = f"the serving side on {server.target} does not tell its port."
-            raise BenchmarkFailed("bad_output", words, "Check the probe's version.")
-        return Peer(address, port, server.token)
-
     async def _result(self, side: Side, limit_s: float) -> TargetTrial:
         return await self._blaming(side.target, side.running.result(limit_s))
 
-    async def _stop_serving(self, side: Side) -> None:
-        await self._blaming(side.target, side.running.stop())
-        trial = await self._result(side, self._limits.stop_s)
+    async def _stop_serving(self, side: Server) -> None:
+        trial = await self._blaming(side.target, side.stop(self._limits.stop_s))
         if trial.failure is not None:
             sentence = f"the serving side on {side.target}: {trial.failure}"
             self._out.broken.append((trial.failure.name, sentence))
@@ -278,7 +266,7 @@ class GroupTrial:
     async def _end_all(self) -> None:
         """Whatever still runs is ended; after a trial that went well nothing does."""
         ends: list[Callable[[], Awaitable[None]]] = [load.end for load in self._loads]
-        ends += [side.running.end for side in (*self._clients, *self._servers)]
+        ends += [side.end for side in (*self._clients, *self._servers)]
         for end in ends:
             try:
                 await end()

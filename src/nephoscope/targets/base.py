@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Sample
@@ -42,9 +42,24 @@ class TargetTrial:
     stderr_tail: str = ""
 
 
+IpVersion = Literal[4, 6]
+"""Version of the Internet Protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a target's servers are reached. bind: its own address, on which they listen.
+
+    address: the one under which the client reaches it; another one behind address translation.
+    """
+
+    bind: str
+    address: str
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Where the far side of a two-sided benchmark listens, and the token it wants to see."""
+    """Where the far side of a two-sided benchmark listens, and the token that it expects."""
 
     address: str
     port: int
@@ -126,8 +141,11 @@ class Target(Protocol):
         Raises Lacking with the command that installs it when it is not there, or too old.
         """
 
-    def address(self, toward: Target) -> str:
-        """The address under which `toward` reaches this target. TargetError when there is none."""
+    def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
+        """Where `client` reaches servers of this target; any version of IP unless one is given.
+
+        Raises TargetError when there is no way.
+        """
 
     async def put(self, source: Path, name: str, timeout_s: float = 60.0) -> str:
         """Copies a file into the target's work folder; returns its path there.

@@ -34,6 +34,7 @@ class FarChannel:
         self._keeper: Program | None = None
         self._asking = asyncio.Lock()
         self._machine = ""
+        self.own_address = ""
         self._folder = ""
         self._probe = ""
         self._work = ""
@@ -58,13 +59,13 @@ class FarChannel:
         await self._reach(timeout_s)
         try:
             self._keeper = await self._begin(far_side.script(far_side.KEEPER, secrets.token_hex(4)))
-            words = ((await self._keeper.line()) or b"").decode("utf-8", "replace").split(None, 2)
-            if len(words) != 3 or words[0] != "at":
+            words = ((await self._keeper.line()) or b"").decode("utf-8", "replace").split(None, 3)
+            if len(words) != 4 or words[0] != "at":
                 raise await self._no_folder(self._keeper)
         except BaseException:
             await self.close()
             raise
-        self._machine, self._folder = words[1], words[2].rstrip("\n")
+        self._machine, self.own_address, self._folder = words[1], words[2], words[3].rstrip("\n")
 
     async def probe(self) -> str:
         """See `Channel.probe`: uploaded once, under its SHA-256, and checked once a connection."""

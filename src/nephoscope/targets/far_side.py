@@ -38,7 +38,9 @@ for left in "$folder"/work-* "$folder"/part-*; do
 done
 work=$folder/work-$$-$1
 trap '' HUP
-printf 'at %s %s\n' "$(uname -m)" "$folder"
+own=${SSH_CONNECTION% *}
+own=${own##* }
+printf 'at %s %s %s\n' "$(uname -m)" "${own:--}" "$folder"
 while read -r verb value; do
   case $verb in
     work) mkdir -p "$work" 2>/dev/null && printf 'work %s\n' "$work" || echo 'work ' ;;
@@ -51,9 +53,10 @@ rm -rf "$work"
 """
 """Stays as long as the connection; when it is lost, removes the work folder, whatever happened.
 
-$1: a word of ours for the folder's name. Answers `work` and `sum FILE` (SHA-256, empty where there
-is no sha256sum or no such file); ends processes on `term PID` and `kill PID`. Exit code 3: there is
-no folder that we may write to and run programs from.
+$1: a word of ours for the folder's name. Prints the machine type, the host's own address on the
+connection (- where there is none) and the cache folder. Answers `work` and `sum FILE` (SHA-256,
+empty where there is no sha256sum or no such file); ends processes on `term PID` and `kill PID`.
+Exit code 3: there is no folder that we may write to and run programs from.
 """
 
 PUT = r"""

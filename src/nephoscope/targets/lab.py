@@ -10,7 +10,7 @@ from typing import Any
 from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab import bringup
 from nephoscope.lab.handle import Host, Lab
-from nephoscope.targets.base import Target
+from nephoscope.targets.base import Endpoint, IpVersion, Target
 from nephoscope.targets.channel import Channel, Program
 from nephoscope.targets.lab_channel import EnteredChannel, way_into
 from nephoscope.targets.local_channel import LocalChannel
@@ -44,11 +44,12 @@ class LabTarget(ProbeTarget):
         self.shares_clock = not self._channel_in.is_guest
         return fingerprint
 
-    def address(self, toward: Target) -> str:
-        """See `Target.address`: known toward the hosts of the same lab."""
-        if isinstance(toward, LabTarget) and toward.lab == self.lab:
-            return self._channel_in.found().address(self.host, toward.host)
-        return super().address(toward)
+    def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
+        """See `Target.endpoint`: known toward hosts of the same lab, whose networks are IPv4."""
+        if not isinstance(client, LabTarget) or client.lab != self.lab or version == 6:
+            return super().endpoint(client, version)
+        address = self._channel_in.found().address(self.host, client.host)
+        return Endpoint(address, address)
 
     def _known(self) -> Mapping[str, Any]:
         return {"reached": self._channel_in.known()}

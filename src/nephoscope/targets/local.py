@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nephoscope.catalog import Catalog
-from nephoscope.targets.base import Target
+from nephoscope.targets.base import Endpoint, IpVersion, Target
 from nephoscope.targets.local_channel import LocalChannel
 from nephoscope.targets.probed import ProbeTarget
 
@@ -20,6 +20,9 @@ class LocalTarget(ProbeTarget):
     ) -> None:
         super().__init__(name, LocalChannel(name, probe=probe), catalog=catalog)
 
-    def address(self, toward: Target) -> str:
-        """See `Target.address`; only this machine itself has one that is known: loopback."""
-        return "127.0.0.1" if isinstance(toward, LocalTarget) else super().address(toward)
+    def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
+        """See `Target.endpoint`; only this machine itself has one that is known: loopback."""
+        if not isinstance(client, LocalTarget):
+            return super().endpoint(client, version)
+        address = "::1" if version == 6 else "127.0.0.1"
+        return Endpoint(address, address)

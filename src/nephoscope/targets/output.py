@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
@@ -22,6 +22,19 @@ MAX_BYTES = 64 << 20
 """A trial that says more is a mistake in its parameters, and must not fill our memory."""
 
 _REPORT = "Report this with the benchmark's parameters; the trial does not count."
+
+
+Parse = Callable[[bytes, int, str], TargetTrial]
+"""Standard output, exit code (negative for a signal), last lines of standard error -> the trial."""
+
+
+def parser_of(spec: BenchmarkSpec) -> Parse:
+    """Returns the parser of a benchmark's output, without anything around it."""
+
+    def parse(stdout: bytes, returncode: int, stderr_tail: str) -> TargetTrial:
+        return parse_output(stdout, returncode, spec, stderr_tail)
+
+    return parse
 
 
 class _Bad(Exception):

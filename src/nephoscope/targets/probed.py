@@ -9,15 +9,23 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nephoscope import catalog as catalogue
-from nephoscope.adapters import ADAPTERS, Adapter, Command
+from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import Catalog
-from nephoscope.errors import BenchmarkFailed, TargetError, UsageError
-from nephoscope.targets.base import Peer, Target, TargetTrial
+from nephoscope.errors import BenchmarkFailed, TargetError
+from nephoscope.targets.base import Endpoint, IpVersion, Peer, Target, TargetTrial
 from nephoscope.targets.channel import Channel
-from nephoscope.targets.output import MAX_BYTES, MAX_LINES
+from nephoscope.targets.output import MAX_BYTES, MAX_LINES, parser_of
 from nephoscope.targets.probe import check_version
 from nephoscope.targets.running import LATER_S, RunningProbe
-from nephoscope.targets.tools import ASK_S, version_of, wrap
+from nephoscope.targets.tools import (
+    ASK_S,
+    client_job,
+    served_by,
+    server_job,
+    version_of,
+    wrap,
+    wrapped_by,
+)
 
 START_S = 60.0
 """A program that has not begun by then, on a busy machine and behind others, never will."""
@@ -86,10 +94,14 @@ class ProbeTarget:
     ) -> RunningProbe:
         """See `Target.start`."""
         spec = self._catalog.benchmark(benchmark)
-        adapter = ADAPTERS.get(benchmark)
-        if adapter is not None:
+        adapter, parse = ADAPTERS.get(benchmark), parser_of(spec)
+        if adapter is not None and serve is not None:
+            job, parse = server_job(adapter, params), served_by(adapter)
+            command = [*wrap(await self._where(), job, timeout_s), "--server"]
+        elif adapter is not None:
             await self.tool(benchmark)
-            command = wrap(await self._where(), adapter, _called(adapter, params), timeout_s)
+            job, parse = client_job(adapter, params, peer), wrapped_by(adapter)
+            command = wrap(await self._where(), job, timeout_s)
         else:
             verb = "run" if serve is None else "serve"
             command = [
@@ -117,9 +129,10 @@ class ProbeTarget:
                 "Check that the machine is not overloaded; over ssh at most 7 programs run there "
                 "at once.",
             ) from error
-        running = RunningProbe(program, spec, adapter)
+        running = RunningProbe(program, spec.id, parse)
         self._running.add(running)
-        await running.introduce(serve=serve is not None, peer=peer)
+        # The address of a third-party tool's peer stands in its arguments.
+        await running.introduce(serve=serve is not None, peer=None if adapter else peer)
         return running
 
     async def tool(self, benchmark: str) -> str:
@@ -128,16 +141,17 @@ class ProbeTarget:
         if adapter is None:
             return ""
         if benchmark not in self._tools:
-            command = wrap(await self._where(), adapter, adapter.look, ASK_S)
+            command = wrap(await self._where(), adapter.look.job(adapter.spec.tool), ASK_S)
             program = await self._channel.start(command)
             ended = await program.rest(ASK_S + LATER_S, MAX_BYTES, MAX_LINES)
             self._tools[benchmark] = version_of(adapter, ended, self.name)
         return self._tools[benchmark]
 
-    def address(self, toward: Target) -> str:
-        """See `Target.address`."""
+    def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
+        """See `Target.endpoint`."""
+        over = f" over IPv{version}" if version else ""
         raise TargetError(
-            f"{self.name}: {toward.name} has no way to it that is known here.",
+            f"{self.name}: {client.name} has no way to it{over} that is known here.",
             "Measure between targets of one lab, or between ssh hosts.",
         )
 
@@ -197,14 +211,6 @@ class ProbeTarget:
                 "Use a relative name without '..'.",
             )
         return relative
-
-
-def _called(adapter: Adapter, params: Mapping[str, Any]) -> Command:
-    """The tool's command; what it cannot be asked is this trial's failure, as with the probe."""
-    try:
-        return adapter.called(params)
-    except UsageError as error:
-        raise BenchmarkFailed("usage", error.message, error.hint, error.exit_code) from error
 
 
 class _Copying:

@@ -9,14 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters import Adapter
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.targets.base import Peer, TargetTrial
 from nephoscope.targets.channel import Program
-from nephoscope.targets.output import MAX_BYTES, MAX_LINES, parse_output
+from nephoscope.targets.output import MAX_BYTES, MAX_LINES, Parse
 from nephoscope.targets.process import Ended
-from nephoscope.targets.tools import parse_wrapped
 
 LATER_S = 2.0
 """The probe ends itself at its deadline; ours comes later, for a probe that does not."""
@@ -27,12 +24,10 @@ _MORE_TIME = "Give it more time (`timeout`), or smaller parameters."
 class RunningProbe:
     """`Running` over the control channel of `nephoscope-probe run --control`."""
 
-    def __init__(
-        self, program: Program, spec: BenchmarkSpec, adapter: Adapter | None = None
-    ) -> None:
+    def __init__(self, program: Program, benchmark: str, parse: Parse) -> None:
         self._program = program
-        self._spec = spec
-        self._adapter = adapter
+        self._benchmark = benchmark
+        self._parse = parse
         self._taken = b""
         self._ready: dict[str, Any] | None = None
         self._token = ""
@@ -110,7 +105,7 @@ class RunningProbe:
         self.last_words = trial.stderr_tail
         return trial.failure or BenchmarkFailed(
             "bad_output",
-            f"{self._spec.id}: the probe measured before it was told to go.",
+            f"{self._benchmark}: the probe measured before it was told to go.",
             "Check NEPHOSCOPE_PROBE: it must be of this package's version.",
         )
 
@@ -119,7 +114,7 @@ class RunningProbe:
         if ended.why == "output":
             failure = BenchmarkFailed(
                 "too_much_output",
-                f"{self._spec.id}: a trial printed more than {MAX_LINES} lines or "
+                f"{self._benchmark}: a trial printed more than {MAX_LINES} lines or "
                 f"{MAX_BYTES >> 20} MiB.",
                 "Take fewer samples a trial.",
             )
@@ -128,12 +123,10 @@ class RunningProbe:
         if ended.why == "timeout" or (ended.returncode == 124 and b'{"error"' not in stdout):
             failure = self._late(f"was not done after {timeout_s:g} s")
             return TargetTrial((), {}, None, failure, ended.stderr_tail)
-        if self._adapter is not None:
-            return parse_wrapped(stdout, ended.returncode, self._adapter, ended.stderr_tail)
-        return parse_output(stdout, ended.returncode, self._spec, ended.stderr_tail)
+        return self._parse(stdout, ended.returncode, ended.stderr_tail)
 
     def _late(self, what: str) -> BenchmarkFailed:
-        return BenchmarkFailed("deadline", f"{self._spec.id}: the trial {what}.", _MORE_TIME)
+        return BenchmarkFailed("deadline", f"{self._benchmark}: the trial {what}.", _MORE_TIME)
 
 
 def _ready(line: bytes | None) -> dict[str, Any] | None:

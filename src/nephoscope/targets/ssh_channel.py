@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from nephoscope.targets.base import Endpoint
 from nephoscope.targets.far_channel import FarChannel
 from nephoscope.targets.host_keys import fingerprint
 from nephoscope.targets.ssh_connection import Reached, hang_up, reach
@@ -29,10 +30,17 @@ class SshChannel(FarChannel):
         self._reached: Reached | None = None
         self._sessions = asyncio.Semaphore(MAX_SESSIONS)
 
-    @property
-    def host(self) -> str:
-        """Where the host was found; the name it was asked for before."""
-        return self._reached.host if self._reached else self._way.to.host
+    def endpoint(self) -> Endpoint:
+        """Returns the host's own address and the one that the connection goes to.
+
+        Through a jump host only its own is known.
+        """
+        if self._reached is None:
+            raise self._closed()
+        address = self.own_address
+        if not self._reached.through:
+            address = str(self._reached.connection.get_extra_info("peername")[0]).partition("%")[0]
+        return Endpoint(self.own_address.partition("%")[0], address)
 
     def known(self) -> dict[str, object]:
         """What may be told of the connection: no secret is in it."""

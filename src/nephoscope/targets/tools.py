@@ -1,104 +1,177 @@
-"""Adapters' tools on a target: how they are called, and what the probe's `wrap` brings back.
+"""Third-party tools on a target: how they are called, and how the output of `wrap` is read.
 
 Pure: words and bytes, so that it can be tested on any.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from nephoscope.adapters import Adapter, Command, Output, ToolError
-from nephoscope.errors import BenchmarkFailed, Lacking
+from nephoscope.adapters import Adapter, Output, ToolError
+from nephoscope.errors import BenchmarkFailed, Lacking, UsageError
 from nephoscope.model import Sample, Shape
-from nephoscope.targets.base import TargetTrial
-from nephoscope.targets.output import parse_output
+from nephoscope.targets.base import Peer, TargetTrial
+from nephoscope.targets.output import Parse, parse_output
 from nephoscope.targets.process import Ended
 
 ASK_S = 20.0
-"""A tool that does not say its version by then, on a busy machine, never will."""
+"""A tool that does not print its version by then, on a busy machine, never will."""
 
 _LINE = b'{"tool":'
 
 
-def wrap(probe: str, adapter: Adapter, command: Command, deadline_s: float) -> list[str]:
-    """The words that run the tool once under the probe."""
-    job = json.dumps(command.job(adapter.spec.tool))
-    return [probe, "wrap", "--job", job, "--deadline", f"{deadline_s:.3f}", "--with-parent"]
+def wrap(probe: str, job: Mapping[str, Any], deadline_s: float) -> list[str]:
+    """Returns the words that run a tool once under the probe."""
+    words = json.dumps(job)
+    return [probe, "wrap", "--job", words, "--deadline", f"{deadline_s:.3f}", "--with-parent"]
+
+
+def client_job(adapter: Adapter, params: Mapping[str, Any], peer: Peer | None) -> dict[str, Any]:
+    """Returns the job of the tool itself. Raises BenchmarkFailed for what it cannot be asked."""
+    with _refusing():
+        command = adapter.called(params)
+    if peer is not None:
+        command = command.to(peer.address, peer.port)
+    elif adapter.server is not None:
+        raise BenchmarkFailed(
+            "usage",
+            f"{adapter.spec.id} has two sides, and no target serves the far one.",
+            "Name it: `peer: NAME`.",
+            2,
+        )
+    return command.job(adapter.spec.tool)
+
+
+def server_job(adapter: Adapter, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the job of the tool's server. Raises BenchmarkFailed when it has none."""
+    with _refusing():
+        command = adapter.called(params, serving=True)
+    assert adapter.server is not None
+    text = adapter.server.ready_text
+    ready = {"output": text} if text else {"connect": True}
+    return {**command.job(adapter.server.tool), "ready": ready}
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """Makes of what a tool cannot be asked the trial's failure, as the probe does."""
+    try:
+        yield
+    except UsageError as error:
+        raise BenchmarkFailed("usage", error.message, error.hint, error.exit_code) from error
 
 
 def version_of(adapter: Adapter, ended: Ended, target: str) -> str:
-    """The tool's version from what it answered; Lacking when it is not there, or too old."""
-    trial, said = _split(adapter, ended.stdout, ended.returncode, ended.stderr_tail)
-    spec = adapter.spec
-    if trial.failure is not None or said is None:
+    """Returns the tool's version from what it answered; Lacking when it is missing or too old."""
+    spec, install = adapter.spec, _install(adapter.spec.install)
+    trial, output = _split(adapter, ended.stdout, ended.returncode, ended.stderr_tail)
+    if trial.failure is not None or output is None:
         reason = trial.failure.message if trial.failure else f"{spec.tool} does not answer."
-        raise Lacking(f"{target}: {reason}", _install(adapter))
+        raise Lacking(f"{target}: {reason}", install)
     try:
-        version = adapter.version(said)
+        version = adapter.version(output)
     except ToolError as error:
         raise Lacking(
-            f"{target}: what answers as {spec.tool} is another program: {error}", _install(adapter)
+            f"{target}: what answers as {spec.tool} is another program: {error}", install
         ) from error
     if not adapter.recent(version):
         raise Lacking(
             f"{target}: {spec.tool} is version {version}, and {spec.minimum} or newer is needed.",
-            _install(adapter),
+            install,
         )
     return version
 
 
-def parse_wrapped(
-    stdout: bytes, returncode: int, adapter: Adapter, stderr_tail: str = ""
-) -> TargetTrial:
-    """The trial that the probe's lines and the tool's words tell of.
+def wrapped_by(adapter: Adapter) -> Parse:
+    """Returns the parser of what the probe prints around the tool.
 
     Besides the failures of `parse_output`: `no_program` with the command that installs it;
-    `tool_failed` when the tool's words are no measurement; `bad_output` when the adapter makes of
-    them what it did not declare.
+    `tool_failed` when the tool's output is no measurement; `bad_output` when the adapter makes of
+    it what it did not declare.
     """
-    trial, said = _split(adapter, stdout, returncode, stderr_tail)
-    failure = trial.failure
-    if failure is not None and failure.name == "no_program":
-        hint = _install(adapter)
-        failure = BenchmarkFailed(failure.name, failure.message, hint, failure.exit_code)
-    if failure is not None or said is None or trial.done is None:
-        return replace(trial, failure=failure or _no_words(adapter))
-    try:
-        version = adapter.version(said)
-        samples = tuple(adapter.parse(said))
-    except ToolError as error:
-        words = f"{adapter.spec.id}: {adapter.spec.tool} failed: {error}"
-        told = BenchmarkFailed("tool_failed", words, "Run it by hand to see more of its words.")
-        return TargetTrial((), {}, None, told, stderr_tail)
-    undeclared = _undeclared(adapter, samples)
-    if undeclared:
-        return TargetTrial((), {}, None, undeclared, stderr_tail)
-    document = {
-        "program": adapter.spec.tool,
-        "version": version,
-        "stdout": said.stdout,
-        "stderr": said.stderr,
-    }
-    done = replace(trial.done, samples=len(samples) + 1)
-    return TargetTrial(samples, {"tool": document}, done, None, stderr_tail)
+    spec = adapter.spec
+
+    def read(trial: TargetTrial, output: Output) -> TargetTrial:
+        version, samples = adapter.version(output), tuple(adapter.parse(output))
+        if undeclared := _undeclared(adapter, samples):
+            return replace(trial, done=None, failure=undeclared)
+        assert trial.done is not None
+        document = {
+            "program": spec.tool,
+            "version": version,
+            "stdout": output.stdout,
+            "stderr": output.stderr,
+        }
+        done = replace(trial.done, samples=len(samples) + 1)
+        return replace(trial, samples=samples, documents={"tool": document}, done=done)
+
+    return _parser(adapter, spec.tool, spec.install, read)
+
+
+def served_by(adapter: Adapter) -> Parse:
+    """Returns the parser of what the probe prints around the tool's server."""
+    server = adapter.server
+    assert server is not None
+
+    def read(trial: TargetTrial, output: Output) -> TargetTrial:
+        assert trial.done is not None
+        return replace(trial, done=replace(trial.done, served=server.counters(output)))
+
+    return _parser(adapter, server.tool, server.install, read)
+
+
+def _parser(
+    adapter: Adapter,
+    tool: str,
+    install: str,
+    read: Callable[[TargetTrial, Output], TargetTrial],
+) -> Parse:
+    """Returns a parser that has `read` make the trial of what the program printed."""
+    name = adapter.spec.id
+
+    def parse(stdout: bytes, returncode: int, stderr_tail: str) -> TargetTrial:
+        trial, output = _split(adapter, stdout, returncode, stderr_tail)
+        failure = trial.failure
+        if failure is not None and failure.name == "no_program":
+            hint = _install(install)
+            failure = BenchmarkFailed(failure.name, failure.message, hint, failure.exit_code)
+        if failure is None and output is None:
+            failure = BenchmarkFailed(
+                "bad_output",
+                f"{name}: the probe did not bring back what {tool} printed.",
+                "Check NEPHOSCOPE_PROBE: it must be of this package's version.",
+            )
+        if failure is not None or output is None:
+            return replace(trial, failure=failure)
+        try:
+            return read(trial, output)
+        except ToolError as error:
+            words = f"{name}: {tool} failed: {error}"
+            failed = BenchmarkFailed("tool_failed", words, "Run it by hand to see its output.")
+            return replace(trial, done=None, failure=failed)
+
+    return parse
 
 
 def _split(
     adapter: Adapter, stdout: bytes, returncode: int, stderr_tail: str
 ) -> tuple[TargetTrial, Output | None]:
-    """The probe's own lines as a trial without samples, and what the tool said."""
+    """Returns the probe's own lines as a trial without samples, and the tool's output."""
     lines = stdout.split(b"\n")
-    said = [line for line in lines if line.startswith(_LINE)]
+    own = [line for line in lines if line.startswith(_LINE)]
     rest = b"\n".join(line for line in lines if not line.startswith(_LINE))
     trial = parse_output(rest, returncode, adapter.spec, stderr_tail)
-    if trial.failure is not None or len(said) != 1 or trial.done is None:
+    if trial.failure is not None or len(own) != 1 or trial.done is None:
         return trial, None
-    return trial, _output(said[0], trial.done.elapsed_ns)
+    return trial, _output(own[0], trial.done.elapsed_ns)
 
 
 def _output(line: bytes, elapsed_ns: int) -> Output | None:
-    """What a `tool` line says; None when it is none of ours."""
+    """Returns what a `tool` line holds; None when it is none of ours."""
     try:
         values = json.loads(line)["tool"]
         return Output(
@@ -124,13 +197,5 @@ def _undeclared(adapter: Adapter, samples: tuple[Sample, ...]) -> BenchmarkFaile
     )
 
 
-def _no_words(adapter: Adapter) -> BenchmarkFailed:
-    return BenchmarkFailed(
-        "bad_output",
-        f"{adapter.spec.id}: the probe did not bring back what {adapter.spec.tool} said.",
-        "Check NEPHOSCOPE_PROBE: it must be of this package's version.",
-    )
-
-
-def _install(adapter: Adapter) -> str:
-    return f"Install it there: `{adapter.spec.install}`."
+def _install(command: str) -> str:
+    return f"Install it there: `{command}`."
