@@ -123,7 +123,7 @@ def test_one_value_alone_has_no_interval() -> None:
 
 def test_models_that_cannot_be_told_apart_are_said_to_be_so() -> None:
     found = analysis.speeds({"a": machines(10, 4, 0.2), "b": machines(9.9, 4, 0.2)}, Better.HIGHER)
-    assert "not told apart" in found[0].note
+    assert "not distinguishable" in found[0].note
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
@@ -197,7 +197,7 @@ def test_one_model_has_no_mix() -> None:
 
 
 def test_nothing_measured_is_refused() -> None:
-    with pytest.raises(Refused, match="None of the models"):
+    with pytest.raises(Refused, match="None of the counted models"):
         analysis.expected({"a": 3}, {"b": ratio(1)})
 
 

@@ -190,7 +190,7 @@ def test_hosts_of_a_lab_are_no_machines_of_their_own(tmp_path: Path) -> None:
     run = run_of(tmp_path, hosts, {"a": 1e6, "b": 2e6}, lab=True)
     left = sightings.seen([run])
     assert left.counts == ()
-    assert "2 hosts of a lab" in left.left_out[0]
+    assert "2 lab hosts" in left.left_out[0]
     assert len(sightings.seen([run], with_lab=True).counts) == 1  # the one that they live on
 
 
@@ -218,7 +218,7 @@ def test_a_run_of_several_machines_has_its_census_in_the_report(tmp_path: Path) 
     machines = {"a": fingerprint("X", "h1"), "b": fingerprint("Y", "h2")}
     result = build(run_of(tmp_path, machines, {"a": 1e6, "b": 2e6}))
     assert result.derived["census"].machines == 2
-    assert "WHICH CPUS ONE GETS" in terminal(result, colour=False, width=79)
+    assert "CPU MODELS" in terminal(result, colour=False, width=79)
     alone = build(run_of(tmp_path, {"a": machines["a"]}, {"a": 1e6}))
     assert "census" not in alone.derived
 
@@ -265,29 +265,29 @@ def test_a_file_gives_counts_and_speeds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "there is no row"),
-        ("instance_type,model,machines\n", "there is no row"),
+        ("", "no rows of counts"),
+        ("instance_type,model,machines\n", "no rows of counts"),
         (
             "instance_type,modle,machines\n",
-            ":1: there is no column 'modle' (did you mean 'model'?)",
+            ":1: unknown column 'modle' (did you mean 'model'?)",
         ),
         ("instance_type,machines\n", ":1: the column 'model' is missing"),
-        ("instance_type,model,model\n", ":1: a column stands there twice"),
+        ("instance_type,model,model\n", ":1: duplicate column"),
         ("instance_type,model,machines\nm1,A\n", ":2: 2 fields under 3 columns"),
-        ("instance_type,model,machines\nm1,A,3\nm1,B,x\n", ":3: machines 'x' is no number"),
-        ("instance_type,model,machines\nm1,A,1.5\n", ":2: machines '1.5' is no whole number"),
-        ("instance_type,model,machines\nm1,A,-1\n", ":2: machines '-1' is no number"),
-        ("instance_type,model,machines\nm1,A,nan\n", ":2: machines 'nan' is no number"),
-        ("instance_type,model,machines\nm1,A,\n", ":2: this row counts nothing"),
+        ("instance_type,model,machines\nm1,A,3\nm1,B,x\n", ":3: machines 'x' is not a number"),
+        ("instance_type,model,machines\nm1,A,1.5\n", ":2: machines '1.5' is not a whole number"),
+        ("instance_type,model,machines\nm1,A,-1\n", ":2: machines '-1' is not a number"),
+        ("instance_type,model,machines\nm1,A,nan\n", ":2: machines 'nan' is not a number"),
+        ("instance_type,model,machines\nm1,A,\n", ":2: the row has neither counts nor speeds"),
         ("instance_type,model,machines\n,A,1\n", ":2: 'instance_type' is empty"),
-        ("instance_type,model,share\nm1,A,40%\n", ":2: a share without n"),
-        ("instance_type,model,share,n\nm1,A,25%,50\n", ":2: 25 % of 50 are 12.5 machines"),
-        ("instance_type,model,machines,share,n\nm1,A,1,4%,25\n", ":2: both machines and share"),
+        ("instance_type,model,share\nm1,A,40%\n", ":2: share needs n"),
+        ("instance_type,model,share,n\nm1,A,25%,50\n", ":2: 25 % of 50 machines is 12.5"),
+        ("instance_type,model,machines,share,n\nm1,A,1,4%,25\n", ":2: machines and share exclude"),
         ("instance_type,model,machines,hour\nm1,A,1,24\n", ":2: hour '24'"),
         ("instance_type,model,benchmark,speed\nm1,A,pi,0\n", ":2: speed '0'"),
         ("instance_type,model,benchmark,speed\nm1,A,pi,\n", ":2: 'speed' is empty"),
-        ("instance_type,model,benchmark,speed,low,high\nm1,A,pi,2,3,4\n", "no interval"),
-        ('instance_type,model,machines\nm1,"A,1\n', ": this line is no CSV"),
+        ("instance_type,model,benchmark,speed,low,high\nm1,A,pi,2,3,4\n", "do not ascend"),
+        ('instance_type,model,machines\nm1,"A,1\n', ": invalid CSV"),
     ],
 )
 def test_a_bad_line_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
@@ -348,7 +348,7 @@ def test_table_5_1_prints_as_it_stands() -> None:
 
 def test_what_does_not_fit_in_the_study_is_flagged() -> None:
     found = study()
-    assert any("E5645 is told with 2 clocks" in text for text in found.flags)
+    assert any("E5645 is listed with 2 clock rates" in text for text in found.flags)
     large = next(kind for kind in found.kinds if kind.name == "m1.large")
     assert any("2218HE was seen once in 100" in note for note in large.notes)
     small = next(one for one in large.models if one.model == "2218HE").share
@@ -379,7 +379,7 @@ def study() -> records.Census:
 
 def test_small_n_says_so() -> None:
     (kind,) = census.build([Count("m1", "A", 5)]).kinds
-    assert "n is small" in kind.notes[0]
+    assert "Small sample" in kind.notes[0]
     assert not [n for n in census.build([Count("m1", "A", 30)]).kinds[0].notes if "small" in n]
 
 

@@ -66,7 +66,7 @@ def test_a_missing_probe_is_exit_code_4_and_named(
     assert cli.main(["doctor"]) == 4
     out = capsys.readouterr().out
     assert "!!  probe" in out
-    assert "cannot run here before this is fixed: probe" in out
+    assert "cannot run a survey. Fix first: probe" in out
     assert cli.main(["doctor", "--json"]) == 4
     told = json.loads(capsys.readouterr().out)
     assert told["ready"] is False
@@ -77,7 +77,7 @@ def test_a_machine_that_has_it_all_is_ready(
 ) -> None:
     assert cli.main(["doctor", "--store", str(tmp_path / "store")]) == 0
     out = capsys.readouterr().out
-    assert "A survey can run here." in out
+    assert "This host is ready for a survey." in out
     # A command to copy and a path of the user's are not broken into lines.
     prose = [line for line in out.splitlines() if "fix: " not in line and "/" not in line]
     assert max(map(len, prose)) < 80

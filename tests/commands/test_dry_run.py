@@ -59,7 +59,7 @@ def test_nothing_is_made(capsys: pytest.CaptureFixture[str], plan: Path) -> None
         "regular fraction 1/2 of resolution 3",
         "value is set to samples x seed",
         "Trials: 32 to 48 (8 alternatives, 4 to 6 rounds",
-        "a guess from their parameters",
+        "estimated from their parameters",
         "vm.example:~/.cache/nephoscope",
         "Money: ",
     ):

@@ -41,8 +41,8 @@ def test_a_run_is_stopped_from_another_process_and_goes_on_later(
 ) -> None:
     assert cli.main(["stop"]) == 0
     out = capsys.readouterr().out
-    assert f"was stopped (process {running.pid}, after " in out
-    assert "The command that began it goes on from there." in out
+    assert f"(process {running.pid}) after " in out
+    assert "Repeat its command to resume." in out
     _, err = running.communicate(timeout=30)
     assert running.returncode == 130
     assert "The same command goes on from there." in err
@@ -54,7 +54,7 @@ def test_a_run_is_stopped_from_another_process_and_goes_on_later(
     told = json.loads(capsys.readouterr().out)
     assert (told["pid"], told["trials"]) == (None, len(run.records()))
     assert cli.main(["stop", run.id]) == 0
-    assert "is not being measured (it is running)" in capsys.readouterr().out
+    assert "is not running (state: running)" in capsys.readouterr().out
 
 
 def test_the_journal_is_shown_in_lines(
@@ -90,4 +90,4 @@ def test_what_is_no_target_is_told_with_what_is(
 
 def test_two_targets_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["survey", "--target", "local", "--target", "local"]) == 2
-    assert "Two targets are named 'local'" in capsys.readouterr().err
+    assert "Two targets have the name 'local'" in capsys.readouterr().err

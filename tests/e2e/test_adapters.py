@@ -61,7 +61,7 @@ def test_without_the_tool_it_says_how_to_install_it(
     told = nephoscope("doctor")
     assert "apt-get install postmark" in told.out
     listed = nephoscope("list", "postmark")
-    assert "not here; apt-get install postmark" in " ".join(listed.out.split())
+    assert "missing; install with apt-get install postmark" in " ".join(listed.out.split())
 
 
 def test_a_tool_of_that_name_that_is_another_one_is_refused(

@@ -27,10 +27,10 @@ def test_census_of_this_machine_then_of_the_store(nephoscope: Run) -> None:
     assert (stored["machines"], stored["runs"]) == (1, 2)
     text = nephoscope("census", "--plan", "census", "--of-target", "local")
     assert "unknown type" in text.out
-    assert "n is small" in text.out.replace("\n  ", " ")
+    assert "Small sample" in text.out.replace("\n  ", " ")
     none = nephoscope("census", "--until", "2001-01-01")
     assert none.code == 2
-    assert "There is no such run" in none.sentence
+    assert "has no such run" in none.sentence
 
 
 def test_census_of_a_study_as_text_json_and_page(nephoscope: Run, tmp_path: Path) -> None:
@@ -55,15 +55,15 @@ def test_census_of_a_file(nephoscope: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("census",), "There is no such run"),
+        (("census",), "has no such run"),
         (("census", "--study", "nobody-1999"), "There is no study"),
         (("census", "--study", "zhuang-2012", "--target", "local"), "exclude each other"),
         (("census", "--study", "zhuang-2012", "--plan", "x"), "exclude each other"),
-        (("census", "--metadata"), "--metadata is about measuring"),
-        (("census", "--since", "yesterday"), "is no date"),
+        (("census", "--metadata"), "--metadata needs a target"),
+        (("census", "--since", "yesterday"), "is not a date"),
         (("census", "--confidence", "20%"), "--confidence"),
         (("census", "--import", "nowhere.csv"), "no such file"),
-        (("census", "-o", "x.pdf"), "a census is written as"),
+        (("census", "-o", "x.pdf"), "unsupported file type"),
         (("census", "--target", "nowhere:x"), "nowhere"),
     ],
 )

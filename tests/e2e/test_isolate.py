@@ -42,6 +42,6 @@ def test_two_programs_on_this_machine_need_no_lab(nephoscope: Run, tmp_path: Pat
     assert done.code == 0, done.err
     (cell,) = done.json()["isolation"]["cells"]
     assert (cell["resource"], cell["n"]) == ("idle", 6)
-    assert cell["pairing"] == "quiet trials on both sides"
+    assert cell["pairing"] == "adjacent baseline trials"
     # The benchmark `null` gives what it is told: beside anything.
     assert cell["factor"]["value"] == 1

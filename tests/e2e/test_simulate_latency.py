@@ -127,14 +127,14 @@ def test_a_pair_that_was_not_measured_is_told_and_the_others_are_simulated(
     words = ("simulate", "geo", scenario, "--latency", "latest", "--replications", 2)
     done = nephoscope(*words, "--store", stored, "--json")
     assert done.code == 0, done.err
-    assert "no round trips between berlin and osaka: they are not connected" in done.err
+    assert "no round-trip times between berlin and osaka; they are not connected" in done.err
 
 
 @pytest.mark.parametrize(
     ("base", "says"),
     [
-        ("tokyo", "no round trips between the user base 'tokyo' and any site"),
-        ("berlin: {}\n  tokyo", "no round trips between the user base 'tokyo' and any site"),
+        ("tokyo", "no round-trip times between the user base 'tokyo' and any site"),
+        ("berlin: {}\n  tokyo", "no round-trip times between the user base 'tokyo' and any site"),
     ],
 )
 def test_a_place_that_the_run_lacks_is_one_sentence(
@@ -154,7 +154,7 @@ def test_a_run_without_round_trips_is_one_sentence(
     words = ("simulate", "geo", scenario, "--latency", "latest", "--store", tmp_path / "store")
     done = nephoscope(*words)
     assert done.code == 2
-    assert "has no round trips" in done.sentence
+    assert "has no round-trip times" in done.sentence
     assert "net.rtt" in done.sentence
     none = nephoscope("simulate", "geo", scenario, "--latency", "nowhere", *words[-2:])
     assert none.code == 2

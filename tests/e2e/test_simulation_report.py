@@ -26,9 +26,9 @@ def test_a_deployment_is_told_and_drawn(nephoscope: Run, tmp_path: Path) -> None
     assert not any({"hour", "user_base", "part"} & line["factors"].keys() for line in headlines)
     assert "microcode" not in json.dumps(document["findings"])
     page = Path(document["run"]["report"]).read_text(encoding="utf-8")
-    assert "How users are served" in page
+    assert "Response time and cost" in page
     assert "is simulated (nephoscope-sim" in page
-    assert "What this machine is" not in page
+    assert "Environment" not in page
 
 
 def _has_places_means_and_hours(one: dict[str, Any]) -> None:

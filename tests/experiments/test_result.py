@@ -246,7 +246,7 @@ def test_a_crossing_with_holes_tells_no_main_effects_and_why() -> None:
     text = CROSSED + "design: {exclude: [{wait: 2us, seed: 1}]}\n"
     found = built(text, drifting(0.01))
     assert found.effects == ()
-    assert any("combinations are left out" in note for note in found.notes)
+    assert any("combinations are excluded" in note for note in found.notes)
 
 
 NESTED = """

@@ -48,18 +48,18 @@ def test_the_preview_shows_the_quiet_trials_between_the_noisy_ones(
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ((), 2, "Name what is to be watched"),
+        ((), 2, "Name at least one victim"),
         (("cpuu",), 2, "did you mean"),
         (("cpu", "--aggressor", "memroy"), 2, "no resource 'memroy'"),
         (("cpu", "--intensity", "half"), 2, "--intensity: 'half' is no ratio"),
-        (("cpu", "--intensity", "0"), 2, "0 is quiet"),
+        (("cpu", "--intensity", "0"), 2, "0 is out of range"),
         (("cpu", "--neighbours", "0"), 2, "--neighbours"),
         (("cpu", "--placement", "here"), 2, "--placement"),
         (("cpu", "--target", "local"), 2, "one victim and at least one aggressor"),
-        (("cpu", "--target", "friend=local"), 2, "'friend' is no part"),
+        (("cpu", "--target", "friend=local"), 2, "'friend' is not a role"),
         (("cpu", "--target", "victim=moon"), 2, "'moon' is no target"),
         (("cpu", "--target", "ssh:a", "--target", "ssh:a"), 2, "The same target"),
-        (("cpu", "--a-a", "--aggressor", "cpu"), 2, "contradicts"),
+        (("cpu", "--a-a", "--aggressor", "cpu"), 2, "exclude each other"),
         (("cpu", "--budget", "soon"), 2, "--budget"),
     ],
 )

@@ -56,9 +56,9 @@ def found(*cells: Any, idle: Any = None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("word", "start"),
     [
-        (Word.NEIGHBOUR, "Memory bandwidth of a neighbour costs mem.stream"),
-        (Word.UNEXPLAINED, "A load on memory bandwidth beside it costs mem.stream"),
-        (Word.OWN_QUOTA, "A load on memory bandwidth beside it costs mem.stream"),
+        (Word.NEIGHBOUR, "A neighbour that loads memory bandwidth costs mem.stream"),
+        (Word.UNEXPLAINED, "A concurrent load on memory bandwidth costs mem.stream"),
+        (Word.OWN_QUOTA, "A concurrent load on memory bandwidth costs mem.stream"),
     ],
 )
 def test_only_the_rule_makes_a_neighbour(word: Word, start: str) -> None:
@@ -67,7 +67,7 @@ def test_only_the_rule_makes_a_neighbour(word: Word, start: str) -> None:
     assert told.severity is Severity.WARNING
     assert "n = 10" in told.sentence
     assert told.next_step
-    assert f"put down to: {word.value}" in told.evidence[0]
+    assert f"attributed to: {word.value}" in told.evidence[0]
     assert ("neighbour" in told.sentence) == (word is Word.NEIGHBOUR)
 
 

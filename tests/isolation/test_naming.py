@@ -52,7 +52,7 @@ def test_nothing_lost_is_none_and_nothing_measured_unclear() -> None:
 def test_what_is_like_nothing_known_is_unclear() -> None:
     found = naming.name(effects(**dict.fromkeys(CANARIES[3:], 2.0)), MADE, SPREAD)
     assert found.word == naming.UNCLEAR
-    assert "like nothing" in found.sentence
+    assert "matches no known" in found.sentence
 
 
 def test_canaries_that_were_not_measured_do_not_count() -> None:

@@ -23,11 +23,11 @@ MACHINES = {
         "2 different models",
     ),
     "cpu_quota": (changed(limits__cpu_quota_cpus=0.5), Severity.WARNING, "0.500 CPUs of the 2"),
-    "cpu_set": (changed(topology__allowed_cpus=[1]), Severity.NOTICE, "1 of the 2 CPUs"),
+    "cpu_set": (changed(topology__allowed_cpus=[1]), Severity.NOTICE, "1 of 2 online CPUs"),
     "memory_limit": (
         changed(limits__memory_limit_bytes=1 << 30),
         Severity.NOTICE,
-        "1.00 GiB of the 8.00 GiB",
+        "1.00 GiB of 8.00 GiB",
     ),
     "swap_in_use": (changed(memory__swap_free_bytes=512 << 20), Severity.NOTICE, "512 MiB"),
     "steal_hidden": (
@@ -35,11 +35,15 @@ MACHINES = {
         Severity.NOTICE,
         "does not report steal",
     ),
-    "pressure_hidden": (changed(counters__pressure_cpu=None), Severity.INFO, "not available"),
+    "pressure_hidden": (changed(counters__pressure_cpu=None), Severity.INFO, "unavailable"),
     "clock_source": (changed(clock__source="hpet"), Severity.NOTICE, "'hpet'"),
     "huge_pages_off": (changed(memory__transparent_hugepage="never"), Severity.NOTICE, "off"),
-    "siblings": (changed(topology__threads_per_core=2.0), Severity.INFO, "2 CPUs are threads"),
-    "microcode_hidden": (changed(cpu__microcode="0x1"), Severity.INFO, "not known"),
+    "siblings": (
+        changed(topology__threads_per_core=2.0),
+        Severity.INFO,
+        "2 CPUs are hardware threads",
+    ),
+    "microcode_hidden": (changed(cpu__microcode="0x1"), Severity.INFO, "unavailable"),
     "virtualised": (
         changed(hypervisor={"name": "KVM", "signatures": ["KVMKVMKVM"]}),
         Severity.INFO,

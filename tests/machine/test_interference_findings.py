@@ -47,10 +47,10 @@ def test_a_share_that_may_be_whole_is_no_finding() -> None:
 def test_time_that_the_kernel_believes_to_have_given_is_evidence() -> None:
     kernel = line("cpu.gaps", "thread_cpu_ratio", 0.999, "ratio", factors={"cpu": 0, "process": 0})
     evidence = judge(GOOD, (share(0.9), kernel))["cpu_share"].evidence
-    assert any("believes" in one for one in evidence)
+    assert any("accounted" in one for one in evidence)
     same = line("cpu.gaps", "thread_cpu_ratio", 0.9, "ratio", factors={"cpu": 0, "process": 0})
     evidence = judge(GOOD, (share(0.9), same))["cpu_share"].evidence
-    assert not any("believes" in one for one in evidence)
+    assert not any("accounted" in one for one in evidence)
 
 
 def test_gaps_over_10_ms_are_counted_by_cause() -> None:
@@ -70,7 +70,7 @@ def beside(**counters: Any) -> Trials:
 def test_steal_throttling_and_swapping_come_from_the_counters() -> None:
     found = judge(GOOD, trials=beside(steal_ratio=0.12))["steal"]
     assert found.severity is Severity.WARNING
-    assert "The hypervisor reported more than 1 % steal in 1 of 1 trials" in found.sentence
+    assert "The hypervisor reported more than 1 % steal time in 1 of 1 trials" in found.sentence
     assert "12 %" in found.sentence
     assert judge(GOOD, trials=beside(steal_ratio=0.009)) == {}
     assert set(judge(GOOD, trials=beside(throttled_ratio=0.4))) == {"throttled"}

@@ -78,7 +78,7 @@ def test_a_last_level_cache_smaller_than_announced() -> None:
 def test_erratic_and_unconverged_headlines_are_named() -> None:
     wild = line("cpu.pi", "pi_digits_per_s", 1e5, "per_s", word="erratic", headline=True)
     found = judge(GOOD, (wild,))
-    assert "1 of 1 headline figures are erratic" in found["erratic"].sentence
+    assert "1 of 1 headline metrics are erratic" in found["erratic"].sentence
     late = line("cpu.pi", "pi_digits_per_s", 1e5, "per_s", warnings=("Not converged: wide.",))
     assert "cpu.pi" in judge(GOOD, (late,))["not_converged"].evidence[0]
     assert judge(GOOD, names=("disk.io x",))["not_converged"].evidence == ("disk.io x",)

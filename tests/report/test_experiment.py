@@ -133,8 +133,8 @@ def test_arms_that_differ_are_a_warning() -> None:
 def test_components_of_variance_are_told_with_what_they_rest_on(tmp_path: Path) -> None:
     result = result_of("{nest: {instance: 2, boot: 2, rounds: 2}}")
     text = " ".join(forms(result, tmp_path)["terminal"].split())
-    assert "Where variation comes from" in text
-    assert "of instances boots rounds mean interval n" in text
+    assert "Components of variance" in text
+    assert "metric instances boots rounds mean interval n" in text
 
 
 def test_too_few_rounds_say_so_instead_of_a_number(tmp_path: Path) -> None:

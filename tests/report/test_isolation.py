@@ -120,9 +120,9 @@ def test_violins_hold_every_trial_and_end_where_they_end(run: RunResult) -> None
     found = next(c for name, c in charts.items() if name.startswith("isolation-around"))
     traces = found.figure["data"]
     assert [trace["name"] for trace in traces if trace["showlegend"]] == [
-        "before",
-        "during",
-        "after",
+        "baseline before",
+        "loaded",
+        "recovery",
     ]
     assert len(traces) == 9  # three loads, three phases
     for trace in traces:
@@ -158,7 +158,9 @@ def test_names_of_resources_stand_in_a_table(run: RunResult, tmp_path: Path) -> 
               "lost": ["memory", "cache"], "target": "victim", "sentence": "s"},)  # fmt: skip
     section = section_of(changed(run, named=named))
     table = next(
-        b for b in section.blocks if isinstance(b, Table) and b.columns[0].title == "taken"
+        b
+        for b in section.blocks
+        if isinstance(b, Table) and b.columns[0].title == "loaded resource"
     )
     assert table.rows == (("memory at 100 %", "cache", "no", "memory, cache"),)
 
@@ -166,7 +168,7 @@ def test_names_of_resources_stand_in_a_table(run: RunResult, tmp_path: Path) -> 
 def test_without_cells_it_says_so(run: RunResult) -> None:
     empty: tuple[Cell, ...] = ()
     section = section_of(changed(run, cells=empty, responses=(), indices=(), idle=None, drifts=()))
-    assert "No victim was measured" in section.blocks[0].text  # type: ignore[union-attr]
+    assert "No round has both a baseline" in section.blocks[0].text  # type: ignore[union-attr]
 
 
 def test_a_run_without_loads_has_no_such_section(survey: RunResult) -> None:

@@ -334,7 +334,7 @@ def test_the_summary_chooses_the_telling_settings() -> None:
     chosen = {label: metric for label, _, metric in summary.choose(made.result().metrics)}
     assert chosen["Memory bandwidth, triad"].factors["kernel"] == "triad"
     assert chosen["Memory latency"].factors["vector_bytes"] == 128 << 20
-    assert chosen["Random reads from disk"].factors["queue_depth"] == 32
+    assert chosen["Random disk reads"].factors["queue_depth"] == 32
     assert chosen["Digits of π, one thread"].factors["threads"] == 1
 
 

@@ -22,7 +22,7 @@ def charts(schedulers: list[Scheduler]) -> list[Chart]:
 
 
 def page(schedulers: list[Scheduler]) -> list[Section]:
-    return [Section("scheduling", "How its CPUs are scheduled", blocks.blocks(schedulers))]
+    return [Section("scheduling", "CPU scheduling", blocks.blocks(schedulers))]
 
 
 def test_runs_waits_and_periods_are_those_that_were_made() -> None:
@@ -40,8 +40,8 @@ def test_the_strip_shows_every_look_and_where_the_cpu_was_gone() -> None:
     ticks = chart.figure["layout"]["yaxis"]["ticktext"]
     assert ticks == ["one CPU busy: CPU 0", "all CPUs busy: CPU 0", "all CPUs busy: CPU 1"]
     bars, *gaps = chart.figure["data"]
-    assert bars["name"] == "had the CPU"
-    assert [trace["name"] for trace in gaps] == ["without: unexplained"]
+    assert bars["name"] == "running"
+    assert [trace["name"] for trace in gaps] == ["gap: unexplained"]
     # Eight periods of 240 ms are more than the window of 1.2 s: all of it is shown.
     ends = [x for x in bars["x"] if x is not None]
     assert (min(ends), max(ends)) == (0, WINDOW_NS)
@@ -103,7 +103,7 @@ def test_verdict_fit_evidence_and_contradiction_are_in_every_form() -> None:
         flat = " ".join(text.split())
         for told in (
             "Reservation per CPU: each CPU has 30.0 ms in 40.0 ms",
-            "slice in each period",
+            "slice per period",
             "Steal rose by 3 %",
             "Gaps are exact",
             "behaviour after sleeping",
@@ -125,8 +125,8 @@ def test_several_targets_begin_with_a_table_of_verdicts() -> None:
 
 def test_what_was_not_seen_is_said_with_the_next_step() -> None:
     text = as_terminal.render("t", page([unclear()]), colour=False, width=79)
-    assert "Not seen: all CPUs busy" in text
-    assert "Next: Run `nephoscope scheduler`" in text
+    assert "Not observed: all CPUs busy" in text
+    assert "Next step: Run `nephoscope scheduler`" in text
     assert charts([unclear()]) == []
 
 

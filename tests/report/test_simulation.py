@@ -88,7 +88,7 @@ def test_the_map_has_users_by_size_and_colour_and_the_sites(everything: RunResul
     # Pale is the objective: 300 ms between 0 and the slowest, 504.9.
     assert marker["colorscale"][1][0] == pytest.approx(300 / 504.9, abs=1e-3)
     assert found["sites"]["text"] == ["\u2003\u2002<b>us</b>"]
-    assert "for want of coordinates: 1 place." in chart.caption
+    assert "1 location without coordinates" in chart.caption
     rows = {row[0]: row for row in chart.table.rows}
     assert rows["nowhere"][-1] == "not known"
     assert rows["asia"][-1] == "25.0° N 95.0° E"
@@ -141,7 +141,7 @@ def test_the_front_marks_the_choice(everything: RunResult) -> None:
 
 def test_the_strip_shows_runs_of_180_and_waits_of_60(everything: RunResult) -> None:
     chart = charts_of(everything)["simulated-strip-0"]
-    bars = traces(chart)["had the CPU"]
+    bars = traces(chart)["running"]
     x = bars["x"]
     assert isinstance(x, list)
     assert [(a / MS, b / MS) for a, b in zip(x[:6:3], x[1:6:3], strict=True)] == [
@@ -190,7 +190,7 @@ def test_many_deployments_have_one_table_and_few_figures() -> None:
     result = simulated.result_of((records, lines, {}))
     assert sum(id.startswith("map-") for id in charts_of(result)) == 6
     section = next(one for one in sections.build_all(result) if one.id == "deployments")
-    assert Sentence("3 further deployments: only in the table above.") in section.blocks
+    assert Sentence("3 further deployments: see the table above.") in section.blocks
 
 
 def test_quirks_are_said() -> None:
@@ -198,7 +198,7 @@ def test_quirks_are_said() -> None:
     records = [simulated.record("sim.geo", params={"scenario": scenario})]
     result = simulated.result_of((records, simulated.geo_lines(simulated.MEANS), {}))
     text = capabilities.terminal(result, colour=False, width=79)
-    assert "In the manner of cloudanalyst" in " ".join(text.split())
+    assert "cloudanalyst compatibility mode" in " ".join(text.split())
 
 
 def test_all_four_forms_hold_the_figures(everything: RunResult, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_all_four_forms_hold_the_figures(everything: RunResult, tmp_path: Path) 
     )
     for text in forms:
         assert "217" in text
-        assert "Take us and eu" in " ".join(text.split())
+        assert "Recommended sites: us and eu" in " ".join(text.split())
     assert all(len(line) <= 79 for line in forms[2].splitlines())
     assert json.loads(paths.json.read_text())["simulation"]["deployments"]
 
@@ -280,10 +280,10 @@ def test_figures_have_interval_and_n_and_no_digits_beyond_them() -> None:
 def test_the_tables_of_a_deployment_say_over_how_many_replications(everything: RunResult) -> None:
     (section,) = [one for one in sections.build_all(everything) if one.id == "deployments"]
     captions = [one.caption for one in section.blocks if isinstance(one, Table)]
-    assert captions == ["By region, n = 10", "By site, n = 10", "Costs, n = 10"]
+    assert captions == ["Response time by region, n = 10", "By site, n = 10", "Costs, n = 10"]
     (lead,) = [one.text for one in section.blocks if isinstance(one, Sentence) and one.lead]
-    assert "65,300,000 [64,600,000, 66,000,000] requests a replication" in lead
-    assert "it costs $36.00 [$35.64, $36.36]" in lead
+    assert "65,300,000 [64,600,000, 66,000,000] requests per replication" in lead
+    assert "the cost is $36.00 [$35.64, $36.36]" in lead
 
 
 def test_hours_stand_in_their_order_and_user_bases_beside_regions() -> None:

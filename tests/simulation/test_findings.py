@@ -18,14 +18,16 @@ def found(*made: object) -> dict[str, Finding]:
 def test_a_region_beyond_the_objective_is_named_with_its_share() -> None:
     one = found(simulated.deployments())["beyond_objective"]
     assert one.severity is Severity.WARNING
-    assert one.sentence.startswith("1 of 3 regions have fewer than 95% of their answers within 300")
+    assert one.sentence.startswith(
+        "1 of 3 regions get fewer than 95% of their responses within 300"
+    )
     assert "Asia" in one.sentence
     assert "40.0 %" in one.sentence
 
 
 def test_a_site_that_is_busy_all_the_time_is_a_warning() -> None:
     one = found(simulated.deployments())["site_too_busy"]
-    assert one.sentence.startswith("Site us is busy 97.0 %")
+    assert one.sentence.startswith("The utilisation of site us is 97.0 %")
 
 
 def test_requests_without_an_answer_are_told_worst_first() -> None:
@@ -36,7 +38,7 @@ def test_requests_without_an_answer_are_told_worst_first() -> None:
     ]
     one = found((records, [*lines, *lost], merged))["unserved"]
     assert "most are lost in Asia: 5.00 %" in one.sentence
-    assert [text.partition(":")[0] for text in one.evidence] == ["Asia", "all together"]
+    assert [text.partition(":")[0] for text in one.evidence] == ["Asia", "all users"]
 
 
 def test_several_sites_cannot_beat_the_better_one_alone() -> None:
@@ -78,7 +80,7 @@ def test_one_matrix_for_all_raises_no_such_claim() -> None:
 
 def test_a_choice_that_falls_with_its_assumptions_is_told() -> None:
     ids = found(simulated.placement(bound=0.2))
-    assert "under 1 of 2 changes" in ids["fragile_choice"].sentence
+    assert "under 1 of 2 changed" in ids["fragile_choice"].sentence
     evidence = ("latency × 1.25, load × 1: us, eu, asia would be best",)
     assert ids["fragile_choice"].evidence == evidence
     assert "at most 20.0 %" in ids["choice_not_proven"].sentence
@@ -88,7 +90,7 @@ def test_a_choice_that_falls_with_its_assumptions_is_told() -> None:
 def test_no_choice_is_a_warning_with_the_best_there_is() -> None:
     one = found(simulated.placement(met=False))["no_choice"]
     assert one.severity is Severity.WARNING
-    assert one.evidence[-1] == "for 3 $ an hour: 99.9 % within the objective"
+    assert one.evidence[-1] == "for 3 $ per hour: 99.9 % within the objective"
 
 
 def test_a_saving_below_zero_is_told_and_one_above_is_not() -> None:

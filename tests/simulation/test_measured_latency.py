@@ -42,13 +42,13 @@ def test_pairs_are_found_by_names_or_regions_in_either_order() -> None:
 
 def test_a_pair_that_was_not_measured_is_told() -> None:
     (told,) = unmeasured(geo(berlin=None), measured(("berlin", "europe")), "r")
-    assert told.startswith("The run r has no round trips between berlin and osaka: they are not")
+    assert told.startswith("Run r has no round-trip times between berlin and osaka; they are not")
 
 
 def test_a_user_base_without_any_round_trip_is_refused_with_what_there_is() -> None:
     with pytest.raises(UsageError, match="user base 'tokyo' and any site") as caught:
         unmeasured(geo(berlin=None, tokyo=None), measured(("berlin", "frankfurt")), "r")
-    assert "It has some between berlin and frankfurt." in caught.value.hint
+    assert "It has round-trip times between berlin and frankfurt." in caught.value.hint
 
 
 def test_what_is_no_scenario_is_left_to_the_simulator() -> None:

@@ -184,7 +184,7 @@ def _invalid(record: TrialRecord) -> InvalidTrial:
         target=record.key.target,
         factors=record.factors,
         status=record.status,
-        reasons=record.reasons or ("no reason was recorded",),
+        reasons=record.reasons or ("no reason recorded",),
     )
 
 

@@ -22,14 +22,14 @@ def census_schema() -> dict[str, Any]:
         **parts.object_of(
             {
                 "confidence": _RATIO,
-                "machines": {**_COUNT, "description": "Each counted once, however often measured."},
+                "machines": {**_COUNT, "description": "Number of machines, each counted once."},
                 "runs": _COUNT,
                 "sources": _TEXTS,
-                "identity": {**_TEXT_OR_NULL, "description": "What makes one machine."},
+                "identity": {**_TEXT_OR_NULL, "description": "Definition of a machine."},
                 "types": parts.list_of(_type()),
-                "flags": {**_TEXTS, "description": "What does not fit together."},
+                "flags": {**_TEXTS, "description": "Contradictions."},
                 "left_out": _TEXTS,
-                "notes": {**_TEXTS, "description": "What the sources say of their rows."},
+                "notes": {**_TEXTS, "description": "Notes of the sources on their rows."},
             }
         ),
     }
@@ -45,7 +45,7 @@ def _type() -> dict[str, Any]:
         "uncounted": parts.list_of({"model": _TEXT, **clock}),
         "unseen_at_most": {
             **_NUMBER_OR_NULL,
-            "description": "Most that all models may have together that no machine showed.",
+            "description": "Upper bound of the total share of unseen models.",
         },
         "zones": parts.list_of(group),
         "hours": parts.list_of(group),
@@ -61,8 +61,14 @@ def _share() -> dict[str, Any]:
 def _benchmark() -> dict[str, Any]:
     speed = {
         "model": _TEXT,
-        "ratio": {**parts.full_estimate(), "description": "To the slowest; above 1 is faster."},
-        "unit": {"enum": ["machines", "runs", "trials", None], "description": "Of repetition."},
+        "ratio": {
+            **parts.full_estimate(),
+            "description": "Ratio to the slowest model; above 1 is faster.",
+        },
+        "unit": {
+            "enum": ["machines", "runs", "trials", None],
+            "description": "Unit of repetition.",
+        },
         "machines": _COUNT,
         "runs": _COUNT,
         "trials": _COUNT,
@@ -77,7 +83,7 @@ def _benchmark() -> dict[str, Any]:
         {
             "mean": parts.full_estimate(),
             "chances": parts.list_of(chance),
-            "left_out": {**_TEXTS, "description": "Models counted and never measured."},
+            "left_out": {**_TEXTS, "description": "Models that were counted but never measured."},
         }
     )
     return {
@@ -87,5 +93,5 @@ def _benchmark() -> dict[str, Any]:
         "source": _TEXT,
         "speeds": parts.list_of(speed),
         "expected": {**expected, "type": ["object", "null"]},
-        "refused": {**_TEXT_OR_NULL, "description": "Why nothing can be expected."},
+        "refused": {**_TEXT_OR_NULL, "description": "Reason why no expected speed is available."},
     }

@@ -162,10 +162,10 @@ def _judge(case: Case) -> list[Finding]:
 
 def _told_unchecked(unchecked: Sequence[Unchecked]) -> Finding:
     count = len(unchecked)
-    what = "One thing" if count == 1 else f"{count} things"
+    what = "One check was" if count == 1 else f"{count} checks were"
     return Finding(
         "unchecked",
         Severity.INFO,
-        f"{what} could not be checked here, because the machine does not show what it takes.",
+        f"{what} skipped: the required counters are unavailable on this host.",
         tuple(f"{one.what}: {one.reason}" for one in unchecked),
     )

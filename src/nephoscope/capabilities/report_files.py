@@ -45,8 +45,8 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
     except OSError as error:
         raise StoreError(
             f"Cannot write the report to '{directory}': {error.strerror or error}.",
-            "Free some space or make the directory writable, then run `nephoscope show` for the "
-            "run; nothing measured is lost.",
+            "Free disk space or make the directory writable, then run `nephoscope show RUN`; "
+            "no measurement is lost.",
         ) from error
     return paths
 
@@ -59,13 +59,13 @@ def terminal(result: RunResult, *, colour: bool, width: int) -> str:
 def title(result: RunResult) -> str:
     """What the report is about, in one line."""
     if result.derived.get("simulation") is not None and _is_all(result):
-        return "What the simulation says"
+        return "Simulation report"
     names = [wording.clean(name) for name in selection.target_names(result)]
     if names == ["local"]:
-        return "What this machine delivers"
+        return "Benchmark report: this machine"
     if not names:
         return f"Run {wording.clean(result.run.get('id', 'without a name'))}"
-    return f"What {wording.joined(names[:4])} {'delivers' if len(names) == 1 else 'deliver'}"
+    return f"Benchmark report: {wording.joined(names[:4])}"
 
 
 def _is_all(result: RunResult) -> bool:

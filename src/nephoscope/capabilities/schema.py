@@ -33,15 +33,15 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def _beside() -> dict[str, Any]:
     line = {
         "target": _TEXT,
-        "counter": {**_TEXT, "description": "Key of the `beside` object of a trial."},
+        "counter": {**_TEXT, "description": "Key in the counters of a trial."},
         "unit": _TEXT,
         "median": _NUMBER_OR_NULL,
         "most": _NUMBER_OR_NULL,
-        "n": {**_COUNT, "description": "Trials that show it, of `trials`."},
+        "n": {**_COUNT, "description": "Number of trials that report it, out of `trials`."},
         "trials": _COUNT,
         "why_missing": _TEXT_OR_NULL,
     }
-    return {**_list_of(line), "description": "The machine's counters beside the trials."}
+    return {**_list_of(line), "description": "System counters during trials."}
 
 
 def _consistency() -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _told() -> dict[str, Any]:
     return {
         "better": {"enum": [word.value for word in Better]},
         "margin": {"type": "number"},
-        "n": {**_COUNT, "description": "Rounds that both sides have."},
+        "n": {**_COUNT, "description": "Number of rounds present on both sides."},
         "ratio": _full_estimate(),
         "difference": _full_estimate(),
         "p": _NUMBER_OR_NULL,
@@ -155,7 +155,7 @@ def _against() -> dict[str, Any]:
         "baseline_factors": _factors(),
         "interference": {
             **_full_estimate(),
-            "description": "How much worse than the baseline; above 1 is worse for every metric.",
+            "description": "Slowdown relative to the baseline; above 1 is worse for every metric.",
         },
         **_told(),
     }
@@ -173,10 +173,16 @@ def _experiment() -> dict[str, Any]:
         "confounded": _TEXTS,
     }
     controls = {
-        "cells": {**_COUNT, "description": "Comparisons of equal arms with an interval."},
-        "outside": {**_COUNT, "description": "Those whose interval excludes 1."},
-        "expected": {"type": "number", "description": "How many chance alone gives."},
-        "chance": {"type": "number", "description": "Probability of so many by chance alone."},
+        "cells": {
+            **_COUNT,
+            "description": "Number of comparisons between identical arms with an interval.",
+        },
+        "outside": {**_COUNT, "description": "Number of comparisons whose interval excludes 1."},
+        "expected": {"type": "number", "description": "Number expected by chance."},
+        "chance": {
+            "type": "number",
+            "description": "Probability of at least this number by chance.",
+        },
         "sentence": _TEXT,
         "arms": _list_of(_against()),
     }
@@ -186,7 +192,7 @@ def _experiment() -> dict[str, Any]:
         "factor": _TEXT,
         "level": level,
         "reference": level,
-        "cells": {**_COUNT, "description": "Combinations on each side."},
+        "cells": {**_COUNT, "description": "Number of combinations on each side."},
         "rounds_left_out": _COUNT,
         **_told(),
     }
@@ -196,7 +202,10 @@ def _experiment() -> dict[str, Any]:
         "share": {"type": "number", "minimum": 0, "maximum": 1},
         "mean_square": {"type": "number", "minimum": 0},
         "df": _COUNT,
-        "negative": {"type": "boolean", "description": "The estimate was below 0, told as 0."},
+        "negative": {
+            "type": "boolean",
+            "description": "True if the estimate was negative and set to 0.",
+        },
     }
     components = {
         **_line(),
@@ -211,7 +220,7 @@ def _experiment() -> dict[str, Any]:
             "a_a": _nullable(_object(controls)),
             "effects": _list_of(effect),
             "components": _list_of(components),
-            "notes": {**_TEXTS, "description": "What was not given, and why."},
+            "notes": {**_TEXTS, "description": "Unavailable statistics, with reasons."},
         }
     )
     return {**_nullable(found), "description": "null: the plan has no design of an experiment."}
@@ -226,13 +235,16 @@ def _execution() -> dict[str, Any]:
         "total_ns": _COUNT,
         "median_ns": {"type": "number"},
         "longest_ns": _COUNT,
-        "failed": {**_COUNT, "description": "Trials that ended in this phase."},
+        "failed": {**_COUNT, "description": "Number of trials that failed in this phase."},
     }
     skew = {
         "n": _COUNT,
         "median_ns": {"type": "number"},
         "largest_ns": _COUNT,
-        "over": {**_COUNT, "description": "Common starts more than 1 ms apart."},
+        "over": {
+            **_COUNT,
+            "description": "Number of synchronised starts with more than 1 ms of skew.",
+        },
         "values_ns": {"type": "array", "items": _COUNT},
     }
     load = {
@@ -240,10 +252,10 @@ def _execution() -> dict[str, Any]:
         "benchmark": _TEXT,
         "target": _TEXT,
         "n": _COUNT,
-        "died": {**_COUNT, "description": "Trials through which it did not last."},
+        "died": {**_COUNT, "description": "Number of trials in which the load stopped early."},
         "covered_least": {
             **_NUMBER_OR_NULL,
-            "description": "The least part of a measured time during which it ran.",
+            "description": "Minimum share of the measured time during which the load ran.",
         },
     }
     lost = {"target": _TEXT, "given_up": {"type": "boolean"}, "trials": _COUNT, "sentence": _TEXT}
@@ -271,7 +283,7 @@ def result_schema() -> dict[str, Any]:
                 "invalid": {"type": "array", "items": _invalid()},
                 "refused": {
                     **_TEXTS,
-                    "description": "Statistics that were not given, and what it would take.",
+                    "description": "Unavailable statistics and their requirements.",
                 },
                 "execution": _execution(),
                 "experiment": _experiment(),
@@ -302,7 +314,7 @@ def compare_schema() -> dict[str, Any]:
         "n_a": _COUNT,
         "n_b": _COUNT,
         "ratio": {**_full_estimate(), "description": "B / A (Hodges-Lehmann on logarithms)."},
-        "equivalence": {**_full_estimate(), "description": "The same for the equivalence test."},
+        "equivalence": {**_full_estimate(), "description": "Interval of the equivalence test."},
         "difference": {**_full_estimate(), "description": "B - A (Hodges-Lehmann shift)."},
         "ratio_of_means": {**_full_estimate(), "description": "Fieller."},
         "ratio_t": _full_estimate(),

@@ -1,8 +1,8 @@
 """The sections of the report, in the order of the page.
 
 To add one: a file in this folder with `build(result) -> Section | None` (None where there is
-nothing to say), and its line here. `benchmarks` are those whose charts the section draws; what no
-section draws gets a chart by its shape in `also`.
+nothing to report), and its line here. `benchmarks` are those whose charts the section draws; all
+other benchmarks get charts by the shape of their metrics in `other_benchmarks`.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def unseen(machines: int, *, confidence: float = 0.95) -> float:
     (1 - s)^n. Source: Clopper and Pearson 1934.
     """
     if machines < 1:
-        raise Refused("Nothing can be said before the first machine.")
+        raise Refused("At least one machine is needed.")
     return float(1 - (1 - confidence) ** (1 / machines))
 
 
@@ -154,14 +154,14 @@ def _side(machines: Machines) -> _Side:
         ]
         return _Side("machines", np.exp(np.array(own)), counts, "")
     if len(runs) > 1:
-        note = "one machine: the interval tells its runs apart, not machines of this model"
+        note = "one machine: interval over its runs, not over machines of this model"
         return _Side("runs", np.array([median(run) for run in runs]), counts, note)
-    note = "one run of one machine: the interval is that run's"
+    note = "one run of one machine: interval within that run"
     return _Side("trials", np.array(runs[0], dtype=np.float64), counts, note)
 
 
 def _reference(side: _Side, confidence: float) -> Estimate:
-    method = "the slowest model: what the others are held against"
+    method = "the slowest model: reference for the others"
     return Estimate(1.0, None, None, confidence, side.values.size, "none", method)
 
 
@@ -171,7 +171,7 @@ def _speed(
     found = ratios.log_welch(slowest.values**sign, side.values**sign, confidence)
     n = min(side.values.size, slowest.values.size)
     if found is None:
-        note = "one value alone gives no interval"
+        note = "no interval from a single value"
         method = "ratio of geometric means"
         found = Estimate(math.exp(level), None, None, confidence, n, "none", method, note)
     else:
@@ -181,7 +181,7 @@ def _speed(
     if slowest.note:
         notes.append(f"of the slowest {slowest.note}")
     if found.low is not None and found.low <= 1:
-        notes.append("not told apart from the slowest")
+        notes.append("not distinguishable from the slowest")
     return Speed(model, found, side.unit, *side.counts, "; ".join(notes))
 
 
@@ -205,7 +205,7 @@ def expected(
     left_out = tuple(sorted(model for model, k in counts.items() if k > 0 and model not in mix))
     total = sum(mix.values())
     if not total:
-        raise Refused("None of the models that were counted was measured.")
+        raise Refused("None of the counted models was measured.")
     names = sorted(mix)
     k = np.array([mix[name] for name in names], dtype=np.float64)
     x = np.array([known[name].value for name in names])
@@ -221,7 +221,7 @@ def expected(
     value = float(k @ x / total)
     mean = Estimate(value, low, high, confidence, total, "none", method, note)
     if len(names) == 1:
-        note = "one model: its own speed, and nothing is known of a mix"
+        note = "one model: its own speed, no mix observed"
         mean = Estimate(value, None, None, confidence, total, "none", method, note)
     levels = sorted({*(float(value) for value in x), *at_least})
     chances = [

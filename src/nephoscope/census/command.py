@@ -41,18 +41,16 @@ def run(
     level = _confidence(confidence)
     first, last = _day("--since", since), _day("--until", until)
     if to is not None and to.suffix not in _FORMATS:
-        raise UsageError(
-            f"-o {to}: a census is written as {', '.join(_FORMATS)}.", "Name such a file."
-        )
+        raise UsageError(f"-o {to}: unsupported file type.", "Use .html, .md or .json.")
     filters = bool(names or plan or of_target or since or until)
     sources = [bool(targets), bool(study), bool(files)]
     if sum(sources) > 1 or (filters and any(sources)):
         raise UsageError(
             "--target, --import, --study and the filters of stored runs exclude each other.",
-            "Ask for one census at a time.",
+            "Use only one of them.",
         )
     if metadata and not targets:
-        raise UsageError("--metadata is about measuring.", "Name machines with --target.")
+        raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
     if study is not None:
         found, code = _of_study(study, level, at_least), 0
     elif files:
@@ -86,7 +84,7 @@ def _day(option: str, text: str | None) -> float | None:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        raise UsageError(f"{option}: '{text}' is no date.", "Write 2026-11-21.") from None
+        raise UsageError(f"{option}: '{text}' is not a date.", "Use the form 2026-11-21.") from None
 
 
 def _measured(
@@ -143,16 +141,18 @@ def _of_runs(
 
     if not runs:
         raise UsageError(
-            f"There is no such run in {store.path}.",
-            "Measure: `nephoscope census --target local`, or change the filters.",
+            f"{store.path} has no such run.",
+            "Run `nephoscope census --target local`, or change the filters.",
         )
     seen = sightings.seen(runs, targets=targets, with_lab=with_lab)
     if not seen.counts:
         why = " ".join(seen.left_out)
         raise UsageError(
-            f"None of {len(runs)} run{'s' * (len(runs) != 1)} in {store.path} saw a machine that "
-            f"can be counted. {why}".strip(),
-            "Measure: `nephoscope census --target local`.",
+            (
+                f"None of {len(runs)} run{'s' * (len(runs) != 1)} in {store.path} has a machine "
+                f"that can be counted. {why}"
+            ).strip(),
+            "Run `nephoscope census --target local`.",
         )
     return census.build(
         seen.counts,

@@ -74,12 +74,12 @@ def read(file: Path) -> Imported:
                 counts.append(_count(row))
     except csv.Error as error:
         raise UsageError(
-            f"{file}:{rows.line_num}: this line is no CSV: {error}.", "Check its quotes."
+            f"{file}:{rows.line_num}: invalid CSV: {error}.", "Check the quotes."
         ) from error
     if not counts and not told:
         raise UsageError(
-            f"{file}: there is no row of counts or speeds.",
-            f"The first line names columns: {', '.join(COLUMNS)}.",
+            f"{file}: no rows of counts or speeds.",
+            f"The first line must name columns: {', '.join(COLUMNS)}.",
         )
     return Imported(tuple(counts), tuple(told), tuple(_sums(counts, file)))
 
@@ -88,13 +88,13 @@ def _head(cells: list[str], where: str) -> list[str]:
     for name in cells:
         if name not in COLUMNS:
             raise UsageError(
-                f"{where}: there is no column '{name[:40]}'{did_you_mean(name, COLUMNS)}.",
-                f"The columns are: {', '.join(COLUMNS)}.",
+                f"{where}: unknown column '{name[:40]}'{did_you_mean(name, COLUMNS)}.",
+                f"Columns: {', '.join(COLUMNS)}.",
             )
     if len(set(cells)) != len(cells):
-        raise UsageError(f"{where}: a column stands there twice.", "Name each once.")
+        raise UsageError(f"{where}: duplicate column.", "Name each column once.")
     if lacking := [name for name in NEEDED if name not in cells]:
-        raise UsageError(f"{where}: the column '{lacking[0]}' is missing.", "Every row needs it.")
+        raise UsageError(f"{where}: the column '{lacking[0]}' is missing.", "It is required.")
     return cells
 
 
@@ -118,9 +118,9 @@ class _Row:
             value = math.nan
         if not (low <= value <= high) or (above and value == low):
             raise UsageError(
-                f"{self.where}: {name} '{text[:40]}' is no number "
-                f"{'above' if above else 'from'} {low:g} to {high:g}.",
-                "Write a plain number; a share may be 0.4 or 40%.",
+                f"{self.where}: {name} '{text[:40]}' is not a number "
+                f"{('above' if above else 'from')} {low:g} to {high:g}.",
+                "Use a plain number; a share may be 0.4 or 40%.",
             )
         return value
 
@@ -129,14 +129,15 @@ class _Row:
         value = self.number(name, 0, high)
         if value is not None and value != int(value):
             raise UsageError(
-                f"{self.where}: {name} '{self.text(name)}' is no whole number.", "Count machines."
+                f"{self.where}: {name} '{self.text(name)}' is not a whole number.",
+                "Use the number of machines.",
             )
         return None if value is None else int(value)
 
     def needed(self, name: str) -> str:
         """The cell; UsageError where it is empty."""
         if not self.text(name):
-            raise UsageError(f"{self.where}: '{name}' is empty.", "Every such row needs it.")
+            raise UsageError(f"{self.where}: '{name}' is empty.", "It is required in such a row.")
         return self.text(name)
 
 
@@ -162,19 +163,20 @@ def _machines(row: _Row) -> int | None:
     if machines is not None:
         if share is not None:
             raise UsageError(
-                f"{row.where}: both machines and share are given.", "Leave one of them empty."
+                f"{row.where}: machines and share exclude each other.", "Leave one of them empty."
             )
         return machines
     if share is None:
         if row.text("clock_ghz"):
             return None  # a model that a source names and does not count
         raise UsageError(
-            f"{row.where}: this row counts nothing.",
-            "Give machines, or share with n, or benchmark with speed.",
+            f"{row.where}: the row has neither counts nor speeds.",
+            "Add machines, or share and n, or benchmark and speed.",
         )
     if n is None:
         raise UsageError(
-            f"{row.where}: a share without n has no interval.", "Give n, the machines it is of."
+            f"{row.where}: share needs n.",
+            "Add n, the number of machines that the share refers to.",
         )
     return whole_machines(share, n, row.where)
 
@@ -185,7 +187,7 @@ def whole_machines(share: float, n: int, where: str) -> int:
     # A share is printed to a whole per cent or better.
     if abs(share - count / n) > 0.005 + 1e-9:
         raise UsageError(
-            f"{where}: {100 * share:g} % of {n} are {share * n:g} machines, no whole number.",
+            f"{where}: {100 * share:g} % of {n} machines is {share * n:g}, not a whole number.",
             "Check share and n.",
         )
     return count
@@ -200,7 +202,7 @@ def _told(row: _Row, file: Path) -> Told:
     low, high = row.number("low", 0, 1e9, above=True), row.number("high", 0, 1e9, above=True)
     if (low is None) != (high is None) or (low is not None and not low <= speed <= (high or 0)):
         raise UsageError(
-            f"{row.where}: low, speed and high are no interval.", "Give low <= speed <= high."
+            f"{row.where}: low, speed and high do not ascend.", "Use low <= speed <= high."
         )
     n = row.whole("n", 10**9) or 0
     return Told(kind, model, benchmark, speed, low, high, n, str(file), row.text("note"))
@@ -213,7 +215,7 @@ def _sums(counts: list[Count], file: Path) -> list[str]:
         key = (one.instance_type, one.model, one.zone, one.hour)
         twice.setdefault(key, []).append(one.source.rpartition(":")[2])
     return [
-        f"{file}: {model} of {kind} stands in lines {', '.join(places)}: they were added up."
+        (f"{file}: lines {', '.join(places)} all count {model} of {kind}; their counts were added.")
         for (kind, model, _, _), places in twice.items()
         if len(places) > 1
     ]

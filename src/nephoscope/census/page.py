@@ -11,7 +11,7 @@ from nephoscope.errors import StoreError
 from nephoscope.report import as_html, as_markdown, as_terminal
 from nephoscope.report.files import replace_file
 
-TITLE = "A census of CPUs"
+TITLE = "CPU census"
 
 
 def terminal(census: Census, *, colour: bool, width: int) -> str:

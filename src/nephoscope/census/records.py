@@ -14,9 +14,9 @@ from nephoscope.results import names
 UNKNOWN_TYPE = "unknown type"
 
 IDENTITY = (
-    "A machine is one instance of the cloud (its identifier's hash) or, where the cloud was not "
-    "asked, one machine identifier; it counts once, with the model, zone and hour (UTC) at which "
-    "it was first seen, however often it was measured."
+    "A machine is one cloud instance (hash of its identifier) or, without cloud "
+    "metadata, one machine identifier. Each machine counts once, with the CPU model, "
+    "zone and hour (UTC) of its first measurement."
 )
 
 

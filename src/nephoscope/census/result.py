@@ -194,22 +194,21 @@ def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:
     if 0 < machines < judged.SMALL_N:
         most = 100 * judged.unseen(machines)
         yield (
-            f"n is small: of {machines} machine{'s' * (machines != 1)} nothing is known of models "
-            f"that up to {most:.0f} % of the machines may have."
+            f"Small sample: with {machines} machine{'s' * (machines != 1)}, unseen models may "
+            f"make up to {most:.0f} % of all machines."
         )
     for one in models:
         if one.count == 1 and machines >= judged.SMALL_N:
             assert one.share.low is not None
             assert one.share.high is not None
             yield (
-                f"{one.model} was seen once in {machines}: anything from "
-                f"{100 * one.share.low:.1f} to {100 * one.share.high:.1f} % fits; nothing more can "
-                "be said of so rare a model."
+                f"{one.model} was seen once in {machines} machines; its share may be anything from "
+                f"{100 * one.share.low:.1f} to {100 * one.share.high:.1f} %."
             )
     if name == UNKNOWN_TYPE and machines:
         yield (
-            "nobody told the instance type: measure with `nephoscope census --target T "
-            "--metadata` inside a cloud, or give counts with --import."
+            "unknown instance type: run `nephoscope census --target TARGET --metadata` inside "
+            "a cloud, or add counts with --import."
         )
 
 
@@ -242,4 +241,4 @@ def _clock_flags(counts: Sequence[Count]) -> Iterable[str]:
             told = "; ".join(
                 f"{clock:g} GHz in {' and '.join(places)}" for clock, places in by_clock.items()
             )
-            yield f"{model} is told with {len(by_clock)} clocks, so that one is wrong: {told}."
+            yield f"{model} is listed with {len(by_clock)} clock rates, so one is wrong: {told}."

@@ -42,7 +42,7 @@ def section(census: Census) -> Section:
     blocks += _speeds(census)
     blocks += _expected(census)
     blocks += _notes(census)
-    return Section("census", "Which CPUs one gets", tuple(blocks))
+    return Section("census", "CPU models", tuple(blocks))
 
 
 def _lead(census: Census) -> str:
@@ -91,8 +91,9 @@ def _models(census: Census) -> list[Block]:
     if not counted:
         return [table]
     caption = (
-        "Each bar is all machines of a type. A whisker is the interval of its segment: where the "
-        f"segment would end if the share were at either end (Wilson, {level})."
+        "Each bar shows all machines of one instance type. Whiskers show the Wilson "
+        f"interval ({level}) of each segment's share, measured from the start of the "
+        "segment."
     )
     bars = [(f"{wording.clean(kind.name)} (n = {kind.machines})", kind.models) for kind in counted]
     figure = _stacked(bars)
@@ -171,7 +172,7 @@ def _places(
         f"Shares by {word}",
         _stacked(bars),
         table,
-        f"As above, for each {word} alone; few machines make wide intervals.",
+        f"Shares for each {word} separately; few machines give wide intervals.",
         repeats=True,
     )
     return [Heading(f"By {what}"), table, chart]
@@ -184,7 +185,9 @@ def _speeds(census: Census) -> list[Block]:
         measured = [bench for bench in kind.benches if bench.source == "measured"]
         if not told and not measured:
             continue
-        blocks.append(Heading(f"Speed on {wording.clean(kind.name)}, the slowest model is 1"))
+        blocks.append(
+            Heading(f"Speed on {wording.clean(kind.name)}, relative to the slowest model")
+        )
         if told:
             blocks.append(_matrix(told))
         if measured:
@@ -193,8 +196,8 @@ def _speeds(census: Census) -> list[Block]:
     if blocks:
         blocks.append(
             Sentence(
-                "One benchmark at a time: there is no score over several, because which of them "
-                "matters is a question of the workload."
+                "Each benchmark is shown separately. There is no combined score, because the "
+                "weights depend on your workload."
             )
         )
     return blocks
@@ -260,7 +263,7 @@ def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> list[Block]:
         tuple(one.high for _, one in rows),
         tuple(f"{name}: {wording.estimate_text(one)}" for name, one in rows),
     )
-    axis = figures.Axis("speed, the slowest model is 1", "none")
+    axis = figures.Axis("speed relative to the slowest model", "none")
     figure = figures.dots([name for name, _ in rows], curve, axis)
     figures.vertical(figure["layout"], 1.0, "the slowest", log=False)
     table = Table(
@@ -275,7 +278,7 @@ def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> list[Block]:
             f"Speed of CPU models on {wording.clean(kind.name)}",
             figure,
             table,
-            "Ratios with their intervals; a dot without one is told without.",
+            "Ratios with their intervals; dots without whiskers have no interval.",
             repeats=True,
         )
     ]
@@ -295,13 +298,13 @@ def _expected(census: Census) -> list[Block]:
         for bench in kind.benches:
             label = wording.clean(bench.label)
             if bench.expected is None:
-                refused[f"{name}, {label}: nothing to expect: {bench.refused}"] = None
+                refused[f"{name}, {label}: no expected speed: {bench.refused}"] = None
                 continue
             mean = bench.expected.mean
             rows.append((name, label, _plain(mean), _interval(mean), str(mean.n)))
             for model in bench.expected.left_out:
                 left[
-                    f"{name}: {wording.clean(model)} was counted and not measured: it is left out."
+                    f"{name}: {wording.clean(model)} was counted but not measured and is excluded."
                 ] = None
             everybody = mean.n
             for one in bench.expected.chances:
@@ -327,10 +330,10 @@ def _expected(census: Census) -> list[Block]:
         Column("n", True),
     )
     blocks: list[Block] = [
-        Heading("What a newcomer should expect"),
+        Heading("Expected speed of a new instance"),
         Sentence(
-            "The mean speed over the mix of models, relative to the slowest; its interval holds "
-            "the shares and, where they have one, the speeds. n counts machines."
+            "Mean speed over the mix of models, relative to the slowest. The interval includes "
+            "the uncertainty of the shares and of the speeds. n counts machines."
         ),
         Table(head, tuple(rows)),
     ]
@@ -339,18 +342,18 @@ def _expected(census: Census) -> list[Block]:
             Column("type"),
             Column("benchmark"),
             Column("speed", True),
-            Column("chance", True),
+            Column("probability", True),
             Column("interval", True),
             Column("by", roomy=True),
         )
-        blocks.append(Table(columns, tuple(chances), "The chance to get at least that speed:"))
+        blocks.append(Table(columns, tuple(chances), "Probability of at least this speed:"))
     told = [Item(text) for text in (*left, *refused)]
     return [*blocks, Items(tuple(told))] if told else blocks
 
 
 def _notes(census: Census) -> list[Block]:
     items = list(_items(census))
-    return [Heading("How to read it"), Items(tuple(items))] if items else []
+    return [Heading("Notes"), Items(tuple(items))] if items else []
 
 
 def _items(census: Census) -> Iterable[Item]:

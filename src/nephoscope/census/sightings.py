@@ -28,14 +28,14 @@ _LAB = "lab"
 _SIGNATURE = ("family", "model", "stepping")
 _REASONS = {
     "unreadable": ("run whose samples cannot be read", "runs whose samples cannot be read"),
-    "lab": ("host of a lab, no machine of its own", "hosts of a lab, no machines of their own"),
+    "lab": ("lab host, not a separate machine", "lab hosts, not separate machines"),
     "nameless": (
         "target without a fingerprint that names its CPU",
         "targets without a fingerprint that names their CPU",
     ),
     "shared": (
-        "look at a machine whose identifier several instances share",
-        "looks at machines whose identifiers several instances share",
+        "measurement of a machine whose identifier several instances share",
+        "measurements of machines whose identifiers several instances share",
     ),
 }
 """Why something was not counted, of one and of several."""
@@ -98,7 +98,7 @@ def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
     flags = _flags(found, first)
     measured, otherwise = _measured(used, found)
     left_out = [
-        f"Left out: {number} {_REASONS[what][number != 1]}." for what, number in reasons.items()
+        f"Excluded: {number} {_REASONS[what][number != 1]}." for what, number in reasons.items()
     ]
     return Seen(
         tuple(_count(one) for one in first.values()),
@@ -250,20 +250,20 @@ def _flags(found: Sequence[Sighting], first: Mapping[str, Sighting]) -> list[str
     moved = {one.machine for one in found if one.model != first[one.machine].model}
     if moved:
         out.append(
-            f"{_machines(len(moved))} later seen with another CPU model (moved, or stopped and "
-            "started); the first look counts, speeds count with the model that was measured."
+            f"{_machines(len(moved))} later seen with another CPU model (migrated, or stopped "
+            "and started). Shares use the first measurement; speeds use the measured model."
         )
     torn = {one.machine for one in found if not one.agree}
     if torn:
         out.append(
             f"{_machines(len(torn))} seen with a /proc/cpuinfo that contradicts the cpuid "
-            "instruction; the instruction counts."
+            "instruction; the census uses the instruction."
         )
     hidden = [one for one in first.values() if one.machine.startswith("run ")]
     if hidden:
         out.append(
-            f"{_machines(len(hidden))} counted without an identity: if one machine was measured in "
-            "several of these runs, it was counted as often."
+            f"{_machines(len(hidden))} counted without an identity; a machine measured in "
+            "several of these runs is counted several times."
         )
     return out
 
@@ -366,7 +366,7 @@ def _chosen(
     told = (
         [
             f"Measured with several sets of parameters: {', '.join(sorted(others))}; each speed "
-            "is of the set that most machines share."
+            "uses the most common set."
         ]
         if others
         else []

@@ -61,7 +61,7 @@ def _notes(result: RunResult) -> list[str]:
         for note in (*line.warnings, line.estimate.note)
         if note
     ]
-    told += [f"Not given: {sentence}" for sentence in result.refused]
+    told += [f"Unavailable: {sentence}" for sentence in result.refused]
     told += [f"{trial.trial} {trial.status.value}: {trial.reasons[0]}" for trial in result.invalid]
     return [
         "\n".join(
@@ -75,6 +75,6 @@ def _foot(result: RunResult) -> str:
     run = result.run
     trials = run["trials"]
     return (
-        f"{trials['valid']} valid trials, {trials['invalid'] + trials['failed']} not; "
-        f"intervals at {run['confidence'] * 100:g} %; seed {run['seed']}; run {run['id']}"
+        f"{trials['valid']} valid trials, {trials['invalid'] + trials['failed']} excluded; "
+        f"confidence {run['confidence'] * 100:g} %; seed {run['seed']}; run {run['id']}"
     )

@@ -50,10 +50,10 @@ def _lines(finding: Finding) -> str:
 def _conclusion(found: list[Finding], lacking: list[Finding]) -> str:
     if lacking:
         names = ", ".join(finding.name for finding in lacking)
-        return f"!! A survey cannot run here before this is fixed: {names}."
+        return f"!! This host cannot run a survey. Fix first: {names}."
     limited = sum(finding.state == LIMITED for finding in found)
-    text = "A survey can run here."
+    text = "This host is ready for a survey."
     if limited:
-        things = "1 thing is" if limited == 1 else f"{limited} things are"
-        text += f" {things} limited (--); what that costs is said beside it."
+        things = "1 check is" if limited == 1 else f"{limited} checks are"
+        text += f" {things} limited (--); the lines above state the consequences."
     return textwrap.fill(text, output.width())

@@ -42,7 +42,9 @@ def present(
     crossings = plans.crossings(plan, catalog)
     touched = [
         *plans.touches(plan, settings, catalog),
-        plans.Touch("folder", f"{store.path}/runs", "samples, journal and report of the run; kept"),
+        plans.Touch(
+            "folder", f"{store.path}/runs", "samples, event log and report of the run; kept"
+        ),
     ]
     if as_json:
         output.document(_document(plan, settings, found, crossings, touched))
@@ -135,7 +137,7 @@ def _text(
     crossings: Sequence[Crossing],
     touched: Sequence[Touch],
 ) -> str:
-    parts = [f"Plan {plan.name}: nothing is run."]
+    parts = [f"Plan {plan.name}: preview, nothing is run."]
     parts += [plan.question] if plan.question else []
     parts.append(_targets(plan))
     parts.append(_settings(settings, found))
@@ -152,7 +154,7 @@ def _targets(plan: Plan) -> str:
         [target.name, target.kind, ", ".join(target.roles) or "-", _hourly(target.per_hour)]
         for target in plan.targets
     ]
-    return output.table(["target", "kind", "roles", "an hour"], rows)
+    return output.table(["target", "kind", "roles", "per hour"], rows)
 
 
 def _hourly(price: float | None) -> str:
@@ -171,7 +173,7 @@ def _settings(settings: Sequence[Setting], found: PlanEstimate) -> str:
         for one in settings
     ]
     left = f"\n… and {len(rows) - ROWS_SHOWN} more (--json)" if len(rows) > ROWS_SHOWN else ""
-    head = ["no", "benchmark", "factors", "on", "a trial"]
+    head = ["no", "benchmark", "factors", "on", "per trial"]
     return f"Settings:\n{output.table(head, rows[:ROWS_SHOWN], right=(0, 4))}{left}"
 
 
@@ -196,7 +198,7 @@ def _designs(plan: Plan, crossings: Sequence[Crossing]) -> str:
         else:
             what = f"balanced fraction {plan.design.fraction}, not regular"
         left = f", {one.excluded} combinations excluded" if one.excluded else ""
-        lines.append(f"{name}: {what} of {', '.join(one.factors) or 'nothing'}{left}.")
+        lines.append(f"{name}: {what} of {', '.join(one.factors) or 'no factors'}{left}.")
         lines += [f"  {text}" for text in (*part.generators, *part.aliases)]
     return "Design:\n" + "\n".join(lines)
 
@@ -204,7 +206,7 @@ def _designs(plan: Plan, crossings: Sequence[Crossing]) -> str:
 def _schedule(plan: Plan, settings: Sequence[Setting]) -> str:
     head = "Schedule (settings in order of execution"
     if plan.seed is None:
-        head += "; the run draws its own seed, this is seed 0"
+        head += "; the run uses a random seed, this preview seed 0"
     lines = [f"{head}):"]
     for number, order in _rounds(plan, settings):
         several = len({names for _, names in order}) > 1
@@ -212,7 +214,7 @@ def _schedule(plan: Plan, settings: Sequence[Setting]) -> str:
             f"{index}:{'+'.join(names)}" if several else str(index)
             for index, names in order[:ROWS_SHOWN]
         ]
-        more = f" … {len(order)} in all" if len(order) > ROWS_SHOWN else ""
+        more = f" … {len(order)} in total" if len(order) > ROWS_SHOWN else ""
         name = f"round {number}" if number > 0 else "warm-up"
         line = f"  {name}: {' '.join(shown)}{more}"
         lines += textwrap.wrap(line, output.TABLE_WIDTH, subsequent_indent="    ")
@@ -233,8 +235,8 @@ def _cost(plan: Plan, found: PlanEstimate) -> str:
     known = len(found.settings) - found.guessed
     how = []
     how += [f"{known} settings from earlier trials"] if known else []
-    how += [f"{found.guessed} are a guess from their parameters"] if found.guessed else []
-    lines.append(f"How that is known: {', '.join(how)}.")
+    how += [f"{found.guessed} estimated from their parameters"] if found.guessed else []
+    lines.append(f"Source of the estimate: {', '.join(how)}.")
     if found.money_least is not None and found.money_most is not None:
         limit = f"; the limit is {plan.money.limit:g}" if plan.money else ""
         lines.append(

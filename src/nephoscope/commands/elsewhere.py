@@ -26,7 +26,8 @@ def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise UsageError(
-            f"Two targets are named '{twice[0]}'.", "Name each once, or write a plan with names."
+            f"Two targets have the name '{twice[0]}'.",
+            "Name each target once, or write a plan with names.",
         )
     cpus = asyncio.run(_cpus(records))
     return fit_to_machines(plan, records, cpus)

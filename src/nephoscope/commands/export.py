@@ -23,7 +23,9 @@ def run(name: str, *, file_format: str, to: Path | None, store: Path | None) -> 
         output.log(f"Written: {to}")
         return 0
     if file_format == "parquet" and sys.stdout.isatty():
-        raise UsageError("Parquet is not text.", "Name a file: --output samples.parquet.")
+        raise UsageError(
+            "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
+        )
     content = exporting.export(stored, file_format)
     sys.stdout.flush()
     sys.stdout.buffer.write(content)

@@ -39,7 +39,7 @@ def up(*, topology: Path, as_json: bool) -> int:
     seconds = time.monotonic() - began
     output.say(
         f"\nLab {lab.name} is up ({seconds:.1f} s). "
-        f"Run in it: `nephoscope lab exec {lab.name}/{next(iter(lab.hosts))} -- PROGRAM`."
+        f"Run programs with `nephoscope lab exec {lab.name}/{next(iter(lab.hosts))} -- PROGRAM`."
     )
     return 0
 
@@ -49,7 +49,7 @@ def down(*, name: str | None, everything: bool, as_json: bool) -> int:
     from nephoscope.lab import bringup, needs
 
     if everything == (name is not None):
-        raise UsageError("Name one lab, or all: `nephoscope lab down NAME` or `--all`.")
+        raise UsageError("Run `nephoscope lab down NAME` or `nephoscope lab down --all`.")
     needs.require(f"nephoscope lab down {name or '--all'}")
     wanted = [one.name for one in bringup.labs()] if name is None else [_lab_name(name)]
     removed: list[Removed] = []
@@ -63,7 +63,7 @@ def down(*, name: str | None, everything: bool, as_json: bool) -> int:
     if as_json:
         output.document({"removed": [one.as_dict() for one in removed]})
     elif not removed and not kept:
-        output.say("No lab is here.")
+        output.say("There are no labs on this machine.")
     for gone in [] if as_json else removed:
         output.say(_counted(gone))
     if kept:
@@ -76,13 +76,15 @@ def list_(*, as_json: bool) -> int:
     from nephoscope.lab import bringup, needs
 
     if not needs.can_see_labs():
-        raise Lacking("Only root sees the labs of this machine.", "Run `sudo nephoscope lab list`.")
+        raise Lacking("Listing labs needs root.", "Run `sudo nephoscope lab list`.")
     found = bringup.labs()
     open_labs = {lab.name: lab for one in found if (lab := _open(one))}
     if as_json:
         output.document({"labs": [_listed(one, open_labs.get(one.name)) for one in found]})
     elif not found:
-        output.say("No lab is here. Bring one up: `nephoscope lab up TOPOLOGY.yaml`.")
+        output.say(
+            "There are no labs on this machine. Create one with `nephoscope lab up TOPOLOGY.yaml`."
+        )
     else:
         output.say("\n\n".join(_told(one, open_labs.get(one.name)) for one in found))
     return 0
@@ -105,14 +107,14 @@ def exec_(*, place: str, program: Sequence[str]) -> int:
 
     name, slash, host_name = place.partition("/")
     if not slash:
-        raise UsageError(f"'{place}' names no host of a lab.", "Write LAB/HOST, as in office/a.")
+        raise UsageError(f"'{place}' is not a lab host.", "Use LAB/HOST, for example office/a.")
     if not program:
-        raise UsageError("No program is named.", f"Write `lab exec {place} -- PROGRAM`.")
+        raise UsageError("Missing program.", f"Run `nephoscope lab exec {place} -- PROGRAM`.")
     needs.require(f"nephoscope lab exec {place}")
     lab = bringup.find(name)
     if host_name not in lab.hosts:
         raise UsageError(
-            f"Lab {name} has no host named '{host_name}'.", f"It has: {', '.join(lab.hosts)}."
+            f"Lab {name} has no host named '{host_name}'.", f"Hosts: {', '.join(lab.hosts)}."
         )
     words = inside(lab.hosts[host_name], list(program))
     for stream in (1, 2):
@@ -162,7 +164,7 @@ def check(*, topology: Path | None, only: Sequence[str], as_json: bool) -> int:
         checks = tuple(one for one in checks if any(one.id.startswith(text) for text in only))
         if not checks:
             have = ", ".join(one.id for one in table.CHECKS)
-            raise UsageError(f"No check begins with '{only[0]}'.", f"There are: {have}.")
+            raise UsageError(f"--only: no check begins with '{only[0]}'.", f"Checks: {have}.")
     outcomes = _carry_out(frame.run_all(checks, output.log))
     if as_json:
         output.document({"checks": [one.as_dict() for one in outcomes]})
@@ -185,7 +187,7 @@ def _carry_out(work: Coroutine[Any, Any, _Result]) -> _Result:
     try:
         return asyncio.run(guarded())
     except asyncio.CancelledError:
-        raise Interrupted("Interrupted; everything that was being made is removed.") from None
+        raise Interrupted("Interrupted; the partly created lab was removed.") from None
 
 
 def _lab_name(text: str) -> str:
@@ -243,7 +245,7 @@ def _told(one: Listed, lab: Lab | None) -> str:
     if lab is not None:
         return f"{head}\n{_description(lab)}"
     if one.state == "broken":
-        return f"{head}; remove what is left: `nephoscope lab down {one.name}`"
+        return f"{head}; remove its remains with `nephoscope lab down {one.name}`"
     return head
 
 
@@ -251,12 +253,12 @@ def _counted(one: Removed) -> str:
     counts = {
         "namespaces": one.namespaces,
         "processes": one.processes,
-        "control groups": one.cgroups,
+        "cgroups": one.cgroups,
         "mounts": one.mounts,
         "files": one.files,
     }
     words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    return f"Lab {one.name} is gone: {words or 'nothing was left'} ({one.elapsed_s:.1f} s)."
+    return f"Removed lab {one.name}: {words or 'nothing to remove'} ({one.elapsed_s:.1f} s)."
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:

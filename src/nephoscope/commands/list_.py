@@ -23,7 +23,7 @@ def run(benchmark: str | None, *, as_json: bool) -> int:
             output.document({"benchmarks": [_as_json(spec) for spec in specs]})
         else:
             output.say("\n\n".join(_summary(spec) for spec in specs))
-            output.say("\nRun `nephoscope list BENCHMARK` for bounds, meanings and the method.")
+            output.say("\nRun `nephoscope list BENCHMARK` for its parameters, metrics and method.")
         return 0
     spec = contracts.benchmark(benchmark)
     if as_json:
@@ -64,7 +64,7 @@ def _summary(spec: BenchmarkSpec) -> str:
 def _tool(spec: BenchmarkSpec) -> str:
     """The program that an adapter drives, and whether this machine has it."""
     here = shutil.which(spec.tool)
-    where = here if here else f"not here; {spec.install}"
+    where = here if here else f"missing; install with {spec.install}"
     return f"{spec.tool} {spec.minimum} or newer ({where})"
 
 

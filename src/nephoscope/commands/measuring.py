@@ -94,10 +94,7 @@ def exit_code(result: RunResult, run: StoredRun) -> int:
         return _told_of_lost(run)
     reasons = {reason: None for trial in result.invalid for reason in trial.reasons}
     why = f" {next(iter(reasons))}" if reasons else ""
-    output.log(
-        "nephoscope: "
-        + output.one_line(f"Nothing valid was measured.{why} Run `nephoscope doctor`.")
-    )
+    output.log("nephoscope: " + output.one_line(f"No valid trial.{why} Run `nephoscope doctor`."))
     return NOTHING_VALID
 
 
@@ -105,6 +102,6 @@ def _told_of_lost(run: StoredRun) -> int:
     """0, or 3 and a sentence for each target that was given up on the way."""
     lost = run.manifest.get("lost") or {}
     for name, sentence in lost.items():
-        told = f"{name} was lost during the run and given up: {sentence} What was measured is kept."
+        told = f"{name} was lost during the run: {sentence} Completed trials are kept."
         output.log(f"nephoscope: {output.one_line(told)}")
     return TARGET_LOST if lost else 0

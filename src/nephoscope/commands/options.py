@@ -20,7 +20,8 @@ def budget_s(text: str | None) -> float | None:
         raise UsageError(f"--budget: {error.message}", error.hint) from None
     if not 1 <= seconds <= _MAX_BUDGET_S:
         raise UsageError(
-            f"--budget must lie between 1 s and 30 d, not at '{text}'.", "Write 60s or 10min."
+            f"--budget: '{text}' is out of range (1 s to 30 d).",
+            "Use a duration such as 60s or 10min.",
         )
     return seconds
 
@@ -31,6 +32,8 @@ def sets(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"--set takes NAME=VALUE, not '{text}'.", "Write --set threads=2.")
+            raise UsageError(
+                f"--set takes NAME=VALUE, not '{text}'.", "Use, for example, --set threads=2."
+            )
         values[name.strip()] = value.strip()
     return values

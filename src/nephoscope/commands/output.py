@@ -105,7 +105,7 @@ def complain_of_defect(error: Exception) -> int:
         where = f" '{error.filename}'" if error.filename else " (standard output, or a directory)"
         reader_left()
         return complain(
-            f"Cannot write{where}: {error.strerror}. Free some space or name another place.", 3
+            f"Cannot write{where}: {error.strerror}. Free disk space or use another directory.", 3
         )
     import traceback
 

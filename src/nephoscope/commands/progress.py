@@ -47,7 +47,7 @@ class Progress(Observer):
     def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
         """Says which run it is, and whether it goes on."""
         if resumed:
-            self._say(f"Going on with run {run.id}: {trials} trials are there already.")
+            self._say(f"Resuming run {run.id} with {trials} completed trials.")
         else:
             self._say(f"Run {run.id}")
 

@@ -24,7 +24,7 @@ def run(*, store: Path | None, as_json: bool) -> int:
     if as_json:
         output.document({"store": str(shelf.path), "runs": rows})
     elif not rows:
-        output.say(f"No runs in {shelf.path}. Measure: `nephoscope survey`.")
+        output.say(f"No runs in {shelf.path}. Run `nephoscope survey` to create one.")
     else:
         output.say(_table(rows))
     return 0

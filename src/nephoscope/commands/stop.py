@@ -25,14 +25,13 @@ def run(name: str, *, store: Path | None, as_json: bool) -> int:
         )
     elif stopped.pid is None:
         output.say(
-            f"Run {stopped.run} is not being measured (it is {found.state}); "
+            f"Run {stopped.run} is not running (state: {found.state}); "
             f"{_trials(stopped.trials)} kept."
         )
     else:
         output.say(
-            f"Run {stopped.run} was stopped (process {stopped.pid}, after "
-            f"{stopped.waited_s:.1f} s); {_trials(stopped.trials)} kept. The command that began "
-            "it goes on from there."
+            f"Stopped run {stopped.run} (process {stopped.pid}) after {stopped.waited_s:.1f} s; "
+            f"{_trials(stopped.trials)} kept. Repeat its command to resume."
         )
     return 0
 

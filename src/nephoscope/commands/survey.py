@@ -25,7 +25,7 @@ def run(
     Returns the exit code.
     """
     if quick and full:
-        raise UsageError("--quick and --full exclude each other.", "Leave one of them away.")
+        raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
     seconds = options.budget_s(budget)
     from nephoscope import plans
 

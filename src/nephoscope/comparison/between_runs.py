@@ -25,8 +25,8 @@ BLOCKS = 4
 LEAST_PER_BLOCK = 2
 
 NOT_INTERLEAVED = (
-    "The two runs were not interleaved: whatever changed between them beside the thing compared "
-    "counts as a difference; measure both in one plan to be sure."
+    "The two runs were not interleaved, so any change over time counts as a "
+    "difference; measure both in one plan to exclude it."
 )
 
 
@@ -162,10 +162,10 @@ def clean_history(a_history: Numbers, b_history: Numbers) -> tuple[Array, Array]
 
 def _told(known: bool, words: str) -> str:
     if known:
-        return f"The interval holds the variance between runs, {words}."
+        return f"The interval includes the variance between runs, {words}."
     return (
-        "No other runs of these machines are known: the variance between runs is taken from the "
-        "drift inside the two runs, which is a lower bound."
+        "The store has no other runs of these machines: the variance between runs is "
+        "estimated from the drift within the two runs, which is a lower bound."
     )
 
 
@@ -173,21 +173,22 @@ def _of_two_runs_alone(word: Word, sentence: str, names: tuple[str, str]) -> tup
     """What a lower bound of the variance between runs allows to say."""
     if word in {"better", "worse"}:
         return word, (
-            f"{sentence} The runs were not interleaved: part of it may be the hour, not the "
-            "machine."
+            f"{sentence} The runs were not interleaved, so part of the difference may be due to "
+            "time, not to the machine."
         )
     if word == "inconclusive":
         return word, sentence
     return "inconclusive", (
-        f"Undecided: {names[1]} looks like {names[0]}, but two runs alone do not show what changes "
-        "from run to run; interleave them in one plan, or repeat each run."
+        f"Undecided: {names[1]} looks like {names[0]}, but two runs do not show the "
+        "variance between runs; interleave them in one plan, or repeat each run."
     )
 
 
 def _no_verdict(plain: Comparison, names: tuple[str, str]) -> Comparison:
     sentence = (
-        f"No verdict: {names[0]} and {names[1]} were measured in two short runs, which say nothing "
-        "of what changes from run to run; interleave them in one plan, or repeat each run."
+        f"No verdict: {names[0]} and {names[1]} were measured in two short runs, which do "
+        "not show the variance between runs; interleave them in one plan, or repeat each "
+        "run."
     )
     return replace(
         plain,

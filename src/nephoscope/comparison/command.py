@@ -54,7 +54,7 @@ def run(
         told = _files(sides, paired=paired, better=better, rules=rules)
     elif any(side.file for side in sides):
         raise UsageError(
-            "A file of numbers and a run cannot be compared.", "Name two files or two runs."
+            "A file of numbers cannot be compared with a run.", "Name two files or two runs."
         )
     else:
         told = _runs(sides, paired=paired, rules=rules, store=store)
@@ -73,7 +73,8 @@ def _between(option: str, text: str, low: float, high: float) -> float:
         raise UsageError(f"{option}: {error.message}", error.hint) from None
     if not low < value < high:
         raise UsageError(
-            f"{option} must lie between {low:g} and {high:g}, not at '{text}'.", "Write 3% or 0.03."
+            f"{option} must lie between {low:g} and {high:g}, not at '{text}'.",
+            "Use a ratio such as 3% or 0.03.",
         )
     return value
 
@@ -84,7 +85,7 @@ def _side(text: str) -> _Side:
         return _Side(text, path)
     if "/" in text or path.suffix or path.exists():
         raise UsageError(
-            f"There is no file '{text}'.", "Give a file with one number a line, or the id of a run."
+            f"There is no file '{text}'.", "Use a file with one number per line, or a run id."
         )
     name, _, target = text.partition(":")
     return _Side(text, None, name, target)
@@ -96,13 +97,13 @@ def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -
     from nephoscope.model import Better
 
     if len(sides) != 2:
-        raise UsageError("One file is nothing to compare.", "Name a second file.")
+        raise UsageError("A comparison needs two files.", "Name a second file.")
     values = [number_files.read(side.file) for side in sides if side.file]
     if paired and len(values[0]) != len(values[1]):
         raise UsageError(
-            f"--paired needs as many numbers in both files: {sides[0].text} has {len(values[0])}, "
-            f"{sides[1].text} has {len(values[1])}.",
-            "Leave --paired away, or bring the lines into pairs.",
+            f"--paired needs equally many numbers in both files: {sides[0].text} has "
+            f"{len(values[0])}, {sides[1].text} has {len(values[1])}.",
+            "Omit --paired, or make the files equally long.",
         )
     try:
         return comparing.of_numbers(
@@ -132,7 +133,8 @@ def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | N
         return comparing.of_targets(built[0], a, b, rules)
     if paired:
         raise UsageError(
-            "Two separate runs have no pairs.", "Run both targets in one plan; it interleaves them."
+            "Two separate runs have no pairs.",
+            "Measure both targets in one plan, which interleaves them.",
         )
     targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
     history = (_history(shelf, stored[0], ids), _history(shelf, stored[1], ids))
@@ -147,7 +149,7 @@ def _target_names(result: RunResult) -> list[str]:
 def _check_target(side: _Side, known: Sequence[str]) -> str:
     if side.target not in known:
         raise UnknownName(
-            f"The run {side.run} has no target '{side.target}'.", f"It has: {', '.join(known)}."
+            f"Run {side.run} has no target '{side.target}'.", f"Targets: {', '.join(known)}."
         )
     return side.target
 
@@ -157,13 +159,13 @@ def _two_targets(sides: Sequence[_Side], result: RunResult) -> tuple[str, str]:
     if len(sides) == 2 and all(side.target for side in sides):
         a, b = (_check_target(side, known) for side in sides)
         if a == b:
-            raise UsageError(f"A and B are both the target '{a}'.", "Name two targets.")
+            raise UsageError(f"A and B are the same target '{a}'.", "Name two targets.")
         return a, b
     if len(known) != 2:
         raise UsageError(
             f"The run has {len(known)} target{'s' if len(known) != 1 else ''} "
             f"({', '.join(known) or 'none with valid trials'}).",
-            "Name two runs, or two of its targets as RUN:TARGET.",
+            "Name two runs, or two targets as RUN:TARGET.",
         )
     return known[0], known[1]
 
@@ -174,8 +176,8 @@ def _one_target(side: _Side, result: RunResult) -> str:
         return _check_target(side, known)
     if len(known) != 1:
         raise UsageError(
-            f"The run {side.run} has {len(known)} targets ({', '.join(known)}).",
-            "Say which as RUN:TARGET.",
+            f"Run {side.run} has {len(known)} targets ({', '.join(known)}).",
+            "Select one as RUN:TARGET.",
         )
     return known[0]
 
@@ -192,7 +194,7 @@ def _refuse_nothing(told: Comparisons, rules: Rules) -> None:
         return
     wanted = f" named {', '.join(sorted(rules.metrics))}" if rules.metrics else ""
     reason = f" {told.warnings[-1]}" if told.warnings else ""
-    raise UsageError(f"There is no metric{wanted} that both sides hold.{reason}")
+    raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
 
 
 def _print(told: Comparisons, rules: Rules, better: str) -> None:

@@ -17,11 +17,11 @@ def read(path: Path) -> list[float]:
     """
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise UsageError(f"{path} is larger than 256 MiB.", "Compare a sample of its lines.")
+            raise UsageError(f"{path} is larger than 256 MiB.", "Use a sample of its lines.")
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(
-            f"{path} is not a text file.", "Give a file with one number a line."
+            f"{path} is not a text file.", "Use a file with one number per line."
         ) from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
@@ -31,7 +31,7 @@ def read(path: Path) -> list[float]:
         if content.split("#", 1)[0].strip()
     ]
     if not numbers:
-        raise UsageError(f"{path} holds no number.", "Write one number a line.")
+        raise UsageError(f"{path} has no numbers.", "Write one number per line.")
     return numbers
 
 
@@ -43,6 +43,6 @@ def _number(path: Path, line: int, word: str) -> float:
     if not math.isfinite(value):
         raise UsageError(
             f"{path}:{line}: '{word[:40]}' is not a number.",
-            "Write one number a line; '#' begins a comment.",
+            "Write one number per line; '#' starts a comment.",
         )
     return value

@@ -240,7 +240,10 @@ def _only_in_one(
     ]
     if not single:
         return []
-    return [f"{len(single)} lines are on one side only and left out, such as {_text(single[0])}."]
+    return [
+        f"{len(single)} metrics exist on one side only and are excluded, such as "
+        f"{_text(single[0])}."
+    ]
 
 
 def _by_round(a: MetricResult, b: MetricResult) -> tuple[list[float], list[float]]:

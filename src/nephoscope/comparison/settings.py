@@ -28,6 +28,6 @@ def told(benchmarks: Iterable[str]) -> str:
     """The sentence for a comparison of lines that were measured with other parameters."""
     names = ", ".join(sorted(benchmarks))
     return (
-        f"The two runs measured {names} with other parameters: a difference there may be that of "
-        "the parameters; run the same plan on both sides to compare machines."
+        f"The two runs measured {names} with different parameters, so a difference may come "
+        "from the parameters; run the same plan on both sides to compare machines."
     )

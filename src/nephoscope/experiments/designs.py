@@ -62,8 +62,8 @@ class Design:
     def why_not(self) -> str:
         """Why there are no main effects."""
         return {
-            "balanced": "a balanced fraction mixes interactions into them",
-            "partial": "combinations are left out, so that the other factors do not cancel",
+            "balanced": "a balanced fraction confounds them with interactions",
+            "partial": "combinations are excluded, so the other factors do not cancel",
         }.get(self.kind, "")
 
     def to_json(self) -> dict[str, Any]:

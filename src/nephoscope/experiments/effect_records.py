@@ -73,17 +73,17 @@ class Controls:
     def sentence(self) -> str:
         """What the control says about the experiment."""
         head = (
-            f"A/A control: {self.outside} of {self.cells} intervals of equal arms exclude 1; "
-            f"chance alone gives {self.expected:.1f}."
+            f"A/A control: {self.outside} of {self.cells} intervals between identical arms "
+            f"exclude 1; {self.expected:.1f} are expected by chance."
         )
         if not self.cells:
-            return "A/A control: no cell has enough rounds for an interval."
+            return "A/A control: no comparison has enough rounds for an interval."
         if self.chance < SUSPICIOUS:
             return (
-                f"{head} That is too many: something that differs between trials of a round is "
-                "taken for an effect; do not believe small differences of this run."
+                f"{head} That is too many: a difference between trials of a round appears as an "
+                "effect. Do not rely on small differences of this run."
             )
-        return f"{head} The experiment sees no differences where there are none."
+        return f"{head} The experiment reports no false differences."
 
     def to_json(self) -> dict[str, Any]:
         """The object of the `--json` output."""

@@ -60,15 +60,15 @@ def main_effect(
     for cell in cells:
         by_level.setdefault(cell.levels[factor], []).append(cell)
     if reference not in by_level or len(by_level) < 2:
-        raise Refused(f"'{factor}' has no level beside {reference}.")
+        raise Refused(f"'{factor}' has no level other than {reference}.")
     if len({len(found) for found in by_level.values()}) > 1:
-        raise Refused(f"The levels of '{factor}' are not equally often; effects would be mixed up.")
+        raise Refused(f"The levels of '{factor}' are unbalanced, so effects would be confounded.")
     rounds = set.intersection(*(set(cell.values) for cell in cells))
     every = set().union(*(cell.values for cell in cells))
     if not rounds:
-        raise Refused("No round holds a value of every combination.")
+        raise Refused("No round has a value for every combination.")
     if any(not 0 < cell.values[r] < math.inf for cell in cells for r in rounds):
-        raise Refused("A value is zero, negative or infinite: there is no ratio of it.")
+        raise Refused("A value is zero, negative or infinite, so it has no ratio.")
     ordered = sorted(rounds)
     means = {level: _means(found, ordered) for level, found in by_level.items()}
     effects = []

@@ -74,10 +74,10 @@ def components(
     if len(set(inner)) > len(set(outer)):
         labels.append(("boot", list(inner)))
     if not labels:
-        raise Refused("Neither instances nor boots were repeated: there is nothing to split.")
+        raise Refused("Neither instances nor boots were repeated, so there are no components.")
     groups = [len(set(found)) for _, found in labels]
     if array.size <= groups[-1]:
-        raise Refused("No boot has two rounds: rounds cannot be told from boots.")
+        raise Refused("No boot has two rounds, so rounds and boots cannot be separated.")
     return _split(array, labels, groups, unit, confidence)
 
 

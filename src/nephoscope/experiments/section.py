@@ -50,8 +50,11 @@ def build(result: RunResult) -> Section | None:
     )
     blocks += _components(found.components)
     if found.notes:
-        blocks += [Heading("Not given"), Items(tuple(Item(wording.clean(n)) for n in found.notes))]
-    return Section("experiment", "What the experiment says", tuple(blocks))
+        blocks += [
+            Heading("Unavailable statistics"),
+            Items(tuple(Item(wording.clean(n)) for n in found.notes)),
+        ]
+    return Section("experiment", "Effects", tuple(blocks))
 
 
 def _design(found: Experiment) -> str:
@@ -62,7 +65,7 @@ def _design(found: Experiment) -> str:
             "full": "full crossing",
             "regular": f"regular fraction of resolution {one.resolution}",
             "balanced": "balanced fraction",
-            "partial": "crossing with combinations left out",
+            "partial": "crossing with excluded combinations",
         }[one.kind]
         of = f" of {wording.joined(factors)}" if factors else ""
         name = wording.clean(one.benchmark)
@@ -70,7 +73,7 @@ def _design(found: Experiment) -> str:
             parts.append(f"{name}: {what}{of}, {wording.plural(one.settings, 'setting')}")
         else:
             parts.append(f"{name}: {wording.plural(one.settings, 'setting')}")
-    return "; ".join(parts) + ". Every comparison pairs trials of the same round."
+    return "; ".join(parts) + ". Comparisons pair trials of the same round."
 
 
 def _confounded(found: Experiment) -> list[Block]:
@@ -81,7 +84,7 @@ def _confounded(found: Experiment) -> list[Block]:
     }
     if not texts:
         return []
-    return [Heading("What cannot be told apart"), Items(tuple(Item(text) for text in texts))]
+    return [Heading("Confounded effects"), Items(tuple(Item(text) for text in texts))]
 
 
 def _controls(controls: Controls) -> list[Block]:
@@ -149,8 +152,8 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
             dots.append((f"{name}: {what}{where}", ratio))
     head = (
         Column("level"),
-        Column("against"),
-        Column("of"),
+        Column("reference"),
+        Column("metric"),
         Column("ratio", True),
         Column("interval", True),
         Column("n", True),
@@ -158,13 +161,13 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
     )
     table = Table(head, tuple(rows))
     caption = (
-        "Each level against the first or the baseline's, averaged over all other factors within "
-        "each round (ratio of geometric means); n counts rounds. Verdicts hold among all of these "
-        "lines (Holm)."
+        "Each level relative to the first level or the baseline, averaged over all other "
+        "factors within each round (ratio of geometric means); n counts rounds. Verdicts "
+        "are adjusted for all rows (Holm)."
     )
     if not dots:
         return [Heading("Factors"), Sentence(caption, roomy=True), table]
-    chart = _chart("experiment-factors", "What each factor does", caption, "ratio", dots, table)
+    chart = _chart("experiment-factors", "Effect of each factor", caption, "ratio", dots, table)
     return [chart]
 
 
@@ -177,8 +180,8 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
         return blocks
     table = _against_table(shown[:MAX_ROWS])
     caption = (
-        "How much worse than its baseline in the same round: above 1 is worse, for times and for "
-        "rates alike; n counts rounds. Verdicts hold among all of these lines (Holm)."
+        "Slowdown relative to the baseline in the same round; above 1 is worse for times "
+        "and rates alike; n counts rounds. Verdicts are adjusted for all rows (Holm)."
     )
     dots = [
         (f"{_changed(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)
@@ -189,19 +192,19 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
         blocks.append(
             _chart(
                 "experiment-baseline",
-                "Against the baseline",
+                "Relative to the baseline",
                 caption,
-                "interference factor",
+                "slowdown",
                 dots,
                 table,
             )
         )
     else:
-        blocks += [Heading("Against the baseline"), Sentence(caption, roomy=True), table]
+        blocks += [Heading("Relative to the baseline"), Sentence(caption, roomy=True), table]
     if headline and others:
         rest = _against_table(others[:MAX_ROWS])
         more = len(others) - len(rest.rows)
-        text = "The other metrics" + (f", {more} more in result.json" if more else "")
+        text = "Other metrics" + (f", {more} more in result.json" if more else "")
         blocks.append(replace(rest, caption=text, collapsed=True))
     return blocks
 
@@ -209,7 +212,7 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
 def _against_table(shown: Sequence[Against]) -> Table:
     head = (
         Column("alternative"),
-        Column("of"),
+        Column("metric"),
         Column("factor", True),
         Column("interval", True),
         Column("n", True),
@@ -231,7 +234,9 @@ def _changed(one: Against) -> str:
     """What differs from the baseline, then what both have."""
     parts = [_level(name, level) for name, level in one.changed.items()]
     if one.target != one.baseline_target:
-        parts.insert(0, f"{wording.clean(one.target)} against {wording.clean(one.baseline_target)}")
+        parts.insert(
+            0, f"{wording.clean(one.target)} relative to {wording.clean(one.baseline_target)}"
+        )
     same = [_level(name, level) for name, level in one.factors.items() if name not in one.changed]
     text = ", ".join(parts) or "itself"
     return f"{text} ({', '.join(same)})" if same else text
@@ -281,15 +286,15 @@ def _components(found: Sequence[Components]) -> list[Block]:
             )
         )
     head = (
-        Column("of"),
+        Column("metric"),
         *(Column(f"{level}s", True) for level in levels),
         Column("mean", True),
         Column("interval", True),
         Column("n", True),
     )
     text = (
-        "Shares of the variance that lie between instances, boots and rounds. The interval of the "
-        "mean rests on the outermost level, because rounds of one machine say little of the next; "
-        "n counts its repetitions. * The estimate was below zero."
+        "Shares of the variance between instances, boots and rounds. The interval of the "
+        "mean uses the outermost level, because rounds on one machine do not predict "
+        "another machine; n counts its repetitions. * Negative estimate, set to zero."
     )
-    return [Heading("Where variation comes from"), Sentence(text), Table(head, tuple(rows))]
+    return [Heading("Components of variance"), Sentence(text), Table(head, tuple(rows))]

@@ -28,12 +28,14 @@ def cells(line: WatchedLine, run: Trials, notes: list[str]) -> list[Cell]:
     for load, trials in gather.by_load(line, run.records).items():
         pairs = gather.paired(line, trials, run.records)
         if not pairs.triples:
-            notes.append(f"{label(line.victim)} beside {load.resource}: no quiet trial beside it.")
+            notes.append(
+                f"{label(line.victim)} with load on {load.resource}: no adjacent baseline trial."
+            )
             continue
         try:
             found.append(_cell(line.victim, load, pairs, run, (tail_metric, tails)))
         except Refused as reason:
-            notes.append(f"{label(line.victim)} beside {load.resource}: {reason}")
+            notes.append(f"{label(line.victim)} with load on {load.resource}: {reason}")
     return sorted(found, key=_order)
 
 
@@ -90,7 +92,7 @@ def _tail_factor(
     pairs: Paired, tails: Mapping[str, Trial], confidence: float, seed: int
 ) -> Estimate:
     if not tails:
-        raise Refused("No p99: the victim keeps no histogram of times, only a value a trial.")
+        raise Refused("No p99: the victim reports one value per trial and no histogram.")
     rounds = []
     for loaded, *quiet in pairs.names:
         calm = [tails[name] for name in quiet if name in tails]

@@ -17,7 +17,8 @@ from nephoscope.report.grids import Square
 MAX_CHARTS = 6
 """Victims with a figure of their own; the tables hold all."""
 
-BEFORE, DURING, AFTER = "before", "during", "after"
+BASELINE = "baseline"
+BEFORE, DURING, AFTER = "baseline before", "loaded", "recovery"
 
 
 def heat_map(cells: Sequence[Cell]) -> Chart:
@@ -40,7 +41,7 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
     }
     head = (
         Column("victim"),
-        Column("beside"),
+        Column("load"),
         Column("factor", True),
         Column("interval", True),
         Column("n", True),
@@ -56,15 +57,16 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         for cell in cells
     )
     caption = (
-        "How much worse each victim is beside a load than in quiet: above 1 is worse, for times "
-        "and rates alike. Colour only where the interval leaves out 1; hatched squares were not "
-        "measured. n counts rounds. Intervals are plain; verdicts hold among all pairs (Holm)."
+        "Slowdown of each victim under load, relative to its baseline; above 1 is worse "
+        "for times and rates alike. Squares are coloured where the interval excludes 1; "
+        "hatched squares were not measured. n counts rounds. Intervals are unadjusted; "
+        "verdicts are adjusted for all pairs (Holm)."
     )
     brief = Table(head, tuple(row for row, cell in zip(table_rows, cells, strict=True)
                               if cell in top)[: tables.MAX_ROWS])  # fmt: skip
     return Chart(
         "isolation-map",
-        "Victims beside loads at full intensity",
+        "Slowdown under full load",
         grids.grid(rows, columns, squares),
         Table(head, table_rows),
         caption,
@@ -87,11 +89,11 @@ def _square(cell: Cell, row: str) -> Square:
     known = cell.factor is not None and cell.has_interval
     lines = (value, interval if known else "no interval", f"n {n}")
     words = [
-        f"{row} beside {tables.load_name(cell)}: {value} {interval} (n = {n})",
+        f"{row} with {tables.load_name(cell)}: {value} {interval} (n = {n})",
         cell.comparison.verdict.word,
     ]
     if cell.attribution is not None and cell.excludes_one:
-        words.append(f"put down to: {cell.attribution.word.value}")
+        words.append(f"attributed to: {cell.attribution.word.value}")
     factor = cell.factor.value if cell.factor and cell.excludes_one else None
     return Square(lines, "; ".join(words), factor)
 
@@ -124,8 +126,10 @@ def _responses(name: str, shown: Sequence[DoseResponse], of: int, number: int) -
         at = [point.achieved.value if point.achieved else point.asked for point in points]
         kept = [tables.plain(point.factor) for point in points if point.factor]
         hover = [
-            f"{label}, asked {100 * point.asked:g} %, reached "
-            f"{100 * x:.3g} %: {wording.estimate_text(factor)}"
+            (
+                f"{label}, requested {100 * point.asked:g} %, achieved {100 * x:.3g} %: "
+                f"{wording.estimate_text(factor)}"
+            )
             for point, x, factor in zip(points, at, kept, strict=True)
         ]
         curves.append(
@@ -135,7 +139,7 @@ def _responses(name: str, shown: Sequence[DoseResponse], of: int, number: int) -
                 (1.0, *(factor.value for factor in kept)),
                 (None, *(factor.low for factor in kept)),
                 (None, *(factor.high for factor in kept)),
-                ("quiet: 1 by definition", *hover),
+                ("baseline: 1 by definition", *hover),
             )
         )
         rows += [
@@ -147,27 +151,27 @@ def _responses(name: str, shown: Sequence[DoseResponse], of: int, number: int) -
             )
             for point, factor in zip(points, kept, strict=True)
         ]
-    x = figures.Axis("intensity that the load reached", "ratio", from_zero=True)
-    figure = figures.lines(curves, x, figures.Axis("interference factor", "none"), height=380)
+    x = figures.Axis("achieved load intensity", "ratio", from_zero=True)
+    figure = figures.lines(curves, x, figures.Axis("slowdown", "none"), height=380)
     figure["layout"].setdefault("shapes", []).append(
         figures.horizontal(1.0) | {"line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"}}
     )
     figure["layout"]["showlegend"] = True
     head = (
         Column("load"),
-        Column("asked", True),
-        Column("reached", True),
+        Column("requested", True),
+        Column("achieved", True),
         Column("factor", True),
         Column("interval", True),
         Column("n", True),
     )
-    more = f" The {len(shown)} with the largest factors of {of}." if len(shown) < of else ""
+    more = f" Shows the {len(shown)} largest of {of} factors." if len(shown) < of else ""
     return Chart(
         f"isolation-dose-{number}",
-        f"{name} over the intensity of the load",
+        f"{name} by load intensity",
         figure,
         Table(head, tuple(rows)),
-        f"Factor against quiet (1) with its interval; above 1 is worse.{more}",
+        f"Slowdown relative to the baseline (1) with its interval; above 1 is worse.{more}",
         repeats=True,
     )
 
@@ -196,15 +200,15 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         phases = _phases(cell)
         groups += [shapes.Group(place, phase, tuple(own)) for phase, own in phases.items() if own]
     phases_there = [
-        p for p in ("quiet", BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
+        p for p in (BASELINE, BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
     ]
     axis = figures.Axis(wording.metric_name(victim.metric), victim.unit)
     head = (
-        Column("beside"),
+        Column("load"),
         Column("phase"),
-        Column("least", True),
+        Column("minimum", True),
         Column("median", True),
-        Column("greatest", True),
+        Column("maximum", True),
         Column("n", True),
     )
     rows = tuple(
@@ -221,11 +225,11 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
     )
     return Chart(
         f"isolation-around-{number}",
-        f"{name} before, during and after each load",
+        f"{name}: baseline, loaded, recovery",
         shapes.violins(places, phases_there, groups, axis),
         Table(head, rows),
-        f"One point a trial; {_direction(victim)} The box holds the middle half, its line is the "
-        "median. Each is as wide where most values lie, and ends where they end.",
+        f"Each point is one trial; {_direction(victim)} Boxes span the quartiles with a "
+        "line at the median. Outlines show the density and end at the extreme values.",
         repeats=True,
     )
 
@@ -238,7 +242,7 @@ def _phases(cell: Cell) -> dict[str, list[float]]:
     }
     if sides[BEFORE] or sides[AFTER]:
         return sides
-    return {"quiet": [one.quiet for one in cell.rounds], DURING: sides[DURING]}
+    return {BASELINE: [one.quiet for one in cell.rounds], DURING: sides[DURING]}
 
 
 def _direction(victim: Victim) -> str:

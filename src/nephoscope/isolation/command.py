@@ -80,7 +80,9 @@ def _intensities(text: str | None) -> tuple[float, ...]:
     try:
         return tuple(parse_ratio(part) for part in text.split(","))
     except UsageError as error:
-        raise UsageError(f"--intensity: {error.message}", "Write 0.25,0.5,1 or 25%,50%.") from None
+        raise UsageError(
+            f"--intensity: {error.message}", "Use a list such as 0.25,0.5,1 or 25%,50%."
+        ) from None
 
 
 def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:
@@ -94,8 +96,8 @@ def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:
             role, rest = ROLES[0] if number == 0 else ROLES[1], text
         if role not in ROLES:
             raise UsageError(
-                f"'{role}' is no part that a target can play.",
-                f"Write {', '.join(f'{word}=T' for word in ROLES)}.",
+                f"--target: '{role}' is not a role.",
+                f"Use {', '.join(f'{word}=TARGET' for word in ROLES)}.",
             )
         found.append((role, parse(rest)))
     return tuple(found)

@@ -192,7 +192,10 @@ def respond(
     table, levels = np.asarray(factors, dtype=np.float64), clean(asked, least=0)
     if table.ndim != 2 or table.shape[1] < LEAST_DOSES or not len(table):
         found = 0 if table.ndim != 2 else table.shape[1]
-        text = f"{found} doses with quiet cannot show a shape; measure at least {LEAST_DOSES}."
+        text = (
+            f"{found} load levels (with the baseline) cannot show a shape; measure at least "
+            f"{LEAST_DOSES}."
+        )
         return Response("too few", text, None, None)
     if np.any(table <= 0) or not np.all(np.isfinite(table)):
         raise Refused("A factor is zero, negative or infinite: it has no logarithm.")
@@ -217,19 +220,19 @@ def _word(logs: Array, levels: Array, trend: Trend, margin: float, alpha: float)
         up = trend.p_rises < trend.p_falls
         if falls if up else rises:
             return "not monotone", (
-                f"On the whole the loss {'grows' if up else 'shrinks'}, but not from "
-                f"{falls if up else rises} of load: the response is not monotone."
+                f"Overall the loss {('grows' if up else 'shrinks')}, but not from "
+                f"{(falls if up else rises)} of load: the response is not monotone."
             )
         verb = "grows" if up else "shrinks"
         text = f"The loss {verb} with the load (Page's test, p = {trend.p:.2g})."
         return ("rises" if up else "falls"), text
     if _all_inside(logs, margin, alpha):
         return "flat", (
-            f"No dose changes the victim by more than the margin of ±{100 * margin:g} %."
+            f"No load level changes the victim by more than the margin of ±{100 * margin:g} %."
         )
     return "too few", (
         f"{len(logs)} rounds show neither a trend (Page's test, p = {trend.p:.2g}) nor its "
-        "absence; more rounds decide."
+        "absence; measure more rounds."
     )
 
 

@@ -35,7 +35,9 @@ def responses(
         try:
             yield _response(line, resource, neighbours, own, run)
         except Refused as reason:
-            notes.append(f"{label(line.victim)} beside {resource}: no dose and response. {reason}")
+            notes.append(
+                f"{label(line.victim)} with load on {resource}: no dose-response analysis. {reason}"
+            )
 
 
 def _response(

@@ -20,18 +20,24 @@ _GRAVE = 1.25
 """From a quarter more time on a loss is a warning: a fifth of the rate is gone."""
 
 _NEXT = {
-    "cpu": "Ask for dedicated CPUs or another placement, or plan with the share that is left.",
-    "memory": "Place bandwidth-hungry programs on machines of their own.",
-    "cache": "Keep working sets inside the cores' own caches, or ask for a partitioned cache.",
-    "disk_read": "Ask for a volume with guaranteed operations a second, or a local disk.",
-    "disk_write": "Ask for a volume with guaranteed operations a second, or a local disk.",
-    "fsync": "Put what must be durable on a volume of its own; batch its writes.",
-    "net_send": "Ask for guaranteed throughput; look at latency, which shaping may not keep.",
-    "net_receive": "Ask for guaranteed throughput; look at latency, which shaping may not keep.",
-    "packets": "Batch small messages, or ask for a type with guaranteed packets a second.",
-    "switches": "Ask for dedicated CPUs; fewer, larger messages switch less.",
+    "cpu": "Request dedicated CPUs or another placement, or plan with the remaining share.",
+    "memory": "Place memory-intensive programs on separate machines.",
+    "cache": "Keep working sets within the per-core caches, or request a partitioned cache.",
+    "disk_read": "Request a volume with guaranteed operations per second, or a local disk.",
+    "disk_write": "Request a volume with guaranteed operations per second, or a local disk.",
+    "fsync": "Put durable data on a separate volume and batch its writes.",
+    "net_send": (
+        "Request guaranteed throughput, and check latency, which traffic shaping may not protect."
+    ),
+    "net_receive": (
+        "Request guaranteed throughput, and check latency, which traffic shaping may not protect."
+    ),
+    "packets": (
+        "Batch small messages, or request an instance type with guaranteed packets per second."
+    ),
+    "switches": "Request dedicated CPUs; send fewer, larger messages to reduce context switches.",
 }
-_ANY_NEXT = "Plan with the low end of what is left, or ask for a machine that is not shared."
+_ANY_NEXT = "Plan with the lower end of the remaining performance, or request a dedicated host."
 
 
 def _cells(case: Case) -> list[Any]:
@@ -63,8 +69,8 @@ def _told(cell: Any) -> str:
     """'Memory bandwidth of a neighbour costs mem.stream stream_bytes_per_s 12 % [9, 15]'."""
     blamed = cell.attribution is not None and cell.attribution.word is Word.NEIGHBOUR
     resource = _words(cell.resource)
-    who = f"{resource} of a neighbour" if blamed else f"a load on {resource} beside it"
-    many = f" ({cell.neighbours} at once)" if cell.neighbours > 1 else ""
+    who = f"A neighbour that loads {resource}" if blamed else f"A concurrent load on {resource}"
+    many = f" ({cell.neighbours} concurrent)" if cell.neighbours > 1 else ""
     victim = f"{cell.victim.benchmark} {cell.victim.metric}"
     kind = "" if cell.victim.better is Better.HIGHER else " more time"
     text = f"{who}{many} costs {victim} {loss(cell.factor, cell.victim.better)}{kind}"
@@ -96,8 +102,8 @@ def taken(case: Case) -> Answers:
 
 def _put_down(cell: Any) -> str:
     if cell.attribution is None:
-        return "put down to nobody"
-    return f"put down to: {cell.attribution.word.value}"
+        return "not attributed"
+    return f"attributed to: {cell.attribution.word.value}"
 
 
 def not_back(case: Case) -> Answers:
@@ -114,11 +120,12 @@ def not_back(case: Case) -> Answers:
         yield Finding(
             "no_recovery",
             Severity.NOTICE,
-            f"{len(stuck)} of {len(_cells(case))} pairs of victim and load had not come back when "
-            "the load was gone.",
+            f"{len(stuck)} of {len(_cells(case))} pairs of victim and load did not recover "
+            "after the load stopped.",
             capped(evidence),
-            "Look for what stays behind (write-back, burst credits, page cache), and rest longer "
-            "between trials; factors of such pairs are held against both sides.",
+            "Check for after-effects (write-back, burst credits, page cache) and pause longer "
+            "between trials. The factors of these pairs use the baseline before and after the "
+            "load.",
         )
 
 
@@ -136,7 +143,7 @@ def false_alarms(case: Case) -> Answers:
         idle.sentence,
         (f"share with Wilson's interval: {units.format_value(idle.share.value, 'ratio')}, "
          f"n = {idle.share.n}",),
-        "Repeat on a machine with less else to do; until then believe large factors only.",
+        "Repeat on an idle machine; until then, rely on large factors only.",
     )  # fmt: skip
 
 
@@ -151,7 +158,10 @@ def kept_apart(case: Case) -> Answers:
             Severity.INFO,
             f"None of {len(cells)} pairs of victim and load loses more than the margin.",
             (
-                f"the largest that fits the measurements: {_words(widest.resource)} on "
-                f"{widest.victim.benchmark}, at most {loss(widest.factor, widest.victim.better)}",
+                (
+                    f"largest loss compatible with the measurements: {_words(widest.resource)} on "
+                    f"{widest.victim.benchmark}, at most "
+                    f"{loss(widest.factor, widest.victim.better)}"
+                ),
             ),
         )

@@ -156,7 +156,7 @@ def name(
     """
     known = {canary: one for canary, one in effects.items() if canary in CANARIES}
     if not known or not references:
-        return Named(UNCLEAR, "No canary was measured, or nothing is known to compare it with.")
+        return Named(UNCLEAR, "No victim was measured that has a reference signature.")
     lost = tuple(canary for canary in CANARIES if canary in known and known[canary].sure)
     widths = spread_of(references) if spread is None else spread
     ranked = sorted(
@@ -165,9 +165,9 @@ def name(
     )
     what = _lost(lost, len(known))
     if not lost:
-        return Named(NONE, f"{what}; others may be lost that no canary misses.", lost)
+        return Named(NONE, f"{what}; other resources may be contended that no victim uses.", lost)
     if ranked[0][0] > FAR:
-        return Named(UNCLEAR, f"{what}, which is like nothing that is known.", lost, ranked[0][0])
+        return Named(UNCLEAR, f"{what}, which matches no known signature.", lost, ranked[0][0])
     # The nearest alone: one resource is taken in several ways (a stream, datagrams), of each of
     # which a single reference may be known.
     distance, best = ranked[0]
@@ -175,19 +175,19 @@ def name(
     alike = _alike(best, ranked, references, tuple(known), widths)
     if NONE in (best, *alike) and all(canary.startswith("kernel_") for canary in lost):
         # The kernel worked for somebody, and no victim felt it.
-        return Named(NONE, f"{what}, and no victim anything.", lost, distance)
+        return Named(NONE, f"{what}, and no victim lost anything.", lost, distance)
     if alike:
         sentence = (
-            f"{what}, which {_all_of((best, *alike))} explain alike: these {len(known)} canaries "
-            "do not tell them apart."
+            f"{what}, which {_all_of((best, *alike))} explain equally well; these {len(known)} "
+            "victims do not distinguish them."
         )
         return Named(UNCLEAR, sentence, lost, distance, second)
     if math.isclose(rival, distance, abs_tol=1e-9):
-        sentence = f"{what}, which {best} and {second} explain alike."
+        sentence = f"{what}, which {best} and {second} explain equally well."
         return Named(UNCLEAR, sentence, lost, distance, second)
     if best == NONE:
-        return Named(NONE, f"{what}, as beside a neighbour that does nothing.", lost, distance)
-    sentence = f"{what}, as beside a neighbour that takes {best}."
+        return Named(NONE, f"{what}, as with an idle neighbour.", lost, distance)
+    sentence = f"{what}, as with a neighbour that loads {best}."
     return Named(best, sentence, lost, distance, second)
 
 
@@ -262,7 +262,7 @@ def _scale(value: float) -> float:
 
 def _lost(names: Sequence[str], measured: int) -> str:
     if not names:
-        return f"None of {measured} canaries lost anything for certain"
+        return f"None of {measured} victims lost significantly"
     return f"{_all_of(names)} lost"
 
 

@@ -37,7 +37,7 @@ def placed(
     if placement == SHARED:
         return Placed(victim, (victim,) * neighbours)
     if not others:
-        told = "This machine lets us use one CPU: victim and neighbours share it."
+        told = "Only one CPU is available here, so victim and neighbours share it."
         return Placed(victim, (victim,) * neighbours, (told,))
     given = tuple(others[number % len(others)] for number in range(neighbours))
     return Placed(victim, given, tuple(_warnings(victim, given, others, cores)))
@@ -49,13 +49,15 @@ def _warnings(
     found = []
     if len(given) > len(others):
         found.append(
-            f"{len(given)} neighbours and a victim are more than the {len(others) + 1} CPUs here: "
-            f"neighbours share CPU {', '.join(map(str, others))}, so that each of them takes less."
+            f"{len(given)} neighbours and a victim need more than the {len(others) + 1} CPUs "
+            f"here; neighbours share CPU {', '.join(map(str, others))}, so each of them loads "
+            "it less."
         )
     twins = [cpu for cpu in given if cpu in cores and cores[cpu] == cores.get(victim)]
     if twins:
         found.append(
-            f"CPU {twins[0]} is the other thread of the victim's core: they share its units."
+            f"CPU {twins[0]} is the sibling hardware thread of the victim's core; they share "
+            "its units."
         )
     return found
 

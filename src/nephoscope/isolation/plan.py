@@ -126,11 +126,11 @@ def _victims(asked: Asked, known: Catalog) -> list[_Victim]:
         wanted += _all(known, victims=True) if name == ALL else [name]
     twice = [name for name in dict.fromkeys(wanted) if wanted.count(name) > 1]
     if twice and ALL not in asked.victims:
-        raise UsageError(f"The victim '{twice[0]}' is named twice.", "Name each once.")
+        raise UsageError(f"The victim '{twice[0]}' is named twice.", "Name each one once.")
     if not wanted:
         raise UsageError(
-            "Name what is to be watched.",
-            f"A VICTIM is {ALL}, a benchmark, or a resource: {', '.join(resources.NAMES)}.",
+            "Name at least one victim.",
+            f"VICTIM is {ALL}, a benchmark, or a resource: {', '.join(resources.NAMES)}.",
         )
     return [_victim(name, known) for name in dict.fromkeys(wanted)]
 
@@ -150,8 +150,8 @@ def _victim(name: str, known: Catalog) -> _Victim:
         one = resources.RESOURCES[name]
         if one.victim is None:
             raise UsageError(
-                f"Nobody misses '{name}', so it cannot be a victim.",
-                f"Victims are: {', '.join(resources.NAMES)}, or a benchmark.",
+                f"'{name}' cannot be a victim.",
+                f"Use a benchmark or one of {', '.join(resources.NAMES)}.",
             )
         _there(one, known)
         entry = {
@@ -170,12 +170,12 @@ def _of_benchmark(name: str, known: Catalog) -> _Victim:
         names = [*resources.NAMES, *known.benchmarks]
         raise UnknownName(
             f"'{name}' is neither a resource nor a benchmark{did_you_mean(name, names)}.",
-            f"Resources are: {', '.join(resources.NAMES)}; `nephoscope list` shows the benchmarks.",
+            f"Resources: {', '.join(resources.NAMES)}; `nephoscope list` prints the benchmarks.",
         ) from None
     if spec.load and not spec.two_sided:
         raise UsageError(
-            f"{name} takes and misses nothing: it is a load.",
-            "Name what it takes from, and it with --aggressor RESOURCE.",
+            f"'{name}' is a load and cannot be a victim.",
+            "Name a victim, and the load with --aggressor RESOURCE.",
         )
     network = spec.two_sided and spec.id not in ALONE
     entry = {"benchmark": name, "params": _one_thread(spec)}
@@ -196,8 +196,8 @@ def _aggressors(asked: Asked, known: Catalog) -> tuple[list[str], list[str]]:
     if asked.a_a:
         if asked.aggressors:
             raise UsageError(
-                "--a-a lets all neighbours be idle; an aggressor contradicts that.",
-                "Drop --aggressor, or drop --a-a.",
+                "--a-a and --aggressor exclude each other: --a-a uses idle aggressors only.",
+                "Omit one of them.",
             )
         return [IDLE], []
     named = [name for name in asked.aggressors if name != ALL]
@@ -205,12 +205,12 @@ def _aggressors(asked: Asked, known: Catalog) -> tuple[list[str], list[str]]:
         _there(resources.resource(name), known)
     twice = [name for name in dict.fromkeys(named) if named.count(name) > 1]
     if twice:
-        raise UsageError(f"The aggressor '{twice[0]}' is named twice.", "Name each once.")
+        raise UsageError(f"The aggressor '{twice[0]}' is named twice.", "Name each one once.")
     if named and ALL not in asked.aggressors:
         return list(dict.fromkeys([*named, IDLE])), []
     found = [name for name in _all(known, victims=False) if _fits(name, asked)]
     left = [name for name in resources.NAMES if name not in found]
-    told = [f"Not among the aggressors here: {', '.join(left)}."] if left else []
+    told = [f"Omitted aggressors (unsupported on this host): {', '.join(left)}."] if left else []
     return [*found, IDLE], told
 
 
@@ -224,9 +224,9 @@ def _there(one: resources.Resource, known: Catalog) -> None:
     lacking = resources.missing(one, known)
     if lacking:
         raise Lacking(
-            f"The resource '{one.name}' needs {' and '.join(lacking)}, which the probe of this "
-            "version and platform does not have.",
-            f"There are: {', '.join(_all(known, victims=False))}.",
+            f"The resource '{one.name}' needs {' and '.join(lacking)}, which this version of "
+            "the probe lacks on this platform.",
+            f"Available: {', '.join(_all(known, victims=False))}.",
         )
 
 
@@ -235,15 +235,15 @@ def _common(asked: Asked, victims: Sequence[_Victim], aggressors: Sequence[str])
     intensities = _intensities(asked)
     if not 1 <= asked.neighbours <= MAX_NEIGHBOURS:
         raise UsageError(
-            f"{asked.neighbours} neighbours are none that can be made.",
-            f"Ask for 1 to {MAX_NEIGHBOURS}.",
+            f"--neighbours: {asked.neighbours} is out of range.",
+            f"Use 1 to {MAX_NEIGHBOURS}.",
         )
     counts = list(range(1, asked.neighbours + 1))
     values: dict[str, Any] = {
         "name": "isolation-a-a" if asked.a_a else "isolation",
-        "question": "Does a neighbour that does nothing seem to take anything?"
+        "question": "How often does an idle neighbour appear to cause a slowdown?"
         if asked.a_a
-        else "What does a neighbour take away, of which resource, and does it come back?",
+        else "How much does a neighbour slow each resource, and does performance recover?",
         "benchmarks": [one.entry for one in victims],
         "backgrounds": [_background(name) for name in aggressors],
         "factors": {
@@ -273,12 +273,12 @@ def _intensities(asked: Asked) -> list[float]:
     for value in found:
         if not 0 < value <= 1:
             raise UsageError(
-                f"An intensity of {value:g} is not possible: 0 is quiet, which is measured anyway, "
-                "and 1 is all that a load reaches.",
-                "Write 0.25,0.5,0.75,1 or 25%,50%.",
+                f"--intensity: {value:g} is out of range. Levels lie above 0 (the baseline is "
+                "always measured) and up to 1 (full load).",
+                "Use a list such as 0.25,0.5,1 or 25%,50%.",
             )
     if len(set(found)) < len(found):
-        raise UsageError("An intensity is named twice.", "Name each once.")
+        raise UsageError("--intensity lists a level twice.", "Name each one once.")
     return sorted(found)
 
 
@@ -303,21 +303,25 @@ def _given(asked: Asked, network: bool) -> list[dict[str, Any]]:
     roles = [role for role, _ in asked.targets]
     if asked.placement != places.OWN:
         raise UsageError(
-            "Where victims and neighbours run is decided by the targets that are given.",
-            "Drop --placement, or let `isolate` make a lab of its own.",
+            "--placement and --target exclude each other: the targets decide where victims and "
+            "neighbours run.",
+            "Omit --placement, or omit --target to measure in a new lab.",
         )
     if roles.count(VICTIM) != 1 or not roles.count(AGGRESSOR):
         raise UsageError(
-            "The targets are one victim and at least one aggressor on the same physical machine.",
-            "Write --target victim=T --target aggressor=T, and server=T for the network.",
+            "--target needs one victim and at least one aggressor on the same physical host.",
+            "Use --target victim=TARGET --target aggressor=TARGET, and server=TARGET for "
+            "network resources.",
         )
     if network and roles.count(SERVER) != 1:
-        raise UsageError("Network resources need one target to talk to.", "Add --target server=T.")
+        raise UsageError(
+            "Network resources need a target with the role server.", "Add --target server=TARGET."
+        )
     if asked.neighbours > roles.count(AGGRESSOR):
         raise UsageError(
-            f"{asked.neighbours} neighbours are more than the {roles.count(AGGRESSOR)} aggressors "
-            "that are given.",
-            "Give more targets, or ask for fewer.",
+            f"--neighbours {asked.neighbours} exceeds the {roles.count(AGGRESSOR)} aggressor "
+            "targets.",
+            "Add aggressor targets, or reduce --neighbours.",
         )
     names = _names_of(roles)
     found = []
@@ -329,7 +333,7 @@ def _given(asked: Asked, network: bool) -> list[dict[str, Any]]:
         if traits.place in seen and not traits.crowded and VICTIM in (role, seen[traits.place]):
             raise UsageError(
                 f"The same target is victim and {role if role != VICTIM else seen[traits.place]}.",
-                "Name two machines that share what is to be measured.",
+                "Name two machines that share the measured resource.",
             )
         seen[traits.place] = role
         values = target.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -13,8 +13,8 @@ from nephoscope.isolation.dose_response import Response
 from nephoscope.isolation.recovery import Drift, Recovery
 from nephoscope.model import Better, Estimate, Factors
 
-BY_NEIGHBOUR = "quiet trials on both sides"
-BY_ROUND = "the round's quiet trials"
+BY_NEIGHBOUR = "adjacent baseline trials"
+BY_ROUND = "baseline trials of the round"
 PAIRINGS = (BY_NEIGHBOUR, BY_ROUND)
 
 

@@ -46,7 +46,7 @@ def recovery(
     """Quiet after against quiet before, paired by round, with the equivalence verdict."""
     pairs = [(t.before, t.after) for t in triples if t.before is not None and t.after is not None]
     if not pairs:
-        text = "Not measured: no round has a quiet trial on both sides of the loaded one."
+        text = "Not measured: no round has a baseline trial before and after the loaded one."
         return Recovery("not measured", text, None, None)
     found = compare.paired(
         [before for before, _ in pairs],

@@ -63,8 +63,10 @@ def named(
                 "resource": resource,
                 "intensity": intensity,
                 "neighbours": neighbours,
-                "sentence": f"Beside {resource} at {100 * intensity:g} %, {neighbours} at once: "
-                f"named {found.word}. {found.sentence}",
+                "sentence": (
+                    f"Load on {resource} at {100 * intensity:g} %, {neighbours} concurrent: "
+                    f"identified as {found.word}. {found.sentence}"
+                ),
             }
         )
     return tuple(out)

@@ -58,7 +58,9 @@ def isolation(
         responses += doses.responses(line, found, run, notes)
     cells = isolation_cells.corrected(cells, confidence)
     if not cells:
-        notes.append("No loaded trial has a quiet one of its round: there is no factor to give.")
+        notes.append(
+            "No slowdown can be computed: no loaded trial has a baseline trial in its round."
+        )
     return Isolation(
         cells=tuple(cells),
         responses=tuple(responses),
@@ -80,15 +82,17 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
     decided = [cell for cell in idle if cell.has_interval]
     outside = sum(cell.excludes_one for cell in decided)
     if not decided:
-        text = "A/A control: no cell of an idle neighbour has enough rounds for an interval."
+        text = (
+            "A/A control: no comparison with an idle neighbour has enough rounds for an interval."
+        )
         return IdleControl(0, 0, None, text)
     share = proportions.wilson(outside, len(decided), confidence=confidence)
     text = (
-        f"A/A control: beside a neighbour that does nothing {outside} of {len(decided)} intervals "
-        f"exclude 1; chance alone gives {(1 - confidence) * len(decided):.1f}."
+        f"A/A control: with an idle neighbour, {outside} of {len(decided)} intervals "
+        f"exclude 1; {(1 - confidence) * len(decided):.1f} are expected by chance."
     )
     if outside and bdtrc(outside - 1, len(decided), 1 - confidence) < SUSPICIOUS:
-        text += " That is too many: do not believe small factors of this run."
+        text += " That is too many; do not rely on small factors of this run."
     return IdleControl(len(decided), outside, share, text)
 
 

@@ -32,7 +32,7 @@ def isolation() -> dict[str, Any]:
             "a_a": nullable(object_of(_control())),
             "drifts": list_of(_drift()),
             "named": {"type": "array", "items": {"type": "object"}},
-            "notes": {**TEXTS, "description": "What was not given, and why."},
+            "notes": {**TEXTS, "description": "Unavailable statistics, with reasons."},
         }
     )
     return {**nullable(found), "description": "null: the plan sets no loads beside victims."}
@@ -46,7 +46,7 @@ def _cell() -> dict[str, Any]:
     worse = "Interference factor; above 1 is worse for every metric."
     round_ = {
         "round": COUNT,
-        "quiet": {"type": "number", "description": "What the loaded trial was held against."},
+        "quiet": {"type": "number", "description": "Reference of the loaded trial."},
         "before": NUMBER_OR_NULL,
         "during": {"type": "number"},
         "after": NUMBER_OR_NULL,
@@ -54,7 +54,9 @@ def _cell() -> dict[str, Any]:
     back = {
         "word": {"enum": list(RECOVERY_WORDS)},
         "sentence": TEXT,
-        "ratio": full_estimate("Quiet after over quiet before; above 1 is worse."),
+        "ratio": full_estimate(
+            "Baseline after the load over baseline before it; above 1 is worse."
+        ),
     }
     blamed = {
         "word": {"enum": [word.value for word in Attributed]},
@@ -64,21 +66,21 @@ def _cell() -> dict[str, Any]:
     return {
         **_victim(),
         "resource": TEXT,
-        "intensity": {"type": "number", "description": "Asked, 0 to 1."},
+        "intensity": {"type": "number", "description": "Requested intensity, 0 to 1."},
         "neighbours": COUNT,
         "n": {**COUNT, "description": "Rounds."},
         "pairing": {"enum": list(PAIRINGS)},
         "factor": full_estimate(worse),
-        "factor_mean": full_estimate("Of means (Fieller)."),
-        "factor_p99": full_estimate("Of the 99th percentiles of merged histograms."),
-        "p99_metric": {**TEXT, "description": "The metric whose histograms these are."},
-        "variation_cv": full_estimate("Loaded over quiet, of coefficients of variation."),
-        "variation_robust": full_estimate("The same of robust ones."),
+        "factor_mean": full_estimate("Ratio of means (Fieller)."),
+        "factor_p99": full_estimate("Ratio of 99th percentiles of merged histograms."),
+        "p99_metric": {**TEXT, "description": "Metric of these histograms."},
+        "variation_cv": full_estimate("Ratio of coefficients of variation, loaded over baseline."),
+        "variation_robust": full_estimate("Ratio of robust coefficients of variation."),
         "recovery": object_of(back),
-        "achieved_intensity": full_estimate("What the load reached of full load."),
+        "achieved_intensity": full_estimate("Achieved load as a fraction of full load."),
         "attribution": nullable(object_of(blamed)),
         "p": NUMBER_OR_NULL,
-        "p_holm": {**NUMBER_OR_NULL, "description": "Corrected over all cells."},
+        "p_holm": {**NUMBER_OR_NULL, "description": "p-value adjusted over all cells (Holm)."},
         "verdict": object_of({"word": {"enum": list(get_args(Word))}, "sentence": TEXT}),
         "rounds": list_of(round_),
         "rounds_left_out": COUNT,
@@ -99,7 +101,7 @@ def _response() -> dict[str, Any]:
         "neighbours": COUNT,
         "word": {"enum": list(WORDS)},
         "sentence": TEXT,
-        "slope": full_estimate("Change of the factor for a full load."),
+        "slope": full_estimate("Change of the factor from no load to full load."),
         "slope_by": {"enum": ["achieved", "asked"]},
         "p": {**NUMBER_OR_NULL, "description": "Page's test, two-sided."},
         "page_l": NUMBER_OR_NULL,
@@ -113,18 +115,21 @@ def _index() -> dict[str, Any]:
         **_victim(),
         "resource": TEXT,
         "neighbours": COUNT,
-        "index": full_estimate("1: nothing is taken; 0: as much as fair sharing would take."),
+        "index": full_estimate("1: no slowdown; 0: the slowdown of fair sharing."),
         "jain": full_estimate("Fairness between the victim and its neighbours."),
-        "own": {"type": "boolean", "description": "The victim is the resource's own."},
-        "chosen": {"type": "boolean", "description": "It stands for the resource."},
+        "own": {
+            "type": "boolean",
+            "description": "True if the victim measures the loaded resource.",
+        },
+        "chosen": {"type": "boolean", "description": "True if this row represents the resource."},
     }
 
 
 def _control() -> dict[str, Any]:
     return {
-        "cells": {**COUNT, "description": "Cells of an idle neighbour with an interval."},
-        "outside": {**COUNT, "description": "Those whose interval excludes 1."},
-        "share": full_estimate("Wilson's interval."),
+        "cells": {**COUNT, "description": "Number of idle-neighbour cells with an interval."},
+        "outside": {**COUNT, "description": "Number of cells whose interval excludes 1."},
+        "share": full_estimate("Share with Wilson interval."),
         "sentence": TEXT,
     }
 
@@ -133,6 +138,8 @@ def _drift() -> dict[str, Any]:
     return {
         **_victim(),
         "word": {"enum": list(DRIFT_WORDS)},
-        "ratio": full_estimate("Quiet at the end of the run over its beginning; above 1 worse."),
+        "ratio": full_estimate(
+            "Baseline at the end of the run over its beginning; above 1 is worse."
+        ),
         "p": NUMBER_OR_NULL,
     }

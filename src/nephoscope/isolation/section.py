@@ -30,24 +30,28 @@ def build(result: RunResult) -> Section | None:
         blocks += tables.named(found.named)
     if found.notes:
         notes = tuple(Item(wording.clean(note)) for note in found.notes)
-        blocks += [Heading("Not given"), Items(notes)]
-    return Section("isolation", "What neighbours take", tuple(blocks))
+        blocks += [Heading("Unavailable statistics"), Items(notes)]
+    return Section("isolation", "Isolation from neighbours", tuple(blocks))
 
 
 def _lead(found: Isolation) -> str:
     cells = [cell for cell in found.cells if not tables.is_idle(cell)]
     if not cells:
-        return "No victim was measured beside a load and in quiet in the same round."
+        return "No round has both a baseline and a loaded trial of the same victim."
     hurt = [cell for cell in cells if cell.comparison.verdict.word == "worse"]
-    head = f"{len(cells)} pairs of victim and load, each held against its quiet in the same round: "
+    head = (
+        f"{len(cells)} pairs of victim and load, each compared with its baseline in the "
+        "same round: "
+    )
     if not hurt:
-        return f"{head}none loses more than the margin that chance alone would not explain."
+        return f"{head}none loses significantly more than the margin."
     worst = max(hurt, key=_size)
     assert worst.factor is not None
     told = wording.estimate_text(tables.plain(worst.factor))
     return (
-        f"{head}{len(hurt)} {'loses' if len(hurt) == 1 else 'lose'} more than the margin. Worst is "
-        f"{tables.victim_name(worst.victim)} beside {tables.load_name(worst)}: {told} times worse."
+        f"{head}{len(hurt)} {('loses' if len(hurt) == 1 else 'lose')} more than the margin. "
+        f"The largest slowdown is {tables.victim_name(worst.victim)} with "
+        f"{tables.load_name(worst)}: {told} times worse."
     )
 
 
@@ -66,8 +70,9 @@ def _items(found: Isolation) -> list[Item]:
     if moved:
         items.append(
             Item(
-                f"The quiet itself moved over the run for {wording.plural(len(moved), 'victim')}; "
-                "what is straight over three trials cancels in the factors, the rest widens them.",
+                f"The baseline drifted during the run for {wording.plural(len(moved), 'victim')}. "
+                "Linear drift over three trials cancels in the factors; other drift widens their "
+                "intervals.",
                 "notice",
                 tuple(_drift(one) for one in moved[:8]),
             )

@@ -92,13 +92,13 @@ def factors(cells: Sequence[Cell]) -> Table:
     names = victim_names([cell.victim for cell in cells])
     head = (
         Column("victim"),
-        Column("beside"),
-        Column("reached", True),
+        Column("load"),
+        Column("achieved", True),
         Column("of means", True),
         Column("of p99", True),
         Column("of variation", True),
         Column("verdict"),
-        Column("put down to"),
+        Column("attributed to"),
     )
     rows = tuple(
         (
@@ -113,7 +113,7 @@ def factors(cells: Sequence[Cell]) -> Table:
         )
         for cell in cells[:MAX_ROWS]
     )
-    caption = "Every factor of every pair" + _more(len(cells))
+    caption = "All slowdown factors" + _more(len(cells))
     return Table(head, rows, caption, collapsed=True)
 
 
@@ -129,7 +129,7 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
     names = victim_names([cell.victim for cell in shown])
     head = (
         Column("victim"),
-        Column("beside"),
+        Column("load"),
         Column("after / before", True),
         Column("interval", True),
         Column("n", True),
@@ -147,10 +147,10 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
         for cell in ranked[:MAX_ROWS]
     )
     text = (
-        "Quiet right after the load against quiet right before it, above 1 is worse. Recovered "
-        "means equivalent within the margin; undecided is no recovery yet."
+        "Baseline after the load relative to the baseline before it; above 1 is worse. "
+        "Recovered means equivalent within the margin."
     )
-    return [Heading("Does it come back"), Sentence(text, roomy=True), Table(head, rows)]
+    return [Heading("Recovery after the load"), Sentence(text, roomy=True), Table(head, rows)]
 
 
 def responses(found: Sequence[DoseResponse]) -> list[Block]:
@@ -158,7 +158,7 @@ def responses(found: Sequence[DoseResponse]) -> list[Block]:
     names = victim_names([one.victim for one in found])
     head = (
         Column("victim"),
-        Column("over"),
+        Column("load"),
         Column("response"),
         Column("slope", True),
         Column("interval", True),
@@ -179,11 +179,11 @@ def responses(found: Sequence[DoseResponse]) -> list[Block]:
         for one in found[:MAX_ROWS]
     )
     text = (
-        "Slope: how much the factor grows from no load to full load (Theil-Sen within each round). "
-        "p: Page's test for a trend over the doses. I_QoS: relative loss per relative growth of "
-        "the load from its lowest to its highest; 0 is isolated."
+        "Slope: change of the factor from no load to full load (Theil-Sen within each "
+        "round). p: Page's test for a trend over load levels. I_QoS: relative loss per "
+        "relative increase of the load from its lowest to its highest level; 0 is isolated."
     )
-    return [Heading("Dose and response"), Sentence(text, roomy=True), Table(head, rows)]
+    return [Heading("Dose-response"), Sentence(text, roomy=True), Table(head, rows)]
 
 
 def indices(found: Sequence[Index]) -> list[Block]:
@@ -199,9 +199,10 @@ def indices(found: Sequence[Index]) -> list[Block]:
     )
     chosen = sorted((one for one in found if one.chosen), key=lambda one: one.index.value)
     text = (
-        "1: a load at full intensity takes nothing. 0: it takes as much as fair sharing with that "
-        "many neighbours would. Below 0: the victim gets less than its fair part. By the "
-        "resource's own victim where it was measured, else (*) by the one that lost most."
+        "1: full load causes no slowdown. 0: the slowdown equals fair sharing with that "
+        "number of neighbours. Below 0: the victim gets less than its fair share. Computed "
+        "from the victim of the same resource if measured, otherwise (*) from the victim "
+        "with the largest loss."
     )
     rest = [one for one in found if not one.chosen]
     blocks: list[Block] = [
@@ -211,7 +212,7 @@ def indices(found: Sequence[Index]) -> list[Block]:
     ]
     if rest:
         rows = tuple(_index(one, names) for one in rest[:MAX_ROWS])
-        blocks.append(Table(head, rows, "The index of the other victims", collapsed=True))
+        blocks.append(Table(head, rows, "Isolation index of the other victims", collapsed=True))
     return blocks
 
 
@@ -234,10 +235,10 @@ def _truth(resource: str) -> str:
 def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
     head = (
-        Column("taken"),
-        Column("named"),
-        Column("right"),
-        Column("what lost"),
+        Column("loaded resource"),
+        Column("identified as"),
+        Column("correct"),
+        Column("affected victims"),
     )
     rows = tuple(
         (
@@ -252,7 +253,8 @@ def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
         for one in found[:MAX_ROWS]
     )
     text = (
-        "What the victims lose together names the resource that is taken, without being told. "
-        "How often the name is right is in docs/explanation/naming-accuracy.md."
+        "The pattern of losses identifies the contended resource without knowledge of the "
+        "load. docs/explanation/naming-accuracy.md states how often the identification is "
+        "correct."
     )
-    return [Heading("Which resource it is"), Sentence(text, roomy=True), Table(head, rows)]
+    return [Heading("Identified resource"), Sentence(text, roomy=True), Table(head, rows)]

@@ -26,7 +26,7 @@ def text(result: RunResult) -> str:
     """The matrix, dose and response, isolation, what was named, and what is odd."""
     found: Isolation | None = result.derived.get("isolation")
     if found is None:
-        return "No trial beside a neighbour counts, so there is no factor to give."
+        return "No slowdown can be computed: no loaded trial is valid."
     victims: list[Victim] = []
     for cell in found.cells:
         if cell.victim not in victims:
@@ -35,8 +35,10 @@ def text(result: RunResult) -> str:
     for victim in victims:
         own = [cell for cell in found.cells if cell.victim == victim]
         parts.append(f"{_name(victim, result)}\n{_table(own)}")
-    parts.append(_block("Dose and response", [_dose(one) for one in found.responses]))
-    parts.append(_block("Isolation (1: nothing is taken, 0: a fair share is)", _indices(found)))
+    parts.append(_block("Dose-response", [_dose(one) for one in found.responses]))
+    parts.append(
+        _block("Isolation index (1: no slowdown, 0: slowdown of fair sharing)", _indices(found))
+    )
     parts.append(_block("Named", _named(found)))
     told = [found.idle.sentence] if found.idle else []
     parts.append(_block("Control", told))
@@ -50,8 +52,8 @@ def _intro(result: RunResult) -> str:
     trials = result.run["trials"]
     level = f"{100 * result.run['confidence']:g} %"
     return _wrapped(
-        f"Factor: how much worse beside the neighbour than in the quiet trials right before and "
-        f"after; above 1 is worse. Intervals at {level}, n rounds; {trials['valid']} trials count."
+        "Factor: slowdown relative to the baseline trials directly before and after; above "
+        f"1 is worse. Confidence {level}; n counts rounds; {trials['valid']} valid trials."
     )
 
 
@@ -91,7 +93,7 @@ def _factor(factor: Estimate | None) -> tuple[str, str]:
 
 def _dose(one: DoseResponse) -> str:
     several = f" x {one.neighbours}" if one.neighbours > 1 else ""
-    return f"{one.victim.benchmark} beside {one.resource}{several}: {one.response.sentence}"
+    return f"{one.victim.benchmark} with load on {one.resource}{several}: {one.response.sentence}"
 
 
 def _indices(found: Isolation) -> list[str]:
@@ -109,7 +111,7 @@ def _named(found: Isolation) -> list[str]:
 
 def _odd(found: Isolation) -> list[str]:
     drifting = [
-        f"{one.victim.benchmark}: the quiet trials drift over the run."
+        f"{one.victim.benchmark}: the baseline drifts during the run."
         for one in found.drifts
         if one.drift.word == "drifts"
     ]
@@ -122,7 +124,7 @@ def _invalid(result: RunResult) -> list[str]:
     for trial in result.invalid:
         for reason in trial.reasons[:1]:
             reasons.setdefault(_FIGURES.sub("#", reason), []).append(reason)
-    return [f"{len(found)} trials do not count, such as: {found[0]}" for found in reasons.values()]
+    return [f"{len(found)} trials excluded, for example: {found[0]}" for found in reasons.values()]
 
 
 def _block(head: str, lines: Sequence[str]) -> str:

@@ -34,8 +34,10 @@ class Knee(Protocol):
 def build(result: RunResult) -> Section | None:
     """Bandwidth by operation, latency by page size, both with knees and announced caches."""
     blocks: list[Block] = []
-    bandwidth = _ladder(result, "mem.cache", "cache-bandwidth", "Bandwidth by vector length")
-    latency = _ladder(result, "mem.latency", "memory-latency", "Latency by vector length")
+    bandwidth = _ladder(
+        result, "mem.cache", "cache-bandwidth", "Memory bandwidth by working-set size"
+    )
+    latency = _ladder(result, "mem.latency", "memory-latency", "Memory latency by working-set size")
     blocks += [chart for chart in (bandwidth, latency) if chart is not None]
     for benchmark in BENCHMARKS:
         metrics = selection.of_benchmark(result, benchmark)
@@ -48,11 +50,11 @@ def build(result: RunResult) -> Section | None:
     if not blocks:
         return None
     intro = (
-        "As a program's data outgrow one cache after the other, its memory gets slower by steps. "
-        "A ring marks the last length of a step as measured; dotted lines mark the sizes that the "
-        "machine announces."
+        "Memory access slows down in steps as the working set outgrows each cache. Rings "
+        "mark the measured end of each step, dotted lines the cache sizes that the machine "
+        "reports."
     )
-    return Section("cache-ladder", "How its memory behaves", (Sentence(intro), *blocks))
+    return Section("cache-ladder", "Memory hierarchy", (Sentence(intro), *blocks))
 
 
 def _ladder(result: RunResult, benchmark: str, id: str, title: str) -> Chart | None:
@@ -73,7 +75,7 @@ def _ladder(result: RunResult, benchmark: str, id: str, title: str) -> Chart | N
     y_title = wording.metric_name(swept[0].metric)
     figure = figures.lines(
         curves,
-        figures.Axis("vector length", "bytes", log=True),
+        figures.Axis("working-set size", "bytes", log=True),
         figures.Axis(y_title, unit, log=True),
         bands=True,
         height=440,
@@ -99,8 +101,8 @@ def _caption(curves: Sequence[figures.Curve]) -> str:
     first = min(curve.x[0] for curve in curves)
     last = max(curve.x[-1] for curve in curves)
     return (
-        f"From {wording.bytes_text(first)} to {wording.bytes_text(last)}, both axes logarithmic; "
-        "the bands are the confidence intervals."
+        f"From {wording.bytes_text(first)} to {wording.bytes_text(last)}; both axes are "
+        "logarithmic. Bands show confidence intervals."
     )
 
 
@@ -142,7 +144,7 @@ def _mark_knees(
         {
             "type": "scatter",
             "mode": "markers+text",
-            "name": "last length of a level",
+            "name": "measured end of a level",
             "x": [x for x, _, _ in placed],
             "y": [y for _, y, _ in placed],
             "text": [figures.text(level) if y == named[level] else "" for _, y, level in placed],
@@ -191,5 +193,5 @@ def _knees_table(
                 units.format_value(knee.plateau_value, unit),
             )
         )
-    head = (Column("curve"), Column("level"), Column("up to", True), Column("median there", True))
+    head = (Column("curve"), Column("level"), Column("up to", True), Column("median", True))
     return Table(head, tuple(rows)) if rows else None

@@ -30,20 +30,20 @@ def build(result: RunResult) -> Section | None:
             title=f"Latency of {whose}",
             axis="latency",
             unit="ns",
-            caption="Under a closed loop: each operation that ends starts the next one.",
+            caption="Closed-loop load: each completed operation starts the next.",
         )
         blocks += [chart] if chart is not None else []
     syncs = charts.cdf(
         result,
         selection.histogram_keys(result, "disk.sync"),
         id="sync-latency",
-        title="Time until a small write is safe",
-        axis="time of a write and its sync",
+        title="Latency of synced writes",
+        axis="latency of write plus sync",
         unit="ns",
-        caption="What a database waits for on each commit.",
+        caption="The time that a database waits for each commit.",
     )
     blocks += [syncs] if syncs is not None else []
     if not blocks:
         return None
-    intro = "Operations and bytes a second by setting, and how long single operations take."
-    return Section("disk", "How its disk behaves", (Sentence(intro), *blocks))
+    intro = "Operations and bytes per second by setting, and latency of single operations."
+    return Section("disk", "Disk", (Sentence(intro), *blocks))

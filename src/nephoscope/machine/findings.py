@@ -26,14 +26,13 @@ def cpu_names_disagree(case: Case) -> Answers:
         yield Finding(
             "cpu_names_disagree",
             Severity.WARNING,
-            "The CPU gives different accounts of itself to the cpuid instruction and in "
-            "/proc/cpuinfo.",
+            "The cpuid instruction and /proc/cpuinfo name different CPUs.",
             capped([str(difference) for difference in differences]),
-            "Trust the measured speeds; ask the provider whether the machine was migrated or the "
-            "CPU is masked.",
+            "Rely on the measured speeds; ask the provider whether the machine was migrated or "
+            "its CPU is masked.",
         )
     elif agree is None and case.has_fingerprint:
-        yield _missing(case, "cpu.agree", "Whether cpuid and /proc/cpuinfo name the same CPU")
+        yield _missing(case, "cpu.agree", "Agreement of cpuid and /proc/cpuinfo")
 
 
 def cpu_models_differ(case: Case) -> Answers:
@@ -43,9 +42,9 @@ def cpu_models_differ(case: Case) -> Answers:
         yield Finding(
             "cpu_models_differ",
             Severity.NOTICE,
-            f"The CPUs of this machine are of {models:.0f} different models.",
+            f"This machine has CPUs of {models:.0f} different models.",
             ("/proc/cpuinfo lists different model names.",),
-            "Pin what has to be steady to CPUs of one model.",
+            "Pin latency-sensitive programs to CPUs of one model.",
         )
 
 
@@ -54,7 +53,7 @@ def slow_ports(case: Case) -> Answers:
     ports = facts.items(case.fingerprint, "nics.ports")
     if ports is None:
         if case.has_fingerprint:
-            yield _missing(case, "nics.ports", "Speed and duplex of the network ports")
+            yield _missing(case, "nics.ports", "Speed and duplex of the network interfaces")
         return
     for port in ports:
         if facts.fact(port, "virtual") is not True and facts.text(port, "state") != "down":
@@ -71,12 +70,12 @@ def _port(case: Case, port: Any) -> Answers:
         yield Finding(
             "slow_port",
             Severity.WARNING,
-            f"Network port {name} runs at {rate}{half}: it bounds every transfer of this machine.",
+            f"Network interface {name} runs at {rate}{half}, which limits every transfer.",
             (f"driver {facts.text(port, 'driver') or 'unknown'}, duplex {duplex or 'unknown'}",),
-            f"Look at `ethtool {name}`; check negotiation on both ends, or ask the provider.",
+            f"Run `ethtool {name}` and check autonegotiation on both ends, or ask the provider.",
         )
     elif speed is None:
-        yield _missing(case, f"nics.{name}.speed_bits_per_s", f"Speed of network port {name}")
+        yield _missing(case, f"nics.{name}.speed_bits_per_s", f"Speed of network interface {name}")
 
 
 def cpu_quota(case: Case) -> Answers:
@@ -89,10 +88,16 @@ def cpu_quota(case: Case) -> Answers:
     yield Finding(
         "cpu_quota",
         Severity.WARNING,
-        f"This control group may use {units.format_number(quota)} CPUs{of}; beyond that the "
-        "kernel stops its threads until the next period.",
-        (f"quota of {facts.text(case.fingerprint, 'limits.cpu_quota_path') or 'an unseen group'}",),
-        "Raise the quota, or size thread pools to it: programs that count CPUs take too many.",
+        f"A cgroup quota limits this machine to {units.format_number(quota)} CPUs{of}; the "
+        "kernel throttles threads that exceed it until the next period.",
+        (
+            (
+                "quota of "
+                f"{facts.text(case.fingerprint, 'limits.cpu_quota_path') or 'a hidden cgroup'}"
+            ),
+        ),
+        "Raise the quota, or size thread pools to it; programs that count CPUs start too "
+        "many threads.",
     )
 
 
@@ -105,9 +110,9 @@ def cpu_set(case: Case) -> Answers:
     yield Finding(
         "cpu_set",
         Severity.NOTICE,
-        f"This process may run on {len(allowed)} of the {len(online)} CPUs that are online.",
+        f"This process may run on {len(allowed)} of {len(online)} online CPUs.",
         (f"allowed: {allowed}", f"online: {online}"),
-        "Look at the cpuset of the control group and at the affinity of what started it.",
+        "Check the cpuset of the cgroup and the CPU affinity of the parent process.",
     )
 
 
@@ -120,10 +125,11 @@ def memory_limit(case: Case) -> Answers:
     yield Finding(
         "memory_limit",
         Severity.NOTICE,
-        f"This control group may use {units.format_value(limit, 'bytes')} of the "
-        f"{units.format_value(total, 'bytes')} of memory; beyond that its programs are killed.",
-        (f"limit of {facts.text(case.fingerprint, 'limits.memory_limit_path') or 'its group'}",),
-        "Size caches and heaps to the limit and not to what `free` shows.",
+        f"A cgroup limit allows {units.format_value(limit, 'bytes')} of "
+        f"{units.format_value(total, 'bytes')} of memory; the kernel kills programs that "
+        "exceed it.",
+        ((f"limit of {facts.text(case.fingerprint, 'limits.memory_limit_path') or 'its cgroup'}"),),
+        "Size caches and heaps to the limit, not to the output of `free`.",
     )
 
 
@@ -136,9 +142,10 @@ def swap_in_use(case: Case) -> Answers:
     yield Finding(
         "swap_in_use",
         Severity.NOTICE,
-        f"{units.format_value(total - free, 'bytes')} of memory lay in swap when the run began.",
-        (f"swap of {units.format_value(total, 'bytes')} in all",),
-        "Find out what is short of memory (`vmstat 1`); what is swapped out is slow when touched.",
+        f"{units.format_value(total - free, 'bytes')} of memory were swapped out at the "
+        "start of the run.",
+        (f"swap space: {units.format_value(total, 'bytes')}",),
+        "Find the cause of the memory shortage (`vmstat 1`); access to swapped-out memory is slow.",
     )
 
 
@@ -150,10 +157,10 @@ def steal_hidden(case: Case) -> Answers:
         yield Finding(
             "steal_hidden",
             Severity.NOTICE,
-            "The hypervisor does not report steal: CPU time that it gives to others shows as gaps "
-            "without a cause.",
+            "The hypervisor does not report steal time; CPU time that it gives to other "
+            "machines appears as unexplained gaps.",
             (facts.reason(case.fingerprint, "counters.steal_since_boot_ratio"),),
-            "Judge interference by the gaps and by repeated runs, not by a steal of 0.",
+            "Judge interference by scheduling gaps and repeated runs, not by a steal time of 0.",
         )
 
 
@@ -165,10 +172,10 @@ def pressure_hidden(case: Case) -> Answers:
     yield Finding(
         "pressure_hidden",
         Severity.INFO,
-        "Pressure stall information is not available: waiting for CPU, memory and disk leaves no "
-        "trace in the kernel's counters.",
+        "Pressure stall information is unavailable, so waits for CPU, memory and disk "
+        "cannot be attributed.",
         (facts.reason(case.fingerprint, "counters.pressure_cpu"),),
-        "Boot with `psi=1` where that is yours to choose.",
+        "Boot with `psi=1` if you control the kernel command line.",
     )
 
 
@@ -177,18 +184,18 @@ def clock_source(case: Case) -> Answers:
     source = facts.text(case.fingerprint, "clock.source")
     if source is None:
         if case.has_fingerprint:
-            yield _missing(case, "clock.source", "The clock source")
+            yield _missing(case, "clock.source", "Clock source")
         return
     if source not in _GOOD_CLOCKS:
         offered = facts.items(case.fingerprint, "clock.available_sources") or []
         yield Finding(
             "clock_source",
             Severity.NOTICE,
-            f"The kernel tells the time by '{source}' and not by the CPU's own counter: asking "
-            "for the time is slow.",
-            (f"offered: {', '.join(str(word) for word in offered) or 'unknown'}",),
-            "See `dmesg | grep -i tsc` for why, and write tsc to the current_clocksource file if "
-            "it is offered.",
+            f"The kernel uses the clock source '{source}' instead of the CPU's time-stamp "
+            "counter, so clock reads are slow.",
+            (f"available: {', '.join(str(word) for word in offered) or 'unknown'}",),
+            "Run `dmesg | grep -i tsc` for the reason; write tsc to current_clocksource if it "
+            "is available.",
         )
 
 
@@ -200,10 +207,11 @@ def clock_cost(case: Case) -> Answers:
             yield Finding(
                 "clock_cost",
                 Severity.NOTICE,
-                f"One reading of the clock takes {told(metric.estimate)}: programs that ask often "
-                "pay for it, and short times are measured coarsely.",
-                (f"clock source {source}; 20 to 50 ns are usual",),
-                "Check the clock source; a sandbox that intercepts system calls shows so as well.",
+                f"A clock read takes {told(metric.estimate)}, which slows programs that read the "
+                "clock often and limits the resolution of short measurements.",
+                (f"clock source {source}; usual: 20 to 50 ns",),
+                "Check the clock source; a sandbox that intercepts system calls has the same "
+                "effect.",
             )
 
 
@@ -213,7 +221,7 @@ def vulnerable(case: Case) -> Answers:
     if not isinstance(states, dict) or not states:
         return
     if all(state is None for state in states.values()):
-        yield _missing(case, "mitigations.known", "Mitigations of the CPU's flaws")
+        yield _missing(case, "mitigations.known", "Mitigations of CPU vulnerabilities")
         return
     open_ones = {
         name: state for name, state in states.items() if str(state).lower().startswith("vulnerable")
@@ -225,13 +233,12 @@ def vulnerable(case: Case) -> Answers:
     yield Finding(
         "vulnerable",
         Severity.NOTICE,
-        f"The kernel says that it is vulnerable to {names}.",
+        f"The kernel reports that this machine is vulnerable to {names}.",
         (
             *capped([f"{name}: {state}" for name, state in sorted(open_ones.items())]),
             *([f"booted with mitigations={flag}"] if flag else []),
         ),
-        "Take newer microcode or another kernel before running what strangers wrote; speeds may "
-        "fall when the gaps are closed.",
+        "Update microcode or kernel before running untrusted code; mitigations may reduce speed.",
     )
 
 
@@ -241,10 +248,11 @@ def huge_pages_off(case: Case) -> Answers:
         yield Finding(
             "huge_pages_off",
             Severity.NOTICE,
-            "Transparent huge pages are off: programs with much memory pay more for address "
-            "translation.",
+            "Transparent huge pages are off, so programs with large working sets spend more "
+            "time on address translation.",
             ("/sys/kernel/mm/transparent_hugepage/enabled says never",),
-            "Compare the memory latency on huge and small pages, then set it to madvise.",
+            "Compare memory latency with huge and small pages, then set transparent huge pages "
+            "to madvise.",
         )
 
 
@@ -253,14 +261,14 @@ def siblings(case: Case) -> Answers:
     threads = facts.number(case.fingerprint, "topology.threads_per_core")
     if threads is not None and threads > 1:
         cores = facts.number(case.fingerprint, "topology.cores")
-        of = "" if cores is None else f" ({cores:.0f} core{'' if cores == 1 else 's'} in all)"
+        of = "" if cores is None else f" ({cores:.0f} core{('' if cores == 1 else 's')} in total)"
         yield Finding(
             "siblings",
             Severity.INFO,
-            f"{threads:.0f} CPUs are threads of one core{of}: together they do less than twice "
-            "the work of one.",
+            f"{threads:.0f} CPUs are hardware threads of one core{of}; together they do less "
+            "than twice the work of one.",
             (f"SMT control: {facts.text(case.fingerprint, 'topology.smt') or 'unknown'}",),
-            "Read the scaling curve before you count CPUs.",
+            "Plan capacity from the scaling curve, not from the number of CPUs.",
         )
 
 
@@ -275,8 +283,8 @@ def microcode_hidden(case: Case) -> Answers:
         yield Finding(
             "microcode_hidden",
             Severity.INFO,
-            "The version of the CPU's microcode is not known here.",
-            (f"told is {code}, which hypervisors invent" if code else why,),
+            "The microcode version of the CPU is unavailable.",
+            (f"reported revision {code} is a placeholder of hypervisors" if code else why,),
         )
 
 
@@ -284,7 +292,7 @@ def virtualised(case: Case) -> Answers:
     """The machine runs under a hypervisor."""
     virtual = facts.is_virtual(case.fingerprint)
     if virtual is None and case.has_fingerprint:
-        yield _missing(case, "hypervisor.name", "Whether there is a hypervisor")
+        yield _missing(case, "hypervisor.name", "Presence of a hypervisor")
     if not virtual:
         return
     name = facts.text(case.fingerprint, "hypervisor.name")
@@ -297,7 +305,7 @@ def virtualised(case: Case) -> Answers:
     yield Finding(
         "virtualised",
         Severity.INFO,
-        f"This machine is virtual; its hypervisor is {name or 'one that does not give its name'}.",
+        f"This is a virtual machine; its hypervisor is {name or 'unnamed'}.",
         (
             f"cpuid signatures: {', '.join(str(word) for word in signatures) or 'none'}",
             f"firmware: {' '.join(firmware) or 'not shown'}",

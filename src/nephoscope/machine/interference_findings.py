@@ -34,10 +34,10 @@ def cpu_share(case: Case) -> Answers:
     yield Finding(
         "cpu_share",
         Severity.WARNING if very else Severity.NOTICE,
-        f"A thread that never waits got {told(worst.estimate)} of {_place(worst)}.",
+        f"A busy thread obtained {told(worst.estimate)} of {_place(worst)}.",
         (*capped(evidence), *_causes(case), *_kernel_account(case, worst)),
-        "See the causes: a quota is yours to raise, preemption is other programs of this machine, "
-        "steal is the hypervisor's own report; without a cause, compare with another machine.",
+        "Check the causes: raise a quota; stop other programs (preemption); ask the "
+        "provider about steal time. Without a cause, compare with another machine.",
     )
 
 
@@ -63,12 +63,12 @@ def _causes(case: Case) -> list[str]:
         lost[cause] = lost.get(cause, 0.0) + length
     total = sum(lost.values())
     if not total:
-        return ["the causes are not known: no gap was kept one by one"]
+        return ["causes unknown: no single gaps were recorded"]
     parts = sorted(lost.items(), key=lambda item: -item[1])
     split = ", ".join(
         f"{cause} {units.format_value(ns / total, 'ratio', 2)}" for cause, ns in parts
     )
-    return [f"causes, by time lost in the gaps that were kept: {split}"]
+    return [f"causes by lost time, in recorded gaps: {split}"]
 
 
 def _kernel_account(case: Case, share: MetricResult) -> list[str]:
@@ -78,8 +78,8 @@ def _kernel_account(case: Case, share: MetricResult) -> list[str]:
             gap = metric.estimate.value - share.estimate.value
             if gap > _NOTABLE_RATIO:
                 return [
-                    f"the kernel believes that it gave {told(metric.estimate)}: the rest went "
-                    "missing below it"
+                    f"the kernel accounted {told(metric.estimate)} to the thread; the rest was "
+                    "lost below the kernel"
                 ]
     return []
 
@@ -98,10 +98,11 @@ def long_gaps(case: Case) -> Answers:
         yield Finding(
             "long_gaps",
             Severity.NOTICE,
-            f"{times} a busy thread got nothing for more than 10 ms; the longest gap was "
-            f"{units.format_value(longest, 'ns')} ({cause}).",
+            f"{times.capitalize()}, a busy thread lost its CPU for more than 10 ms; the longest "
+            f"gap was {units.format_value(longest, 'ns')} ({cause}).",
             tuple(evidence),
-            "Expect such pauses in the latency of what runs here; the timeline shows when.",
+            "Expect pauses of this length in the latency of your programs; the timeline shows "
+            "when they occurred.",
         )
         return
     for metric in case.of("cpu.gaps", "gap_longest_ns"):
@@ -109,10 +110,10 @@ def long_gaps(case: Case) -> Answers:
             yield Finding(
                 "long_gaps",
                 Severity.NOTICE,
-                f"In a typical trial the longest gap on {_place(metric)} was "
+                f"In a typical trial the longest scheduling gap on {_place(metric)} was "
                 f"{told(metric.estimate)}.",
-                ("its causes were not kept",),
-                "Expect such pauses in the latency of what runs here.",
+                ("causes not recorded",),
+                "Expect pauses of this length in the latency of your programs.",
             )
 
 
@@ -125,24 +126,26 @@ def steal(case: Case) -> Answers:
         return
     if notable:
         sentence = (
-            f"The hypervisor reported more than 1 % steal in {len(notable)} of {len(readings)} "
-            f"trials, up to {units.format_value(max(notable), 'ratio', 2)}: CPU time that this "
-            "machine could have used and was not given."
+            f"The hypervisor reported more than 1 % steal time in {len(notable)} of "
+            f"{len(readings)} trials, up to {units.format_value(max(notable), 'ratio', 2)}."
         )
     else:
-        sentence = "The hypervisor reported more than 1 % steal since boot, though not meanwhile."
+        sentence = (
+            "The hypervisor reported more than 1 % steal time since boot, but not during the run."
+        )
     evidence = [] if not readings else [
         f"median over the trials: {units.format_value(median(readings), 'ratio', 2)}, "
         f"n = {len(readings)}"
     ]  # fmt: skip
     if boot is not None:
-        evidence.append(f"since boot: {units.format_value(boot, 'ratio', 2)}, as the kernel counts")
+        evidence.append(f"since boot: {units.format_value(boot, 'ratio', 2)} (/proc/stat)")
     yield Finding(
         "steal",
         Severity.WARNING if notable else Severity.NOTICE,
         sentence,
         tuple(evidence),
-        "Repeat at another hour; if it stays, ask for another host or a type with dedicated CPUs.",
+        "Repeat at another hour; if it persists, request another host or an instance type "
+        "with dedicated CPUs.",
     )
 
 
@@ -154,13 +157,15 @@ def throttling(case: Case) -> Answers:
         yield Finding(
             "throttled",
             Severity.WARNING,
-            f"The CPU quota stopped this control group in {len(notable)} of {len(readings)} "
-            "trials.",
+            f"The cgroup CPU quota throttled {len(notable)} of {len(readings)} trials.",
             (
-                "most time stopped, summed over CPUs: "
-                f"{units.format_value(max(notable), 'ratio', 2)} of a trial",
+                (
+                    "maximum throttled time, summed over CPUs: "
+                    f"{units.format_value(max(notable), 'ratio', 2)} of a trial"
+                ),
             ),
-            "The figures are those of the quota and not of the hardware; raise it to see the rest.",
+            "These results show the quota, not the hardware; raise the quota to measure the "
+            "hardware.",
         )
 
 
@@ -182,6 +187,6 @@ def swapping(case: Case) -> Answers:
             "swapping",
             Severity.WARNING,
             f"The machine swapped during {len(moved)} of {case.trials.total} trials.",
-            (f"most pages moved in one trial: {max(moved)}",),
-            "Free memory and run again: what swaps measures the disk.",
+            (f"maximum pages swapped in one trial: {max(moved)}",),
+            "Free memory and repeat the run; trials that swap measure the disk.",
         )

@@ -18,15 +18,15 @@ def build(result: RunResult) -> Section | None:
         result,
         selection.histogram_keys(result, BENCHMARKS[0]),
         id="loopback-round-trip",
-        title="Round trip of a small message",
-        axis="round trip",
+        title="Round-trip time of small messages",
+        axis="round-trip time",
         unit="ns",
     )
     blocks += [chart] if chart is not None else []
     if not blocks:
         return None
     intro = (
-        "TCP from this host to itself. No wire is involved: it is the least that the stack costs, "
-        "and no network of this host can be faster."
+        "TCP from this host to itself, without a physical link. This is the cost of the "
+        "network stack and an upper bound for every network of this host."
     )
-    return Section("loopback", "What its network stack costs", (Sentence(intro), *blocks))
+    return Section("loopback", "Network stack (loopback)", (Sentence(intro), *blocks))

@@ -34,19 +34,19 @@ def disk_cached(case: Case) -> Answers:
         yield Finding(
             "no_direct_io",
             Severity.NOTICE,
-            f"Direct I/O does not work here: {count} disk trials could not tell the disk from "
-            "memory.",
+            f"Direct I/O is unsupported here; {count} disk trials could not separate disk from "
+            "page cache.",
             tuple(f"{name}: {n} trials" for name, n in sorted(refused.items())),
-            "Point the parameter `directory` at a file system on a disk; those in memory "
-            "and some overlays refuse.",
+            "Set the parameter `directory` to a file system on a disk; tmpfs and some overlays "
+            "do not support direct I/O.",
         )
     elif any(metric.metric.startswith("cached_") for metric in case.of("disk.io")):
         yield Finding(
             "disk_cached",
             Severity.INFO,
-            "Some disk figures tell of the page cache; they are named cached_….",
-            ("the file fits into memory, and direct I/O was not asked for",),
-            "Set direct, or a file twice as large as memory, to measure the disk.",
+            "Some disk results measure the page cache; their names begin with cached_.",
+            ("the file fits into memory, and direct I/O was not requested",),
+            "Set `direct`, or use a file twice the size of memory, to measure the disk.",
         )
 
 
@@ -74,9 +74,9 @@ def disk_tail(case: Case) -> Answers:
         yield Finding(
             "disk_tail",
             Severity.NOTICE,
-            "One disk operation in a hundred takes more than ten times as long as the typical one.",
+            "Disk latency has a long tail: p99 is more than ten times the median.",
             capped(evidence, 5),
-            "Size timeouts by the p99; look for a limit of the volume or a shared disk.",
+            "Size timeouts by the p99; check for a volume limit or a shared disk.",
         )
 
 
@@ -86,14 +86,14 @@ def io_uring(case: Case) -> Answers:
     works = facts.fact(case.fingerprint, "abilities.io_uring")
     if works is not False and not (fell_back and works is None):
         return
-    used = " The disk benchmark used ordinary reads and writes in threads." if fell_back else ""
+    used = " The disk benchmark used blocking reads and writes in threads." if fell_back else ""
     yield Finding(
         "no_io_uring",
         Severity.NOTICE if fell_back else Severity.INFO,
-        f"io_uring is not available here.{used}",
+        f"io_uring is unavailable.{used}",
         (facts.reason(case.fingerprint, "abilities.io_uring_entries"),),
-        "Many operations in flight cost more CPU time here than where the kernel or the sandbox "
-        "allows io_uring.",
+        "Concurrent I/O costs more CPU time than with io_uring; enable it in the kernel or "
+        "the sandbox.",
     )
 
 
@@ -115,13 +115,14 @@ def scaling(case: Case) -> Answers:
         f"{one} on {n} threads: {told(share)}"
         for one, n, share in sorted(poor, key=lambda item: item[:2])
     ]
-    why = ["CPUs that are threads of one core share it"] if smt is not None and smt > 1 else []
+    why = ["hardware threads of one core share its units"] if smt is not None and smt > 1 else []
     yield Finding(
         "scaling",
         Severity.NOTICE,
-        f"{threads} threads of {name} do {told(efficiency)} of {threads} times one thread's work.",
+        f"{threads} threads of {name} do {told(efficiency)} of {threads} times the work of "
+        "one thread.",
         (*capped(evidence), *why),
-        "Count on the measured rate and not on the number of CPUs.",
+        "Plan capacity with the measured rate, not with the number of CPUs.",
     )
 
 
@@ -142,14 +143,14 @@ def small_cache(case: Case) -> Answers:
                 yield Finding(
                     "small_cache",
                     Severity.NOTICE,
-                    f"The {knee.level} cache is announced as {units.format_value(size, 'bytes')}, "
-                    "but latency rises beyond "
+                    f"The machine reports {units.format_value(size, 'bytes')} of {knee.level} "
+                    "cache, but latency rises beyond "
                     f"{units.format_value(knee.last_length_bytes, 'bytes')}.",
                     (
                         f"measured by mem.latency with {_levels(key[3])}",
-                        "it may be shared with others or partitioned",
+                        "the cache may be shared or partitioned",
                     ),
-                    "Size working sets by the measured knee.",
+                    "Size working sets by the measured capacity.",
                 )
                 return
 
@@ -168,10 +169,10 @@ def erratic(case: Case) -> Answers:
         yield Finding(
             "erratic",
             Severity.NOTICE,
-            f"{len(wild)} of {len(headline)} headline figures are erratic: they change from trial "
-            "to trial.",
+            f"{len(wild)} of {len(headline)} headline metrics are erratic (coefficient of "
+            "variation above 10 %).",
             capped(evidence),
-            "Plan with the low end of their intervals, and repeat the run at other hours.",
+            "Plan with the lower end of their intervals, and repeat the run at other hours.",
         )
 
 
@@ -192,12 +193,11 @@ def two_modes(case: Case) -> Answers:
         yield Finding(
             "two_modes",
             Severity.NOTICE,
-            f"The trials of {len(found)} headline figure{'s' if len(found) > 1 else ''} fall into "
-            "two groups, as if the machine had two states.",
+            f"{len(found)} headline metric{('s have' if len(found) > 1 else ' has')} a bimodal "
+            "distribution over trials, as if the machine had two states.",
             capped(found),
-            "Look at the trials in order: alternating states hint at placement (CPU, memory node), "
-            "one change hints at clock frequency or a burst allowance. Whose doing it was is only "
-            "said where counters moved with it.",
+            "Inspect the trials in order: alternating values suggest placement (CPU, NUMA "
+            "node), a single change suggests clock frequency or burst credits.",
         )
 
 
@@ -251,7 +251,8 @@ def many_invalid(case: Case) -> Answers:
         yield Finding(
             "many_invalid",
             Severity.WARNING if lost / trials.total > 0.2 else Severity.NOTICE,
-            f"{lost} of {trials.total} trials do not count.",
+            f"{lost} of {trials.total} trials were excluded.",
             (f"invalid {trials.invalid}, failed {trials.failed}",),
-            "Their reasons are listed; what disturbs trials will disturb your programs.",
+            "See the reasons under Excluded trials; the same disturbances will affect your "
+            "programs.",
         )

@@ -22,13 +22,13 @@ def build(result: RunResult) -> Section | None:
         return None
     if not any(_swept(_rates(selection.of_benchmark(result, name))) for name in BENCHMARKS):
         return Section(
-            "scaling", "How fast it works", (Sentence("The same work each time."), *blocks)
+            "scaling", "CPU speed", (Sentence("Rate of the same work in each trial."), *blocks)
         )
     intro = (
-        "The same work on 1 to N threads. The grey line is N times one thread's rate: what the "
-        "machine would do if its CPUs shared nothing."
+        "The same work on 1 to N threads. The grey line is N times the rate of one thread: "
+        "ideal scaling of CPUs that share nothing."
     )
-    return Section("scaling", "How its work scales", (Sentence(intro), *blocks))
+    return Section("scaling", "Scaling with threads", (Sentence(intro), *blocks))
 
 
 def _rates(metrics: Sequence[MetricResult]) -> Sequence[MetricResult]:
@@ -81,7 +81,7 @@ def _chart(
     head = (*charts.estimate_columns("curve", "threads"), Column("of ideal", True))
     return Chart(
         f"scaling-{wording.slug(benchmark)}-{number}",
-        f"{wording.full_name(benchmark, swept[0].metric)} over threads",
+        f"{wording.full_name(benchmark, swept[0].metric)} by number of threads",
         figure,
         Table(head, tuple(rows)),
         brief=Table(head, tuple(rows)),
@@ -115,7 +115,7 @@ def _add_ideal(figure: dict[str, Any], swept: Sequence[Sweep]) -> None:
         {
             "type": "scatter",
             "mode": "lines",
-            "name": "ideal: N times one thread",
+            "name": "ideal (N times one thread)",
             "x": ends,
             "y": heights,
             "line": {"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},

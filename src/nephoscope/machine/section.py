@@ -26,31 +26,33 @@ def build(result: RunResult) -> Section | None:
         if len(targets) > 1:
             blocks.append(Heading(wording.clean(target)))
         if not isinstance(known, Mapping) or not known:
-            blocks.append(Sentence("No fingerprint was taken: what it is, is not known."))
+            blocks.append(Sentence("No fingerprint was taken, so the hardware is unknown."))
             continue
         blocks += _tables(known)
-    return Section("machine", "What this machine is", tuple(blocks)) if blocks else None
+    return Section("machine", "Environment", tuple(blocks)) if blocks else None
 
 
 def _tables(known: Mapping[str, Any]) -> list[Block]:
     out: list[Block] = [Table(_FACTS, tuple(_rows(known)))]
     mitigations = _mitigations(known)
     if mitigations:
-        head = (Column("flaw of the CPU"), Column("state"))
-        out.append(Table(head, tuple(mitigations), "Mitigations, one by one", collapsed=True))
+        head = (Column("CPU vulnerability"), Column("state"))
+        out.append(
+            Table(head, tuple(mitigations), "CPU vulnerabilities and mitigations", collapsed=True)
+        )
     missing = _missing(known)
     if missing:
-        head = (Column("fact"), Column("why it is missing"))
-        out.append(Table(head, tuple(missing), "What it does not show", collapsed=True))
+        head = (Column("fact"), Column("reason"))
+        out.append(Table(head, tuple(missing), "Unavailable facts", collapsed=True))
     return out
 
 
 def _rows(known: Mapping[str, Any]) -> Rows:
     table: tuple[tuple[str, Callable[[Any], str]], ...] = (
         ("CPU", lambda k: facts.text(k, "cpu.model") or ""),
-        ("by cpuid", lambda k: _cpu(facts.fact(k, "cpu.by_cpuid"), "brand")),
-        ("by /proc/cpuinfo", lambda k: _cpu(facts.fact(k, "cpu.by_cpuinfo"), "model_name")),
-        ("do they agree", _agreement),
+        ("cpuid instruction", lambda k: _cpu(facts.fact(k, "cpu.by_cpuid"), "brand")),
+        ("/proc/cpuinfo", lambda k: _cpu(facts.fact(k, "cpu.by_cpuinfo"), "model_name")),
+        ("sources agree", _agreement),
         ("Microcode", lambda k: facts.text(k, "cpu.microcode") or ""),
         ("Clock rate", _clock_rate),
         ("Topology", _topology),
@@ -65,13 +67,13 @@ def _rows(known: Mapping[str, Any]) -> Rows:
         ("Swap", _swap),
         ("Disks", _disks),
         ("File systems", _mounts),
-        ("Network ports", _ports),
+        ("Network interfaces", _ports),
         ("Limits", _limits),
         ("Counters", _counters),
         ("Cloud", _cloud),
     )
     rows = [(name, wording.clean(tell(known))) for name, tell in table]
-    return [(name, text or "not known") for name, text in rows]
+    return [(name, text or "unknown") for name, text in rows]
 
 
 def _cpu(account: Any, name: str) -> str:
@@ -89,7 +91,7 @@ def _cpu(account: Any, name: str) -> str:
 def _agreement(known: Any) -> str:
     agree = facts.fact(known, "cpu.agree")
     if agree is None:
-        return f"not known: {facts.reason(known, 'cpu.agree')}"
+        return f"unknown: {facts.reason(known, 'cpu.agree')}"
     differences = facts.items(known, "cpu.disagreements") or []
     return "yes" if agree else "no: " + "; ".join(str(line) for line in differences)
 
@@ -97,7 +99,7 @@ def _agreement(known: Any) -> str:
 def _clock_rate(known: Any) -> str:
     now = facts.number(known, "cpu.frequency_hz")
     low, high = (facts.number(known, f"cpu.frequency_{end}_hz") for end in ("min", "max"))
-    parts = [f"{now / 1e9:.2f} GHz when asked" if now else ""]
+    parts = [f"{now / 1000000000.0:.2f} GHz at start of run" if now else ""]
     if low and high:
         parts.append(f"{low / 1e9:.2f} to {high / 1e9:.2f} GHz")
     governor = facts.text(known, "cpu.governor")
@@ -118,7 +120,7 @@ def _topology(known: Any) -> str:
     per_core = wording.plural(int(threads), "thread") if threads and threads % 1 == 0 else ""
     parts.append(f"{per_core or f'{threads:g} threads'} per core" if threads else "")
     nodes = facts.items(known, "topology.numa_nodes")
-    parts.append(wording.plural(len(nodes), "memory node") if nodes else "")
+    parts.append(wording.plural(len(nodes), "NUMA node") if nodes else "")
     return ", ".join(part for part in parts if part)
 
 
@@ -139,10 +141,10 @@ def _caches(known: Any) -> str:
 def _hypervisor(known: Any) -> str:
     virtual = facts.is_virtual(known)
     if virtual is False:
-        return "none: the CPU says that there is none"
+        return "none (cpuid reports no hypervisor)"
     name = facts.text(known, "hypervisor.name")
     if name is None:
-        return f"not named: {facts.reason(known, 'hypervisor.name')}"
+        return f"unnamed: {facts.reason(known, 'hypervisor.name')}"
     firmware = [facts.text(known, f"hypervisor.{part}") for part in ("sys_vendor", "product_name")]
     told = " ".join(word for word in firmware if word)
     return f"{name}; firmware: {told}" if told else name
@@ -154,7 +156,7 @@ def _clock(known: Any) -> str:
         return ""
     offered = [str(word) for word in facts.items(known, "clock.available_sources") or []]
     others = [word for word in offered if word != source]
-    return f"{source} (also offered: {', '.join(others)})" if others else source
+    return f"{source} (also available: {', '.join(others)})" if others else source
 
 
 def _kernel(known: Any) -> str:
@@ -196,7 +198,7 @@ def _mitigation_summary(known: Any) -> str:
 def _memory(known: Any) -> str:
     total, free = (facts.number(known, f"memory.{part}_bytes") for part in ("total", "available"))
     parts = [
-        f"{_bytes(total)} in all" if total else "",
+        f"{_bytes(total)} total" if total else "",
         f"{_bytes(free)} available" if free else "",
     ]
     return ", ".join(part for part in parts if part)
@@ -234,7 +236,7 @@ def _disks(known: Any) -> str:
             _bytes(size) if size else "",
             facts.text(disk, "kind"),
             facts.text(disk, "model"),
-            {True: "says it rotates", False: "says it does not rotate"}.get(spins, "")
+            {True: "rotational", False: "not rotational"}.get(spins, "")
             if isinstance(spins, bool)
             else "",
             f"scheduler {facts.text(disk, 'scheduler')}" if facts.text(disk, "scheduler") else "",
@@ -265,7 +267,7 @@ def _ports(known: Any) -> str:
     told = [_port(port) for port in real]
     if len(real) < len(ports):
         told.append(wording.plural(len(ports) - len(real), "virtual port"))
-    return "; ".join(told) or "none but the loopback"
+    return "; ".join(told) or "none except loopback"
 
 
 def _port(port: Any) -> str:
@@ -274,7 +276,7 @@ def _port(port: Any) -> str:
     parts = [
         facts.text(port, "driver") or ("virtual" if facts.fact(port, "virtual") else ""),
         facts.text(port, "state"),
-        units.format_value(speed, "bits_per_s") if speed else "speed not told",
+        units.format_value(speed, "bits_per_s") if speed else "speed unknown",
         f"{duplex} duplex" if duplex in ("full", "half") else "",
     ]
     return f"{facts.text(port, 'name')}: {', '.join(part for part in parts if part)}"
@@ -287,10 +289,10 @@ def _limits(known: Any) -> str:
     memory = facts.number(known, "limits.memory_limit_bytes")
     parts.append("no memory limit" if memory is None else f"{_bytes(memory)} of memory")
     if facts.reason(known, "limits.cpu_quota_cpus") not in ("no limit", "") and quota is None:
-        parts[1] = f"CPU quota not known ({facts.reason(known, 'limits.cpu_quota_cpus')})"
+        parts[1] = f"CPU quota unknown ({facts.reason(known, 'limits.cpu_quota_cpus')})"
     if facts.reason(known, "limits.memory_limit_bytes") not in ("no limit", "") and memory is None:
         reason = facts.reason(known, "limits.memory_limit_bytes")
-        parts[2] = f"memory limit not known ({reason})"
+        parts[2] = f"memory limit unknown ({reason})"
     return ", ".join(parts)
 
 
@@ -309,7 +311,7 @@ def _counters(known: Any) -> str:
 
 def _cloud(known: Any) -> str:
     if facts.fact(known, "cloud.asked") is not True:
-        return "not asked for"
+        return "not requested"
     names: Iterable[str] = ("provider", "instance_type", "region", "zone", "image")
     parts = [facts.text(known, f"cloud.{name}") for name in names]
     return ", ".join(part for part in parts if part) or facts.reason(known, "cloud.provider")
@@ -320,5 +322,5 @@ def _missing(known: Any) -> Rows:
     for entry in facts.items(known, "missing") or []:
         name, reason = facts.text(entry, "fact"), facts.text(entry, "reason")
         if name and reason != "no limit" and not name.startswith("cloud."):
-            out.append((wording.clean(name), wording.clean(reason or "no reason was given")))
+            out.append((wording.clean(name), wording.clean(reason or "no reason reported")))
     return out

@@ -19,11 +19,13 @@ _NOTABLE = 1.05  # modes are called so from 5 % on; a drift of less is the stopp
 _FEWEST = 12  # a third of them has still an interval
 
 _NEXT = {
-    Word.NEIGHBOUR: "Repeat at another hour; if it stays, ask for another host or a dedicated one.",
-    Word.OWN_QUOTA: "Raise the quota, or take its figures for what they are.",
-    Word.OWN_MACHINE: "Stop what else runs here, or measure it together with your program.",
-    Word.UNEXPLAINED: "Nobody is accused: clock frequency, a burst allowance, placement and a "
-    "hypervisor that does not tell remain possible.",
+    Word.NEIGHBOUR: "Repeat at another hour; if it persists, request a dedicated host.",
+    Word.OWN_QUOTA: "Raise the quota, or accept these results as limited by it.",
+    Word.OWN_MACHINE: "Stop other programs on this machine, or include them in the measurement.",
+    Word.UNEXPLAINED: (
+        "No counter shows the cause; clock frequency, burst credits, placement and "
+        "unreported steal time remain possible."
+    ),
 }
 
 

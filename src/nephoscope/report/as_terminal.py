@@ -102,7 +102,7 @@ def _print_items(console: Console, block: Items) -> None:
         for detail in item.details:
             console.print(_indented(detail, "dim"))
         if item.next_step:
-            console.print(_indented(f"Next: {item.next_step}", ""))
+            console.print(_indented(f"Next step: {item.next_step}", ""))
 
 
 def _hanging(text: Text) -> RichTable:
@@ -177,7 +177,7 @@ def _print_chart(console: Console, chart: Chart) -> None:
         rows = thin(table.rows, _CHART_ROWS)
         _print_table(console, Table(table.columns, rows))
         if len(rows) < len(table.rows):
-            note = f"{len(rows)} of {len(table.rows)} rows; all are in the report."
+            note = f"{len(rows)} of {len(table.rows)} rows; the HTML report has all of them."
             console.print(_indented(note, "dim"))
 
 

@@ -55,7 +55,7 @@ def cdf(
         curves,
         figures.Axis(axis, unit, log=log, from_zero=not log),
         figures.Axis(
-            f"Share of all that is at most this {'long' if unit == 'ns' else 'much'}",
+            "Cumulative share",
             "ratio",
             from_zero=True,
         ),
@@ -77,7 +77,7 @@ def cdf(
             tuple(rows),
         ),
         caption,
-        brief=Table(head, tuple(brief), "Of the events counted, all trials together:"),
+        brief=Table(head, tuple(brief), "Quantiles of all counted events, pooled over trials:"),
     )
 
 
@@ -115,7 +115,7 @@ def _cdf_curve(
         tuple(value for value, _, _ in drawn),
         tuple(share for _, share, _ in drawn),
         hover=tuple(
-            f"{name}: {_share(share)} take at most {units.format_value(value, unit)}"
+            f"{name}: {_share(share)} at most {units.format_value(value, unit)}"
             for value, share, _ in drawn
         ),
         step=True,
@@ -161,7 +161,7 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
     # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
     ends = [end for end in (*values, *curve.low, *curve.high) if end is not None]
     narrow = min(ends) > 0.7 * max(ends) > 0
-    axis += ", the axis does not begin at 0" if narrow and not wide else ""
+    axis += " (axis does not start at 0)" if narrow and not wide else ""
     figure = figures.dots(
         names, curve, figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow)
     )
@@ -182,7 +182,7 @@ def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
         what = wording.joined(names) if len(names) < 4 else units.quantity_of(unit)
         cut = own[:MAX_DOTS]
         left_out = (
-            f"The first {len(cut)} of {len(own)}; all are in the tables above."
+            f"Shows {len(cut)} of {len(own)} results; the tables above list all of them."
             if len(cut) < len(own)
             else ""
         )

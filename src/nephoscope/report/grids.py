@@ -60,9 +60,7 @@ def grid(
             shapes += _square(column, row, square)
             lines = square.lines if square else ("not measured",)
             annotations.append(_written(column, row, lines))
-            hover = (
-                square.hover if square else f"{rows[row]} beside {columns[column]}: not measured"
-            )
+            hover = square.hover if square else f"{rows[row]} with {columns[column]}: not measured"
             points.append((column, row, hover))
     trace = {
         "type": "scatter",

@@ -79,12 +79,12 @@ def _running(lanes: Sequence[Lane]) -> list[dict[str, object]]:
                 own_x, own_y = causes.setdefault(cause, ([], []))
                 own_x += [start, end, None]
                 own_y += [place, place, None]
-    out = [_line("had the CPU", x, y, {"color": palette.COLOURS[0], "width": 13})]
+    out = [_line("running", x, y, {"color": palette.COLOURS[0], "width": 13})]
     for cause, (own_x, own_y) in causes.items():
         colour = palette.CAUSES.get(cause, (palette.NEUTRAL, ""))[0]
         if cause == "unexplained":
             colour = palette.NEUTRAL  # the blue of the bars would hide it
-        out.append(_line(f"without: {cause}", own_x, own_y, {"color": colour, "width": 3}))
+        out.append(_line(f"gap: {cause}", own_x, own_y, {"color": colour, "width": 3}))
     return out
 
 
@@ -105,7 +105,7 @@ def _line(
 
 def _layout(lanes: Sequence[Lane]) -> dict[str, object]:
     ends = [0.0, *(lane.span_ns for lane in lanes)]
-    x_axis = figures.axis_of(figures.Axis("time in the trial", "ns", from_zero=True), ends)
+    x_axis = figures.axis_of(figures.Axis("time since start of trial", "ns", from_zero=True), ends)
     y_axis = {
         "tickmode": "array",
         "tickvals": list(range(len(lanes))),
@@ -151,7 +151,7 @@ def _gap_table(lanes: Sequence[Lane], words: Words) -> Table:
     head = (
         Column(words.group),
         Column(words.lane),
-        Column("without the CPU from", True),
+        Column("start of gap", True),
         Column("for", True),
         Column("cause"),
     )

@@ -23,7 +23,7 @@ _ACRONYMS = {
     "cpu": "CPU",
     "iops": "IOPS",
     "tcp": "TCP",
-    "rtt": "round trip",
+    "rtt": "round-trip time",
     "io": "I/O",
     "vcpu": "virtual CPU",
     "usd": "USD",

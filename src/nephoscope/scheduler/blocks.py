@@ -29,13 +29,13 @@ def blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
     several = len(schedulers) > 1
     out: list[Block] = []
     if several:
-        out += [Heading("What schedules them"), _verdicts(schedulers)]
+        out += [Heading("Scheduling policy"), _verdicts(schedulers)]
     for number, one in enumerate(schedulers):
         if several:
             out.append(Heading(charts.name_of(one)))
         out += _one(one, number)
     if several:
-        out.append(Heading("Runs, waits and periods"))
+        out.append(Heading("Run, wait and period lengths"))
     return [*out, *charts.distributions(schedulers)]
 
 
@@ -85,7 +85,7 @@ def _contradictions(one: Scheduler) -> list[Block]:
 def _fit(one: Scheduler) -> Table | None:
     named = {
         "share": one.fit.share,
-        "slice in each period": one.fit.slice_ns,
+        "slice per period": one.fit.slice_ns,
         "period": one.fit.period_ns,
     }
     rows = tuple(
@@ -123,25 +123,27 @@ def _obtained(one: Scheduler) -> list[Block]:
     if not rows:
         return []
     head = (
-        Column("look"),
+        Column("observation"),
         Column("CPU"),
         Column("loops", True),
-        Column("each had", True),
+        Column("share of each", True),
         Column("together", True),
         Column("interval", True),
         Column("n", True),
     )
-    return [Table(head, tuple(rows), "What each CPU gave:")]
+    return [Table(head, tuple(rows), "Share of each CPU:")]
 
 
 def _evidence(one: Scheduler) -> list[Block]:
     items = [Item(wording.clean(text)) for text in one.evidence]
     tone = "notice" if one.word is Word.UNCLEAR else ""
-    missing = [Item(f"Not seen: {wording.clean(text)}", tone) for text in one.missing]
+    missing = [Item(f"Not observed: {wording.clean(text)}", tone) for text in one.missing]
     if missing and one.next_step:
         last = missing[-1]
         missing[-1] = Item(last.text, last.tone, next_step=wording.clean(one.next_step))
     elif one.next_step:
-        missing = [Item("More can be known.", tone, next_step=wording.clean(one.next_step))]
+        missing = [
+            Item("More observations are possible.", tone, next_step=wording.clean(one.next_step))
+        ]
     every = (*items, *missing)
     return [Items(every)] if every else []

@@ -73,12 +73,12 @@ def strip(scheduler: Scheduler, id: str) -> Chart | None:
     if not found:
         return None
     caption = (
-        "A bar where the loop had its CPU, a mark where it had not; one trial of each look, the "
-        "one in the middle by what it obtained."
+        "Bars show when the loop was running, marks when it was not. One trial of each "
+        "observation: the one with the median CPU share."
     )
     if not any(lane.gaps for lane in found):
-        caption += " Nobody took the CPU away."
-    title = f"Who had the CPU when: {name_of(scheduler)}"
+        caption += " The CPU was never taken away."
+    title = f"Timeline of CPU use: {name_of(scheduler)}"
     return lanes.strip(found, id, title, caption, lanes.Words("look", "loop"))
 
 
@@ -129,10 +129,10 @@ def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
         curves = [(name, values) for name, values in curves if len(values) >= 2]
         if curves:
             caption = (
-                "One curve a target; one busy CPU and all busy together, all trials. Gaps from "
-                "1 ms count."
+                "One curve per target over all trials, with one busy CPU and with all CPUs busy. "
+                "Gaps of 1 ms or more."
             )
-            out.append(_cdf(f"scheduler-{part}", f"How long: {word}", curves, caption, ()))
+            out.append(_cdf(f"scheduler-{part}", f"Length: {word}", curves, caption, ()))
     return out
 
 
@@ -147,12 +147,12 @@ def _of_one(scheduler: Scheduler) -> Chart | None:
     if not curves:
         return None
     caption = (
-        "The share of runs, waits and periods that are at most this long, all trials together; "
-        "gaps from 1 ms count. Upright lines: what was fitted."
+        "Cumulative distribution of run, wait and period lengths over all trials; gaps of "
+        "1 ms or more. Vertical lines mark fitted values."
     )
     return _cdf(
         "scheduler-lengths",
-        "How long it runs, waits, and both",
+        "Lengths of runs, waits and periods",
         curves,
         caption,
         _marks(scheduler.fit),
@@ -200,7 +200,7 @@ def _cdf(
     figure = figures.lines(
         drawn,
         figures.Axis("length", "ns", from_zero=True),
-        figures.Axis("share that is at most this long", "ratio", from_zero=True),
+        figures.Axis("cumulative share", "ratio", from_zero=True),
         markers=False,
     )
     # One long wait must not press all others into the corner; it is in the table.
@@ -219,4 +219,4 @@ def _cdf(
 
 
 def _hover(name: str, share: float, ns: float) -> str:
-    return f"{name}: {100 * share:.0f} % are at most {units.format_value(ns, 'ns')}"
+    return f"{name}: {100 * share:.0f} % at most {units.format_value(ns, 'ns')}"

@@ -42,7 +42,8 @@ def _elsewhere(plan: Plan, texts: Sequence[str]) -> Plan:
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise UsageError(
-            f"Two targets are named '{twice[0]}'.", "Name each once, or write a plan with names."
+            f"Two targets have the name '{twice[0]}'.",
+            "Name each target once, or write a plan that names them.",
         )
     return plan.model_copy(update={"targets": tuple(records)})
 

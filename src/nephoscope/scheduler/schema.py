@@ -31,19 +31,19 @@ def schedulers() -> dict[str, Any]:
             "target": TEXT,
             "conditions": {
                 **factors(),
-                "description": "Levels of what the plan varied, under which this holds.",
+                "description": "Factor levels of the plan.",
             },
             "word": {"enum": [word.value for word in Word]},
             "sentence": TEXT,
             "per_cpu": list_of(obtained),
             "fit": object_of(dict.fromkeys(("share", "slice_ns", "period_ns"), full_estimate())),
             "evidence": TEXTS,
-            "contradictions": {**TEXTS, "description": "What speaks against the word."},
-            "missing": {**TEXTS, "description": "What was not looked at and would say more."},
+            "contradictions": {**TEXTS, "description": "Evidence against the classification."},
+            "missing": {**TEXTS, "description": "Missing observations that would add evidence."},
             "next_step": TEXT,
         }
     )
     return {
         **found,
-        "description": "What takes the CPU away, for each target that was looked at.",
+        "description": "Inferred scheduling policy of each observed target.",
     }

@@ -43,32 +43,32 @@ def build(result: RunResult) -> Section | None:
         *scheduler_text.blocks(schedulers),
         *([Heading("All gaps")] if schedulers else []),
         Sentence(
-            "One loop on each CPU does nothing but look at the clock. Where two looks lie further "
-            "apart than the threshold, the CPU was taken away: a gap."
+            "One loop per CPU reads the clock continuously. An interval between two reads "
+            "above the threshold is a scheduling gap: the CPU was taken away."
         ),
     ]
     shares = [metric for metric in metrics if metric.metric == "cpu_share_ratio"]
     if shares:
-        caption = "1 minus the gaps over the time; 100 % is a CPU that is all yours."
+        caption = "1 minus gap time over measured time; 100 % is a dedicated CPU."
         blocks.append(
             charts.dots(shares, id="cpu-share", title="CPU share obtained", caption=caption)
         )
     if gaps:
         blocks.append(_timeline(gaps))
     elif shares:
-        blocks.append(Sentence("No gap above the threshold was seen one by one."))
+        blocks.append(Sentence("No single gap above the threshold was recorded."))
     chart = charts.cdf(
         result,
         keys,
         id="gap-lengths",
-        title="How long the gaps are",
+        title="Distribution of gap lengths",
         axis="gap length",
         unit="ns",
-        caption="The share of gaps that are at most this long; the further right, the worse.",
+        caption="Cumulative distribution of gap lengths; further right is worse.",
     )
     if chart is not None:
         blocks.append(chart)
-    return Section("scheduling", "How its CPUs are scheduled", tuple(blocks))
+    return Section("scheduling", "CPU scheduling", tuple(blocks))
 
 
 def _gaps(result: RunResult) -> list[Gap]:
@@ -105,7 +105,7 @@ def _timeline(gaps: Sequence[Gap]) -> Chart:
     drawn = sorted(drawn, key=lambda gap: -gap.length_ns)[:MAX_MARKS]
     return Chart(
         "gap-timeline",
-        "When the CPUs were taken away",
+        "Timeline of scheduling gaps",
         {"data": _marks(drawn, places), "layout": _strip_layout(lanes, drawn)},
         _timeline_table(drawn),
         _timeline_caption(gaps, drawn, lanes, len(lost)),
@@ -117,13 +117,13 @@ def _timeline_caption(
     gaps: Sequence[Gap], drawn: Sequence[Gap], lanes: Sequence[object], all_lanes: int
 ) -> str:
     text = (
-        "Each line is one trial on one CPU, each mark a gap at its start: the larger, the longer; "
-        "colour and symbol tell the cause that the kernel's counters name."
+        "Each row is one trial on one CPU. Each mark is the start of a gap; its size shows "
+        "the length, its colour and symbol the cause by the kernel's counters."
     )
     if len(lanes) < all_lanes:
-        text += f" The {len(lanes)} lines with the most time lost, of {all_lanes}."
+        text += f" Shows the {len(lanes)} rows with the most lost time, of {all_lanes}."
     if len(drawn) < len(gaps):
-        text += f" Drawn are the {len(drawn)} longest of {len(gaps)} gaps."
+        text += f" Shows the {len(drawn)} longest of {len(gaps)} gaps."
     return text
 
 
@@ -161,12 +161,12 @@ def _marks(gaps: Sequence[Gap], places: Mapping[tuple[str, str, str], int]) -> l
 def _told(gap: Gap) -> str:
     _, cpu, trial = gap.lane
     length, start = units.format_value(gap.length_ns, "ns"), units.format_value(gap.at_ns, "ns")
-    return f"{cpu}, trial {trial}: {length} from {start} on, {gap.cause}"
+    return f"{cpu}, trial {trial}: {length} at {start}, {gap.cause}"
 
 
 def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) -> dict[str, Any]:
     ends = [0.0, *(gap.at_ns + gap.length_ns for gap in gaps)]
-    x_axis = figures.axis_of(figures.Axis("time in the trial", "ns", from_zero=True), ends)
+    x_axis = figures.axis_of(figures.Axis("time since start of trial", "ns", from_zero=True), ends)
     targets = len({lane[0] for lane in lanes})
     blocks: dict[str, list[int]] = {}
     for index, (target, cpu, _) in enumerate(lanes):
@@ -191,7 +191,7 @@ def _timeline_table(gaps: Sequence[Gap]) -> Table:
     head = (
         Column("where"),
         Column("trial"),
-        Column("starts at", True),
+        Column("start", True),
         Column("length", True),
         Column("cause"),
     )
@@ -224,8 +224,8 @@ def _causes_table(gaps: Sequence[Gap]) -> Table:
     )
     head = (
         Column("cause"),
-        Column("gaps kept", True),
+        Column("recorded gaps", True),
         Column("longest", True),
-        Column("share of the time lost", True),
+        Column("share of lost time", True),
     )
     return Table(head, rows)

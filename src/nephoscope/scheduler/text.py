@@ -19,7 +19,7 @@ _LOOKS = {
 
 def text(found: Iterable[Scheduler]) -> str:
     """A block for each target and condition."""
-    return "\n\n".join(block(one) for one in found) or "Nothing valid was looked at."
+    return "\n\n".join(block(one) for one in found) or "No valid observation."
 
 
 def block(one: Scheduler) -> str:

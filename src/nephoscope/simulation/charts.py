@@ -41,17 +41,21 @@ def world_map(found: Deployment, name: str, number: int) -> Chart | None:
             label, minor = wording.clean(one.name), one.kind == CACHE
             at_site = (one.latitude or 0.0, one.longitude or 0.0)
             marks.append(world.Mark("" if minor else label, *at_site, hover, minor))
-    turn = "" if found.objective_ns is None else f" Pale is the objective of {_time(found)}."
+    turn = (
+        ""
+        if found.objective_ns is None
+        else f" The palest colour is the objective of {_time(found)}."
+    )
     left_out = len(found.places) - len(known)
     if left_out:
-        turn += f" Only in the table, for want of coordinates: {wording.plural(left_out, 'place')}."
+        turn += f" {wording.plural(left_out, 'location')} without coordinates: table only."
     return Chart(
         f"map-{number}",
         f"Users and sites: {name}",
         world.figure(dots, marks, unit="ns", middle=found.objective_ns),
         _places_table(found),
-        "Circles are users, the larger the more, coloured by their mean response time: the more "
-        f"vermilion, the longer they wait. Diamonds are sites.{turn}",
+        "Circle area shows the number of users, colour their mean response time. Diamonds "
+        f"are sites.{turn}",
     )
 
 
@@ -90,8 +94,8 @@ def _places_table(found: Deployment) -> Table:
         for one in found.places
     )
     head = (
-        Column("place"),
-        Column("what"),
+        Column("location"),
+        Column("kind"),
         Column("region"),
         Column("users", True),
         Column("mean response", True),
@@ -137,7 +141,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
     shown = [one for one in own if one in shown]
     curves, rows, sparks = [], [], []
     for one in shown:
-        label = wording.clean(one.of) or "all together"
+        label = wording.clean(one.of) or "all users"
         values = tuple(estimate.value for estimate in one.estimates)
         hover = tuple(
             f"{label}, {hour:02d} to {hour + 1:02d} h: {wording.estimate_text(estimate)}"
@@ -175,7 +179,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         "range": [0, last],
     }
     figure["layout"]["showlegend"] = True
-    more = f" The {len(shown)} largest of {len(own)}." if len(shown) < len(own) else ""
+    more = f" Shows the {len(shown)} largest of {len(own)}." if len(shown) < len(own) else ""
     head = (Column("curve"), Column("hour"), Column("value", True), Column("interval", True),
             Column("n", True))  # fmt: skip
     return Chart(
@@ -183,7 +187,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         title,
         figure,
         Table(head, tuple(rows)),
-        f"A point for each hour, in its middle; bands are intervals over replications.{more}",
+        f"One point per hour; bands show intervals over replications.{more}",
         sparks=tuple(sparks),
     )
 
@@ -199,8 +203,8 @@ def distribution(result: RunResult, found: Deployment, name: str, number: int) -
         title=f"Response times by region: {name}",
         axis="response time",
         unit="ns",
-        caption="The share of requests answered within a time"
-        + ("." if found.objective_ns is None else "; the upright line is the objective."),
+        caption="Cumulative distribution of response times"
+        + ("." if found.objective_ns is None else "; the vertical line marks the objective."),
         reach=() if found.objective_ns is None else (found.objective_ns,),
     )
     if chart is not None and found.objective_ns is not None:

@@ -19,7 +19,7 @@ def front(found: Placement, name: str, number: int) -> Chart | None:
     colour, _, symbol = palette.style(0)
     hover = [
         figures.text(
-            f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} an hour, "
+            f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} per hour, "
             f"{wording.percent(one.within_ratio, 4)} within the objective"
         )
         for one in best
@@ -27,7 +27,7 @@ def front(found: Placement, name: str, number: int) -> Chart | None:
     line: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": "nothing is cheaper and better",
+        "name": "Pareto-optimal choices",
         "x": [one.cost_usd_per_h for one in best],
         "y": [one.within_ratio for one in best],
         "line": {"color": colour, "width": 1.5, "shape": "hv"},
@@ -51,7 +51,7 @@ def front(found: Placement, name: str, number: int) -> Chart | None:
         )
     ends = [one.cost_usd_per_h for one in best]
     layout = figures.layout(
-        figures.axis_of(figures.Axis("cost an hour, $", "none"), ends),
+        figures.axis_of(figures.Axis("cost per hour, $", "none"), ends),
         figures.axis_of(
             figures.Axis("users within the objective", "ratio"), [one.within_ratio for one in best]
         ),
@@ -69,18 +69,18 @@ def front(found: Placement, name: str, number: int) -> Chart | None:
     )
     head = (
         Column("sites"),
-        Column("cost an hour", True),
+        Column("cost per hour", True),
         Column("within the objective", True),
         Column("mean response", True),
         Column(""),
     )
     return Chart(
         f"front-{number}",
-        f"What it costs to be near: {name}",
+        f"Cost and service level of site choices: {name}",
         {"data": data, "layout": layout},
         Table(head, rows),
-        "Each point is a choice of sites that no other beats in both cost and users within the "
-        "objective; further left is cheaper, further up serves more users in time.",
+        "Each point is a Pareto-optimal choice of sites: no other choice is both cheaper "
+        "and serves more users within the objective.",
     )
 
 
@@ -102,13 +102,15 @@ def surface(found: Surface, name: str, number: int) -> Chart:
             "zmin": min(0.0, *known),
             "zmax": max(known),
             "line": {"width": 1, "color": palette.NEUTRAL},
-            "hovertemplate": "factor %{x:.3g}, share of fast ones %{y:.3g}: saving %{z:.1%}"
-            "<extra></extra>",
+            "hovertemplate": "factor %{x:.3g}, share of fast instances %{y:.3g}: "
+            "saving %{z:.1%}<extra></extra>",
             "colorbar": {"thickness": 12, "len": 0.8, "outlinewidth": 0, "tickformat": ".0%"},
         }
     ]  # fmt: skip
     layout = figures.layout(
-        figures.axis_of(figures.Axis("how many times faster the fast ones are", "none"), found.x),
+        figures.axis_of(
+            figures.Axis("speed of fast instances relative to slow ones", "none"), found.x
+        ),
         figures.axis_of(figures.Axis("share of fast instances", "ratio"), found.p),
         height=420,
     )
@@ -126,11 +128,11 @@ def surface(found: Surface, name: str, number: int) -> Chart:
     head = (Column("share of fast"), *(Column(f"{found.x[i]:.3g} times", True) for i in columns))
     return Chart(
         f"surface-{number}",
-        f"What choosing can save: {name}",
+        f"Savings from instance selection: {name}",
         {"data": data, "layout": layout},
         Table(head, rows),
-        "The saving if only fast instances are kept, without what the search costs; lines join "
-        "equal savings.",
+        "Savings if only fast instances are kept, without the cost of the search; lines "
+        "join equal savings.",
     )
 
 

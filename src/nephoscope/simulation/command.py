@@ -98,7 +98,7 @@ def _list(kind: Kind, *, as_json: bool) -> int:
     width = max((len(name) for name in known), default=0)
     for name, values in known.items():
         output.say(f"{name:<{width}}  {_first_sentence(values, output.width() - width - 2)}")
-    output.say(f"\nRun `nephoscope simulate {kind.word} NAME`, or name a file of your own.")
+    output.say(f"\nRun `nephoscope simulate {kind.word} NAME`, or pass a scenario file.")
     return 0
 
 

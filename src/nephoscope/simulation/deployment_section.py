@@ -28,12 +28,12 @@ def build(result: RunResult) -> Section | None:
     for number, (one, name) in enumerate(zip(found.deployments, names, strict=True)):
         if number >= MAX_SHOWN:
             left = wording.plural(len(names) - MAX_SHOWN, "further deployment")
-            blocks.append(Sentence(f"{left}: only in the table above."))
+            blocks.append(Sentence(f"{left}: see the table above."))
             break
         blocks += [Heading(name)] if several else []
         blocks += _one(result, one, name, number)
     blocks += tables.notes(found, "deployments")
-    return Section("deployments", "How users are served", tuple(blocks))
+    return Section("deployments", "Response time and cost", tuple(blocks))
 
 
 def _one(result: RunResult, found: Deployment, name: str, number: int) -> list[Block]:
@@ -41,8 +41,8 @@ def _one(result: RunResult, found: Deployment, name: str, number: int) -> list[B
     if found.compat:
         blocks.append(
             Sentence(
-                f"In the manner of {wording.clean(found.compat)}, whose quirks are kept on "
-                "purpose: figures are to be held against that tool's, not against reality."
+                f"{wording.clean(found.compat)} compatibility mode: reproduces that tool's known "
+                "errors; do not use the figures for planning."
             )
         )
     drawn = [
@@ -51,7 +51,7 @@ def _one(result: RunResult, found: Deployment, name: str, number: int) -> list[B
     ]
     blocks += [chart for chart in drawn if chart is not None]
     if found.regions:
-        blocks.append(tables.shares(found.regions, "region", "By region"))
+        blocks.append(tables.shares(found.regions, "region", "Response time by region"))
     blocks += charts.hourly(found, name, number)
     if found.sites:
         blocks.append(tables.sites(found))
@@ -69,13 +69,13 @@ def _lead(found: Deployment) -> str:
     cost, requests = figures.get("cost_usd"), figures.get(tables.REQUESTS)
     parts = []
     if mean is not None:
-        parts.append(f"the mean response takes {wording.estimate_text(mean)}")
+        parts.append(f"the mean response time is {wording.estimate_text(mean)}")
     if within is not None and found.objective_ns is not None:
         objective = units.format_value(found.objective_ns, "ns")
         parts.append(f"{tables.told(within)} are within the objective of {objective}")
     if requests is not None:
-        parts.append(f"{tables.told(requests)} requests a replication")
+        parts.append(f"{tables.told(requests)} requests per replication")
     if cost is not None:
-        parts.append(f"it costs {tables.priced(cost)}")
-    text = "; ".join(parts) or "nothing was answered"
+        parts.append(f"the cost is {tables.priced(cost)}")
+    text = "; ".join(parts) or "no request was answered"
     return f"{text[0].upper()}{text[1:]}."

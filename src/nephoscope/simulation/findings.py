@@ -57,10 +57,10 @@ def beyond_objective(case: Case) -> Answers:
     yield Finding(
         "beyond_objective",
         Severity.WARNING if worst.value < 0.5 else Severity.NOTICE,
-        f"{len(late)} of {total} regions have fewer than {ENOUGH:.0%} of their answers within "
-        f"{time}; the worst is {where} with {told(worst)}.",
+        f"{len(late)} of {total} regions get fewer than {ENOUGH:.0%} of their responses "
+        f"within {time}; the worst is {where} with {told(worst)}.",
         _each(late),
-        "Ask which sites would serve them: `nephoscope simulate geo` with --place.",
+        "Run `nephoscope simulate geo --place` to find better sites.",
     )
 
 
@@ -72,9 +72,10 @@ def too_busy(case: Case) -> Answers:
         yield Finding(
             "site_too_busy",
             Severity.WARNING,
-            f"Site {where} is busy {told(worst)} of the time: waits grow without bound near 100 %.",
+            f"The utilisation of site {where} is {told(worst)}; waiting times grow without "
+            "bound near 100 %.",
             _each(found),
-            "Give it more instances, let it scale, or share its users with another site.",
+            "Add instances, enable autoscaling, or move users to another site.",
         )
 
 
@@ -86,9 +87,9 @@ def unserved(case: Case) -> Answers:
         yield Finding(
             "unserved",
             Severity.WARNING,
-            f"Not every request gets an answer; most are lost in {where}: {told(worst)}.",
+            f"Some requests get no response; most are lost in {where}: {told(worst)}.",
             _each(found),
-            "Look at failures of sites and links in the scenario, and at what takes over then.",
+            "Check the failures of sites and links in the scenario, and the failover.",
         )
 
 
@@ -97,7 +98,7 @@ def _beyond(
 ) -> list[tuple[Estimate, str]]:
     """(figure, whose) of the deployments' shares that lie surely above the limit, worst first."""
     found = [
-        (figure, f"{share.name or 'all together'}{_name(deployment)}")
+        (figure, f"{share.name or 'all users'}{_name(deployment)}")
         for deployment in _of(case, "deployments")
         for share in shares(deployment)
         if (figure := share.figures.get(metric)) and surely_above(figure, limit)
@@ -133,14 +134,15 @@ def better_than_each(case: Case) -> Answers:
             if surely_below(mean, (1 - _SHIFT) * (best.low or best.value)):
                 evidence.append(
                     f"{region.name}: {told(mean)} with {len(sites)} sites, {told(best)} with the "
-                    "better one alone"
+                    "better single site"
                 )
     if evidence:
         yield Finding(
             "scenarios_disagree",
             Severity.WARNING,
-            "With several sites a region is faster than with the better one alone, which sending "
-            "users to the closest site cannot do: the scenarios differ in more than their sites.",
+            "With several sites, a region is faster than with the better single site. Routing "
+            "to the closest site cannot cause this, so the scenarios differ in more than their "
+            "sites.",
             capped(evidence),
             "Compare the latencies of the scenarios; use one matrix for all of them.",
         )
@@ -163,23 +165,25 @@ def choices(case: Case) -> Answers:
             yield Finding(
                 "no_choice",
                 Severity.WARNING,
-                f"No choice of sites does what was asked for{_name(placement)}.",
+                f"No choice of sites meets the objective{_name(placement)}.",
                 tuple(
-                    f"for {one.cost_usd_per_h:.4g} $ an hour: "
-                    f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
+                    (
+                        f"for {one.cost_usd_per_h:.4g} $ per hour: "
+                        f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
+                    )
                     for one in placement.front[-3:]
                 ),
-                "Raise the budget, allow more time, or name further sites.",
+                "Raise the budget, relax the objective, or add candidate sites.",
             )
             continue
         if placement.confirmed is False:
             yield Finding(
                 "choice_not_confirmed",
                 Severity.WARNING,
-                "By formula the chosen sites do what was asked for, in the simulation they do "
-                f"not{_name(placement)}.",
+                "The chosen sites meet the objective by the formula but not in the "
+                f"simulation{_name(placement)}.",
                 (f"chosen: {', '.join(placement.chosen)}",),
-                "Believe the simulation: it has the queues that the formula leaves out.",
+                "Rely on the simulation; it includes queueing, which the formula omits.",
             )
         bound = placement.figures.get("bound_ratio")
         if bound is not None and bound.value > _SHIFT:
@@ -189,23 +193,25 @@ def choices(case: Case) -> Answers:
                 "A better choice of sites may exist: it would gain at most "
                 f"{units.format_value(bound.value, 'ratio')}{_name(placement)}.",
                 (f"chosen: {', '.join(placement.chosen)}",),
-                "Name fewer candidate sites, so that every choice can be looked at.",
+                "Reduce the number of candidate sites so that every choice can be evaluated.",
             )
         moved = [one for one in placement.sensitivity if not one.met]
         if moved:
             yield Finding(
                 "fragile_choice",
                 Severity.NOTICE,
-                f"The chosen sites are no longer enough under {len(moved)} of "
-                f"{len(placement.sensitivity)} changes of what was assumed{_name(placement)}.",
+                f"The chosen sites miss the objective under {len(moved)} of "
+                f"{len(placement.sensitivity)} changed assumptions{_name(placement)}.",
                 capped(
                     [
-                        f"latency × {one.latency:g}, load × {one.growth:g}: "
-                        f"{', '.join(one.best) or 'nothing'} would be best"
+                        (
+                            f"latency × {one.latency:g}, load × {one.growth:g}: "
+                            f"{', '.join(one.best) or 'no choice'} would be best"
+                        )
                         for one in moved
                     ]
                 ),
-                "Measure what the choice hangs on before you decide.",
+                "Measure the assumptions that the choice depends on before deciding.",
             )
 
 
@@ -217,11 +223,11 @@ def no_saving(case: Case) -> Answers:
             yield Finding(
                 "no_saving",
                 Severity.NOTICE,
-                f"Choosing among instances costs more than it saves{_name(one)}: {told(saving)}.",
+                f"Instance selection costs more than it saves{_name(one)}: {told(saving)}.",
                 tuple(
-                    f"it pays from {figure.value:.3g} hours on"
+                    f"break-even after {figure.value:.3g} hours"
                     for name, figure in one.figures.items()
                     if name == "break_even_h"
                 ),
-                "Keep instances longer than that, or take them as they come.",
+                "Keep instances longer than the break-even time, or do not select.",
             )

@@ -38,8 +38,8 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
             seen[value] = seen.get(value, 0) + count
     if not pairs:
         raise UsageError(
-            f"The run {run.id} has no round trips.",
-            f"Measure {BENCHMARK} between the places first: `nephoscope run` with a plan of it.",
+            f"Run {run.id} has no round-trip times.",
+            f"Measure {BENCHMARK} between the locations first, with a plan for `nephoscope run`.",
         )
     return {
         "measured": {
@@ -69,17 +69,17 @@ def unmeasured(values: Mapping[str, Any], latency: Mapping[str, Any], run: str) 
         ]
         if sites and len(missing) == len(sites):
             raise UsageError(
-                f"The run {run} has no round trips between the user base '{name}' and any site.",
-                f"It has some between {_told(measured)}. Places of the scenario, or their regions, "
-                "have to bear the names of the run's targets.",
+                f"Run {run} has no round-trip times between the user base '{name}' and any site.",
+                f"It has round-trip times between {_told(measured)}. Locations or regions of the "
+                "scenario must have the names of the run's targets.",
             )
         lacking += [f"{name} and {site}" for site in missing]
     if not lacking:
         return []
     more = f" and {len(lacking) - _TOLD} more pairs" if len(lacking) > _TOLD else ""
     return [
-        f"The run {run} has no round trips between {', '.join(lacking[:_TOLD])}{more}: they are "
-        "not connected in this simulation."
+        f"Run {run} has no round-trip times between {', '.join(lacking[:_TOLD])}{more}; "
+        "they are not connected in this simulation."
     ]
 
 

@@ -28,24 +28,24 @@ def build(result: RunResult) -> Section | None:
         moved = tables.sensitivity(one)
         blocks += [moved] if moved is not None else []
     blocks += tables.notes(found, "placements")
-    return Section("placement", "Where to put sites", tuple(blocks))
+    return Section("placement", "Site placement", tuple(blocks))
 
 
 def _lead(found: Placement) -> str:
     sites = wording.joined(wording.clean(site) for site in found.chosen)
     if not found.chosen or found.met is False:
-        text = "No choice of sites does what was asked for"
-        text += f"; {sites} come nearest" if sites else ""
+        text = "No choice of sites meets the objective"
+        text += f"; {sites} come closest" if sites else ""
     else:
-        text = f"Take {sites}"
+        text = f"Recommended sites: {sites}"
     within = found.figures.get(tables.WITHIN)
     if within is not None:
-        text += f": {tables.told(within)} of the requests are answered within the objective"
+        text += f". {tables.told(within)} of the requests are answered within the objective"
         if found.objective_ns is not None:
             text += f" of {units.format_value(found.objective_ns, 'ns')}"
     cost = found.figures.get("cost_usd_per_h")
     if cost is not None:
-        text += f", for {tables.priced(cost)} an hour"
+        text += f", at {tables.priced(cost)} per hour"
     return " ".join(part for part in (f"{text}.", _bound(found), _confirmed(found)) if part)
 
 
@@ -62,5 +62,5 @@ def _bound(found: Placement) -> str:
     if bound is None:
         return ""
     if bound.value <= 0:
-        return "Every choice was looked at: there is no better one."
-    return f"A better one would gain at most {units.format_value(bound.value, 'ratio')}."
+        return "All choices were evaluated; none is better."
+    return f"A better choice would gain at most {units.format_value(bound.value, 'ratio')}."

@@ -12,16 +12,16 @@ BENCHMARKS = ("sim.selection",)
 
 _TOLD = {
     "saving_ratio": "saving",
-    "cost_usd": "cost of the fleet that chooses",
-    "random_cost_usd": "cost of the one that takes what comes",
+    "cost_usd": "cost with selection",
+    "random_cost_usd": "cost without selection",
     "launches": "launches",
-    "lost_ratio": "fleets that lose by choosing",
-    "closed_saving_usd": "by formula: saved",
-    "closed_saving_ratio": "by formula: saving",
-    "break_even_h": "by formula: pays from, hours",
-    "printed_saving_usd": "as printed in 2012: saved",
-    "printed_saving_ratio": "as printed in 2012: saving",
-    "printed_break_even_h": "as printed in 2012: pays from, hours",
+    "lost_ratio": "fleets that lose by selection",
+    "closed_saving_usd": "formula: cost saved",
+    "closed_saving_ratio": "formula: saving",
+    "break_even_h": "formula: break-even, hours",
+    "printed_saving_usd": "published 2012: cost saved",
+    "printed_saving_ratio": "published 2012: saving",
+    "printed_break_even_h": "published 2012: break-even, hours",
 }
 
 
@@ -48,10 +48,10 @@ def build(result: RunResult) -> Section | None:
         blocks += [Heading(name), *own] if own and len(names) > 1 else own
     blocks += tables.notes(found, "selections")
     intro = (
-        "Instances of one type differ in speed. Who keeps the fast ones needs fewer, and pays for "
-        "those that were tried."
+        "Instances of one type differ in speed. A fleet of fast instances is smaller, but "
+        "the rejected instances cost money too."
     )
-    return Section("saving", "What choosing instances saves", (Sentence(intro), *blocks))
+    return Section("saving", "Savings from instance selection", (Sentence(intro), *blocks))
 
 
 def _table(found: tuple[Selection, ...], names: list[str]) -> Table:

@@ -15,10 +15,10 @@ from nephoscope.simulation.records import SimulatedScheduler, Simulation, Track
 BENCHMARKS = ("sim.scheduler",)
 
 _LENGTHS = {
-    "run_ns": ("How long it runs", "length of a run"),
-    "wait_ns": ("How long it waits", "length of a wait"),
-    "period_ns": ("From run to run", "from the start of a run to that of the next"),
-    "response_time_ns": ("How long a web request takes", "response time"),
+    "run_ns": ("Run length", "run length"),
+    "wait_ns": ("Wait length", "wait length"),
+    "period_ns": ("Period length", "period length"),
+    "response_time_ns": ("Response time of web requests", "response time"),
 }
 _LEAST_WAITS_SHOWN = 8
 _WIDE = 20
@@ -33,8 +33,8 @@ def build(result: RunResult) -> Section | None:
     names = tables.names_of(found.schedulers)
     blocks: list[Block] = [
         Sentence(
-            "Virtual machines on the processors of one host. Shares are of one CPU; runs, waits "
-            "and periods are those of a virtual CPU, as the host sees them."
+            "Virtual machines on the processors of one host. Shares are fractions of one CPU; "
+            "runs, waits and periods are those of a virtual CPU as seen by the host."
         )
     ]
     for number, (one, name) in enumerate(zip(found.schedulers, names, strict=True)):
@@ -44,7 +44,7 @@ def build(result: RunResult) -> Section | None:
         blocks += tables.guests(one)
         blocks += _distributions(result, one, name, number)
     blocks += tables.notes(found, "schedulers")
-    return Section("simulated-scheduler", "How the simulated scheduler shares", tuple(blocks))
+    return Section("simulated-scheduler", "Simulated CPU scheduler", tuple(blocks))
 
 
 def _strip(found: SimulatedScheduler, name: str, number: int) -> Chart | None:
@@ -53,12 +53,14 @@ def _strip(found: SimulatedScheduler, name: str, number: int) -> Chart | None:
     span = min(found.window_ns, _span(found.tracks))
     drawn = [_lane(track, span) for track in found.tracks[: lanes.MAX_LANES]]
     more = len(found.tracks) - len(drawn)
-    caption = "A bar where a virtual CPU ran, a mark where it did not; the first moments of one "
+    caption = (
+        "Bars show when a virtual CPU was running, marks when it was not; the beginning of one "
+    )
     caption += "replication."
     if more > 0:
-        caption += f" {more} more virtual CPUs are not drawn."
+        caption += f" {more} more virtual CPUs are not shown."
     words = lanes.Words("virtual machine", "virtual CPU")
-    title = f"Who had the CPU when: {name}"
+    title = f"Timeline of CPU use: {name}"
     return lanes.strip(drawn, f"simulated-strip-{number}", title, caption, words)
 
 

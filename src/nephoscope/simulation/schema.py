@@ -24,13 +24,13 @@ _NUMBERS = {"type": "array", "items": _NUMBER}
 def _figures() -> dict[str, Any]:
     return {
         "type": "object",
-        "description": "Metric to its estimate over replications.",
+        "description": "Estimates over replications, by metric.",
         "additionalProperties": full_estimate(),
     }
 
 
 def _where() -> dict[str, Any]:
-    named = {**TEXT, "description": "The name that it gives itself; empty where it gives none."}
+    named = {**TEXT, "description": "Name from the scenario; empty if it has none."}
     return {"target": TEXT, "scenario": named, "conditions": factors()}
 
 
@@ -47,7 +47,7 @@ def _deployment() -> dict[str, Any]:
         "longitude": NUMBER_OR_NULL,
         "users": {
             **NUMBER_OR_NULL,
-            "description": "Of a user base: at work, mean of the day.",
+            "description": "Active users of a user base, daily mean.",
         },
     }
     curve = {
@@ -59,8 +59,11 @@ def _deployment() -> dict[str, Any]:
     }
     return {
         **_where(),
-        "objective_ns": {**NUMBER_OR_NULL, "description": "The time that users accept."},
-        "compat": {**TEXT_OR_NULL, "description": "Whose quirks are kept; null: nobody's."},
+        "objective_ns": {**NUMBER_OR_NULL, "description": "Response-time objective."},
+        "compat": {
+            **TEXT_OR_NULL,
+            "description": "Tool whose known errors are reproduced; null: none.",
+        },
         "places": list_of(place),
         "overall": object_of({"name": TEXT, "figures": _figures()}),
         "regions": _shares(),
@@ -82,20 +85,32 @@ def _placement() -> dict[str, Any]:
     moved = {
         "latency_factor": _NUMBER,
         "growth_factor": _NUMBER,
-        "within_ratio": {**NUMBER_OR_NULL, "description": "Of the chosen sites then."},
-        "met": {"type": "boolean", "description": "They still do what was asked for."},
-        "best": {**TEXTS, "description": "What would be chosen then."},
+        "within_ratio": {
+            **NUMBER_OR_NULL,
+            "description": "Share within the objective with the chosen sites.",
+        },
+        "met": {
+            "type": "boolean",
+            "description": "True if the chosen sites still meet the objective.",
+        },
+        "best": {**TEXTS, "description": "Best choice under the changed assumption."},
         "best_cost_usd_per_h": NUMBER_OR_NULL,
-        "same": {"type": "boolean", "description": "That is what was chosen."},
+        "same": {"type": "boolean", "description": "True if the best choice is unchanged."},
     }
     truth = {"type": ["boolean", "null"]}
     return {
         **_where(),
         "objective_ns": NUMBER_OR_NULL,
-        "front": {**list_of(option), "description": "Cost against users within the objective."},
+        "front": {
+            **list_of(option),
+            "description": "Pareto front of cost and share within the objective.",
+        },
         "chosen": TEXTS,
-        "met": {**truth, "description": "They do what was asked for, by formula."},
-        "confirmed": {**truth, "description": "They did so in the simulation."},
+        "met": {
+            **truth,
+            "description": "True if the chosen sites meet the objective by the formula.",
+        },
+        "confirmed": {**truth, "description": "True if they meet it in the simulation."},
         "figures": _figures(),
         "sensitivity": list_of(moved),
     }
@@ -115,6 +130,6 @@ def simulation() -> dict[str, Any]:
         "placements": list_of(_placement()),
         "schedulers": list_of({**_where(), "guests": list_of(guest)}),
         "selections": list_of(selection),
-        "notes": {**TEXTS, "description": "What could not be read, and why."},
+        "notes": {**TEXTS, "description": "Unreadable documents, with reasons."},
     }
     return {**nullable(object_of(whole)), "description": "null: nothing was simulated."}

@@ -21,7 +21,7 @@ from nephoscope.simulation.records import (
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
 UNSERVED = "unserved_ratio"
 
-_ROOMY = ("least", "greatest", "by fixed work, median", "response, mean")
+_ROOMY = ("least", "greatest", "fixed work, median", "response, mean")
 """Columns that the terminal has no room for."""
 
 
@@ -32,7 +32,7 @@ def notes(found: Simulation, part: str) -> list[Block]:
     if first != part or not found.notes:
         return []
     items = tuple(Item(wording.clean(note)) for note in found.notes)
-    return [Heading("Not given"), Items(items)]
+    return [Heading("Unavailable statistics"), Items(items)]
 
 
 def names_of(found: Sequence[Any]) -> list[str]:
@@ -125,7 +125,7 @@ def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
     known = [row for row in rows if any(cell != "–" for cell in row[1:])]
     head = (Column("mean response time"), *(Column(name, True) for name in names))
     n = over(one.overall.figures for one in found)
-    return Table(head, tuple(known), f"Deployments beside each other, each with its interval{n}")
+    return Table(head, tuple(known), f"Comparison of deployments, with intervals{n}")
 
 
 def _named(shares: Sequence[Share], name: str) -> Share | None:
@@ -194,21 +194,21 @@ def sensitivity(found: Placement) -> Table | None:
             changed(one),
             "–" if one.within_ratio is None else wording.percent(one.within_ratio, 3),
             "yes" if one.met else "no",
-            "the same"
+            "unchanged"
             if one.same
-            else wording.joined(wording.clean(site) for site in one.best) or "none fits",
+            else wording.joined(wording.clean(site) for site in one.best) or "none",
             "–" if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h),
         )
         for one in found.sensitivity
     )
     head = (
         Column("if"),
-        Column("the choice: within", True),
+        Column("chosen sites: within objective", True),
         Column("enough"),
-        Column("best then"),
-        Column("its cost an hour", True),
+        Column("best choice"),
+        Column("cost per hour", True),
     )
-    return Table(head, rows, "Does the choice stand when the assumptions move?")
+    return Table(head, rows, "Sensitivity of the choice to the assumptions")
 
 
 def changed(one: Sensitivity) -> str:
@@ -228,7 +228,7 @@ def guests(found: SimulatedScheduler) -> list[Table]:
         "run, median": "run_p50_ns",
         "wait, median": "wait_p50_ns",
         "period, median": "period_p50_ns",
-        "by fixed work, median": "fixed_work_share_p50_ratio",
+        "fixed work, median": "fixed_work_share_p50_ratio",
     }
     answers = {
         "response, median": "response_time_p50_ns",

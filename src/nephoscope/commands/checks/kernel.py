@@ -17,7 +17,7 @@ def system(_: Places) -> Finding:
     """Operating system and processor that the probe is built for."""
     text = f"{platform.system()} {platform.release()}, {platform.machine()}"
     if platform.system() != "Linux":
-        return Finding("system", LACKS, f"{text}: only Linux is measured", needed=True)
+        return Finding("system", LACKS, f"{text}: only Linux is supported", needed=True)
     return Finding("system", WORKS, text, needed=True)
 
 
@@ -28,19 +28,19 @@ def io_uring(_: Places) -> Finding:
     handle = libc.syscall(_IO_URING_SETUP, 4, params)
     if handle >= 0:
         os.close(handle)
-        return Finding("io_uring", WORKS, "rings can be set up")
+        return Finding("io_uring", WORKS, "supported")
     reason = os.strerror(ctypes.get_errno()).lower()
     if frame.read("/proc/sys/kernel/io_uring_disabled") in ("1", "2"):
         return Finding(
             "io_uring",
             LIMITED,
-            f"{reason}: switched off; disk.io falls back to pread",
+            f"{reason}: disabled; disk.io uses pread instead",
             "sysctl kernel.io_uring_disabled=0",
         )
     return Finding(
         "io_uring",
         LIMITED,
-        f"{reason}; disk.io falls back to pread",
+        f"{reason}; disk.io uses pread instead",
         "allow io_uring_setup in the container's seccomp profile",
     )
 
@@ -49,13 +49,13 @@ def clock(_: Places) -> Finding:
     """The clock that every time comes from."""
     source = frame.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
-        return Finding("clock source", LIMITED, "hidden (/sys is not readable)")
+        return Finding("clock source", LIMITED, "unavailable (/sys is not readable)")
     if source in ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"):
         return Finding("clock source", WORKS, source)
     return Finding(
         "clock source",
         LIMITED,
-        f"{source}: each look costs a system call",
+        f"{source}: each clock read needs a system call",
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 
@@ -66,11 +66,11 @@ def tsc(_: Places) -> Finding:
         return Finding("time-stamp counter", WORKS, "architected timer")
     text = frame.read("/proc/cpuinfo")
     if not text:
-        return Finding("time-stamp counter", LIMITED, "hidden (/proc/cpuinfo is not readable)")
+        return Finding("time-stamp counter", LIMITED, "unavailable (/proc/cpuinfo is not readable)")
     flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
     seen = [flag for flag in ("constant_tsc", "nonstop_tsc", "rdtscp") if flag in flags]
     state = WORKS if "constant_tsc" in seen else LIMITED
-    return Finding("time-stamp counter", state, ", ".join(seen) or "no constant_tsc is announced")
+    return Finding("time-stamp counter", state, ", ".join(seen) or "no constant_tsc flag")
 
 
 def steal(_: Places) -> Finding:
@@ -78,11 +78,14 @@ def steal(_: Places) -> Finding:
     text = frame.read("/proc/stat")
     if not text:
         return Finding(
-            "steal time", LIMITED, "hidden (/proc/stat is not readable)", "mount -t proc proc /proc"
+            "steal time",
+            LIMITED,
+            "unavailable (/proc/stat is not readable)",
+            "mount -t proc proc /proc",
         )
     fields = text.splitlines()[0].split()
     if len(fields) < 9:
-        return Finding("steal time", LIMITED, "this kernel does not count it")
+        return Finding("steal time", LIMITED, "not counted by this kernel")
     return Finding("steal time", WORKS, f"counted ({fields[8]} ticks since boot)")
 
 
@@ -93,8 +96,8 @@ def pressure(_: Places) -> Finding:
     return Finding(
         "pressure (PSI)",
         LIMITED,
-        "hidden, or not in this kernel",
-        "boot with psi=1 on the kernel's command line",
+        "unavailable, or not supported by this kernel",
+        "add psi=1 to the kernel command line",
     )
 
 

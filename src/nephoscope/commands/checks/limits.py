@@ -17,7 +17,7 @@ _CAP_NET_ADMIN, _CAP_SYS_NICE = 12, 23
 def cpus(_: Places) -> Finding:
     """Which CPUs this process may use."""
     allowed, online = len(os.sched_getaffinity(0)), os.cpu_count() or 1
-    text = f"{allowed} of {online} may be used"
+    text = f"{allowed} of {online} usable"
     if allowed < online:
         return Finding("CPUs", LIMITED, f"{text} (taskset, cpuset)")
     return Finding("CPUs", WORKS, text)
@@ -27,12 +27,12 @@ def cgroup(_: Places) -> Finding:
     """Version of the control groups, and the limits that this process lives under."""
     lines = (frame.read("/proc/self/cgroup") or "").splitlines()
     if not lines:
-        return Finding("control group", LIMITED, "hidden (/proc/self/cgroup is not readable)")
+        return Finding("cgroup", LIMITED, "unavailable (/proc/self/cgroup is not readable)")
     groups = dict(_controllers(lines))
     version = "1" if any(groups) else "2"
     limits = [*_quota(groups, version), *_memory(groups, version)]
     text = f"version {version}, {'; '.join(limits) or 'no limit on CPU or memory'}"
-    return Finding("control group", LIMITED if limits else WORKS, text)
+    return Finding("cgroup", LIMITED if limits else WORKS, text)
 
 
 def _controllers(lines: list[str]) -> list[tuple[str, str]]:
@@ -99,11 +99,11 @@ def _capability(number: int) -> bool:
 def deadline(_: Places) -> Finding:
     """SCHED_DEADLINE, for experiments with schedulers; a survey does not need it."""
     if _capability(_CAP_SYS_NICE):
-        return Finding("real-time scheduling", WORKS, "CAP_SYS_NICE is there")
+        return Finding("real-time scheduling", WORKS, "CAP_SYS_NICE available")
     return Finding(
         "real-time scheduling",
         LIMITED,
-        "no CAP_SYS_NICE; only experiments need it",
+        "no CAP_SYS_NICE (needed by experiments only)",
         "run the experiment with sudo",
     )
 
@@ -111,10 +111,10 @@ def deadline(_: Places) -> Finding:
 def net_admin(_: Places) -> Finding:
     """Network experiments; a survey does not need it."""
     if _capability(_CAP_NET_ADMIN):
-        return Finding("network experiments", WORKS, "CAP_NET_ADMIN is there")
+        return Finding("network experiments", WORKS, "CAP_NET_ADMIN available")
     return Finding(
         "network experiments",
         LIMITED,
-        "no CAP_NET_ADMIN; only experiments need it",
+        "no CAP_NET_ADMIN (needed by experiments only)",
         "run the experiment with sudo",
     )

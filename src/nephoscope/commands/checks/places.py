@@ -25,12 +25,14 @@ def store(places: Places) -> Finding:
     where = _nearest_existing(places.store)
     problem = _unwritable(where)
     if problem:
-        fix = "name another directory with --store DIR"
+        fix = "use another directory with --store DIR"
         return Finding("store", LACKS, f"{places.store}: {problem}", fix, True)
     free = shutil.disk_usage(where).free
     text = f"{places.store}, {units.format_value(free, 'bytes')} free"
     if free < _MIN_FREE_BYTES // 10:
-        return Finding("store", LACKS, text, "free 100 MiB, or name another --store DIR", True)
+        return Finding(
+            "store", LACKS, text, "free 100 MiB, or use another directory with --store DIR", True
+        )
     return Finding("store", WORKS, text, needed=True)
 
 
@@ -38,7 +40,7 @@ def temporary(places: Places) -> Finding:
     """The disk benchmarks have a place for their file."""
     problem = _unwritable(places.temporary)
     if problem:
-        fix = "export TMPDIR=DIR with a directory that can be written"
+        fix = "export TMPDIR=DIR with a writable directory"
         return Finding("temporary files", LACKS, f"{places.temporary}: {problem}", fix, True)
     free = shutil.disk_usage(places.temporary).free
     text = f"{places.temporary}, {units.format_value(free, 'bytes')} free"
@@ -46,7 +48,7 @@ def temporary(places: Places) -> Finding:
         return Finding(
             "temporary files",
             LIMITED,
-            f"{text}: too little for the disk benchmarks",
+            f"{text}: not enough for the disk benchmarks",
             "free 1 GiB, or export TMPDIR=DIR",
         )
     return Finding("temporary files", WORKS, text)
@@ -69,7 +71,7 @@ def direct_io(places: Places) -> Finding:
         problem = _no_direct_io(directory)
         told.append((directory, problem))
     good = [str(directory) for directory, problem in told if not problem]
-    bad = [f"{directory} refuses it ({problem})" for directory, problem in told if problem]
+    bad = [f"{directory} does not support it ({problem})" for directory, problem in told if problem]
     if not good:
         fix = "export TMPDIR=DIR on a disk file system (ext4, xfs), not tmpfs"
         return Finding("direct I/O", LIMITED, "; ".join(bad), fix)

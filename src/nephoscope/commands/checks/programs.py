@@ -37,7 +37,7 @@ def probe(_: Places) -> Finding:
     except NephoscopeError as error:
         return Finding("probe", LACKS, error.message, error.hint, True)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("probe", LACKS, f"it cannot be run: {error}", "make survey", True)
+        return Finding("probe", LACKS, f"cannot be run: {error}", "make survey", True)
     return Finding("probe", WORKS, f"{known.probe} at {path}", needed=True)
 
 
@@ -47,7 +47,7 @@ def terminal(_: Places) -> Finding:
     encoding = (sys.stdout.encoding or "?").upper()
     text = f"{columns} columns, {encoding}"
     if columns < 60 or not encoding.startswith("UTF"):
-        return Finding("terminal", LIMITED, text, "export LANG=C.UTF-8, and widen it to 80 columns")
+        return Finding("terminal", LIMITED, text, "export LANG=C.UTF-8 and use at least 80 columns")
     return Finding("terminal", WORKS, text)
 
 
@@ -61,9 +61,9 @@ def peers(_: Places) -> Finding:
     }
     missing = [package for tool, package in packages.items() if shutil.which(tool) is None]
     if missing:
-        text = f"not here: {', '.join(missing)}; only `make bench` uses them"
-        return Finding("peers (optional)", LIMITED, text, f"apt install {' '.join(missing)}")
-    return Finding("peers (optional)", WORKS, ", ".join(packages))
+        text = f"missing: {', '.join(missing)}; used by `make bench` only"
+        return Finding("peer tools (optional)", LIMITED, text, f"apt install {' '.join(missing)}")
+    return Finding("peer tools (optional)", WORKS, ", ".join(packages))
 
 
 def tools(_: Places) -> Finding:
@@ -79,7 +79,7 @@ def tools(_: Places) -> Finding:
         else:
             good.append(f"{name} {version}")
     state = LIMITED if bad else WORKS
-    return Finding("adapters' tools", state, "; ".join([*good, *bad]), "; ".join(fixes))
+    return Finding("third-party tools", state, "; ".join([*good, *bad]), "; ".join(fixes))
 
 
 def _tool_version(adapter: Adapter) -> tuple[str, str]:
@@ -89,7 +89,7 @@ def _tool_version(adapter: Adapter) -> tuple[str, str]:
     spec, look = adapter.spec, adapter.look
     path = shutil.which(spec.tool)
     if path is None:
-        return "", f"{spec.tool} is not here; only this benchmark needs it"
+        return "", f"{spec.tool} is missing; used by this benchmark only"
     try:
         done = subprocess.run(
             [path, *look.arguments],
@@ -103,5 +103,5 @@ def _tool_version(adapter: Adapter) -> tuple[str, str]:
     except (OSError, subprocess.TimeoutExpired, ToolError) as error:
         return "", f"{path} does not answer as {spec.tool}: {error}"
     if not adapter.recent(version):
-        return "", f"version {version}, and {spec.minimum} or newer is needed"
+        return "", f"version {version} is too old; {spec.minimum} or newer is required"
     return version, ""

@@ -10,19 +10,19 @@ from nephoscope.report.blocks import Column, Section, Sentence, Table
 def build(result: RunResult) -> Section:
     """The trials by reason, and the single ones folded away."""
     if not result.invalid:
-        text = "Every trial counted."
-        return Section("invalid", "Trials that do not count", (Sentence(text),))
+        text = "No trial was excluded."
+        return Section("excluded", "Excluded trials", (Sentence(text),))
     count = wording.plural(len(result.invalid), "trial")
-    intro = f"{count} gave no figures that can be believed; none of them is in any value above."
+    intro = f"{count} were excluded as invalid or failed. No result above includes them."
     groups: dict[tuple[str, str, str], list[InvalidTrial]] = {}
     for trial in result.invalid:
-        for reason in trial.reasons or ("no reason was recorded",):
+        for reason in trial.reasons or ("no reason recorded",):
             groups.setdefault((trial.benchmark, trial.status.value, reason), []).append(trial)
     rows = tuple(
         (wording.clean(benchmark), wording.clean(status), str(len(own)), wording.clean(reason))
         for (benchmark, status, reason), own in groups.items()
     )
-    head = (Column("benchmark"), Column("became"), Column("trials", True), Column("reason"))
+    head = (Column("benchmark"), Column("status"), Column("trials", True), Column("reason"))
     singles = tuple(
         (
             wording.clean(trial.trial),
@@ -33,13 +33,13 @@ def build(result: RunResult) -> Section:
         )
         for trial in result.invalid
     )
-    single_head = tuple(Column(t) for t in ("trial", "benchmark", "setting", "became", "reasons"))
+    single_head = tuple(Column(t) for t in ("trial", "benchmark", "setting", "status", "reasons"))
     return Section(
-        "invalid",
-        "Trials that do not count",
+        "excluded",
+        "Excluded trials",
         (
             Sentence(intro),
             Table(head, rows),
-            Table(single_head, singles, "Each of these trials", collapsed=True),
+            Table(single_head, singles, "List of excluded trials", collapsed=True),
         ),
     )

@@ -22,11 +22,11 @@ from nephoscope.results.counters import CounterLine
 from nephoscope.results.execution import PHASES, Execution, LoadUse, PhaseTime, Skew
 
 _MEANINGS = {
-    "prepare": "conditions set, hooks before",
-    "start": "probes, servers and loads started, until all are ready",
-    "measure": "from the common go to the results",
-    "stop": "loads and servers stopped, their counts read",
-    "clean": "hooks after",
+    "prepare": "set conditions, run hooks",
+    "start": "start probes, servers and loads until all are ready",
+    "measure": "measure, from the common start signal to the results",
+    "stop": "stop loads and servers, read their counters",
+    "clean": "run final hooks",
 }
 
 
@@ -40,7 +40,8 @@ def build(result: RunResult) -> Section | None:
     items += [
         Item(
             wording.clean(
-                f"{lost.target} was {'given up' if lost.given_up else 'away for a while'}: "
+                f"{lost.target} was "
+                f"{('lost and not retried' if lost.given_up else 'unreachable for a while')}: "
                 f"{wording.plural(lost.trials, 'trial')} not measured. {lost.sentence}"
             ),
             tone="warning",
@@ -48,8 +49,8 @@ def build(result: RunResult) -> Section | None:
         for lost in found.lost
     ]
     if found.tried_again:
-        text = f"{wording.plural(found.tried_again, 'trial')} counted at a later attempt; "
-        items.append(Item(text + "the journal has each attempt.", tone="notice"))
+        text = f"{wording.plural(found.tried_again, 'trial')} succeeded only after a retry; "
+        items.append(Item(text + "`nephoscope show --journal` lists every attempt.", tone="notice"))
     if items:
         blocks.append(Items(tuple(items)))
     if found.phases:
@@ -59,7 +60,7 @@ def build(result: RunResult) -> Section | None:
     if found.loads:
         blocks += _loads(result, found.loads)
     blocks += _beside(result)
-    return Section("phases", "How it was run", tuple(blocks)) if blocks else None
+    return Section("phases", "Execution", tuple(blocks)) if blocks else None
 
 
 def _beside(result: RunResult) -> list[Block]:
@@ -79,15 +80,15 @@ def _beside(result: RunResult) -> list[Block]:
         for one in shown
     )
     columns = (
-        Column("beside the trials"),
+        Column("counter"),
         Column("median", numeric=True),
-        Column("most", numeric=True),
+        Column("maximum", numeric=True),
         Column("n", numeric=True),
     )
-    blocks: list[Block] = [Heading("What stood beside"), Table(columns, rows)]
+    blocks: list[Block] = [Heading("System counters during trials"), Table(columns, rows)]
     hidden = dict.fromkeys(f"{one.name}: {one.why}" for one in lines if one.why)
     if hidden:
-        blocks.append(Sentence(wording.clean(f"Missing is not zero. {'; '.join(hidden)}.")))
+        blocks.append(Sentence(wording.clean(f"Unavailable counters: {'; '.join(hidden)}.")))
     return blocks
 
 
@@ -100,7 +101,7 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
         own = [by_key.get((benchmark, phase)) for benchmark in benchmarks]
         if any(own):
             parts.append((phase, tuple(float(one.total_ns) if one else 0.0 for one in own)))
-    figure = figures.stacked(benchmarks, parts, figures.Axis("time, all trials", "ns"))
+    figure = figures.stacked(benchmarks, parts, figures.Axis("total time", "ns"))
     rows = tuple(
         (
             wording.clean(time.benchmark),
@@ -116,11 +117,11 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
     head = (
         Column("benchmark"),
         Column("phase"),
-        Column("in all", True),
+        Column("total", True),
         Column("median", True),
         Column("longest", True),
         Column("n", True),
-        Column("failed in it", True),
+        Column("failed", True),
     )
     whole = sum(time.total_ns for time in times)
     brief = tuple(
@@ -132,10 +133,15 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
         )
         for phase, values in parts
     )
-    brief_head = (Column("phase"), Column("what"), Column("in all", True), Column("share", True))
+    brief_head = (
+        Column("phase"),
+        Column("description"),
+        Column("total", True),
+        Column("share", True),
+    )
     return Chart(
         "phases-time",
-        "Where the time of its trials went",
+        "Time by phase",
         figure,
         Table(head, rows),
         "; ".join(f"{phase}: {_MEANINGS[phase]}" for phase, _ in parts) + ".",
@@ -159,8 +165,8 @@ def _skew(skew: Skew) -> Chart:
     log = values[0] > 0
     figure = figures.lines(
         [figures.Curve("start skew", values, steps, hover=hover, step=True)],
-        figures.Axis("between the first and the last side", "ns", log=log),
-        figures.Axis("Share of all common starts", "ratio", from_zero=True),
+        figures.Axis("start skew", "ns", log=log),
+        figures.Axis("Cumulative share", "ratio", from_zero=True),
         height=320,
     )
     row = (
@@ -170,18 +176,18 @@ def _skew(skew: Skew) -> Chart:
         str(skew.over),
     )
     head = (
-        Column("common starts", True),
+        Column("synchronised starts", True),
         Column("median", True),
         Column("largest", True),
         Column("over 1 ms", True),
     )
     return Chart(
         "phases-skew",
-        "How far apart sides began that were to begin together",
+        "Start skew between participants",
         figure,
         Table(head, (row,)),
-        "By the clock of each side, at the moment when it was let go. Between machines the "
-        "difference of their clocks is in it.",
+        "Difference between the first and the last start of one trial, by the clock of "
+        "each participant. Between machines it includes their clock offset.",
         brief=Table(head, (row,)),
     )
 
@@ -202,16 +208,16 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
     head = (
         Column("load"),
         Column("benchmark"),
-        Column("on"),
+        Column("target"),
         Column("trials", True),
-        Column("died in", True),
-        Column("covered at least", True),
+        Column("died in trials", True),
+        Column("minimum coverage", True),
     )
     blocks: list[Block] = [Heading("Loads"), Table(head, rows)]
     names = {load.name for load in loads}
     achieved = [line for line in result.metrics if line.factors.get("load") in names]
     if achieved:
-        text = "What the loads achieved, by their own counters, in the trials that count:"
+        text = "Load achieved in valid trials, by the counters of the load programs:"
         blocks += [Sentence(text), _achieved(achieved)]
     return blocks
 
@@ -219,9 +225,9 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
 def _achieved(lines: Sequence[MetricResult]) -> Table:
     head = (
         Column("load"),
-        Column("on"),
+        Column("target"),
         Column("metric"),
-        Column("at"),
+        Column("setting"),
         Column("value", True),
         Column("interval", True),
         Column("n", True),

@@ -12,12 +12,12 @@ _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 def build(result: RunResult) -> Section:
     """Each finding with its evidence and next step."""
     if not result.findings:
-        text = "Nothing odd was found among the things that were checked."
-        return Section("odd", "What is odd about it", (Sentence(text),))
+        text = "No anomalies found."
+        return Section("findings", "Findings", (Sentence(text),))
     ordered = sorted(result.findings, key=lambda finding: _RANK[finding.severity])
-    intro = "Each claim with its evidence. A cause is named only where a counter names it."
+    intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
     items = Items(tuple(_item(finding) for finding in ordered))
-    return Section("odd", "What is odd about it", (Sentence(intro), items))
+    return Section("findings", "Findings", (Sentence(intro), items))
 
 
 def _item(finding: Finding) -> Item:

@@ -19,17 +19,17 @@ def build(result: RunResult) -> Section:
     """Facts of the run, refused statistics, warnings, and what each metric means."""
     blocks: list[Block] = [Table(_FACTS, tuple(_facts(result)))]
     if result.refused:
-        blocks += [Heading("Asked for and not given"), _list(result.refused)]
+        blocks += [Heading("Unavailable statistics"), _list(result.refused)]
     warnings = _warnings(result)
     if warnings:
         blocks += [Heading("Warnings (marked * above)"), _list(_by_kind(warnings))]
         pair = (Column("metric"), Column("warning"))
-        blocks.append(Table(pair, tuple(warnings), "All warnings, one by one", collapsed=True))
+        blocks.append(Table(pair, tuple(warnings), "All warnings", collapsed=True))
     meanings = _meanings(result)
     if meanings:
         head = (Column("metric"), Column("meaning"), Column("method"))
-        blocks.append(Table(head, tuple(meanings), "What each metric means", collapsed=True))
-    return Section("method", "How it was measured", tuple(blocks))
+        blocks.append(Table(head, tuple(meanings), "Definitions of metrics", collapsed=True))
+    return Section("method", "Method", tuple(blocks))
 
 
 def _list(lines: tuple[str, ...] | list[str]) -> Items:
@@ -45,8 +45,8 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Seed", run.get("seed")),
         ("Versions", _versions(run)),
         ("Targets", wording.joined(_names(run.get("targets")))),
-        ("Began", run.get("started_at")),
-        ("Ended", run.get("finished_at") or "not finished"),
+        ("Started", run.get("started_at")),
+        ("Finished", run.get("finished_at") or "not finished"),
         ("State", run.get("state")),
         ("Rounds", run.get("rounds")),
         ("Trials", _trials(run.get("trials"))),
@@ -55,8 +55,8 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Margin", _ratio(run.get("margin"))),
         ("Time", _time(run)),
         ("Precision", _precision(run)),
-        ("Order", "seeded random rounds: every setting once a round, no setting in a block"),
-        ("Stored at", run.get("path") or run.get("store")),
+        ("Order", "random order within rounds (seeded); each round measures every setting once"),
+        ("Stored in", run.get("path") or run.get("store")),
     ]
     return [(name, wording.clean(value)) for name, value in rows if value not in (None, "")]
 
@@ -94,7 +94,7 @@ def _ratio(value: Any) -> str:
 
 def _time(run: Mapping[str, Any]) -> str:
     spent, budget = run.get("spent_s"), run.get("budget_s")
-    text = f"{units.format_duration(spent)} spent" if isinstance(spent, int | float) else ""
+    text = f"{units.format_duration(spent)}" if isinstance(spent, int | float) else ""
     if isinstance(budget, int | float):
         of = f"budget of {units.format_duration(budget)}"
         text = f"{text}, {of}" if text else of
@@ -105,10 +105,10 @@ def _precision(run: Mapping[str, Any]) -> str:
     converged = run.get("converged")
     names = [str(name) for name in run.get("not_converged") or ()]
     if converged is True:
-        return "every headline metric became as precise as the plan asked for"
+        return "every headline metric reached the requested precision"
     if converged is False and names:
         listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        return f"not converged: {listed}"
+        return f"wider than requested: {listed}"
     return "not converged" if converged is False else ""
 
 

@@ -15,7 +15,7 @@ def build(result: RunResult, drawn_elsewhere: frozenset[str]) -> Section | None:
     for benchmark in dict.fromkeys(names):
         if benchmark not in drawn_elsewhere:
             blocks += _benchmark(result, benchmark)
-    return Section("also", "Also measured", tuple(blocks)) if blocks else None
+    return Section("other", "Other benchmarks", tuple(blocks)) if blocks else None
 
 
 def _benchmark(result: RunResult, benchmark: str) -> list[Block]:

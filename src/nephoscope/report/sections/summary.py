@@ -34,7 +34,7 @@ class Choice:
 
 
 CHOICES: tuple[Choice, ...] = (
-    Choice("CPU that a busy program gets", "cpu.gaps", "obtained_cpus"),
+    Choice("CPU time available", "cpu.gaps", "obtained_cpus"),
     Choice(
         "Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "least"}, ("threads",)
     ),
@@ -42,23 +42,23 @@ CHOICES: tuple[Choice, ...] = (
         "Memory bandwidth, triad",
         "mem.stream",
         "stream_bytes_per_s",
-        {"kernel": "triad", "type": "double", "threads": "most"},
+        {"kernel": "triad", "type": "double", "threads": "maximum"},
         ("kernel",),
     ),
-    Choice("Memory latency", "mem.latency", "load_latency_ns", {"vector_bytes": "most"}),
+    Choice("Memory latency", "mem.latency", "load_latency_ns", {"vector_bytes": "maximum"}),
     Choice(
-        "Random reads from disk",
+        "Random disk reads",
         "disk.io",
         "disk_operations_per_s",
-        {"operation": "randread", "record_bytes": "least", "queue_depth": "most"},
+        {"operation": "randread", "record_bytes": "least", "queue_depth": "maximum"},
         ("operation", "engine", "direct"),
     ),
-    Choice("Safe write, median", "disk.sync", "sync_latency_p50_ns"),
+    Choice("Synced write, median", "disk.sync", "sync_latency_p50_ns"),
     Choice("Loopback throughput", "net.loopback", "loopback_bytes_per_s"),
     Choice("Response time, mean", "sim.geo", "response_time_mean_ns", whole=True),
-    Choice("Within the objective", "sim.geo", "within_objective_ratio", whole=True),
-    Choice("Within the objective", "sim.place", "within_objective_ratio", whole=True),
-    Choice("Share of a CPU", "sim.scheduler", "cpu_share_ratio", each=True),
+    Choice("Requests within objective", "sim.geo", "within_objective_ratio", whole=True),
+    Choice("Requests within objective", "sim.place", "within_objective_ratio", whole=True),
+    Choice("CPU share", "sim.scheduler", "cpu_share_ratio", each=True),
     Choice("Saving", "sim.selection", "saving_ratio", whole=True),
 )
 
@@ -74,7 +74,7 @@ def build(result: RunResult) -> Section:
         if target not in simulated:
             blocks.append(Sentence(_what_it_is(result, target), lead=True))
     if not blocks:
-        blocks.append(Sentence("This run has measured nothing yet.", lead=True))
+        blocks.append(Sentence("This run has no measurements yet.", lead=True))
     tiles = _tiles(result)
     if tiles:
         blocks.append(Tiles(tuple(tiles)))
@@ -90,8 +90,8 @@ def _simulated(result: RunResult, targets: Sequence[str]) -> str:
     if len(selection.target_names(result)) == 1:
         names = "This"
     return (
-        f"{names} {told} (nephoscope-sim {version}), not measured: it holds as far as the scenario "
-        "does."
+        f"{names} {told} (nephoscope-sim {version}), not measured. The results are only as "
+        "valid as the scenario."
     )
 
 
@@ -100,7 +100,7 @@ def _what_it_is(result: RunResult, target: str) -> str:
     alone = target == "local" and len(selection.target_names(result)) == 1
     name = "This machine" if alone else wording.clean(target)
     if not known:
-        return f"{name} was measured without a fingerprint: what it is, is not known."
+        return f"{name} has no fingerprint, so its hardware is unknown."
     cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
     count = wording.plural(len(cpus), "CPU") if cpus else "an unknown number of CPUs"
     model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")
@@ -113,10 +113,10 @@ def _what_it_is(result: RunResult, target: str) -> str:
     text = ", ".join(part for part in parts if part) + "."
     quota = facts.number(known, "limits.cpu_quota_cpus")
     if quota is not None:
-        text += f" Its control group may use {units.format_number(quota)} CPUs of that."
+        text += f" A cgroup quota limits it to {units.format_number(quota)} CPUs."
     agree = facts.fact(known, "cpu.agree")
     if agree is False:
-        text += " Its CPU gives two different accounts of itself."
+        text += " Its cpuid instruction and /proc/cpuinfo name different CPUs."
     return text
 
 
@@ -182,11 +182,11 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
 
 
 def _narrowed(found: list[MetricResult], name: str, level: Any) -> list[MetricResult]:
-    if level in ("most", "least"):
+    if level in ("maximum", "least"):
         levels = [x for metric in found if (x := selection.numeric_level(metric, name)) is not None]
         if not levels:
             return found
-        wanted: Any = max(levels) if level == "most" else min(levels)
+        wanted: Any = max(levels) if level == "maximum" else min(levels)
         return [m for m in found if selection.numeric_level(m, name) == wanted]
     return [metric for metric in found if metric.factors.get(name) == level] or found
 

@@ -221,7 +221,7 @@ def contradictions(word: Word, looks: Sequence[Look]) -> tuple[str, ...]:
 
 
 def missing(looks: Sequence[Look], word: Word) -> tuple[str, ...]:
-    """What was not looked at and would say more."""
+    "Missing observations that would add evidence."
     kinds = {look.kind for look in looks}
     cpus = max((look.machine_cpus or 0 for look in looks), default=0)
     said = []
