@@ -153,7 +153,7 @@ def test_the_estimate_counts_the_quiet_trials() -> None:
     [
         ({"design": {"around": True}}, "no baseline to return to"),
         ({"design": {"around": True, "baseline": {"target": "v"}}}, "another target"),
-        ({"concurrent": True}, "not quiet while another one runs"),
+        ({"concurrent": True}, "no baseline while another one runs"),
     ],
 )
 def test_what_cannot_be_gone_around_is_refused(changes: dict[str, Any], words: str) -> None:

@@ -308,9 +308,12 @@ LOCAL_LAB = [{"name": "a", "kind": "lab"}]
     [
         (
             {"factors": {"f": {**FACTOR, "path": "targets.a.kind"}}},
-            "factors.f.path: 'targets.a.kind' is nothing",
+            "factors.f.path: a factor cannot set 'targets.a.kind'",
         ),
-        ({"factors": {"f": {**FACTOR, "path": "weather"}}}, "factors.f.path: 'weather' is nothing"),
+        (
+            {"factors": {"f": {**FACTOR, "path": "weather"}}},
+            "factors.f.path: a factor cannot set 'weather'",
+        ),
         ({"factors": {"f": {**FACTOR, "path": "benchmarks.3.params.threads"}}}, "no position"),
         (
             {"factors": {"f": {**FACTOR, "path": "benchmarks.0.params.thread"}}},
@@ -441,7 +444,7 @@ LOCAL_LAB = [{"name": "a", "kind": "lab"}]
         ({"design": {"baseline": {"target": "moon"}}}, "'target' has no level"),
         ({"design": {"baseline": {"target": "local"}}}, "no alternative has a baseline"),
         ({"design": {"nest": {"boot": 2}}}, "design.nest: only hosts of a lab"),
-        ({"design": {"nest": {"rounds": 7}}, "repeat": {"min": 3}}, "repeat: `design.nest` says"),
+        ({"design": {"nest": {"rounds": 7}}, "repeat": {"min": 3}}, "repeat: `design.nest` sets"),
         ({"money": {"limit": 5}}, "money: no target says what an hour of it costs"),
         ({"money": {"limit": 5, "currency": "dollars"}}, "'dollars' is no currency"),
     ],

@@ -89,8 +89,8 @@ def background(**values: Any) -> list[Any]:
         ({"factors": factors("backgrounds.*.count", 0)}, "cannot run on 0 targets"),
         ({"factors": factors("backgrounds.*.count", True)}, "cannot run on True targets"),
         ({"factors": factors("backgrounds.*.params.colour", 1)}, "no background has a parameter"),
-        ({"factors": factors("backgrounds.*.active", True)}, "nothing a factor can set"),
-        ({"factors": factors("backgrounds.quota.params.cap", 1)}, "nothing a factor can set"),
+        ({"factors": factors("backgrounds.*.active", True)}, "a factor cannot set"),
+        ({"factors": factors("backgrounds.quota.params.cap", 1)}, "a factor cannot set"),
         ({"backgrounds": background()}, "'quota' does nothing"),
         (
             {

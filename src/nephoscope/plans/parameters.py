@@ -1,7 +1,6 @@
-"""One parameter's value against its declaration: type, unit, bounds, and the sentence if not.
+"""Checks a parameter's value against its declaration: type, unit, bounds.
 
-The same rules as `Params::check` of the probe, with the place in the user's file, and with sizes
-and times in the units people write.
+The same rules as `Params::check` of the probe, with sizes and times in the units people write.
 """
 
 from __future__ import annotations
@@ -12,36 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nephoscope import units
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
-from nephoscope.errors import PlanError, UnknownName, UsageError
-from nephoscope.reading.sentences import Place
-from nephoscope.reading.yamltext import Loc
+from nephoscope.catalog import ParamSpec
+from nephoscope.errors import UsageError
 
 
-def checked_params(
-    spec: BenchmarkSpec, params: Mapping[str, Any], loc: Loc, place: Place
-) -> dict[str, Any]:
-    """All of a mapping at `loc`, each in its own unit."""
-    return {
-        name: checked_param(spec, name, value, (*loc, name), (*loc, name), place)
-        for name, value in params.items()
-    }
-
-
-def checked_param(
-    spec: BenchmarkSpec, name: str, value: Any, named: Loc, given: Loc, place: Place
-) -> Any:
-    """One value in its parameter's unit; PlanError with the place of the name or of the value."""
-    try:
-        return checked_value(spec.id, spec.param(name), value)
-    except UnknownName as error:
-        raise PlanError(f"{place(named)}{error.message}", error.hint) from error
-    except UsageError as error:
-        raise PlanError(f"{place(given)}{error.message}", error.hint) from error
-
-
-def checked_value(benchmark: str, param: ParamSpec, value: Any) -> Any:
-    """One value in the parameter's type and unit. UsageError names the bound and the value."""
+def convert_value(benchmark: str, param: ParamSpec, value: Any) -> Any:
+    """Returns a value in the parameter's type and unit. UsageError names bound and value."""
     reader = _READERS.get(param.type)
     if reader is None:
         raise UsageError(
@@ -52,7 +27,8 @@ def checked_value(benchmark: str, param: ParamSpec, value: Any) -> Any:
     if read is None:
         shown = json.dumps(value, default=str)
         raise UsageError(
-            f"{benchmark}: {param.id} must be {_wanted(param)}, not {shown}.{_trap(param, value)}",
+            f"{benchmark}: {param.id} must be {_wanted(param)}, not {shown}."
+            f"{_yaml_hint(param, value)}",
             f"It means: {param.doc}",
         )
     return read
@@ -142,8 +118,8 @@ def _bound(value: float | None) -> str:
     return "any" if value is None else f"{value:.12g}"
 
 
-def _trap(param: ParamSpec, value: Any) -> str:
-    """What a reader of YAML may have stumbled over."""
+def _yaml_hint(param: ParamSpec, value: Any) -> str:
+    """Returns a hint where YAML reads the value as another type than meant."""
     if param.type in ("text", "choice") and isinstance(value, bool | int | float):
         return " Put it in quotes if it is meant as a text."
     if param.type == "bool" and str(value).lower() in ("yes", "no", "on", "off"):

@@ -1,244 +1,215 @@
-"""Who plays which part: targets of each entry, peers, loads, hooks, and the plan's lab."""
+"""Resolves who takes part in a plan: targets, peers, loads, hooks, hosts of the lab."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nephoscope.catalog import BenchmarkSpec, Catalog
-from nephoscope.errors import PlanError
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Background, Hook
-from nephoscope.plans import roles
-from nephoscope.plans.check import nowhere, spec_of
-from nephoscope.plans.factors import lab, of_plan
-from nephoscope.plans.factors.bound import NONE, BoundFactor
-from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry, Plan
-from nephoscope.plans.parameters import checked_params
-from nephoscope.reading.sentences import Place, did_you_mean
+from nephoscope.plans.context import AGGRESSOR, DEFAULT_ROLES, PlanContext
+from nephoscope.plans.factors import lab
+from nephoscope.plans.factors.bound import NONE
+from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry
+from nephoscope.reading.sentences import did_you_mean
 from nephoscope.reading.yamltext import Loc
 from nephoscope.targets.kinds.record import why_unreachable
-
-if TYPE_CHECKING:
-    from nephoscope.lab.topology import Topology
 
 ALONE = ("null",)
 """Two-sided benchmarks that have a meaning without their far side as well."""
 
 DURATION = "duration_ns"
-"""The parameter with which a load is told to run until it is stopped: 0."""
+"""The parameter with which a load runs until it is stopped: 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """A plan's parts, checked. on, peers: one for each entry of `benchmarks`."""
+class Participants:
+    """A plan's parts, checked. on, peers: one for each entry of `benchmarks`.
+
+    treatments: background -> the conditions that hold while it is on; of those that are no loads.
+    """
 
     on: tuple[tuple[str, ...], ...]
     peers: tuple[str, ...]
     backgrounds: tuple[Background, ...]
     before: tuple[Hook, ...]
     after: tuple[Hook, ...]
-    levers: tuple[BoundFactor, ...]
-    topology: Topology | None
     treatments: Mapping[str, Mapping[str, Any]]
-    """Background -> the conditions that hold while it is on; of those that are no loads."""
 
 
-def cast(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Cast:
-    """Names and roles as targets, loads and hooks as records. PlanError for what cannot be."""
-    topology = _topology(plan, place)
-    _hosts(plan, topology, place)
-    parts = [_entry(plan, entry, i, catalog, place) for i, entry in enumerate(plan.benchmarks)]
-    return Cast(
-        on=tuple(on for on, _ in parts),
-        peers=tuple(peer for _, peer in parts),
-        backgrounds=_backgrounds(plan, catalog, place),
-        before=_hooks(plan, "before", plan.before, catalog, place),
-        after=_hooks(plan, "after", plan.after, catalog, place),
-        levers=of_plan.of_plan(plan, catalog, topology, place),
-        topology=topology,
-        treatments=_treatments(plan, topology, place),
+def resolve_participants(context: PlanContext) -> Participants:
+    """Returns targets for names and roles, records for loads and hooks. Raises PlanError."""
+    plan = context.plan
+    _check_hosts(context)
+    entries = [_entry(context, entry, number) for number, entry in enumerate(plan.benchmarks)]
+    return Participants(
+        on=tuple(on for on, _ in entries),
+        peers=tuple(peer for _, peer in entries),
+        backgrounds=_backgrounds(context),
+        before=_hooks(context, "before", plan.before),
+        after=_hooks(context, "after", plan.after),
+        treatments=_treatments(context),
     )
 
 
-def _topology(plan: Plan, place: Place) -> Topology | None:
-    if plan.lab is None:
-        return None
-    if isinstance(plan.lab, str):
-        raise PlanError(
-            f"{place(('lab',))}the topology '{plan.lab}' was not read with the plan.",
-            "Load the plan from its file.",
-        )
-    from nephoscope.lab import files
-
-    return files.from_values(plan.lab, lambda loc: place(("lab", *loc)))
-
-
-def _hosts(plan: Plan, topology: Topology | None, place: Place) -> None:
-    for index, target in enumerate(plan.targets):
+def _check_hosts(context: PlanContext) -> None:
+    topology = context.topology
+    for index, target in enumerate(context.plan.targets):
         loc: Loc = ("targets", index)
         if not target.in_plan_lab:
             continue
         if topology is None:
-            raise PlanError(
-                f"{place((*loc, 'kind'))}'{target.name}' is of kind lab, and the plan has no lab.",
+            raise context.error(
+                (*loc, "kind"),
+                f"'{target.name}' is of kind lab, and the plan has no lab.",
                 "Give the plan `lab: topology.yaml`, or the target `lab: NAME` of one that is up.",
             )
         host = target.topology_host
         if host not in topology.hosts:
-            key = "name" if host == target.name else "host"
-            raise PlanError(
-                f"{place((*loc, key))}the lab '{topology.name}' has no host '{host}'"
+            raise context.error(
+                (*loc, "name" if host == target.name else "host"),
+                f"the lab '{topology.name}' has no host '{host}'"
                 f"{did_you_mean(host, topology.hosts)}.",
                 f"It has: {', '.join(topology.hosts)}.",
             )
 
 
-def _entry(
-    plan: Plan, entry: Entry, number: int, catalog: Catalog, place: Place
-) -> tuple[tuple[str, ...], str]:
+def _entry(context: PlanContext, entry: Entry, number: int) -> tuple[tuple[str, ...], str]:
     loc: Loc = ("benchmarks", number)
-    spec = spec_of(catalog, entry.benchmark, loc, place)
-    if entry.on:
-        on = roles.targets_of(plan, entry.on, (*loc, "on"), place)
-    else:
-        on = roles.default_targets(plan)
+    spec = context.spec(entry.benchmark, loc)
+    on = context.resolve_roles(entry.on, (*loc, "on")) if entry.on else context.default_targets()
     if not on:
-        raise PlanError(
-            f"{place((*loc, 'benchmark'))}no target runs {entry.benchmark}: each has a role, and "
-            f"none the role {' or '.join(roles.MEASURED)}.",
-            "Say who: `on: NAME` or `on: ROLE`.",
+        raise context.error(
+            (*loc, "benchmark"),
+            f"no target runs {entry.benchmark}: each has a role, and none the role "
+            f"{' or '.join(DEFAULT_ROLES)}.",
+            "Name the target: `on: NAME` or `on: ROLE`.",
         )
-    _fits(plan, spec, on, loc, place)
-    return on, _peer(plan, entry.peer, spec, on, loc, place)
+    _check_targets(context, spec, on, loc)
+    return on, _peer(context, entry.peer, spec, on, loc)
 
 
-def _fits(plan: Plan, spec: BenchmarkSpec, on: Sequence[str], loc: Loc, place: Place) -> None:
+def _check_targets(context: PlanContext, spec: BenchmarkSpec, on: Sequence[str], loc: Loc) -> None:
     """PlanError when a target cannot run the benchmark at all."""
-    for target in plan.targets:
+    for target in context.plan.targets:
         reason = target.unanswered(spec) if target.name in on else None
         if reason:
-            raise PlanError(f"{place((*loc, 'benchmark'))}{reason[0]}", reason[1])
+            raise context.error((*loc, "benchmark"), *reason)
 
 
-def _peer(
-    plan: Plan, peer: str, spec: BenchmarkSpec, on: Sequence[str], loc: Loc, place: Place
-) -> str:
+def _peer(context: PlanContext, peer: str, spec: BenchmarkSpec, on: Sequence[str], loc: Loc) -> str:
     if not peer:
         if spec.two_sided and spec.id not in ALONE:
-            raise PlanError(
-                f"{place((*loc, 'benchmark'))}{spec.id} has two sides, and no target serves the "
-                "far one.",
+            raise context.error(
+                (*loc, "benchmark"),
+                f"{spec.id} has two sides, and no target serves the far one.",
                 "Name it: `peer: NAME` or `peer: ROLE`.",
             )
         return ""
+    at: Loc = (*loc, "peer")
     if not spec.two_sided:
-        raise PlanError(
-            f"{place((*loc, 'peer'))}{spec.id} has one side only; there is nothing to serve.",
-            "Drop `peer`.",
-        )
-    server = roles.one_target(plan, peer, (*loc, "peer"), place)
-    known = {target.name: target for target in plan.targets}
+        message = f"{spec.id} has one side only; there is nothing to serve."
+        raise context.error(at, message, "Drop `peer`.")
+    server = context.resolve_one(peer, at)
+    targets = {target.name: target for target in context.plan.targets}
     for name in on:
-        reason = why_unreachable(known[name], known[server])
+        reason = why_unreachable(targets[name], targets[server])
         if reason:
-            raise PlanError(
-                f"{place((*loc, 'peer'))}'{name}' cannot reach '{server}': {reason}.",
-                "Choose two targets that share a network.",
-            )
+            message = f"'{name}' cannot reach '{server}': {reason}."
+            raise context.error(at, message, "Choose two targets that share a network.")
     return server
 
 
-def _backgrounds(plan: Plan, catalog: Catalog, place: Place) -> tuple[Background, ...]:
-    found: list[Background] = []
-    for index, load in enumerate(plan.backgrounds):
+def _backgrounds(context: PlanContext) -> tuple[Background, ...]:
+    backgrounds: list[Background] = []
+    names: list[str] = []
+    for index, load in enumerate(context.plan.backgrounds):
         loc: Loc = ("backgrounds", index)
-        if load.name == NONE or load.name in [one.name for one in plan.backgrounds[:index]]:
-            what = "is the word for no load" if load.name == NONE else "is there twice"
-            raise PlanError(
-                f"{place((*loc, 'name'))}the background '{load.name}' {what}.", "Name it otherwise."
-            )
+        at: Loc = (*loc, "name")
+        if load.name == NONE or load.name in names:
+            problem = "is the word for no load" if load.name == NONE else "exists twice"
+            raise context.error(at, f"the background '{load.name}' {problem}.", "Rename it.")
+        names.append(load.name)
         if bool(load.benchmark) == bool(load.conditions):
-            both = "has a benchmark and conditions" if load.benchmark else "does nothing"
-            raise PlanError(
-                f"{place((*loc, 'name'))}the background '{load.name}' {both}.",
+            problem = "has a benchmark and conditions" if load.benchmark else "does nothing"
+            raise context.error(
+                at,
+                f"the background '{load.name}' {problem}.",
                 "Give it a benchmark, or conditions.",
             )
         if load.benchmark:
-            found.append(_background(plan, load, catalog, loc, place))
-    return tuple(found)
+            backgrounds.append(_background(context, load, loc))
+    return tuple(backgrounds)
 
 
-def _treatments(plan: Plan, topology: Topology | None, place: Place) -> dict[str, dict[str, Any]]:
+def _treatments(context: PlanContext) -> dict[str, dict[str, Any]]:
     """The conditions of backgrounds that are no loads, in the topology's own units."""
-    found: dict[str, dict[str, Any]] = {}
-    varied = {factor.path for factor in plan.factors.values()}
-    for index, load in enumerate(plan.backgrounds):
+    treatments: dict[str, dict[str, Any]] = {}
+    varied = {factor.path for factor in context.plan.factors.values()}
+    for index, load in enumerate(context.plan.backgrounds):
         for path, raw in load.conditions.items():
             loc: Loc = ("backgrounds", index, "conditions", path)
-            if topology is None or not path.startswith("lab."):
-                raise PlanError(
-                    f"{place(loc)}'{path}' is no condition of the plan's lab.",
+            if context.topology is None or not path.startswith("lab."):
+                raise context.error(
+                    loc,
+                    f"'{path}' is no condition of the plan's lab.",
                     "Write lab.hosts.NAME.… or lab.links.NAME.…, and give the plan `lab:`.",
                 )
             if path in varied:
-                raise PlanError(
-                    f"{place(loc)}a factor sets '{path}' as well.", "Keep one of the two."
-                )
-            own = path.removeprefix("lab.")
-            value = lab.condition(plan, topology, own, raw, loc, loc, place)
-            found.setdefault(load.name, {})[own] = value
-    return found
+                message = f"a factor sets '{path}' as well."
+                raise context.error(loc, message, "Keep one of the two.")
+            inner = path.removeprefix("lab.")
+            value = lab.convert_condition(context, inner, raw, loc, loc)
+            treatments.setdefault(load.name, {})[inner] = value
+    return treatments
 
 
-def _background(
-    plan: Plan, load: BackgroundEntry, catalog: Catalog, loc: Loc, place: Place
-) -> Background:
-    spec = spec_of(catalog, load.benchmark, loc, place)
+def _background(context: PlanContext, load: BackgroundEntry, loc: Loc) -> Background:
+    spec = context.spec(load.benchmark, loc)
     if not spec.load:
-        known = [one.id for one in catalog.benchmarks.values() if one.load]
-        raise PlanError(
-            f"{place((*loc, 'benchmark'))}{spec.id} ends by itself; a background runs until it is "
-            "stopped.",
-            f"These do: {', '.join(known) or 'none of this version'}.",
+        known = [other.id for other in context.catalog.benchmarks.values() if other.load]
+        raise context.error(
+            (*loc, "benchmark"),
+            f"{spec.id} ends by itself; a background runs until it is stopped.",
+            f"These run until stopped: {', '.join(known) or 'none of this version'}.",
         )
-    params: dict[str, Any] = checked_params(spec, load.params, (*loc, "params"), place)
+    params = context.convert_all(spec, load.params, (*loc, "params"))
     if params.get(DURATION):
-        raise PlanError(
-            f"{place((*loc, 'params', DURATION))}the background '{load.name}' would end by itself "
-            "and invalidate its trials.",
+        raise context.error(
+            (*loc, "params", DURATION),
+            f"the background '{load.name}' would end by itself and invalidate its trials.",
             f"Drop {DURATION}: a background runs until it is stopped.",
         )
     if any(param.id == DURATION for param in spec.params):
         params[DURATION] = 0
-    if load.on:
-        on = roles.targets_of(plan, load.on, (*loc, "on"), place)
-    else:
-        on = tuple(one.name for one in plan.targets if roles.AGGRESSOR in one.roles)
+    on = context.resolve_roles(load.on, (*loc, "on")) if load.on else _aggressors(context)
     if not on:
-        raise PlanError(
-            f"{place((*loc, 'name'))}no target runs the background '{load.name}': none has the "
-            f"role {roles.AGGRESSOR}.",
-            "Say who: `on: NAME` or `on: ROLE`.",
+        raise context.error(
+            (*loc, "name"),
+            f"no target runs the background '{load.name}': none has the role {AGGRESSOR}.",
+            "Name the target: `on: NAME` or `on: ROLE`.",
         )
-    _fits(plan, spec, on, loc, place)
-    peer = _peer(plan, load.peer, spec, on, loc, place)
+    _check_targets(context, spec, on, loc)
+    peer = _peer(context, load.peer, spec, on, loc)
     return Background(load.name, load.benchmark, params, on, peer, load.settle_s)
 
 
-def _hooks(
-    plan: Plan, key: str, entries: Sequence[HookEntry], catalog: Catalog, place: Place
-) -> tuple[Hook, ...]:
-    found: list[Hook] = []
+def _aggressors(context: PlanContext) -> tuple[str, ...]:
+    return tuple(target.name for target in context.plan.targets if AGGRESSOR in target.roles)
+
+
+def _hooks(context: PlanContext, key: str, entries: Sequence[HookEntry]) -> tuple[Hook, ...]:
+    hooks: list[Hook] = []
     for index, hook in enumerate(entries):
         loc: Loc = (key, index)
-        spec = spec_of(catalog, hook.benchmark, loc, place)
+        spec = context.spec(hook.benchmark, loc)
         if spec.two_sided and spec.id not in ALONE:
-            raise PlanError(
-                f"{place((*loc, 'benchmark'))}{spec.id} has two sides; a hook has one.",
-                "Measure it as a benchmark of the plan.",
+            message = f"{spec.id} has two sides; a hook has one."
+            raise context.error(
+                (*loc, "benchmark"), message, "Measure it as a benchmark of the plan."
             )
-        params = checked_params(spec, hook.params, (*loc, "params"), place)
-        on = roles.targets_of(plan, hook.on, (*loc, "on"), place) if hook.on else ("",)
-        found += [Hook(hook.benchmark, params, hook.timeout_s, name) for name in on]
-    return tuple(found)
+        params = context.convert_all(spec, hook.params, (*loc, "params"))
+        on = context.resolve_roles(hook.on, (*loc, "on")) if hook.on else ("",)
+        hooks += [Hook(hook.benchmark, params, hook.timeout_s, name) for name in on]
+    return tuple(hooks)

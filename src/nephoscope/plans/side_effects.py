@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from nephoscope.catalog import Catalog
 from nephoscope.model import Setting
+from nephoscope.plans.context import PlanContext
 from nephoscope.plans.model import Plan
-from nephoscope.plans.participants import cast
 from nephoscope.targets.kinds.record import Touch
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[Touch]:
-    """Everything that a run of this plan would touch, in the order in which it would."""
+    """Returns everything that a run of this plan would touch, in order."""
     found: list[Touch] = []
-    topology = cast(plan, catalog).topology
+    topology = PlanContext(plan, catalog).topology
     if topology is not None:
         found += _lab(topology, settings)
     for target in plan.targets:

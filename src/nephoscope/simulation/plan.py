@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nephoscope import catalog
-from nephoscope.plans.check import nowhere
+from nephoscope.plans.context import nowhere
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
 

@@ -1,4 +1,4 @@
-"""A factor as a plan's settings need it: what it sets, and its levels."""
+"""Factors bound to what they set, with their levels in the units in which they are set."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
+from nephoscope.plans.context import PlanContext
 from nephoscope.plans.model import Factor
-from nephoscope.plans.parameters import checked_param, checked_value
-from nephoscope.reading.sentences import Place
+from nephoscope.plans.parameters import convert_value
 from nephoscope.reading.yamltext import Loc
 
 EACH = "*"
@@ -35,65 +35,65 @@ class BoundFactor:
 
     sets: 'param' of the benchmark, 'lab' condition, 'load param' of a background, 'load active',
     'loads' (which of them run), 'each param' (of every load that runs) or 'count' (on how many of
-    its targets each of them runs). key: the parameter, or the path into the topology. of: the
-    background's name. entry: the only entry that it varies, None for all. spec: of the benchmark
-    whose parameter it is.
+    its targets each of them runs). key: the parameter, or the path into the topology. background:
+    its name. entry: the only entry that it varies, None for all. spec: of the benchmark whose
+    parameter it is.
     """
 
     name: str
     sets: str
     levels: tuple[Level, ...]
     key: str = ""
-    of: str = ""
+    background: str = ""
     entry: int | None = None
     blocked: bool = False
     spec: BenchmarkSpec | None = None
 
     @property
-    def of_loads(self) -> bool:
-        """Whether it says how loads run, whichever they are: without a load it says nothing."""
+    def describes_loads(self) -> bool:
+        """Whether it sets how loads run, whichever they are: without a load it has no effect."""
         return self.sets in ("each param", "count")
 
     @property
-    def without(self) -> Any:
-        """Its level where no load runs: a number is 0 then, and a word is none."""
+    def level_without_load(self) -> Any:
+        """The level where no load runs: 0 among numbers, else `none`."""
         numbers = all(
-            isinstance(one.label, int | float) and not isinstance(one.label, bool)
-            for one in self.levels
+            isinstance(level.label, int | float) and not isinstance(level.label, bool)
+            for level in self.levels
         )
         return 0 if numbers else NONE
 
     def level(self, raw: Any) -> Level | None:
-        """The level that `raw` names, in whatever unit; None if there is none."""
-        wanted = [raw]
+        """Returns the level that `raw` names, in whatever unit; None if there is none."""
+        names = [raw]
         if self.spec is not None:
             with contextlib.suppress(UsageError):
-                wanted.append(checked_value(self.spec.id, self.spec.param(self.key), raw))
+                names.append(convert_value(self.spec.id, self.spec.param(self.key), raw))
         if self.sets == "loads" and isinstance(raw, list):
-            wanted.append("+".join(sorted(map(str, raw))))
+            names.append("+".join(sorted(map(str, raw))))
+        texts = {_json(name) for name in names}
         for level in self.levels:
-            if any(same(level.label, one) or same(level.value, one) for one in wanted):
+            if _json(level.label) in texts or _json(level.value) in texts:
                 return level
         return None
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values say the same in JSON: 1 and true do not."""
-    return json.dumps(one, default=str) == json.dumps(other, default=str)
+def _json(value: Any) -> str:
+    """The value as JSON, in which 1 and true differ."""
+    return json.dumps(value, default=str)
 
 
 def scalar(value: Any) -> Any:
-    """A JSON scalar: a list becomes its canonical text, since a factor's level is one thing."""
+    """Returns a JSON scalar: a list becomes its canonical text, since a level is one value."""
     return json.dumps(value, separators=(",", ":")) if isinstance(value, list | dict) else value
 
 
-def levels_of(
-    spec: BenchmarkSpec, param: str, factor: Factor, loc: Loc, place: Place
+def param_levels(
+    context: PlanContext, spec: BenchmarkSpec, param: str, factor: Factor, loc: Loc
 ) -> tuple[Level, ...]:
-    """The levels of a parameter in its own unit."""
-    found = []
-    for position, raw in enumerate(factor.levels):
-        given: Loc = (*loc, "levels", position)
-        value = checked_param(spec, param, raw, (*loc, "path"), given, place)
-        found.append(Level(scalar(value), value))
-    return tuple(found)
+    """Returns the levels of a parameter in its own unit."""
+    values = [
+        context.convert(spec, param, raw, (*loc, "path"), (*loc, "levels", position))
+        for position, raw in enumerate(factor.levels)
+    ]
+    return tuple(Level(scalar(value), value) for value in values)

@@ -1,29 +1,24 @@
-"""What a factor outside the benchmarks sets: its path and its levels, checked against the plan."""
+"""Binds a plan's factors to what they set: paths and levels, checked against the plan."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from nephoscope.catalog import BenchmarkSpec, Catalog
-from nephoscope.errors import PlanError
-from nephoscope.plans.factors.bound import EACH, BoundFactor, Level, levels_of, scalar
-from nephoscope.plans.factors.lab import of_lab
-from nephoscope.plans.factors.loads import of_background, of_each, which
-from nephoscope.plans.model import Entry, Factor, Plan
-from nephoscope.reading.sentences import Place
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.plans.context import PlanContext
+from nephoscope.plans.factors.bound import EACH, BoundFactor, Level, param_levels, scalar
+from nephoscope.plans.factors.lab import bind_condition
+from nephoscope.plans.factors.loads import active_levels, bind_all_loads, bind_load
+from nephoscope.plans.model import Entry, Factor
 from nephoscope.reading.yamltext import Loc
-
-if TYPE_CHECKING:
-    from nephoscope.lab.topology import Topology
 
 RESERVED = ("arm", "benchmark", "hook", "load", "peer", "target", "together")
 """Names that results give to factors of their own."""
 
 
-def of_entry(entry: Entry, number: int, spec: BenchmarkSpec) -> list[BoundFactor]:
-    """The levers of an entry's own factors; its values are checked already."""
+def bind_entry_factors(entry: Entry, number: int, spec: BenchmarkSpec) -> list[BoundFactor]:
+    """Returns an entry's own factors; their values are checked already."""
     return [
         BoundFactor(
             name,
@@ -37,99 +32,75 @@ def of_entry(entry: Entry, number: int, spec: BenchmarkSpec) -> list[BoundFactor
     ]
 
 
-def of_plan(
-    plan: Plan, catalog: Catalog, topology: Topology | None, place: Place
-) -> tuple[BoundFactor, ...]:
-    """The levers of the plan's own factors. PlanError for what cannot be set."""
-    levers = []
-    taken: dict[str, str] = {}
-    for name, factor in plan.factors.items():
+def bind_plan_factors(context: PlanContext) -> tuple[BoundFactor, ...]:
+    """Returns the plan's own factors. PlanError for what cannot be set."""
+    bound = []
+    paths: dict[str, str] = {}
+    for name, factor in context.plan.factors.items():
         loc: Loc = ("factors", name)
         if name in RESERVED:
-            raise PlanError(
-                f"{place(loc)}a factor cannot be named '{name}': results use that name.",
-                "Name it otherwise.",
-            )
-        if factor.path in taken:
-            raise PlanError(
-                f"{place((*loc, 'path'))}'{name}' and '{taken[factor.path]}' set the same thing.",
-                "Keep one of them.",
-            )
-        taken[factor.path] = name
-        lever = _lever(plan, name, factor, catalog, topology, place)
-        _distinct(lever, loc, place)
-        levers.append(lever)
-    return tuple(levers)
+            message = f"a factor cannot be named '{name}': results use that name."
+            raise context.error(loc, message, "Rename it.")
+        if factor.path in paths:
+            message = f"'{name}' and '{paths[factor.path]}' set the same thing."
+            raise context.error((*loc, "path"), message, "Keep one of them.")
+        paths[factor.path] = name
+        bound_factor = _bind(context, name, factor)
+        for texts in (
+            [json.dumps(level.label, default=str) for level in bound_factor.levels],
+            [json.dumps(level.value, default=str) for level in bound_factor.levels],
+        ):
+            if len(set(texts)) < len(texts):
+                message = f"the factor '{name}' has the same level twice."
+                raise context.error((*loc, "levels"), message, "Remove one.")
+        bound.append(bound_factor)
+    return tuple(bound)
 
 
-def _distinct(lever: BoundFactor, loc: Loc, place: Place) -> None:
-    for known in ("label", "value"):
-        texts = [json.dumps(getattr(level, known), default=str) for level in lever.levels]
-        if len(set(texts)) < len(texts):
-            raise PlanError(
-                f"{place((*loc, 'levels'))}the factor '{lever.name}' has the same level twice.",
-                "Remove one.",
-            )
-
-
-def _lever(
-    plan: Plan,
-    name: str,
-    factor: Factor,
-    catalog: Catalog,
-    topology: Topology | None,
-    place: Place,
-) -> BoundFactor:
-    loc: Loc = ("factors", name)
+def _bind(context: PlanContext, name: str, factor: Factor) -> BoundFactor:
     steps = factor.path.split(".")
     if steps[0] == "lab" and len(steps) > 1:
-        return of_lab(plan, name, factor, topology, loc, place)
+        return bind_condition(context, name, factor)
     if factor.path == "backgrounds":
-        return BoundFactor(name, "loads", which(plan, factor.levels, loc, place))
+        return BoundFactor(name, "loads", active_levels(context, name, factor.levels))
     if steps[:2] == ["backgrounds", EACH]:
-        return of_each(plan, name, factor, steps, catalog, loc, place)
+        return bind_all_loads(context, name, factor, steps)
     if steps[0] == "backgrounds" and len(steps) in (3, 4):
-        return of_background(plan, name, factor, steps, catalog, loc, place)
+        return bind_load(context, name, factor, steps)
     if steps[0] == "benchmarks" and len(steps) == 4 and steps[2] == "params":
-        return _of_benchmark(plan, name, factor, steps, catalog, loc, place)
+        return _bind_param(context, name, factor, steps)
     hint = "It may be lab.…, backgrounds, backgrounds.NAME.active, backgrounds.NAME.params.PARAM, "
     hint += "backgrounds.*.params.PARAM, backgrounds.*.count or benchmarks.N.params.PARAM."
     if steps[0] == "targets":
         hint = "Each target is an alternative of its own already; vary its host: lab.hosts.NAME.…"
-    raise PlanError(f"{place((*loc, 'path'))}'{factor.path}' is nothing a factor can set.", hint)
+    message = f"a factor cannot set '{factor.path}'."
+    raise context.error(("factors", name, "path"), message, hint)
 
 
-def _of_benchmark(
-    plan: Plan,
-    name: str,
-    factor: Factor,
-    steps: Sequence[str],
-    catalog: Catalog,
-    loc: Loc,
-    place: Place,
+def _bind_param(
+    context: PlanContext, name: str, factor: Factor, steps: Sequence[str]
 ) -> BoundFactor:
+    loc: Loc = ("factors", name)
     number, param = steps[1], steps[3]
-    if not (number.isdecimal() and int(number) < len(plan.benchmarks)):
-        raise PlanError(
-            f"{place((*loc, 'path'))}'{number}' is no position among {len(plan.benchmarks)} "
-            "benchmarks.",
+    entries = context.plan.benchmarks
+    if not (number.isdecimal() and int(number) < len(entries)):
+        raise context.error(
+            (*loc, "path"),
+            f"'{number}' is no position among {len(entries)} benchmarks.",
             "Positions count from 0: benchmarks.0.params.threads.",
         )
-    entry = plan.benchmarks[int(number)]
+    entry = entries[int(number)]
     if param in entry.params or param in entry.factors:
-        raise PlanError(
-            f"{place((*loc, 'path'))}benchmarks.{number} gives '{param}' itself.",
-            "Keep it in one of the two.",
-        )
+        message = f"benchmarks.{number} gives '{param}' itself."
+        raise context.error((*loc, "path"), message, "Keep it in one of the two.")
     if name in entry.factors:
-        raise PlanError(
-            f"{place(loc)}benchmarks.{number} has a factor '{name}' of its own.", "Rename one."
-        )
-    spec = catalog.benchmark(entry.benchmark)
+        message = f"benchmarks.{number} has a factor '{name}' of its own."
+        raise context.error(loc, message, "Rename one.")
+    spec = context.catalog.benchmark(entry.benchmark)
     return BoundFactor(
         name,
         "param",
-        levels_of(spec, param, factor, loc, place),
+        param_levels(context, spec, param, factor, loc),
         key=param,
         entry=int(number),
         blocked=bool(factor.blocked),
