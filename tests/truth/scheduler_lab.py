@@ -13,7 +13,6 @@ from scheduler_settings import Setting
 from tests.attempts import PAUSES_S
 from trials import real_time
 
-from nephoscope.errors import NephoscopeError
 from nephoscope.lab import bringup, cgroups, files
 from nephoscope.lab.handle import Lab
 from nephoscope.scheduler import plan as scheduler_plan
@@ -112,24 +111,16 @@ def stolen(trials: list[dict[str, Any]]) -> float:
 def measure(name: str, network: str, setting: Setting) -> list[dict[str, Any]]:
     """As `measured`, again while the machine below takes too much, and the last time anyway.
 
-    Again too where a trial did not begin or end. Every attempt is printed. What is measured each
-    time is the whole setting, lab and all.
+    Every attempt is printed. What is measured each time is the whole setting, lab and all.
     """
-    for attempt in range(1, ATTEMPTS + 1):
-        time.sleep((0, *PAUSES_S)[attempt - 1])
-        said = f"  {setting.text}: attempt {attempt}, "
-        try:
-            # The lab leaves the machine's other work a 257th of a CPU: who starts the looks must
-            # not wait for that.
-            with real_time():
-                trials = asyncio.run(measured(name, network, setting))
-        except (NephoscopeError, RuntimeError) as error:
-            print(f"{said}failed: {error}", flush=True)  # noqa: T201
-            if attempt == ATTEMPTS:
-                raise
-            continue
+    for number, pause_s in enumerate((0, *PAUSES_S[: ATTEMPTS - 1]), start=1):
+        time.sleep(pause_s)
+        # The lab leaves the machine's other work a 257th of a CPU: who starts the looks must not
+        # wait for that.
+        with real_time():
+            trials = asyncio.run(measured(name, network, setting))
         steal = stolen(trials)
-        print(f"{said}steal {100 * steal:.1f} %", flush=True)  # noqa: T201
+        print(f"  {setting.text}: attempt {number}, steal {steal:.1%}", flush=True)  # noqa: T201
         if steal <= MOST_STEAL:
             break
     return trials

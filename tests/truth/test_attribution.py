@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -68,10 +68,18 @@ async def judged(quiet: Callable[[], Awaitable[Any]], noisy: Callable[[], Awaita
     )
 
 
+@pytest.fixture(scope="module")
+def lab() -> Iterator[str]:
+    """The name of a lab with the hosts, for all scenarios."""
+    name = f"beat{os.getpid() % 10_000}"
+    values = {"version": 1, "name": name, "network": "10.87.0.0/16", "hosts": HOSTS}
+    asyncio.run(bringup.up(files.from_values(values), say=lambda line: None))
+    yield name
+    asyncio.run(bringup.down(name))
+
+
 def in_lab(name: str, scenario: Callable[[Targets], Awaitable[Attribution]]) -> Attribution:
     async def run() -> Attribution:
-        values = {"version": 1, "name": name, "network": "10.87.0.0/16", "hosts": HOSTS}
-        await bringup.up(files.from_values(values), say=lambda line: None)
         targets = {host: LabTarget(host, name, host) for host in HOSTS}
         try:
             for target in targets.values():
@@ -80,7 +88,6 @@ def in_lab(name: str, scenario: Callable[[Targets], Awaitable[Attribution]]) -> 
         finally:
             for target in targets.values():
                 await target.close()
-            await bringup.down(name)
 
     return asyncio.run(run())
 
@@ -113,11 +120,11 @@ SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], Word]
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs")
 @pytest.mark.parametrize("what", SCENARIOS)
-def test_the_word_is_the_one_whose_doing_it_was(what: str) -> None:
+def test_the_word_is_the_one_whose_doing_it_was(what: str, lab: str) -> None:
     scenario, wanted = SCENARIOS[what]
 
     def measure() -> tuple[str, bool]:
-        found = in_lab(f"beat{os.getpid() % 10_000}", scenario)
+        found = in_lab(lab, scenario)
         said = f"{found.word}: {found.sentence} {'; '.join(found.evidence)}"
         # A busy machine may slow the victim on its own CPU too; that is not the neighbour's doing,
         # and never called so.

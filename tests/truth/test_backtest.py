@@ -7,18 +7,21 @@ is what the servers and users themselves take, one to five milliseconds of 70 to
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 from pathlib import Path
 
 import pytest
-from backtest_lab import DEPLOYMENTS, ONE_SITE, Deployment, compare, measure, scenario, simulated
+from backtest_lab import DEPLOYMENTS, Deployment, compare, measure, scenario, simulated
 from tests.attempts import attempt
+from tests.conftest import ROOT
 from trials import needs_root
 
 NETWORK = "10.91.0.0/16"
 BOUND = 0.10
+RECORDED = ROOT / "benchmarks" / "results"
 
 needs_lab = [
     needs_root,
@@ -45,14 +48,23 @@ def holds(deployment: Deployment, seconds: float) -> None:
 class TestInALab:
     pytestmark = needs_lab
 
-    def test_one_deployment_agrees(self) -> None:
-        # Half as long as the rest: simulated p95 then have a deviation of 2.6 %.
-        holds(ONE_SITE, 20.0)
-
     @pytest.mark.slow
     @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
     def test_three_deployments_agree(self, deployment: Deployment) -> None:
         holds(deployment, deployment.seconds)
+
+
+@pytest.mark.together
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
+def test_the_simulation_agrees_with_recorded_runs_of_the_lab(deployment: Deployment) -> None:
+    recorded = json.loads(max(RECORDED.glob("*-backtest.json")).read_text(encoding="utf-8"))
+    for region, seen in simulated(deployment).items():
+        lab = recorded["deployments"][deployment.name][region]
+        for ratio in (
+            lab["lab_mean_ms"] / seen.mean_ms,
+            *(p95_ms / seen.p95_ms for p95_ms in lab["lab_p95_ms"]),
+        ):
+            assert abs(ratio - 1) <= BOUND, (region, ratio)
 
 
 @pytest.mark.together

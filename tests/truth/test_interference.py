@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy.special import bdtrc
 from tests.attempts import attempt
+from tests.rates import holds_rate
 from trials import needs_root
 
 from nephoscope import runs
@@ -85,6 +85,12 @@ def contains(one: Any, value: float, bound: float = 0.0) -> bool:
     return one is not None and one.low <= value + bound and one.high >= value - bound
 
 
+def is_one(estimate: Any) -> bool:
+    """Returns whether a ratio is 1 within the bound. That its interval contains 1 so often as it
+    claims is counted in `make test-all`: one of twenty does not, however right it is."""
+    return estimate is not None and abs(estimate.value - 1) <= BOUND
+
+
 def is_two(one: Cell) -> bool:
     """The factor is 2 within the bound: its value, and its interval, which is narrow enough to say
     so (a fifth of it would contain anything)."""
@@ -106,9 +112,9 @@ def shared(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> 
     asked = Asked((victim,), ("cpu",), (1.0,), placement="shared", seed=1)
     found = measured(path, asked, rounds, **params)
     busy, idle = cell(found, metric, "cpu"), cell(found, metric, "idle")
-    good = is_two(busy) and contains(idle.factor, 1)
+    good = is_two(busy) and is_one(idle.factor)
     # The load is gone in the quiet trial after it: the victim is what it was before.
-    good = good and contains(busy.recovery.ratio, 1)
+    good = good and is_one(busy.recovery.ratio)
     return f"{told(busy)}; {told(idle)}", good
 
 
@@ -133,7 +139,7 @@ def other_cpu(path: Path, victim: str, metric: str, rounds: int, **params: Any) 
     found = measured(path, Asked((victim,), ("cpu",), (1.0,), seed=1), rounds, **params)
     busy = cell(found, metric, "cpu")
     if contains(busy.factor, 1):
-        return told(busy), contains(busy.recovery.ratio, 1)
+        return told(busy), is_one(busy.recovery.ratio)
     # Not 1: then the result has to say why not, with what it saw.
     why = busy.attribution
     explained = why is not None and why.word.value not in ("unexplained", "no slowdown")
@@ -161,8 +167,8 @@ def capped(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> 
     found = measured(path, asked, rounds, **params)
     quota, idle = cell(found, metric, "quota"), cell(found, metric, "idle")
     word = quota.attribution.word.value if quota.attribution else ""
-    good = is_two(quota) and word == "own quota" and contains(quota.recovery.ratio, 1)
-    return f"{told(quota)}; {told(idle)}", good and contains(idle.factor, 1)
+    good = is_two(quota) and word == "own quota" and is_one(quota.recovery.ratio)
+    return f"{told(quota)}; {told(idle)}", good and is_one(idle.factor)
 
 
 def test_half_a_quota_doubles_the_time_is_called_the_own_quota_and_ends_with_it(
@@ -216,29 +222,15 @@ def against_nothing(path: Path, victims: tuple[str, ...], levels: int, rounds: i
     return measured(path, asked, rounds, settle_s=0.02)
 
 
-def few_exclude_one(found: Isolation, what: str) -> None:
-    """At most 5 % of the cells, as far as so many cells can tell: were it 5 % truly, more than the
-    bound would be seen in one of a thousand runs."""
-    decided = [one for one in found.cells if one.has_interval]
-    outside = [one for one in decided if one.excludes_one]
-    bound = next(k for k in range(len(decided)) if bdtrc(k, len(decided), 0.05) <= 1e-3)
-    share = len(outside) / len(decided)
-    print(f"{what}: {len(outside)} of {len(decided)} exclude 1 ({share:.1%}), bound {bound}")  # noqa: T201
-    for one in outside:
-        print("  ", told(one))  # noqa: T201
-    assert len(outside) <= bound
-    assert found.idle is not None
-    assert (found.idle.cells, found.idle.outside) == (len(decided), len(outside))
-
-
-def test_idle_neighbours_seem_to_take_nothing(tmp_path: Path) -> None:
-    found = against_nothing(tmp_path, ("cpu",), levels=12, rounds=6)
-    assert len(found.cells) == 12
-    few_exclude_one(found, "A/A")
-
-
 @pytest.mark.slow
 def test_idle_neighbours_seem_to_take_nothing_from_any_of_many_cells(tmp_path: Path) -> None:
+    """Intervals at 95 % exclude 1 in one of twenty cells."""
     found = against_nothing(tmp_path, ("cpu", "cpu.hash", "fsync"), levels=30, rounds=8)
+    decided = [one for one in found.cells if one.has_interval]
+    outside = [one for one in decided if one.excludes_one]
+    for one in outside:
+        print("  ", told(one))  # noqa: T201
     assert len(found.cells) >= 90
-    few_exclude_one(found, "A/A, many cells")
+    assert found.idle is not None
+    assert (found.idle.cells, found.idle.outside) == (len(decided), len(outside))
+    holds_rate("A/A intervals that contain 1", [not one.excludes_one for one in decided], 0.95)

@@ -1,4 +1,4 @@
-"""A small drawn sample of the namer's accuracy; the whole of it is benchmarks/naming.py."""
+"""A drawn sample of the namer's accuracy; the whole of it is benchmarks/naming.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.attempts import attempt
+from tests.rates import holds_rate
 from trials import needs_root
 
 from nephoscope import catalog
@@ -26,21 +26,17 @@ pytestmark = [
 ]
 
 RESOURCES = tuple(naming_lab.LOADS)
-CASES = 6
-LIMIT_S = 90.0
+CASES = 44
+LIMIT_S = 600.0
 
 
-def test_drawn_aggressors_are_named() -> None:
-    """Five of six: with nine in ten right, fewer come in one of nine draws."""
-
-    def measure() -> tuple[str, bool]:
-        seed = random.SystemRandom().randrange(2**31)
-        drawn = random.Random(seed).sample(RESOURCES, CASES)
-        cases = asyncio.run(benchmark.record(catalog.load(), CASES, seed, LIMIT_S, resources=drawn))
-        told = benchmark.judge(cases, REFERENCES)
-        right = sum(
-            benchmark.is_right(one, word) for one, (_, word) in zip(cases, told, strict=True)
-        )
-        return f"seed {seed}: {told}", len(told) >= CASES - 1 and right >= len(told) - 1
-
-    attempt("naming", measure)
+@pytest.mark.slow
+def test_nine_of_ten_drawn_aggressors_are_named() -> None:
+    """The namer on made signatures is in tests/isolation/test_naming.py."""
+    seed = random.SystemRandom().randrange(2**31)
+    cases = asyncio.run(benchmark.record(catalog.load(), CASES, seed, LIMIT_S, resources=RESOURCES))
+    words = [word for _, word in benchmark.judge(cases, REFERENCES)]
+    right = [benchmark.is_right(case, word) for case, word in zip(cases, words, strict=True)]
+    print(f"seed {seed}: {words}")  # noqa: T201
+    assert len(right) >= CASES / 2
+    holds_rate("named", right, 0.9)

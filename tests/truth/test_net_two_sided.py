@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 import pytest
@@ -195,12 +196,16 @@ def test_udp_at_a_set_rate_arrives_but_for_what_a_filter_drops(direction: str) -
 
 
 def test_tcp_is_not_slower_than_inside_one_process() -> None:
-    def once() -> tuple[str, bool]:
-        inside = run("net.loopback", {"part": ["throughput"]}).one("loopback_bytes_per_s")
+    def pair() -> float:
+        inside = run("net.loopback", {"part": ["throughput"], "duration_ns": 300_000_000})
         trial = measure("net.throughput", {"duration_ns": 300_000_000})
-        ratio = trial.of("goodput_bytes_per_s", direction="up") / inside
-        # Both vary with the places that the scheduler finds on a shared machine.
-        return f"ratio {ratio:.2f}", ratio >= 0.9
+        rate = trial.of("goodput_bytes_per_s", direction="up")
+        return rate / inside.one("loopback_bytes_per_s")
+
+    def once() -> tuple[str, bool]:
+        # Both vary with the CPUs that the scheduler chooses: the median of pairs.
+        ratios = [pair() for _ in range(7)]
+        return f"ratios {[round(ratio, 2) for ratio in ratios]}", median(ratios) >= 0.9
 
     attempt("TCP between processes", once)
 
