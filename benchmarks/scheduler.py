@@ -27,9 +27,7 @@ sys.path.insert(0, str(ROOT / "tests" / "truth"))
 
 import scheduler_lab  # noqa: E402
 import scheduler_settings  # noqa: E402
-from scheduler_judging import Judged, figures, judged, table, told  # noqa: E402
-
-from nephoscope.model import Sample  # noqa: E402
+from scheduler_judging import Judged, figures, judged, read, table, told  # noqa: E402
 
 PAGE = ROOT / "docs" / "explanation" / "scheduler-accuracy.md"
 LEAST = 0.95
@@ -41,14 +39,6 @@ def kept(trial: dict[str, Any]) -> dict[str, Any]:
         [one.metric, one.value, one.count, one.at_ns, dict(one.factors)] for one in trial["samples"]
     ]
     return {**trial, "samples": samples}
-
-
-def read(path: Path) -> dict[str, Any]:
-    """A recording: number, seed, the raw trials."""
-    found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
-    for trial in found["trials"]:
-        trial["samples"] = [Sample(*one) for one in trial["samples"]]
-    return found
 
 
 def record(args: argparse.Namespace, folder: Path) -> None:

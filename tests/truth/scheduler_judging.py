@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import scheduler_lab
 from scheduler_settings import Setting
 
+from nephoscope.model import Sample
 from nephoscope.scheduler.inference import Scheduler, Word, infer
 
 
@@ -54,6 +58,14 @@ def judged(setting: Setting, trials: list[dict[str, Any]]) -> Judged:
         if period is None or setting.period_ns is None
         else period.value / setting.period_ns - 1,
     )
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Returns a recording of `benchmarks/scheduler.py`: number, seed, the raw trials."""
+    found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    for trial in found["trials"]:
+        trial["samples"] = [Sample(*one) for one in trial["samples"]]
+    return found
 
 
 def told(one: Judged) -> str:

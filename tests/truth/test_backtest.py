@@ -57,7 +57,9 @@ class TestInALab:
 @pytest.mark.together
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one.name)
 def test_the_simulation_agrees_with_recorded_runs_of_the_lab(deployment: Deployment) -> None:
-    recorded = json.loads(max(RECORDED.glob("*-backtest.json")).read_text(encoding="utf-8"))
+    recorded = json.loads(
+        max(RECORDED.glob("????-??-??-backtest.json")).read_text(encoding="utf-8")
+    )
     for region, seen in simulated(deployment).items():
         lab = recorded["deployments"][deployment.name][region]
         for ratio in (

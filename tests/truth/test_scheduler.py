@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 from pathlib import Path
 
 import pytest
 import scheduler_lab
-from scheduler_judging import Judged, judged, table, told
+from scheduler_judging import Judged, judged, read, table, told
 from scheduler_settings import CLASSES, draw
 from tests.conftest import ROOT
 from tests.rates import holds_rate
@@ -23,19 +22,15 @@ from trials import needs_root
 from nephoscope.lab.cpu import machine_cpus
 from nephoscope.scheduler import plan as scheduler_plan
 
-sys.path.append(str(ROOT / "benchmarks"))
-
-import scheduler as recordings
-
 NETWORK = "10.81.0.0/16"
 SETTINGS = 60
 RECORDED = sorted((ROOT / "tests" / "golden" / "scheduler").glob("*.json.gz"))
 """One setting of each class, as `benchmarks/scheduler.py record` writes them."""
 
 
-def read(path: Path) -> Judged:
+def replayed(path: Path) -> Judged:
     """Names a recorded setting."""
-    values = recordings.read(path)
+    values = read(path)
     setting = draw(values["seed"], len(CLASSES))[values["number"]]
     return judged(setting, values["trials"])
 
@@ -48,13 +43,13 @@ def test_the_plan_measures_for_at_most_ten_seconds() -> None:
 
 @pytest.mark.together
 def test_a_recording_of_each_class_is_there() -> None:
-    assert {read(path).setting.name for path in RECORDED} == set(CLASSES)
+    assert {replayed(path).setting.name for path in RECORDED} == set(CLASSES)
 
 
 @pytest.mark.together
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name.partition(".")[0])
 def test_a_recorded_setting_is_named_and_fitted(path: Path) -> None:
-    named = read(path)
+    named = replayed(path)
     assert named.misses == 0, told(named)
     assert named.share_fits is not False, told(named)
     assert named.period_fits is not False, told(named)
