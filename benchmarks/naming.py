@@ -5,8 +5,8 @@ a lab of this machine; canaries of 50 to 100 ms run quiet, noisy, noisy, quiet. 
 drawn cases, `learn` makes the references of some, `judge` names others, of another seed, without
 looking at what was injected, and writes docs/explanation/naming-accuracy.md.
 
-Whether a load took anything at all from the victim is told from trials of its resource's own canary
-that the namer does not see. Of a load that took nothing, the right name is `none`.
+Whether a load took anything at all from the victim is determined from trials of its resource's own
+canary that the namer does not see. Of a load that took nothing, the right name is `none`.
 """
 
 from __future__ import annotations
@@ -228,14 +228,16 @@ def page(cases: Sequence[Mapping[str, Any]], told: Sequence[tuple[str, str]]) ->
     seeds = ", ".join(str(seed) for seed in sorted({one["seed"] for one in cases}))
     return "\n".join(
         [
-            "# How often a resource is named rightly",
+            "# Accuracy of resource identification",
             "",
             f"Measured on {date} by `benchmarks/naming.py` (seed {seeds}): "
-            f"{_share(right)} injected cases were named rightly (Wilson, 95 %). *Unclear* counts "
-            "as wrong. Whether a load took anything is told from trials of its resource's own "
-            "canary that the namer does not see; of a load that took nothing the right name is "
-            f"*none*. Of the loads that took something, and of no load at all, "
-            f"{_share([r for r, f in zip(right, felt, strict=True) if f])} were named rightly.",
+            f"{_share(right)} injected cases were identified correctly (Wilson, 95 %). "
+            "*Unclear* counts as wrong. Whether a load took anything is determined from trials "
+            "of its resource's own canary that the namer does not see; of a load that took "
+            "nothing the right name is *none*. Of the loads that took something, and of no "
+            "load at all, "
+            f"{_share([r for r, f in zip(right, felt, strict=True) if f])} were identified "
+            "correctly.",
             f"The machine: {facts['cpu']}, {facts['cpus']} CPUs, Linux {facts['kernel']}.",
             "",
             "Rows: what was injected, and how often it took something. Columns: its name.",
@@ -246,7 +248,7 @@ def page(cases: Sequence[Mapping[str, Any]], told: Sequence[tuple[str, str]]) ->
             "",
             "The victim here shares its kernel with its neighbours and reads what the kernel does "
             "meanwhile. A guest with a kernel of its own has its canaries only: of these cases "
-            f"{_share(as_guest)} would be named rightly there, and "
+            f"{_share(as_guest)} would be identified correctly there, and "
             f"{_share([word == naming.UNCLEAR for _, word in guests])} are *unclear*: where the "
             "canaries that were measured do not tell two resources apart, neither is named.",
             "",

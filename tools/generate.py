@@ -28,18 +28,18 @@ def as_json(document: Any) -> str:
 
 
 def describe() -> dict[str, Any]:
-    """What the probe and the simulator say about themselves; the latter under "simulations"."""
+    """Returns the specifications of the probe and the simulator; the latter under "simulations"."""
     from nephoscope.scenarios import find_simulator
     from nephoscope.targets.probe import find_probe
 
-    document = said(find_probe())
-    simulations = said(find_simulator())
+    document = described_by(find_probe())
+    simulations = described_by(find_simulator())
     only = [one for one in simulations["benchmarks"] if one["id"].startswith(catalog.SIMULATED)]
     return {**document, "simulations": {**simulations, "benchmarks": only}}
 
 
-def said(program: Path) -> dict[str, Any]:
-    """What a program prints as `describe`."""
+def described_by(program: Path) -> dict[str, Any]:
+    """Returns the specification that a program prints with `describe`."""
     output = subprocess.run(
         [str(program), "describe"], check=True, capture_output=True, text=True, timeout=60
     ).stdout
@@ -68,7 +68,7 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def native(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the probe alone said."""
+    """Returns the specification of the probe alone."""
     return {key: value for key, value in document.items() if key != "simulations"}
 
 
@@ -90,10 +90,8 @@ def benchmark_page(spec: catalog.BenchmarkSpec) -> str:
     """The reference page of one benchmark."""
     lines = [f"# {spec.id}", "", f"{spec.summary}.", ""]
     if spec.kind == catalog.ADAPTER:
-        lines += [
-            f"An adapter: it drives `{spec.tool}`, version {spec.minimum} or newer, which has"
-        ]
-        lines += [f"to be installed where it runs: `{spec.install}`.", ""]
+        lines += [f"An adapter for `{spec.tool}` {spec.minimum} or newer, which must be"]
+        lines += [f"installed on the target: `{spec.install}`.", ""]
     if spec.kind == catalog.SIMULATION:
         lines += ["A simulation: `nephoscope simulate`, or a target of `kind: sim` in a plan.", ""]
     lines += ["## Metrics", ""]
@@ -102,7 +100,7 @@ def benchmark_page(spec: catalog.BenchmarkSpec) -> str:
         name = f"**{metric.id}**" if metric.headline else metric.id
         row = [name, metric.unit, metric.better.value, metric.shape.value, metric.doc]
         lines.append("| " + " | ".join(row) + " |")
-    lines += ["", "The headline metrics are in bold: repetition stops on them.", ""]
+    lines += ["", "Headline metrics are bold; they decide when repetition stops.", ""]
     if spec.params:
         lines += ["## Parameters", "", "| parameter | type | unit | default | allowed | meaning |"]
         lines.append("|---|---|---|---|---|---|")
@@ -126,7 +124,7 @@ def cli_page() -> str:
 def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str) -> str:
     """The reference page of a kind of file, from its model's field descriptions."""
     sections = {top: schema, **schema.get("$defs", {})}
-    lines = [f"# {title}", "", "Editors complete them with this line at the top:", ""]
+    lines = [f"# {title}", "", "Add this line at the top of a file for completion in editors:", ""]
     lines += ["```yaml", f"# yaml-language-server: $schema=contracts/{file}", "```", ""]
     for name, section in sections.items():
         lines += [f"## {name}", "", section.get("description", ""), ""]
@@ -200,7 +198,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
         f"docs/reference/benchmarks/{spec.id}.md": benchmark_page(spec)
         for spec in listed.benchmarks.values()
     }
-    index = ["# Benchmarks", "", "| benchmark | what it tells |", "|---|---|"]
+    index = ["# Benchmarks", "", "| benchmark | summary |", "|---|---|"]
     index += [f"| [{s.id}]({s.id}.md) | {s.summary} |" for s in listed.benchmarks.values()]
     pages["docs/reference/benchmarks/README.md"] = GENERATED + "\n".join(index) + "\n"
     pages["docs/reference/cli.md"] = cli_page()

@@ -20,7 +20,7 @@ from nephoscope.capabilities import report_files, sections
 from nephoscope.errors import StoreError
 from nephoscope.model import Estimate, MetricResult, RunResult
 from nephoscope.report import as_html, wording
-from nephoscope.report.blocks import Chart, Section, Table
+from nephoscope.report.blocks import Chart, Items, Section, Sentence, Table, Tiles
 from report import made
 
 HOSTILE = "<script>alert(1)</script> & \"q\" 'a' | `b` *c* [d](http://e) \x1b[31m \u202e </details>"
@@ -485,3 +485,22 @@ def test_warnings_that_differ_in_numbers_only_are_told_once_on_the_terminal() ->
     text = " ".join(capabilities.terminal(result, colour=False, width=79).split())
     assert text.count("Not converged") == 1
     assert "and 39 more of this kind" in text
+
+
+def test_the_first_screen_has_machine_results_findings_and_next_step() -> None:
+    first, *_ = sections.build_all(made.result())
+    assert (first.id, first.title) == ("summary", "Summary")
+    kinds = [type(block).__name__ for block in first.blocks]
+    assert kinds == ["Sentence", "Tiles", "Items", "Sentence", "Sentence"]
+    machine, tiles, findings, step, coverage = first.blocks
+    assert isinstance(machine, Sentence)
+    assert "with 2 CPUs" in machine.text
+    assert isinstance(tiles, Tiles)
+    assert 3 <= len(tiles.tiles) <= 5
+    assert all("[" in tile.interval for tile in tiles.tiles)
+    assert isinstance(findings, Items)
+    assert 1 <= len(findings.items) <= 3
+    assert isinstance(step, Sentence)
+    assert step.text.startswith("Next step: ")
+    assert isinstance(coverage, Sentence)
+    assert "within ±2 %" in coverage.text

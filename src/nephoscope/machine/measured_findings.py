@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
 
@@ -225,21 +226,27 @@ def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
 
 
 def not_converged(case: Case) -> Answers:
-    """Figures whose interval stayed wider than was asked for."""
-    named = [
-        line_name(metric)
+    """Reports headline metrics whose interval is wider than requested."""
+    settings = Counter((metric.benchmark, metric.metric) for metric in case.metrics)
+    wide = Counter(
+        (metric.benchmark, metric.metric)
         for metric in case.metrics
         if any(text.lower().startswith("not converged") for text in metric.warnings)
+    )
+    named = [
+        f"{benchmark} {name}" + (f": {count} of {of} settings" if of > 1 else "")
+        for (benchmark, name), count in wide.items()
+        if (of := settings[benchmark, name])
     ]
     names = named or list(case.not_converged)
     if names:
         yield Finding(
             "not_converged",
-            Severity.NOTICE,
-            f"{len(names)} figure{'s' if len(names) > 1 else ''} did not become as precise as the "
-            "plan asked for before time or repetitions ran out.",
+            Severity.INFO,
+            f"{len(names)} headline metric{'s have' if len(names) > 1 else ' has'} wider "
+            "intervals than requested.",
             capped(names),
-            "Their intervals are true but wide; give the run a larger budget.",
+            "For narrower intervals, increase `--budget`.",
         )
 
 

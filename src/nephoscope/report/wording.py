@@ -207,3 +207,16 @@ def joined(words: Iterable[str]) -> str:
     """'a', 'a and b', 'a, b and c'."""
     items = [word for word in words if word]
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def precision_text(metrics: Iterable[MetricResult]) -> str:
+    """Returns the distribution of precision: the shares of metrics within 2, 5 and 10 %."""
+    ratios = [metric.estimate.half_width_ratio for metric in metrics]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known:
+        return ""
+    shares = [
+        f"{100 * sum(100 * ratio <= limit for ratio in known) / len(known):.0f} % within ±{limit} %"
+        for limit in (2, 5, 10)
+    ]
+    return f"Precision of {plural(len(known), 'metric')}: {joined(shares)}."

@@ -54,7 +54,7 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Confidence", _ratio(run.get("confidence"))),
         ("Margin", _ratio(run.get("margin"))),
         ("Time", _time(run)),
-        ("Precision", _precision(run)),
+        ("Precision", _precision(result)),
         ("Order", "random order within rounds (seeded); each round measures every setting once"),
         ("Stored in", run.get("path") or run.get("store")),
     ]
@@ -101,15 +101,15 @@ def _time(run: Mapping[str, Any]) -> str:
     return text
 
 
-def _precision(run: Mapping[str, Any]) -> str:
-    converged = run.get("converged")
-    names = [str(name) for name in run.get("not_converged") or ()]
+def _precision(result: RunResult) -> str:
+    converged = result.run.get("converged")
+    wide = len(result.run.get("not_converged") or ())
+    parts = [wording.precision_text(result.metrics)]
     if converged is True:
-        return "every headline metric reached the requested precision"
-    if converged is False and names:
-        listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        return f"wider than requested: {listed}"
-    return "not converged" if converged is False else ""
+        parts.append("Every headline metric reached the requested precision.")
+    elif converged is False:
+        parts.append(f"{wording.plural(wide, 'headline result')} missed the requested precision.")
+    return " ".join(part for part in parts if part)
 
 
 def _warnings(result: RunResult) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The first thing one reads: what the machine is, what it delivers, how much is odd."""
+"""Builds the first screen: machine, headline results, main findings, next step."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis import facts
-from nephoscope.model import MetricResult, RunResult, Severity
+from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
+from nephoscope.report.blocks import Block, Item, Items, Section, Sentence, Tile, Tiles
 
-MAX_TILES = 6
+MAX_TILES = 5
+MAX_FINDINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A figure of the summary: which metric, and which of its settings.
+    """A headline result of the summary: the metric and the setting to show.
 
-    prefer: factor -> level, 'most' or 'least'; each is applied if some setting has it. told: the
-    factors that the label tells already. whole: the one of fewest factors, of which the others are
-    parts. each: all of its settings.
+    prefer: factor -> level, 'maximum' or 'minimum'; applied if some setting has it. in_label:
+    factors that the label already states. whole: only the setting with the fewest factors, which
+    includes the others. each: all settings.
     """
 
     label: str
     benchmark: str
     metric: str
     prefer: Mapping[str, Any] = field(default_factory=dict)
-    told: tuple[str, ...] = ("engine", "direct", "array_bytes")
+    in_label: tuple[str, ...] = ("engine", "direct", "array_bytes")
     whole: bool = False
     each: bool = False
 
@@ -36,7 +37,7 @@ class Choice:
 CHOICES: tuple[Choice, ...] = (
     Choice("CPU time available", "cpu.gaps", "obtained_cpus"),
     Choice(
-        "Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "least"}, ("threads",)
+        "Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "minimum"}, ("threads",)
     ),
     Choice(
         "Memory bandwidth, triad",
@@ -50,7 +51,7 @@ CHOICES: tuple[Choice, ...] = (
         "Random disk reads",
         "disk.io",
         "disk_operations_per_s",
-        {"operation": "randread", "record_bytes": "least", "queue_depth": "maximum"},
+        {"operation": "randread", "record_bytes": "minimum", "queue_depth": "maximum"},
         ("operation", "engine", "direct"),
     ),
     Choice("Synced write, median", "disk.sync", "sync_latency_p50_ns"),
@@ -64,7 +65,7 @@ CHOICES: tuple[Choice, ...] = (
 
 
 def build(result: RunResult) -> Section:
-    """One paragraph, up to six figures, and the count of findings."""
+    """Returns the machine, up to five headline results, three findings and the next step."""
     blocks: list[Block] = []
     every = selection.target_names(result)
     simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
@@ -78,8 +79,9 @@ def build(result: RunResult) -> Section:
     tiles = _tiles(result)
     if tiles:
         blocks.append(Tiles(tuple(tiles)))
-    blocks += [Sentence(_count_findings(result)), Sentence(_how_sure(result))]
-    return Section("summary", "In short", tuple(blocks))
+    blocks += _main_findings(result)
+    blocks.append(Sentence(_coverage(result)))
+    return Section("summary", "Summary", tuple(blocks))
 
 
 def _simulated(result: RunResult, targets: Sequence[str]) -> str:
@@ -168,7 +170,7 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
         if choice.whole:
             found = sorted(found, key=lambda metric: len(metric.factors))
         if found:
-            setting = wording.factors_text(found[0].factors, leave_out=choice.told)
+            setting = wording.factors_text(found[0].factors, leave_out=choice.in_label)
             out.append((choice.label, setting, found[0]))
         for metric in found[1:] if choice.each else ():
             out.append((choice.label, wording.factors_text(metric.factors), metric))
@@ -182,7 +184,7 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
 
 
 def _narrowed(found: list[MetricResult], name: str, level: Any) -> list[MetricResult]:
-    if level in ("maximum", "least"):
+    if level in ("maximum", "minimum"):
         levels = [x for metric in found if (x := selection.numeric_level(metric, name)) is not None]
         if not levels:
             return found
@@ -203,28 +205,35 @@ def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
     )
 
 
-def _count_findings(result: RunResult) -> str:
+def _main_findings(result: RunResult) -> list[Block]:
+    """Returns the gravest findings without their evidence, and the next step."""
     if not result.findings:
-        return "Nothing odd was found."
-    counts = [
-        (sum(finding.severity is severity for finding in result.findings), severity.value)
-        for severity in (Severity.WARNING, Severity.NOTICE, Severity.INFO)
-    ]
-    names = {"warning": "warning", "notice": "notice", "info": "remark"}
-    parts = [wording.plural(count, names[word]) for count, word in counts if count]
-    total = wording.plural(len(result.findings), "finding")
-    gravest = wording.clean(result.findings[0].sentence)
-    return f"{total}: {wording.joined(parts)}. First of them: {gravest}"
+        count = wording.plural(len(result.metrics), "metric")
+        return [Sentence(f"No anomalies found in {count}."), Sentence(_next_step(result))]
+    shown = result.findings[:MAX_FINDINGS]
+    items = tuple(
+        Item(wording.clean(finding.sentence), finding.severity.value) for finding in shown
+    )
+    return [Items(items), Sentence(_next_step(result))]
 
 
-def _how_sure(result: RunResult) -> str:
-    count = len(result.metrics)
-    names = result.run.get("not_converged") or ()
-    if not count:
-        return "No metric has a value; see the trials that do not count."
-    text = f"{wording.plural(count, 'metric')}, each with its interval."
-    if names:
-        text += f" {len(names)} did not become as precise as the plan asked for."
+def _next_step(result: RunResult) -> str:
+    steps = [finding.next_step for finding in result.findings if finding.next_step]
+    if steps:
+        return f"Next step: {wording.clean(steps[0])}"
+    return "Next step: measure a second machine, then run `nephoscope compare A B`."
+
+
+def _coverage(result: RunResult) -> str:
+    """Returns how much was measured, how precisely, and what was excluded."""
+    if not result.metrics:
+        return "No metric has a value; see Excluded trials."
+    text = wording.precision_text(result.metrics) or (
+        f"{wording.plural(len(result.metrics), 'metric')}, each with its interval."
+    )
     if result.invalid:
-        text += f" {wording.plural(len(result.invalid), 'trial')} did not count."
+        text += f" {wording.plural(len(result.invalid), 'trial')} excluded."
+    more = len(result.findings) - MAX_FINDINGS
+    if more > 0:
+        text += f" {wording.plural(more, 'more finding')} below."
     return text
