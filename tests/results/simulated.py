@@ -29,7 +29,7 @@ PLACES: dict[str, Any] = {
         {"name": "europe", "region": "Europe", "latitude": 50.0, "longitude": 10.0,
          "users": 18480},
         {"name": "asia", "region": "Asia", "latitude": 25.0, "longitude": 95.0, "users": 16800},
-        {"name": "nowhere", "region": "Asia", "users": 10},
+        {"name": "nowhere", "region": "Asia", "latitude": None, "longitude": None, "users": 10},
     ],
     "sites": [{"name": "us", "region": "N. America", "latitude": 40.0, "longitude": -98.0}],
     "caches": [{"name": "edge", "region": "Europe", "latitude": 48.0, "longitude": 2.0}],
@@ -193,11 +193,10 @@ def placement(
 def scheduler() -> tuple[list[TrialRecord], list[MetricResult], dict[Any, Any]]:
     """Two virtual CPUs under a cap of 150 %: 180 ms of running and 60 of waiting."""
     ends = [min(2000, start * 240 + 180) for start in range(9)]
-    runs = [[start * 240 * MS, end * MS] for start, end in enumerate(ends)]
+    runs = [[start * 240 * MS, end * MS, 0] for start, end in enumerate(ends)]
     told = {
         "timeline": {
-            "window_ns": 2000 * MS,
-            "vcpus": [{"vm": "guest", "vcpu": cpu, "runs": runs} for cpu in (0, 1)],
+            "vcpus": [{"vm": "guest", "vcpu": cpu, "intervals": runs} for cpu in (0, 1)],
         }
     }
     lines, merged = [], {}

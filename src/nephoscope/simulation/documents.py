@@ -6,8 +6,7 @@ front        [{sites, cost_usd_per_h, within_ratio, response_time_mean_ns}]
 chosen       {sites, met, confirmed, tried}
 sensitivity  [{latency_factor, growth_factor, chosen: {within_ratio}, met, best: {sites,
              cost_usd_per_h}, same}]
-timeline     {"vcpus": [{vm, vcpu, intervals: [[start_ns, end_ns, processor], …]}]}, or with
-             "window_ns" and `runs` of [start_ns, end_ns]
+timeline     {"vcpus": [{vm, vcpu, intervals: [[start_ns, end_ns, processor], …]}]}
 surface      {"share_of_fast": [p], "factor": [x], "saving_ratio": [[…]]}, a row for each p
 """
 
@@ -49,10 +48,7 @@ def places(document: Any) -> tuple[Place, ...]:
     out = []
     for kind, names in ((USER_BASE, "user_bases"), (SITE, "sites"), (CACHE, "caches")):
         for one in document.get(names) or ():
-            latitude, longitude = (
-                _degrees(one, "latitude", "lat"),
-                _degrees(one, "longitude", "lon"),
-            )
+            latitude, longitude = _number(one["latitude"]), _number(one["longitude"])
             if latitude is not None and not -90 <= latitude <= 90:
                 raise ValueError(f"{one['name']}: latitude {latitude:g}")
             known = latitude is not None and longitude is not None
@@ -118,12 +114,12 @@ def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
         Track(
             str(one["vm"]),
             int(one["vcpu"]),
-            tuple(_spans(one["intervals"] if "intervals" in one else one["runs"])),
+            tuple(_spans(one["intervals"])),
         )
         for one in document["vcpus"]
     )
     last = max((track.runs[-1][1] for track in found if track.runs), default=0.0)
-    return float(document.get("window_ns", last)), found
+    return last, found
 
 
 def _spans(runs: Any) -> Iterator[tuple[float, float]]:
@@ -151,14 +147,10 @@ def surface(document: Any) -> Surface:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(str(one) for one in value)
+    return tuple(str(one) for one in value)
 
 
 def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None
-
-
-def _degrees(one: Mapping[str, Any], *names: str) -> float | None:
-    return next((_number(one[name]) for name in names if one.get(name) is not None), None)
