@@ -28,7 +28,7 @@ import _paired
 from _naming_lab import LOADS, PASSES, case, draw, made
 
 from nephoscope import catalog
-from nephoscope.analysis.proportions import wilson
+from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.errors import NephoscopeError
 from nephoscope.isolation import naming
 from nephoscope.isolation.naming_references import REFERENCES

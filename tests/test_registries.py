@@ -15,23 +15,17 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "nephoscope"
 
 
-def modules(folder: str) -> list[Path]:
-    """Source files of a folder that a person wrote something into."""
-    return [p for p in sorted((PACKAGE / folder).glob("*.py")) if not p.name.startswith("_")]
-
-
-LEARNT = {"naming_references"}
-"""Written by a benchmark: values without a question, held to themselves in test_naming."""
-
-
-@pytest.mark.parametrize(
-    "path",
-    [path for path in modules("analysis") if path.stem not in LEARNT],
-    ids=lambda path: path.stem,
+ANALYSIS = sorted(
+    path.relative_to(PACKAGE)
+    for path in (PACKAGE / "analysis").rglob("*.py")
+    if not path.name.startswith("_")
 )
-def test_every_analysis_has_a_test_file_and_says_what_it_asks(path: Path) -> None:
-    assert (ROOT / "tests" / "analysis" / f"test_{path.stem}.py").is_file()
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", ANALYSIS, ids=str)
+def test_every_analysis_has_a_test_file_and_a_docstring(path: Path) -> None:
+    assert (ROOT / "tests" / path.with_name(f"test_{path.name}")).is_file()
+    assert ast.get_docstring(ast.parse((PACKAGE / path).read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("spec", catalog.load().benchmarks.values(), ids=lambda spec: spec.id)

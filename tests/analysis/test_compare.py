@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import compare, means, ranks
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis import compare
+from nephoscope.analysis.statistics import means, ranks
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Better
 
 from .vectors import A, B

@@ -9,8 +9,8 @@ import pytest
 
 from nephoscope.analysis import interference
 from nephoscope.analysis.interference import Triple, around
-from nephoscope.analysis.means import Summary, fieller, summary
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.means import Summary, fieller, summary
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Better, Estimate
 
 BASELINE = (0.688, 0.688, 0.687)

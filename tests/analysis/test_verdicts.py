@@ -3,7 +3,7 @@ import math
 import pytest
 
 from nephoscope.analysis import verdicts
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.analysis.verdicts import Band
 from nephoscope.model import Better
 

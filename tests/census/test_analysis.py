@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.census import analysis
 from nephoscope.model import Better, Estimate
 

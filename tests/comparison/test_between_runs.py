@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.analysis.test_compare import drift
 
 from nephoscope.analysis.compare import independent
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison import between_runs
 from nephoscope.model import Better
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.experiments.effects import Cell, main_effect
 from nephoscope.model import Better
 

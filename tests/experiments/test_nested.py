@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison.between_runs import variance_components
 from nephoscope.experiments.nested import components
 

@@ -12,8 +12,8 @@ import pytest
 from tests.results.made import Sampler, make_run
 
 from nephoscope import capabilities, catalog, plans
-from nephoscope.analysis import estimates
 from nephoscope.analysis.interference import turned
+from nephoscope.analysis.statistics import estimates
 from nephoscope.experiments.effect_records import Experiment
 from nephoscope.experiments.result import experiment
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, Sample, Setting

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.isolation import dose_response
 
 ASKED = (0.0, 0.25, 0.5, 0.75, 1.0)

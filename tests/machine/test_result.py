@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nephoscope.analysis import estimates, facts
+from nephoscope.analysis import facts
+from nephoscope.analysis.statistics import estimates
 from nephoscope.machine import result
 from nephoscope.model import Better, Consistency, MetricResult
 

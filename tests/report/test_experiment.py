@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope import capabilities, catalog, plans
-from nephoscope.analysis import estimates
+from nephoscope.analysis.statistics import estimates
 from nephoscope.capabilities import sections
 from nephoscope.experiments.effect_records import Experiment
 from nephoscope.experiments.result import experiment

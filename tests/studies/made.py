@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nephoscope.analysis import estimates, variation
+from nephoscope.analysis.statistics import estimates, variation
 from nephoscope.model import Better, MetricResult, RunResult
 
 

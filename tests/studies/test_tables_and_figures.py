@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from nephoscope import studies
-from nephoscope.analysis import means
+from nephoscope.analysis.statistics import means
 from nephoscope.model import MetricResult
 from nephoscope.report import as_html
 from nephoscope.studies import Mark, Part

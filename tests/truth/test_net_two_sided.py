@@ -16,7 +16,7 @@ from tests.attempts import attempt
 from trials import needs_root, run
 from two_sided import Measured, measure
 
-from nephoscope.analysis.proportions import wilson
+from nephoscope.analysis.statistics.proportions import wilson
 
 HEADERS_OF_TCP = 14 + 20 + 32
 """Ethernet's, as a queueing discipline counts it, IP's and TCP's with timestamps."""

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from nephoscope import units
-from nephoscope.analysis import means, ranks
-from nephoscope.analysis.values import Array
+from nephoscope.analysis.statistics import means, ranks
+from nephoscope.analysis.statistics.values import Array
 from nephoscope.model import Estimate
 
 Reading = Mapping[str, Any]

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from nephoscope.analysis import dependence, multiplicity, ranks, ratios
-from nephoscope.analysis.scales import CENSORED, Scale, band_estimate, scale_of
-from nephoscope.analysis.values import Array, Numbers, Refused, clean, percent
+from nephoscope.analysis.shift_scales import CENSORED, Scale, band_estimate, scale_of
+from nephoscope.analysis.statistics import dependence, multiplicity, ranks, ratios
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, percent
 from nephoscope.analysis.verdicts import Word, judge, margin_bounds, say
 from nephoscope.model import Better, Estimate, Verdict
 

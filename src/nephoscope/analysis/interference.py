@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nephoscope.analysis import compare, means, variation
-from nephoscope.analysis.bootstrap import percentile_interval, resample
+from nephoscope.analysis import compare
 from nephoscope.analysis.compare import MARGIN, Comparison
-from nephoscope.analysis.estimates import minimum_n
-from nephoscope.analysis.histograms import (
+from nephoscope.analysis.statistics import means, variation
+from nephoscope.analysis.statistics.bootstrap import percentile_interval, resample
+from nephoscope.analysis.statistics.estimates import minimum_n
+from nephoscope.analysis.statistics.histograms import (
     LEAST_TRIALS,
     Trial,
     draws,
@@ -26,7 +27,7 @@ from nephoscope.analysis.histograms import (
     quantile_of_counts,
     quantiles_of_draws,
 )
-from nephoscope.analysis.values import Array, Numbers, Refused, clean, percent
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, percent
 from nephoscope.model import Better, Estimate
 
 NAMES = ("quiet", "loaded")

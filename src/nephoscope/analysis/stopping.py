@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from nephoscope.analysis.estimates import median
-from nephoscope.analysis.values import Array, Numbers, Refused, clean
+from nephoscope.analysis.statistics.estimates import median
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean
 from nephoscope.model import Estimate
 
 LEAST_N = 10

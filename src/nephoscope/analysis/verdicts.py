@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from nephoscope.analysis.values import Refused, percent
+from nephoscope.analysis.statistics.values import Refused, percent
 from nephoscope.model import Better
 
 Word = Literal["better", "worse", "equivalent", "different but negligible", "inconclusive"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from nephoscope.analysis import histograms
+from nephoscope.analysis.statistics import histograms
 from nephoscope.capabilities import findings as judged
 from nephoscope.catalog import SIMULATED, BenchmarkSpec
 from nephoscope.census import sightings

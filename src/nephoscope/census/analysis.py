@@ -13,9 +13,9 @@ from statistics import median
 
 import numpy as np
 
-from nephoscope.analysis import ratios
-from nephoscope.analysis.proportions import wilson
-from nephoscope.analysis.values import Array, Refused
+from nephoscope.analysis.statistics import ratios
+from nephoscope.analysis.statistics.proportions import wilson
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.model import Better, Estimate
 
 SMALL_N = 30

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.census import analysis as judged
 from nephoscope.census.analysis import Expected, Share, Speed
 from nephoscope.census.records import (

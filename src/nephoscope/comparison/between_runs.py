@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nephoscope.analysis.compare import MARGIN, Comparison, independent
-from nephoscope.analysis.means import t_quantile
-from nephoscope.analysis.scales import band_estimate, scale_of
-from nephoscope.analysis.values import Array, Numbers, Refused, clean, finite, percent
+from nephoscope.analysis.shift_scales import band_estimate, scale_of
+from nephoscope.analysis.statistics.means import t_quantile
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, finite, percent
 from nephoscope.analysis.verdicts import Band, Word, judge, say
 from nephoscope.model import Better, Estimate, Verdict
 

@@ -92,7 +92,7 @@ def _side(text: str) -> _Side:
 
 
 def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -> Comparisons:
-    from nephoscope.analysis.values import Refused
+    from nephoscope.analysis.statistics.values import Refused
     from nephoscope.comparison import result as comparing
     from nephoscope.model import Better
 

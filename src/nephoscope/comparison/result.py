@@ -12,7 +12,7 @@ from typing import Any
 
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison import between_runs, settings
 from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
 from nephoscope.results import names

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nephoscope.analysis.compare import MARGIN, Comparison, paired
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Better
 
 Level = Hashable

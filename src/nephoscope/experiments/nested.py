@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.analysis.means import t_quantile
-from nephoscope.analysis.values import Array, Refused, finite
+from nephoscope.analysis.statistics.means import t_quantile
+from nephoscope.analysis.statistics.values import Array, Refused, finite
 from nephoscope.model import Estimate
 
 LEVELS = ("instance", "boot", "round")

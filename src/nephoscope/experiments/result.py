@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nephoscope.analysis import compare, interference
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
 from nephoscope.experiments.effect_records import (

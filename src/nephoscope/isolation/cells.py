@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.analysis import attribution, compare, estimates, histograms, interference
-from nephoscope.analysis.histograms import Trial
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis import attribution, compare, interference
+from nephoscope.analysis.statistics import estimates, histograms
+from nephoscope.analysis.statistics.histograms import Trial
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.isolation import lines as gather
 from nephoscope.isolation import recovery
 from nephoscope.isolation.lines import Load, Paired, Trials, WatchedLine, label

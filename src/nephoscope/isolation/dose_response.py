@@ -16,10 +16,10 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from nephoscope.analysis import multiplicity, ranks
 from nephoscope.analysis.compare import MARGIN
-from nephoscope.analysis.dependence import midranks
-from nephoscope.analysis.values import Array, Numbers, Refused, clean, finite
+from nephoscope.analysis.statistics import multiplicity, ranks
+from nephoscope.analysis.statistics.dependence import midranks
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, finite
 from nephoscope.analysis.verdicts import margin_bounds
 from nephoscope.model import Estimate
 

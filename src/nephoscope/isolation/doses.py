@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from nephoscope.analysis import compare, interference
-from nephoscope.analysis.values import Array, Refused
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.isolation import dose_response, fairness, resource_names
 from nephoscope.isolation.lines import QUOTA, Trials, WatchedLine, label
 from nephoscope.isolation.records import Cell, DosePoint, DoseResponse, Index

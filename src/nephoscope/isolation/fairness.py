@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from nephoscope.analysis.bootstrap import percentile_interval
-from nephoscope.analysis.histograms import draws
-from nephoscope.analysis.values import Array, Numbers, Refused, finite
+from nephoscope.analysis.statistics.bootstrap import percentile_interval
+from nephoscope.analysis.statistics.histograms import draws
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, finite
 from nephoscope.model import Estimate
 
 LEAST_ROUNDS = 6

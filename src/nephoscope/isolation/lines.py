@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.analysis import histograms, interference
-from nephoscope.analysis.histograms import Trial
+from nephoscope.analysis import interference
 from nephoscope.analysis.interference import Triple
+from nephoscope.analysis.statistics import histograms
+from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.isolation.records import Victim
 from nephoscope.model import Better, MetricResult, TrialRecord, factors_key
 from nephoscope.results import names

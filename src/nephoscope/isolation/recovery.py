@@ -15,7 +15,7 @@ import numpy as np
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import MARGIN, Comparison
 from nephoscope.analysis.interference import Triple, turned
-from nephoscope.analysis.values import Numbers, clean
+from nephoscope.analysis.statistics.values import Numbers, clean
 from nephoscope.isolation import dose_response
 from nephoscope.model import Better, Estimate
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.analysis import compare, proportions
+from nephoscope.analysis import compare
+from nephoscope.analysis.statistics import proportions
 from nephoscope.experiments.effect_records import SUSPICIOUS
 from nephoscope.isolation import cells as isolation_cells
 from nephoscope.isolation import doses, recovery, resource_names

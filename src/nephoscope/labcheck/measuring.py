@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nephoscope.analysis import means
+from nephoscope.analysis.statistics import means
 from nephoscope.errors import RunFailed
 from nephoscope.lab.handle import Lab
 from nephoscope.labcheck.frame import Measured

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.analysis.estimates import rank_bounds
-from nephoscope.analysis.proportions import wilson
+from nephoscope.analysis.statistics.estimates import rank_bounds
+from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.errors import RunFailed
 from nephoscope.lab import cgroups
 from nephoscope.lab.handle import Lab

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from nephoscope.analysis.values import Refused, finite, percent
+from nephoscope.analysis.statistics.values import Refused, finite, percent
 from nephoscope.units import format_number
 
 OPERATIONAL_TOLERANCE = 0.10

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.analysis.values import Array, Refused, finite
+from nephoscope.analysis.statistics.values import Array, Refused, finite
 
 LEAST_STEP = math.log(1.12)
 """Neighbouring plateaus closer than 12 % are one: ladders of one cache slope by as much."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from nephoscope.analysis import estimates, facts
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis import facts
+from nephoscope.analysis.statistics import estimates
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.machine import consistency_laws
 from nephoscope.machine import knees as ladder
 from nephoscope.model import Better, Estimate, MetricResult, factors_key

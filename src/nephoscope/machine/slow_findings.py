@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nephoscope import units
-from nephoscope.analysis import attribution, ranks
+from nephoscope.analysis import attribution
 from nephoscope.analysis.attribution import Attribution, Reading, Word
 from nephoscope.analysis.case import Case, capped, line_name
+from nephoscope.analysis.statistics import ranks
 from nephoscope.machine.measured_findings import modes
 from nephoscope.model import Better, Estimate, Finding, MetricResult, Severity
 

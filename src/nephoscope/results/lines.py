@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nephoscope.analysis import estimates, histograms, stopping, variation
-from nephoscope.analysis.histograms import Trial
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis import stopping
+from nephoscope.analysis.statistics import estimates, histograms, variation
+from nephoscope.analysis.statistics.histograms import Trial
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Better, Estimate, MetricResult
 from nephoscope.results import names

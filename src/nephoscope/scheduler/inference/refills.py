@@ -19,8 +19,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nephoscope.analysis.means import t_quantile
-from nephoscope.analysis.values import Array
+from nephoscope.analysis.statistics.means import t_quantile
+from nephoscope.analysis.statistics.values import Array
 from nephoscope.scheduler.inference.verdict import Gap
 
 Flags = NDArray[np.bool_]

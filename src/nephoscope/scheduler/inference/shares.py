@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nephoscope.analysis.means import mean_t
-from nephoscope.analysis.values import Array
+from nephoscope.analysis.statistics.means import mean_t
+from nephoscope.analysis.statistics.values import Array
 from nephoscope.model import Estimate
 from nephoscope.scheduler.inference.refills import Refills
 from nephoscope.scheduler.inference.verdict import Fit, Gap, Look, Loop

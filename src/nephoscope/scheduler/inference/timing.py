@@ -19,7 +19,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from nephoscope.analysis.values import Array
+from nephoscope.analysis.statistics.values import Array
 from nephoscope.scheduler.inference.refills import Refills, find, long_gaps, resultant
 from nephoscope.scheduler.inference.verdict import Look, Loop
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from nephoscope.analysis import compare, means, variation
+from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics import means, variation
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Better, Estimate, MetricResult, RunResult, level_name
 from nephoscope.results.names import BESIDE
 from nephoscope.studies.definition.selectors import MeasuredFigure, Selection

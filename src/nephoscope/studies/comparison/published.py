@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from nephoscope.analysis.means import Summary, fieller, summary
+from nephoscope.analysis.statistics.means import Summary, fieller, summary
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.definition.selectors import Cell, Cells, PublishedFigure
 

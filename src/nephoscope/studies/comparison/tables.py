@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nephoscope.analysis import means, variation
+from nephoscope.analysis.statistics import means, variation
 from nephoscope.model import Estimate, RunResult
 from nephoscope.studies.catalogue import Number, ReferenceStudy
 from nephoscope.studies.comparison import measured

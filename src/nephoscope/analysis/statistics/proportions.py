@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Estimate
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import bootstrap
+from nephoscope.analysis.statistics import bootstrap
 
-from .vectors import A
+from ..vectors import A
 
 
 def means_of(rows):

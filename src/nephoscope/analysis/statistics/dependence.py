@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nephoscope.analysis.distributions import log_factorials
-from nephoscope.analysis.values import Array, Numbers, clean
+from nephoscope.analysis.statistics.distributions import log_factorials
+from nephoscope.analysis.statistics.values import Array, Numbers, clean
 
 AUTOCORRELATION_LIMIT = 0.1
 RUNS_TEST_LIMIT = 0.05

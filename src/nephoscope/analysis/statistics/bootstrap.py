@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nephoscope.analysis.distributions import normal_cdf, student_quantile
-from nephoscope.analysis.values import Array
+from nephoscope.analysis.statistics.distributions import normal_cdf, student_quantile
+from nephoscope.analysis.statistics.values import Array
 
 Statistic = Callable[[Array], Array]
 """Takes shape (…, n), gives shape (…)."""

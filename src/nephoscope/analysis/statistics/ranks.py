@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from nephoscope.analysis.dependence import midranks
-from nephoscope.analysis.values import Array
+from nephoscope.analysis.statistics.dependence import midranks
+from nephoscope.analysis.statistics.values import Array
 
 EXACT_PAIRS = 400  # 20 against 20; counts stay below 2**53
 EXACT_SIGNED = 60

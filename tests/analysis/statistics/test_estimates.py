@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import estimates, means
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics import estimates, means
+from nephoscope.analysis.statistics.values import Refused
 
-from .vectors import A, B
+from ..vectors import A, B
 
 finite_series = st.lists(
     st.floats(min_value=-1e9, max_value=1e9, allow_subnormal=False), min_size=6, max_size=80

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.analysis.values import EQUAL_NOTE, Array, Numbers, Refused, all_equal, finite
+from nephoscope.analysis.statistics.values import (
+    EQUAL_NOTE,
+    Array,
+    Numbers,
+    Refused,
+    all_equal,
+    finite,
+)
 from nephoscope.model import Estimate
 
 

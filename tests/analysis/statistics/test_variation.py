@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import variation
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics import variation
+from nephoscope.analysis.statistics.values import Refused
 
-from .vectors import A
+from ..vectors import A
 
 
 def test_measures_of_variation_of_the_series():

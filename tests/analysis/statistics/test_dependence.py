@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import dependence
+from nephoscope.analysis.statistics import dependence
 
 
 def ar1(rng, rows, n, rho):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nephoscope.analysis.values import Array, Refused, clean
+from nephoscope.analysis.statistics.values import Array, Refused, clean
 
 
 def _checked(ps: Sequence[float]) -> Array:

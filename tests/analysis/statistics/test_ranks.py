@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import ranks
+from nephoscope.analysis.statistics import ranks
 
-from .vectors import A, B
+from ..vectors import A, B
 
 a, b = np.array(A, float), np.array(B, float)
 small = st.lists(st.integers(-50, 50), min_size=4, max_size=15)

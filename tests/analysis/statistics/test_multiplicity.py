@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import multiplicity
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics import multiplicity
+from nephoscope.analysis.statistics.values import Refused
 
 chances = st.lists(st.floats(0, 1), max_size=30)
 

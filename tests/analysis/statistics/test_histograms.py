@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import histograms
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics import histograms
+from nephoscope.analysis.statistics.values import Refused
 
 trials = st.lists(
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), min_size=1, max_size=10),

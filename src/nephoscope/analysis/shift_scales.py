@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.analysis.values import Array, all_equal
+from nephoscope.analysis.statistics.values import Array, all_equal
 from nephoscope.analysis.verdicts import NO_BAND, Band
 from nephoscope.model import Estimate
 

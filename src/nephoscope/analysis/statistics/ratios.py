@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from nephoscope.analysis import means
-from nephoscope.analysis.values import Array, Refused
+from nephoscope.analysis.statistics import means
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.model import Estimate
 
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from nephoscope.analysis import dependence
-from nephoscope.analysis.distributions import binomial_mass
-from nephoscope.analysis.values import (
+from nephoscope.analysis.statistics import dependence
+from nephoscope.analysis.statistics.distributions import binomial_mass
+from nephoscope.analysis.statistics.values import (
     EQUAL_NOTE,
     EVERY_REPLICATION,
     Array,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from nephoscope.analysis.proportions import wilson
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics.proportions import wilson
+from nephoscope.analysis.statistics.values import Refused
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 1 - 1e-6])

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.analysis import means
-from nephoscope.analysis.dependence import lag1
-from nephoscope.analysis.means import Summary
-from nephoscope.analysis.values import Refused
+from nephoscope.analysis.statistics import means
+from nephoscope.analysis.statistics.dependence import lag1
+from nephoscope.analysis.statistics.means import Summary
+from nephoscope.analysis.statistics.values import Refused
 
-from .vectors import A, B
+from ..vectors import A, B
 
 QUIET = Summary(1716.48, 5.39, 100)  # ms; Delgado 2010, table 3.2
 DISTURBED = Summary(1754.90, 41.47, 100)

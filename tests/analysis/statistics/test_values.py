@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from nephoscope.analysis import values
+from nephoscope.analysis.statistics import values
 from nephoscope.errors import NephoscopeError
 
 

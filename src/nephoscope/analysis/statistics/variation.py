@@ -10,9 +10,17 @@ import math
 
 import numpy as np
 
-from nephoscope.analysis.bootstrap import bca, percentile_interval, resample
-from nephoscope.analysis.means import skewness, summary
-from nephoscope.analysis.values import EQUAL_NOTE, Array, Numbers, Refused, all_equal, clean, finite
+from nephoscope.analysis.statistics.bootstrap import bca, percentile_interval, resample
+from nephoscope.analysis.statistics.means import skewness, summary
+from nephoscope.analysis.statistics.values import (
+    EQUAL_NOTE,
+    Array,
+    Numbers,
+    Refused,
+    all_equal,
+    clean,
+    finite,
+)
 from nephoscope.model import Consistency, Estimate
 
 STEADY_BELOW = 0.02

@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from nephoscope.analysis.values import Array
+from nephoscope.analysis.statistics.values import Array
 
 _NORMAL = NormalDist()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from nephoscope.analysis import distributions
-from nephoscope.analysis.estimates import rank_bounds
+from nephoscope.analysis.statistics import distributions
+from nephoscope.analysis.statistics.estimates import rank_bounds
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 9, 10, 29, 30, 99, 1000])

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nephoscope.analysis.bootstrap import percentile_interval
-from nephoscope.analysis.estimates import minimum_n
-from nephoscope.analysis.values import Array, Refused, clean, percent
+from nephoscope.analysis.statistics.bootstrap import percentile_interval
+from nephoscope.analysis.statistics.estimates import minimum_n
+from nephoscope.analysis.statistics.values import Array, Refused, clean, percent
 from nephoscope.model import Estimate
 
 Counts = NDArray[np.int64]

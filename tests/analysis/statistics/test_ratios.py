@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from nephoscope.analysis import ratios
+from nephoscope.analysis.statistics import ratios
 
 a, b = np.array([10.0, 12, 11, 13]), np.array([20.0, 23, 22, 27])
 
