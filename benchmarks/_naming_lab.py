@@ -22,7 +22,8 @@ sys.path[:0] = [str(_paired.ROOT / "src")]
 
 from nephoscope import catalog  # noqa: E402
 from nephoscope.isolation.naming import KERNEL_FLOORS as FLOORS  # noqa: E402
-from nephoscope.lab import bringup, files  # noqa: E402
+from nephoscope.lab import files  # noqa: E402
+from nephoscope.lab.provisioner import LABS  # noqa: E402
 from nephoscope.targets import Target  # noqa: E402
 from nephoscope.targets.lab import LabTarget  # noqa: E402
 
@@ -106,7 +107,7 @@ async def made(known: catalog.Catalog) -> AsyncIterator[dict[str, LabTarget]]:
         "network": "10.87.0.0/16",
         "links": {"wan": {"between": ["far", "lan"], "rate": "200Mbit/s"}},
     }
-    await bringup.up(files.from_values(values), say=lambda line: None)
+    await LABS.create(files.from_values(values), say=lambda line: None)
     targets = {host: LabTarget(host, name, host) for host in values["hosts"]}  # type: ignore[attr-defined]
     try:
         for target in targets.values():
@@ -115,7 +116,7 @@ async def made(known: catalog.Catalog) -> AsyncIterator[dict[str, LabTarget]]:
     finally:
         for target in targets.values():
             await target.close()
-        await bringup.down(name)
+        await LABS.remove(name)
 
 
 def kernel_counters() -> dict[str, float]:

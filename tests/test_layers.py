@@ -20,6 +20,7 @@ ORDER = [
     "catalog",
     "adapters",
     "analysis",
+    "provisioning",
     "lab",
     "scenarios",
     "targets",

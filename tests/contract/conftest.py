@@ -93,7 +93,8 @@ def qemu() -> Iterator[Factory]:
 
 def _host(platform: str) -> Iterator[Factory]:
     """The host of a lab of one host, for as long as the tests need it."""
-    from nephoscope.lab import bringup, files
+    from nephoscope.lab import files
+    from nephoscope.lab.provisioner import LABS
 
     if os.geteuid() != 0:
         pytest.skip("a lab needs root")
@@ -106,10 +107,10 @@ def _host(platform: str) -> Iterator[Factory]:
         "hosts": {"a": {"platform": platform}},
     }
     try:
-        asyncio.run(bringup.up(files.from_values(values), say=lambda line: None))
+        asyncio.run(LABS.create(files.from_values(values), say=lambda line: None))
     except Lacking as error:
         pytest.skip(str(error))
     try:
         yield lambda: LabRecord(name="inside", lab=name, host="a").make()
     finally:
-        asyncio.run(bringup.down(name))
+        asyncio.run(LABS.remove(name))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope.lab import bringup, files
+from nephoscope.lab import files
+from nephoscope.lab.provisioner import LABS
 from nephoscope.lab.topology import Topology
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "lab.md"
@@ -39,13 +40,13 @@ def test_the_first_one_comes_up() -> None:
     office = topology(BLOCKS[0]).model_copy(update={"name": "tguide"})
 
     async def whole() -> None:
-        lab = await bringup.up(office, say=lambda line: None)
+        lab = await LABS.create(office, say=lambda line: None)
         try:
             assert list(lab.hosts) == ["client", "server", "neighbour"]
             assert lab.links[0].path in ("line", "netem")
             assert lab.links[0].rate == "HTB"
         finally:
-            await bringup.down(lab.name)
+            await LABS.remove(lab.name)
 
     asyncio.run(whole())
-    assert bringup.remains("tguide") == []
+    assert LABS.remains("tguide") == []

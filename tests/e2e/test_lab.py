@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.conftest import PROGRAM, Run, mounted
 
-from nephoscope.lab import bringup, cgroups, names
+from nephoscope.lab import cgroups, names
+from nephoscope.lab.provisioner import LABS
 
 pytestmark = pytest.mark.usefixtures("root_only")
 
@@ -31,7 +32,7 @@ def lab_name(nephoscope: Run) -> Iterator[str]:
     """A name of its own; whatever carries it is gone after the test."""
     name = f"t{uuid.uuid4().hex[:8]}"
     yield name
-    if bringup.remains(name):
+    if LABS.remains(name):
         nephoscope("lab", "down", name)
 
 
@@ -49,7 +50,7 @@ def office(lab_name: str, tmp_path: Path) -> Path:
 
 def left(name: str) -> list[str]:
     """Everything of a lab that is still there, of every kind."""
-    found = [str(path) for path in bringup.remains(name)]
+    found = [str(path) for path in LABS.remains(name)]
     mounts = Path("/proc/self/mountinfo").read_text()
     found += [line for line in mounts.splitlines() if f"{names.PREFIX}{name}." in line]
     found += [line for line in mounts.splitlines() if f"{names.RUN}/{name}/" in line]

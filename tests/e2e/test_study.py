@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope import cli
-from nephoscope.lab import bringup
+from nephoscope.lab.provisioner import LABS
 from nephoscope.studies import catalogue
 
 pytestmark = pytest.mark.usefixtures("root_only")
@@ -69,4 +69,4 @@ def test_a_part_fills_its_tables_and_draws_its_figures(
     page = (store / "studies" / "delgado-2010" / "study.html").read_text(encoding="utf-8")
     assert "Table 3.2: time to compute pi" in page
     assert "Figure 3.3" in page
-    assert not list(bringup.remains(tiny)), "the part's lab is gone"
+    assert not list(LABS.remains(tiny)), "the part's lab is gone"

@@ -17,10 +17,11 @@ from tests.lab import wire
 
 from nephoscope.commands import lab as lab_command
 from nephoscope.errors import PlanError, RunFailed, UsageError
-from nephoscope.lab import bringup, capacity, cgroups, check, conditions, files, names, needs, state
+from nephoscope.lab import capacity, cgroups, check, conditions, files, names, needs, state
 from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.namespaces import within
 from nephoscope.lab.platforms import PLATFORMS
+from nephoscope.lab.provisioner import LABS
 
 # Rates and delays, and devices of the machine that no other test may add or take away meanwhile.
 pytestmark = [pytest.mark.usefixtures("root_only"), pytest.mark.alone]
@@ -55,8 +56,8 @@ def _nothing_in_the_machine_s_own_network() -> Iterator[None]:
 
 def test_a_lab_is_up_and_then_gone() -> None:
     def work(lab: Lab) -> str:
-        assert bringup.labs() != []
-        assert bringup.find(lab.name).hosts == lab.hosts
+        assert LABS.found() != []
+        assert LABS.open(lab.name).hosts == lab.hosts
         assert names.directory(lab.name).stat().st_mode & 0o777 == 0o700
         found = subprocess.run(
             [*lab.hosts["a"].enter(), "cat", "/proc/self/cgroup"],
@@ -68,8 +69,8 @@ def test_a_lab_is_up_and_then_gone() -> None:
         return lab.name
 
     name = wire.in_lab(PAIR, work)
-    assert bringup.remains(name) == []
-    assert name not in {one.name for one in bringup.labs()}
+    assert LABS.remains(name) == []
+    assert name not in {one.name for one in LABS.found()}
 
 
 def test_a_host_has_loopback_pings_and_no_ipv6_unless_asked() -> None:
@@ -208,7 +209,7 @@ def test_a_delay_holds_and_changes_in_place() -> None:
             # Twice the delay; half a millisecond each way as in the check.
             wire.holds(text, median_s(lab, "a", "b"), 2 * seconds, 0.001)
         assert lab.links[0].path == ("netem" if needs.abilities().netem else "line")
-        assert bringup.find(lab.name).topology == lab.topology
+        assert LABS.open(lab.name).topology == lab.topology
 
     wire.in_lab(with_link(), work)
 
@@ -266,7 +267,7 @@ def test_two_labs_of_one_network_do_not_meet() -> None:
             assert one.hosts["a"].address == two.hosts["a"].address
             for lab in (one, two):
                 assert len(wire.round_trips_s(lab, "a", "b", 3)) == 3
-            listed = {lab.name for lab in bringup.labs()}
+            listed = {lab.name for lab in LABS.found()}
             assert {one.name, two.name} <= listed
 
         wire.in_lab(PAIR, inner)
@@ -279,7 +280,7 @@ def test_a_name_that_is_taken_is_refused_and_the_lab_stays() -> None:
     def work(lab: Lab) -> None:
         again = files.from_values({"version": 1, "name": lab.name, **PAIR})
         with pytest.raises(UsageError, match=f"A lab named {lab.name} is up already"):
-            asyncio.run(bringup.up(again, say=lambda line: None))
+            asyncio.run(LABS.create(again, say=lambda line: None))
         assert len(wire.round_trips_s(lab, "a", "b", 2)) == 2
 
     wire.in_lab(PAIR, work)
@@ -289,14 +290,14 @@ def test_of_two_ups_of_one_name_one_is_refused() -> None:
     topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
 
     async def whole() -> None:
-        ups = (bringup.up(topology, say=lambda line: None) for _ in range(2))
+        ups = (LABS.create(topology, say=lambda line: None) for _ in range(2))
         found = await asyncio.gather(*ups, return_exceptions=True)
         try:
             assert sorted(type(one).__name__ for one in found) == ["Busy", "Lab"]
-            lab = bringup.find(topology.name)
+            lab = LABS.open(topology.name)
             assert len(await asyncio.to_thread(wire.round_trips_s, lab, "a", "b", 2)) == 2
         finally:
-            await bringup.down(topology.name)
+            await LABS.remove(topology.name)
 
     asyncio.run(whole())
 
@@ -307,15 +308,15 @@ def test_a_lab_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(links, "route_lines", lambda laid, host: ["route add nonsense"])
     topology = files.from_values({"version": 1, "name": wire.name(), **with_link(delay="1ms")})
     with pytest.raises(RunFailed, match="nonsense"):
-        asyncio.run(bringup.up(topology, say=lambda line: None))
-    assert bringup.remains(topology.name) == []
+        asyncio.run(LABS.create(topology, say=lambda line: None))
+    assert LABS.remains(topology.name) == []
 
 
 def test_a_cancelled_up_leaves_nothing() -> None:
     topology = files.from_values({"version": 1, "name": wire.name(), **with_link(delay="1ms")})
 
     async def cancelled(after_s: float) -> None:
-        task = asyncio.ensure_future(bringup.up(topology, say=lambda line: None))
+        task = asyncio.ensure_future(LABS.create(topology, say=lambda line: None))
         await asyncio.sleep(after_s)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -325,8 +326,8 @@ def test_a_cancelled_up_leaves_nothing() -> None:
         try:
             asyncio.run(cancelled(after_s))
         except pytest.fail.Exception:  # it was up before: that is no failure
-            asyncio.run(bringup.down(topology.name))
-        assert bringup.remains(topology.name) == []
+            asyncio.run(LABS.remove(topology.name))
+        assert LABS.remains(topology.name) == []
 
 
 def test_down_removes_nothing_of_others() -> None:
@@ -336,7 +337,7 @@ def test_down_removes_nothing_of_others() -> None:
     group.mkdir()
     try:
         name = wire.in_lab(PAIR, lambda lab: lab.name)
-        assert bringup.remains(name) == []
+        assert LABS.remains(name) == []
         assert other.exists()
         assert group.is_dir()
     finally:
@@ -346,37 +347,37 @@ def test_down_removes_nothing_of_others() -> None:
 
 def test_down_of_no_lab_is_one_sentence() -> None:
     with pytest.raises(UsageError, match="There is no lab named tnothere here"):
-        asyncio.run(bringup.down("tnothere"))
+        lab_command.down(name="tnothere", everything=False, as_json=False)
 
 
 def test_remains_are_found_without_any_file() -> None:
     topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
 
     async def whole() -> None:
-        await bringup.up(topology, say=lambda line: None)
+        await LABS.create(topology, say=lambda line: None)
         (names.directory(topology.name) / state.STATE).unlink()
-        listed = {one.name: one.state for one in bringup.labs()}
+        listed = {one.name: one.state for one in LABS.found()}
         assert listed[topology.name] == "broken"
         with pytest.raises(UsageError, match="Remains of a lab named"):
-            await bringup.up(topology, say=lambda line: None)
-        await bringup.down(topology.name)
+            await LABS.create(topology, say=lambda line: None)
+        await LABS.remove(topology.name)
 
     asyncio.run(whole())
-    assert bringup.remains(topology.name) == []
+    assert LABS.remains(topology.name) == []
 
 
 def test_what_runs_inside_ends_with_the_lab() -> None:
     async def whole() -> None:
         topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
-        lab = await bringup.up(topology, say=lambda line: None)
+        lab = await LABS.create(topology, say=lambda line: None)
         entered = subprocess.Popen([*lab.hosts["a"].enter(), "sleep", "60"])
         # One that joined the network alone, as `ip netns exec` does.
         beside = subprocess.Popen(["ip", "netns", "exec", lab.hosts["b"].netns.name, "sleep", "60"])
         await asyncio.sleep(0.2)
-        removed = await bringup.down(lab.name)
+        removed = await LABS.remove(lab.name)
         assert removed.processes >= 2
         assert entered.wait(5) == beside.wait(5) == -9
-        assert bringup.remains(lab.name) == []
+        assert LABS.remains(lab.name) == []
 
     asyncio.run(whole())
 

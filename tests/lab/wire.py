@@ -10,9 +10,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from nephoscope.lab import bringup, files
+from nephoscope.lab import files
 from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.namespaces import within
+from nephoscope.lab.provisioner import LABS
 
 _Result = TypeVar("_Result")
 
@@ -102,10 +103,10 @@ def in_lab(values: Mapping[str, Any], work: Callable[[Lab], _Result]) -> _Result
     topology = files.from_values({"version": 1, "name": name(), **values})
 
     async def whole() -> _Result:
-        lab = await bringup.up(topology, say=lambda line: None)
+        lab = await LABS.create(topology, say=lambda line: None)
         try:
             return await asyncio.to_thread(work, lab)
         finally:
-            await bringup.down(lab.name)
+            await LABS.remove(lab.name)
 
     return asyncio.run(whole())

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import bringup, files
+from nephoscope.lab import files
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.provisioner import LABS
 from nephoscope.labcheck import frame
 from nephoscope.labcheck.frame import FAILS, HOLDS, NOT_HERE, Check, Measured, NotHere, Outcome
 
@@ -28,8 +29,8 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append(f"down {name}")
 
     monkeypatch.setattr(frame, "PAUSES_S", (0,))
-    monkeypatch.setattr(bringup, "up", up)
-    monkeypatch.setattr(bringup, "down", down)
+    monkeypatch.setattr(LABS, "create", up)
+    monkeypatch.setattr(LABS, "remove", down)
     return done
 
 

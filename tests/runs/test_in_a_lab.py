@@ -17,8 +17,8 @@ import pytest
 
 from nephoscope import runs
 from nephoscope.errors import UsageError
-from nephoscope.lab import bringup
 from nephoscope.lab.files import from_values
+from nephoscope.lab.provisioner import LABS
 from nephoscope.model import TrialStatus
 from nephoscope.plans import Plan
 from nephoscope.store import Store
@@ -42,11 +42,11 @@ def name() -> Iterator[str]:
     found = f"rt{secrets.token_hex(3)}"
     yield found
     if is_up(found):
-        asyncio.run(bringup.down(found))
+        asyncio.run(LABS.remove(found))
 
 
 def is_up(name: str) -> bool:
-    return any(lab.name == name for lab in bringup.labs())
+    return any(lab.name == name for lab in LABS.found())
 
 
 def topology(name: str) -> dict[str, Any]:
@@ -89,12 +89,12 @@ def test_hosts_of_a_lab_start_within_a_millisecond(tmp_path: Path, name: str) ->
 
 
 def test_a_lab_that_was_up_is_used_left_up_and_as_it_was(tmp_path: Path, name: str) -> None:
-    made = asyncio.run(bringup.up(from_values(topology(name)), say=lambda _: None))
+    made = asyncio.run(LABS.create(from_values(topology(name)), say=lambda _: None))
     plan = plan_of(name, factors={"delay": {"path": "lab.links.wan.delay", "levels": ["4ms"]}})
     run = runs.execute(plan, Store(tmp_path))
     assert {r.factors["delay"] for r in run.records()} == {"4ms"}
     assert is_up(name)
-    now = bringup.find(name).topology
+    now = LABS.open(name).topology
     assert now.links["wan"].delay_s == made.topology.links["wan"].delay_s == 0.002
     # With another topology under that name the plan is not run at all.
     other = plan_of(name, lab={**topology(name), "hosts": {"a": {}, "b": {}, "c": {}}})

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from nephoscope.errors import TargetError, UsageError
-from nephoscope.lab import bringup, files
+from nephoscope.lab import files
 from nephoscope.lab.handle import GuestAccess, Host, Lab, Nic
+from nephoscope.lab.provisioner import LABS
 from nephoscope.targets import Target
 from nephoscope.targets.base import Endpoint
 from nephoscope.targets.kinds.lab import LabRecord
@@ -38,7 +39,7 @@ def _office(monkeypatch: pytest.MonkeyPatch) -> None:
         "b": host("b", "10.0.2.2"),
     }
     lab = Lab("office", TOPOLOGY, Path("/nonexistent"), hosts)
-    monkeypatch.setattr(bringup, "find", lambda name: lab)
+    monkeypatch.setattr(LABS, "open", lambda name: lab)
 
 
 def inside(name: str, lab: str = "office") -> Target:

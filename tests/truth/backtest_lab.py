@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import programs
-from nephoscope.lab import bringup, cgroups, files
+from nephoscope.lab import cgroups, files
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.provisioner import LABS
 
 HTTP = Path(__file__).with_name("backtest_http.py")
 PORT = 8080
@@ -204,7 +205,7 @@ async def measured(
     deployment: Deployment, name: str, network: str, seconds: float, seed: int
 ) -> dict[str, Seen]:
     """The deployment run in a lab: what each region saw."""
-    lab = await bringup.up(topology(name, network, deployment), say=lambda line: None)
+    lab = await LABS.create(topology(name, network, deployment), say=lambda line: None)
     running: list[subprocess.Popen[str]] = []
     try:
         # Only the lab's own hosts are to be measured: it goes before the machine's other work.
@@ -227,7 +228,7 @@ async def measured(
             process.kill()
             # Waits, and closes what it was read from.
             process.communicate()
-        await bringup.down(name)
+        await LABS.remove(name)
 
 
 def measure(

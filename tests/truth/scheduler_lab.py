@@ -13,8 +13,9 @@ from scheduler_settings import Setting
 from tests.attempts import PAUSES_S
 from trials import real_time
 
-from nephoscope.lab import bringup, cgroups, files
+from nephoscope.lab import cgroups, files
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.provisioner import LABS
 from nephoscope.scheduler import plan as scheduler_plan
 from nephoscope.scheduler.inference import Look
 from nephoscope.scheduler.observations import look_of
@@ -37,7 +38,7 @@ def topology(name: str, network: str, setting: Setting) -> Any:
 @contextlib.asynccontextmanager
 async def lab_of(name: str, network: str, setting: Setting) -> AsyncIterator[Lab]:
     """A lab with the setting in force and its competitors busy."""
-    lab = await bringup.up(topology(name, network, setting), say=lambda line: None)
+    lab = await LABS.create(topology(name, network, setting), say=lambda line: None)
     spinners: list[subprocess.Popen[bytes]] = []
     try:
         # Only the lab's own hosts are to compete: it goes before the machine's other work.
@@ -52,7 +53,7 @@ async def lab_of(name: str, network: str, setting: Setting) -> AsyncIterator[Lab
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
-        await bringup.down(name)
+        await LABS.remove(name)
 
 
 def params_of(setting: Setting) -> list[dict[str, Any]]:

@@ -18,7 +18,8 @@ from trials import needs_root
 from nephoscope.analysis import attribution
 from nephoscope.analysis.attribution import Attribution, Word
 from nephoscope.analysis.compare import paired
-from nephoscope.lab import bringup, files
+from nephoscope.lab import files
+from nephoscope.lab.provisioner import LABS
 from nephoscope.model import Better, Estimate
 from nephoscope.targets.lab import LabTarget
 
@@ -73,9 +74,9 @@ def lab() -> Iterator[str]:
     """The name of a lab with the hosts, for all scenarios."""
     name = f"beat{os.getpid() % 10_000}"
     values = {"version": 1, "name": name, "network": "10.87.0.0/16", "hosts": HOSTS}
-    asyncio.run(bringup.up(files.from_values(values), say=lambda line: None))
+    asyncio.run(LABS.create(files.from_values(values), say=lambda line: None))
     yield name
-    asyncio.run(bringup.down(name))
+    asyncio.run(LABS.remove(name))
 
 
 def in_lab(name: str, scenario: Callable[[Targets], Awaitable[Attribution]]) -> Attribution:

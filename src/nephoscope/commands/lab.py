@@ -19,19 +19,21 @@ from nephoscope.commands import output
 from nephoscope.errors import Interrupted, Lacking, UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.lab.handle import Host, Lab, Listed, Removed
+    from nephoscope.lab.handle import Host, Lab, Removed
     from nephoscope.labcheck.frame import Outcome
+    from nephoscope.provisioning import Provisioned
 
 _Result = TypeVar("_Result")
 
 
 def up(*, topology: Path, as_json: bool) -> int:
     """Brings the lab of a topology file up and says what was made; returns 0."""
-    from nephoscope.lab import bringup, files, needs
+    from nephoscope.lab import files, needs
+    from nephoscope.lab.provisioner import LABS
 
     needs.require(f"nephoscope lab up {topology}")
     began = time.monotonic()
-    lab = _carry_out(bringup.up(files.load(topology, here=True), say=output.log))
+    lab = _carry_out(LABS.create(files.load(topology, here=True), say=output.log))
     if as_json:
         output.document({**_document(lab), "elapsed_s": round(time.monotonic() - began, 3)})
         return 0
@@ -46,17 +48,23 @@ def up(*, topology: Path, as_json: bool) -> int:
 
 def down(*, name: str | None, everything: bool, as_json: bool) -> int:
     """Removes a lab (by name or by its topology file), or all of them; returns 0."""
-    from nephoscope.lab import bringup, needs
+    from nephoscope.lab import needs
+    from nephoscope.lab.provisioner import LABS
 
     if everything == (name is not None):
         raise UsageError("Run `nephoscope lab down NAME` or `nephoscope lab down --all`.")
     needs.require(f"nephoscope lab down {name or '--all'}")
-    wanted = [one.name for one in bringup.labs()] if name is None else [_lab_name(name)]
+    here = [one.name for one in LABS.found()]
+    wanted = here if name is None else [_lab_name(name)]
+    if name is not None and wanted[0] not in here:
+        raise UsageError(
+            f"There is no lab named {wanted[0]} here.", f"Labs here: {', '.join(here) or 'none'}."
+        )
     removed: list[Removed] = []
     kept: list[UsageError] = []
     for one in wanted:
         try:
-            removed.append(_carry_out(bringup.down(one)))
+            removed.append(_carry_out(LABS.remove(one)))
         except UsageError as error:
             # One that another process is changing does not keep the others here.
             kept.append(error)
@@ -73,11 +81,12 @@ def down(*, name: str | None, everything: bool, as_json: bool) -> int:
 
 def list_(*, as_json: bool) -> int:
     """Prints the labs of this machine: state, hosts, what their links are made of; returns 0."""
-    from nephoscope.lab import bringup, needs
+    from nephoscope.lab import needs
+    from nephoscope.lab.provisioner import LABS
 
     if not needs.can_see_labs():
         raise Lacking("Listing labs needs root.", "Run `sudo nephoscope lab list`.")
-    found = bringup.labs()
+    found = LABS.found()
     open_labs = {lab.name: lab for one in found if (lab := _open(one))}
     if as_json:
         output.document({"labs": [_listed(one, open_labs.get(one.name)) for one in found]})
@@ -90,20 +99,22 @@ def list_(*, as_json: bool) -> int:
     return 0
 
 
-def _open(one: Listed) -> Lab | None:
+def _open(one: Provisioned) -> Lab | None:
     """The lab that was listed, when it is up and still there."""
-    from nephoscope.lab import bringup, state
+    from nephoscope.lab.provisioner import LABS
+    from nephoscope.provisioning import UP
 
-    if one.state != state.UP:
+    if one.state != UP:
         return None
     with contextlib.suppress(UsageError):
-        return bringup.find(one.name)
+        return LABS.open(one.name)
     return None
 
 
 def exec_(*, place: str, program: Sequence[str]) -> int:
     """Becomes a program inside a host of a lab; its exit code is the program's own."""
-    from nephoscope.lab import bringup, needs
+    from nephoscope.lab import needs
+    from nephoscope.lab.provisioner import LABS
 
     name, slash, host_name = place.partition("/")
     if not slash:
@@ -111,7 +122,7 @@ def exec_(*, place: str, program: Sequence[str]) -> int:
     if not program:
         raise UsageError("Missing program.", f"Run `nephoscope lab exec {place} -- PROGRAM`.")
     needs.require(f"nephoscope lab exec {place}")
-    lab = bringup.find(name)
+    lab = LABS.open(name)
     if host_name not in lab.hosts:
         raise UsageError(
             f"Lab {name} has no host named '{host_name}'.", f"Hosts: {', '.join(lab.hosts)}."
@@ -221,7 +232,7 @@ def _host(host: Host) -> dict[str, Any]:
     }
 
 
-def _listed(one: Listed, lab: Lab | None) -> dict[str, Any]:
+def _listed(one: Provisioned, lab: Lab | None) -> dict[str, Any]:
     since = None if one.since is None else datetime.fromtimestamp(one.since, UTC).isoformat()
     document = {"name": one.name, "state": one.state, "since": since}
     return {**(_document(lab) if lab else {"hosts": list(one.hosts)}), **document}
@@ -239,7 +250,7 @@ def _description(lab: Lab) -> str:
     return text
 
 
-def _told(one: Listed, lab: Lab | None) -> str:
+def _told(one: Provisioned, lab: Lab | None) -> str:
     ago = "" if one.since is None else f", for {units.format_duration(time.time() - one.since)}"
     head = f"{one.name}: {one.state}{ago}"
     if lab is not None:

@@ -1,8 +1,7 @@
-"""Brings a lab up, all or nothing, and takes it down.
+"""The steps that bring a lab up.
 
-In order: name and folder claimed, what will be made written down, groups, namespaces and cables,
-delay lines, addresses, shapers, then the hosts' platforms. Whatever fails, and a cancellation,
-removes all of it again.
+In order: what will be made written down, groups, namespaces and cables, delay lines, addresses,
+shapers, then the hosts' platforms.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nephoscope.errors import UsageError
 from nephoscope.lab import (
     capacity,
     cgroups,
@@ -27,101 +25,22 @@ from nephoscope.lab import (
     loss,
     names,
     namespaces,
-    needs,
     state,
     sweep,
 )
 from nephoscope.lab.commands import Runner
-from nephoscope.lab.handle import Host, HostPlan, Lab, Listed, Removed
+from nephoscope.lab.handle import Host, HostPlan, Lab
 from nephoscope.lab.layout import Layout
 from nephoscope.lab.links import Link
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.saved import host_from, host_values
 from nephoscope.lab.topology import GUESTS, Topology
+from nephoscope.provisioning import COMING_UP, UP, Say
 from nephoscope.tasks import in_thread, together
-
-Say = Callable[[str], None]
 
 FORWARDING = "net/ipv4/ip_forward"
 _BOOT_S = 10
 """A guest without hardware help, on two shared cores."""
-
-
-async def up(topology: Topology, *, say: Say) -> Lab:
-    """Makes a lab; `say` gets a line for each step. All of it, or nothing.
-
-    Raises Lacking for what this machine has not, UsageError for what the topology must not (a name
-    that is taken, addresses that this machine uses), RunFailed for what failed on the way.
-    """
-    needs.require(f"nephoscope lab up {topology.name}.yaml")
-    check.fits_here(topology, lambda loc: "")
-    require_platforms(topology)
-    name = topology.name
-    if name not in state.folder_labs() and sweep.exists(name):
-        raise state.clash(name)
-    laid = layout.lay_out(topology)
-    has = await asyncio.to_thread(needs.abilities)
-    chosen = [links.decide(cable, has) for cable in laid.cables]
-    with state.making(name) as lock:
-        try:
-            return await _Maker(laid, chosen, Runner(lock), say).make()
-        except BaseException:
-            await in_thread(sweep.sweep, name)
-            raise
-
-
-async def down(name: str) -> Removed:
-    """Removes everything of a lab. UsageError when there is none, Busy while it is being made."""
-    if not sweep.exists(name):
-        have = ", ".join(sorted(sweep.found())) or "none"
-        raise UsageError(f"There is no lab named {name} here.", f"Labs here: {have}.")
-
-    def work() -> Removed:
-        with state.changing(name):
-            return sweep.sweep(name)
-
-    return await in_thread(work)
-
-
-def labs() -> list[Listed]:
-    """Every lab that anything is left of, by name."""
-    return [_listed(name) for name in sorted(sweep.found())]
-
-
-def _listed(name: str) -> Listed:
-    known = state.read(name) or {}
-    topology = known.get("topology") or {}
-    if known.get("phase") == state.UP:
-        now = state.UP
-    else:
-        now = state.COMING_UP if state.is_busy(name) else "broken"
-    return Listed(name, now, tuple(topology.get("hosts", ())), known.get("since"))
-
-
-def find(name: str) -> Lab:
-    """A lab that is up. UsageError when there is none of that name."""
-    known = state.read(name)
-    if known is None or known.get("phase") != state.UP:
-        up_now = ", ".join(one.name for one in labs() if one.state == state.UP) or "none"
-        raise UsageError(
-            f"No lab named {name} is up.", f"Up now: {up_now}. Run `nephoscope lab up FILE`."
-        )
-    topology = files.from_values(known["topology"])
-    laid = layout.lay_out(topology)
-    has = needs.abilities()
-    chosen = [links.decide(cable, has, known["paths"].get(cable.name, "")) for cable in laid.cables]
-    hosts = {
-        host: host_from(plan_of(laid, host), known["hosts"].get(host, {}))
-        for host in topology.hosts
-    }
-    return Lab(
-        name,
-        topology,
-        names.directory(name),
-        hosts,
-        described(laid, chosen),
-        tuple(known.get("warnings", ())),
-    )
 
 
 def described(laid: Layout, chosen: list[Link]) -> tuple[Any, ...]:
@@ -193,7 +112,7 @@ def sysctls(laid: Layout, node: str) -> dict[str, str]:
     return found
 
 
-class _Maker:
+class Maker:
     """The steps of one `up`, with the time that is left."""
 
     def __init__(self, laid: Layout, chosen: list[Link], runner: Runner, say: Say) -> None:
@@ -204,12 +123,13 @@ class _Maker:
         self.nodes = [*self.topology.hosts, *laid.switches]
 
     async def make(self) -> Lab:
+        """Makes all of it; what was made is left when a step fails."""
         topology = self.topology
         warnings = tuple(capacity.warnings(topology))
         for warning in warnings:
             self._say(f"warning: {warning}")
         await self._prepare_platforms()
-        save(self.laid, self.chosen, state.COMING_UP, {}, warnings=list(warnings))
+        save(self.laid, self.chosen, COMING_UP, {}, warnings=list(warnings))
         self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {self._estimate()}")
         await together(in_thread(self._groups), self._namespaces())
         await lines.start_all(self.laid, self.chosen)
@@ -217,7 +137,7 @@ class _Maker:
         for name, spec in topology.hosts.items():
             await limits.reserve(self.lab, name, spec)
         hosts = await self._start_hosts()
-        save(self.laid, self.chosen, state.UP, hosts)
+        save(self.laid, self.chosen, UP, hosts)
         return Lab(
             self.lab, topology, self.directory, hosts, described(self.laid, self.chosen), warnings
         )
@@ -325,11 +245,3 @@ def empty(folder: Path) -> None:
     """Removes what is in a host's folder; mounts below it are detached first."""
     sweep.clear(folder)
     folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def remains(name: str) -> list[Path]:
-    """What of a lab is here: for tests and for `list`."""
-    found = names.namespaces_of(name)
-    found += cgroups.lab_cgroups(name)
-    folders = (names.directory(name), names.disks(name))
-    return found + [folder for folder in folders if folder.exists()]

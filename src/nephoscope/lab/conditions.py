@@ -22,13 +22,14 @@ from nephoscope.lab import (
     state,
 )
 from nephoscope.lab.boot import BootTimes
-from nephoscope.lab.bringup import Say
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.layout import Layout
 from nephoscope.lab.links import LINE, Link
 from nephoscope.lab.platforms import PLATFORMS
+from nephoscope.lab.provisioner import LABS
 from nephoscope.lab.topology import GUESTS, HostSpec, Topology
+from nephoscope.provisioning import UP, Say
 from nephoscope.tasks import in_thread, uncancelled
 
 Level = Literal["boot", "instance"]
@@ -87,7 +88,7 @@ async def _restart(
 
 def _known(name: str) -> Topology:
     """What the lab is now; UsageError when it is not up."""
-    return bringup.find(name).topology
+    return LABS.open(name).topology
 
 
 def _write_down(lab: Lab) -> None:
@@ -97,7 +98,7 @@ def _write_down(lab: Lab) -> None:
         links.decide(cable, needs.abilities(), known.get("paths", {}).get(cable.name, ""))
         for cable in laid.cables
     ]
-    bringup.save(laid, chosen, state.UP, lab.hosts)
+    bringup.save(laid, chosen, UP, lab.hosts)
 
 
 class _Change:
@@ -128,7 +129,7 @@ class _Change:
                 hosts[name] = await self._host(name, before, spec)
         self.lab.topology, self.lab.hosts = self.new.topology, hosts
         self.lab.links = bringup.described(self.new, self.after)
-        bringup.save(self.new, self.after, state.UP, hosts)
+        bringup.save(self.new, self.after, UP, hosts)
 
     async def _host(self, name: str, before: HostSpec, spec: HostSpec) -> Host:
         anew = (before.platform, before.cpu.hidden) != (spec.platform, spec.cpu.hidden) or (

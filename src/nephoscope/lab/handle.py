@@ -154,20 +154,6 @@ class Lab:
         return mine.address
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A lab that was found on this machine.
-
-    state: up, coming up (a process is making it), broken (remains of one that was not finished).
-    """
-
-    name: str
-    state: str
-    hosts: tuple[str, ...]
-    since: float | None
-    """Seconds since the epoch; None when nothing tells it."""
-
-
 @dataclass(slots=True)
 class Removed:
     """What `down` removed, counted."""

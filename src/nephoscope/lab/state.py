@@ -18,9 +18,9 @@ from typing import Any
 
 from nephoscope.errors import UsageError
 from nephoscope.lab import names
+from nephoscope.provisioning import UP
 
 STATE = "state.json"
-COMING_UP, UP = "coming up", "up"
 _STEP_S = 0.02
 
 

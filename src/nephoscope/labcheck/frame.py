@@ -17,8 +17,9 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.errors import Lacking, NephoscopeError, UsageError
-from nephoscope.lab import bringup, capacity, files, needs
+from nephoscope.lab import capacity, files, needs
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.provisioner import LABS
 from nephoscope.lab.topology import Topology
 
 HOLDS, FAILS, NOT_HERE = "holds", "fails", "not here"
@@ -166,12 +167,12 @@ async def run_all(
 async def _once(check: Check) -> Measured:
     name = f"chk{secrets.token_hex(3)}"
     topology = files.from_values({"version": 1, "name": name, **check.topology})
-    lab = await bringup.up(topology, say=lambda line: None)
+    lab = await LABS.create(topology, say=lambda line: None)
     try:
         return await check.measure(lab, check)
     finally:
         with contextlib.suppress(UsageError):
-            await bringup.down(name)
+            await LABS.remove(name)
 
 
 async def require_carried(topology: Topology) -> None:
@@ -205,12 +206,12 @@ async def _carried(mechanism: str) -> float:
     wire = {"between": ["a", "lan"], "mechanism": mechanism}
     name = f"chk{secrets.token_hex(3)}"
     values = {"version": 1, "name": name, "hosts": {"a": {}, "b": {}}, "links": {"wire": wire}}
-    lab = await bringup.up(files.from_values(values), say=lambda line: None)
+    lab = await LABS.create(files.from_values(values), say=lambda line: None)
     try:
         ends = (lab.hosts["a"].netns, lab.hosts["b"].netns, lab.hosts["b"].address)
         return await asyncio.to_thread(capacity.carried, *ends)
     finally:
-        await bringup.down(name)
+        await LABS.remove(name)
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:

@@ -97,15 +97,15 @@ class LabEnvironment:
 
     async def up(self) -> None:
         """See `Environment.up`. UsageError when another lab has the name."""
-        from nephoscope.lab import bringup
+        from nephoscope.lab.provisioner import LABS
 
         name = self._topology.name
-        found = {one.name: one for one in bringup.labs()}.get(name)
+        found = {one.name: one for one in LABS.found()}.get(name)
         # Ours from before a kill: its hosts may be half made and their conditions are unknown.
         ours = self._run.manifest.get("lab_made") == name
         if found is not None and ours:
             self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
-            await bringup.down(name)
+            await LABS.remove(name)
         elif found is not None:
             self._lab = self._found(found.state)
             return
@@ -113,13 +113,13 @@ class LabEnvironment:
         self._run.update(lab_made=name)
         self._made = True
         self._say(f"Lab {name} is made ({len(self._topology.hosts)} hosts).")
-        self._lab = await bringup.up(self._topology, say=self._say)
+        self._lab = await LABS.create(self._topology, say=self._say)
         for warning in self._lab.warnings:
             self._say(warning)
 
     def _found(self, state: str) -> Lab:
         """The lab that somebody else made, if it is the plan's."""
-        from nephoscope.lab import bringup
+        from nephoscope.lab.provisioner import LABS
 
         name = self._topology.name
         remove = f"`nephoscope lab down {name}`"
@@ -127,7 +127,7 @@ class LabEnvironment:
             raise UsageError(
                 f"A lab '{name}' is {state}.", f"Wait until it is up, or remove it with {remove}."
             )
-        lab = bringup.find(name)
+        lab = LABS.open(name)
         if lab.topology != self._topology:
             raise UsageError(
                 f"A lab '{name}' is up, and its topology is another than the plan's.",
@@ -177,11 +177,10 @@ class LabEnvironment:
 
     async def down(self) -> None:
         """See `Environment.down`; of a lab that was up before, the conditions are put back."""
-        from nephoscope.lab import bringup
+        from nephoscope.lab.provisioner import LABS
 
         if self._made:
-            if any(one.name == self._topology.name for one in bringup.labs()):
-                await bringup.down(self._topology.name)
+            await LABS.remove(self._topology.name)
             self._run.update(lab_made="")
         elif self._lab is not None:
             await self.apply({})

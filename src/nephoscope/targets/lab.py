@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import TargetError, UsageError
-from nephoscope.lab import bringup
 from nephoscope.lab.handle import Host, Lab
+from nephoscope.lab.provisioner import LABS
 from nephoscope.targets.base import Endpoint, IpVersion, Target
 from nephoscope.targets.channel import Channel, Program
 from nephoscope.targets.lab_channel import EnteredChannel, way_into
@@ -78,7 +78,7 @@ class LabChannel:
 
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`."""
-        self._found = await asyncio.to_thread(bringup.find, self.lab)
+        self._found = await asyncio.to_thread(LABS.open, self.lab)
         host = self._found.hosts.get(self.host)
         if host is None:
             raise UsageError(
@@ -119,7 +119,7 @@ class LabChannel:
     def found(self) -> Lab:
         """The lab as it was when the host was opened."""
         if self._found is None:
-            self._found = bringup.find(self.lab)
+            self._found = LABS.open(self.lab)
         return self._found
 
     def _opened(self) -> Channel:

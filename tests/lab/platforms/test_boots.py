@@ -20,6 +20,7 @@ from nephoscope.lab import bringup, cgroups, conditions, files, images, names, s
 from nephoscope.lab.handle import GuestAccess, Host, Lab
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms import PLATFORMS, control
+from nephoscope.lab.provisioner import LABS
 from nephoscope.targets.lab import LabTarget
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it makes namespaces")
@@ -52,15 +53,15 @@ def lab(loop: asyncio.AbstractEventLoop) -> Iterator[Lab]:
     name = f"t{secrets.token_hex(4)}"
     topology = _topology(name, **{host: {"platform": host} for host in HOSTS})
     try:
-        made = loop.run_until_complete(bringup.up(topology, say=print))
+        made = loop.run_until_complete(LABS.create(topology, say=print))
         for host in made.hosts.values():
             assert host.boot is not None
             sys.stdout.write(f"{host.name}: {host.boot.says()}; {dict(host.details)}\n")
         yield made
     finally:
-        if bringup.remains(name):
-            loop.run_until_complete(bringup.down(name))
-        assert bringup.remains(name) == []
+        if LABS.remains(name):
+            loop.run_until_complete(LABS.remove(name))
+        assert LABS.remains(name) == []
 
 
 def _guest(host: Host) -> GuestAccess:
@@ -248,7 +249,7 @@ def test_a_reboot_keeps_the_disk_and_a_new_instance_does_not(
         assert times is not None
         assert times != first
         assert found in _inside(loop, lab.hosts[name], "cat /root/left"), level
-        assert bringup.find(lab.name).hosts[name].boot == times
+        assert LABS.open(lab.name).hosts[name].boot == times
 
 
 def test_stopping_in_order_is_quick_and_leaves_no_process(
@@ -293,13 +294,13 @@ def test_a_host_that_never_boots_is_told_and_cleaned(
     name = f"t{secrets.token_hex(4)}"
     began = time.monotonic()
     with pytest.raises((RunFailed, ExceptionGroup)) as caught:
-        loop.run_until_complete(bringup.up(_topology(name, u={"platform": "uml"}), say=print))
+        loop.run_until_complete(LABS.create(_topology(name, u={"platform": "uml"}), say=print))
     message = str(_only(caught.value))
     assert message.startswith(
         "host u (uml) ended: its kernel had begun, its userland had not; its last line was '"
     )
     assert time.monotonic() - began < 60
-    assert bringup.remains(name) == []
+    assert LABS.remains(name) == []
 
 
 def _only(error: BaseException) -> BaseException:
@@ -334,13 +335,13 @@ def test_a_kill_while_guests_start_leaves_what_down_removes(
     time.sleep(after_s)
     child.kill()
     child.wait()
-    loop.run_until_complete(bringup.down(name))
-    assert bringup.remains(name) == []
+    loop.run_until_complete(LABS.remove(name))
+    assert LABS.remains(name) == []
     left = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if name in line]
     assert left == []
     assert _processes_of(name) == []
     assert name not in state.folder_labs()
-    assert bringup.find(lab.name).name == lab.name
+    assert LABS.open(lab.name).name == lab.name
 
 
 def _processes_of(name: str) -> list[str]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from nephoscope.lab import commands, images
 from nephoscope.lab.boot import KERNEL_MARK
 from nephoscope.lab.launcher import entering
-from nephoscope.lab.platforms.base import Say, sbin
+from nephoscope.lab.platforms.base import sbin
+from nephoscope.provisioning import Say
 
 _KVM = Path("/dev/kvm")
 _TRIAL_S = 5.0

@@ -8,7 +8,8 @@ from nephoscope.errors import Lacking
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.launcher import entering
-from nephoscope.lab.platforms.base import Say, Started, first_program
+from nephoscope.lab.platforms.base import Started, first_program
+from nephoscope.provisioning import Say
 
 _REASONS = {
     "kernel": "a bare host runs on the machine's own kernel",

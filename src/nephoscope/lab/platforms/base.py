@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,9 +20,7 @@ from nephoscope.lab import cgroups, commands, names
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.handle import GuestAccess, HostPlan
 from nephoscope.lab.launcher import entering
-
-Say = Callable[[str], None]
-"""Takes one line of progress."""
+from nephoscope.provisioning import Say
 
 _TICKS_AT = 19
 """Field of /proc/PID/stat with the start time, counted after the name."""

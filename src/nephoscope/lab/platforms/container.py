@@ -17,7 +17,6 @@ from nephoscope.lab.boot import BootTimes, Console
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.platforms.base import (
     Process,
-    Say,
     Started,
     chrooted,
     disks,
@@ -28,6 +27,7 @@ from nephoscope.lab.platforms.base import (
     not_root,
     sbin,
 )
+from nephoscope.provisioning import Say
 
 CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_NET_BIND_SERVICE")
 """What root may do inside: files, its own processes, low ports. The probe needs none of them."""

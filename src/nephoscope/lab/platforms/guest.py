@@ -22,7 +22,6 @@ from nephoscope.lab.layout import mac_of
 from nephoscope.lab.platforms import control
 from nephoscope.lab.platforms.base import (
     Process,
-    Say,
     Started,
     disks,
     end_group,
@@ -31,6 +30,7 @@ from nephoscope.lab.platforms.base import (
     not_root,
 )
 from nephoscope.lab.platforms.control import Keys
+from nephoscope.provisioning import Say
 
 CONTROL = "control"
 MEMORY_BYTES = 1 << 30

@@ -12,8 +12,9 @@ from nephoscope.lab import commands
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms import accelerator
-from nephoscope.lab.platforms.base import Say, disks, sbin
+from nephoscope.lab.platforms.base import disks, sbin
 from nephoscope.lab.platforms.guest import Guest, Tap
+from nephoscope.provisioning import Say
 
 _TRANSLATED_MIB = 64
 """TCG's store of translated code; by default it is a large part of the machine's memory."""

@@ -1,0 +1,88 @@
+"""Labs, created all or nothing, found again by name, and removed; see `Provisioner`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from nephoscope.errors import UsageError
+from nephoscope.lab import bringup, cgroups, check, files, layout, links, names, needs, state, sweep
+from nephoscope.lab.commands import Runner
+from nephoscope.lab.handle import Lab, Removed
+from nephoscope.lab.saved import host_from
+from nephoscope.lab.topology import Topology
+from nephoscope.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say
+from nephoscope.tasks import in_thread
+
+
+class LabProvisioner:
+    """Makes labs on this machine."""
+
+    async def create(self, spec: Topology, *, say: Say) -> Lab:
+        """See `Provisioner.create`; UsageError also for addresses that this machine uses."""
+        needs.require(f"nephoscope lab up {spec.name}.yaml")
+        check.fits_here(spec, lambda loc: "")
+        bringup.require_platforms(spec)
+        name = spec.name
+        if name not in state.folder_labs() and sweep.exists(name):
+            raise state.clash(name)
+        laid = layout.lay_out(spec)
+        has = await asyncio.to_thread(needs.abilities)
+        chosen = [links.decide(cable, has) for cable in laid.cables]
+        with state.making(name) as lock:
+            try:
+                return await bringup.Maker(laid, chosen, Runner(lock), say).make()
+            except BaseException:
+                await in_thread(sweep.sweep, name)
+                raise
+
+    def found(self) -> list[Provisioned]:
+        """See `Provisioner.found`."""
+        return [_provisioned(name) for name in sorted(sweep.found())]
+
+    def open(self, name: str) -> Lab:
+        """See `Provisioner.open`."""
+        known = state.read(name)
+        if known is None or known.get("phase") != UP:
+            up_now = ", ".join(one.name for one in self.found() if one.state == UP) or "none"
+            raise UsageError(
+                f"No lab named {name} is up.", f"Up now: {up_now}. Run `nephoscope lab up FILE`."
+            )
+        topology = files.from_values(known["topology"])
+        laid = layout.lay_out(topology)
+        has, paths = needs.abilities(), known["paths"]
+        chosen = [links.decide(cable, has, paths.get(cable.name, "")) for cable in laid.cables]
+        hosts = {
+            host: host_from(bringup.plan_of(laid, host), known["hosts"].get(host, {}))
+            for host in topology.hosts
+        }
+        described = bringup.described(laid, chosen)
+        warnings = tuple(known.get("warnings", ()))
+        return Lab(name, topology, names.directory(name), hosts, described, warnings)
+
+    async def remove(self, name: str) -> Removed:
+        """See `Provisioner.remove`; Busy while another process is making or changing it."""
+
+        def work() -> Removed:
+            with state.changing(name):
+                return sweep.sweep(name)
+
+        return await in_thread(work)
+
+    def remains(self, name: str) -> list[Path]:
+        """Returns what of a lab is here: namespaces, control groups and folders."""
+        found = names.namespaces_of(name)
+        found += cgroups.lab_cgroups(name)
+        folders = (names.directory(name), names.disks(name))
+        return found + [folder for folder in folders if folder.exists()]
+
+
+LABS = LabProvisioner()
+
+
+def _provisioned(name: str) -> Provisioned:
+    known = state.read(name) or {}
+    now = COMING_UP if state.is_busy(name) else BROKEN
+    now = UP if known.get("phase") == UP else now
+    hosts = tuple((known.get("topology") or {}).get("hosts", ()))
+    return Provisioned(name, now, hosts, known.get("since"))

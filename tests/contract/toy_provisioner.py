@@ -1,0 +1,103 @@
+"""A provisioner that only tests know: a machine is a folder with a sleeping process.
+
+Started as a program it creates what it is asked for, slowly enough to be killed in the middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from nephoscope.errors import UsageError
+from nephoscope.provisioning import BROKEN, UP, Provisioned, Say
+
+
+@dataclass(frozen=True)
+class Toys:
+    """What is made: machines of these names."""
+
+    name: str
+    hosts: tuple[str, ...]
+
+
+class ToyProvisioner:
+    """Keeps everything below one folder; a process is found by the folder in its arguments."""
+
+    def __init__(self, root: Path, pause_s: float = 0.0) -> None:
+        self._root = root
+        self._pause_s = pause_s
+
+    async def create(self, spec: Toys, *, say: Say) -> Toys:
+        """See `Provisioner.create`."""
+        folder = self._root / spec.name
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            raise UsageError(f"Toys named {spec.name} are here already.", "Remove them.") from None
+        try:
+            for host in spec.hosts:
+                (folder / host).mkdir()
+                words = ["bash", "-c", 'exec -a "$0" sleep 600', str(folder / host)]
+                subprocess.run(["setsid", "--fork", *words], check=True)
+                say(host)
+                await asyncio.sleep(self._pause_s)
+            (folder / "up").touch()
+        except BaseException:
+            await self.remove(spec.name)
+            raise
+        return spec
+
+    def found(self) -> list[Provisioned]:
+        """See `Provisioner.found`."""
+        return [
+            Provisioned(
+                folder.name,
+                UP if (folder / "up").exists() else BROKEN,
+                tuple(sorted(path.name for path in folder.iterdir() if path.is_dir())),
+                None,
+            )
+            for folder in sorted(self._root.iterdir())
+        ]
+
+    def open(self, name: str) -> Toys:
+        """See `Provisioner.open`."""
+        for one in self.found():
+            if (one.name, one.state) == (name, UP):
+                return Toys(name, one.hosts)
+        raise UsageError(f"No toys named {name} are up.", "Create them.")
+
+    async def remove(self, name: str) -> int:
+        """See `Provisioner.remove`; returns how many processes ended."""
+        processes = self.processes(name)
+        for pid in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self._root / name, ignore_errors=True)
+        return len(processes)
+
+    def processes(self, name: str) -> list[int]:
+        """Returns the ids of the processes of some toys."""
+        wanted = os.fsencode(f"{self._root / name}/")
+        pids = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and wanted in (entry / "cmdline").read_bytes():
+                    pids.append(int(entry.name))
+        return pids
+
+    def remains(self, name: str) -> list[object]:
+        """Returns what of some toys is still here."""
+        folder = self._root / name
+        return [*self.processes(name), *([folder] if folder.exists() else [])]
+
+
+if __name__ == "__main__":
+    where, toys = Path(sys.argv[1]), Toys(sys.argv[2], tuple(sys.argv[3:]))
+    asyncio.run(ToyProvisioner(where, 0.05).create(toys, say=lambda line: None))
