@@ -88,6 +88,15 @@ def look(
     return Stop("continue", estimate, noise, f"±{half:.2%} at n = {n}")
 
 
+def relative_half_width(values: Numbers, confidence: float) -> float | None:
+    """Returns half the interval of the median over the median; None where there is none."""
+    try:
+        width = _half_width(median(clean(values, least=0), unit="", confidence=confidence))
+    except Refused:
+        return None
+    return width if math.isfinite(width) else None
+
+
 def _half_width(estimate: Estimate) -> float:
     """Half the interval relative to the median; infinite without interval or at a median of 0."""
     if estimate.low is None or estimate.high is None:

@@ -61,6 +61,12 @@ class Repeat(Record):
     relative_half_width: Ratio = Field(
         default=0.02, description="Narrow enough: half the interval's width over the estimate."
     )
+    allocation: Literal["even", "widest"] = Field(
+        default="even",
+        description="Who gets the time that is left after `min` rounds: `even` measures every "
+        "setting in every round, `widest` those whose intervals are widest relative to "
+        "`relative_half_width`. Settings that are compared with each other need `even`.",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Repeat:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Setting, TrialRecord
 from nephoscope.plans import Plan, baseline_of, warmup_rounds
+from nephoscope.runs import allocation
 from nephoscope.runs.alternatives import LOST, Alternative, Outcome, Pair, look
 from nephoscope.runs.budget import budget_s, budget_text
 from nephoscope.runs.headline import SeriesKey, headline_metrics
@@ -52,6 +53,8 @@ class Progress:
         self.spent_s = 0.0
         self._left: tuple[TimeLeft, float] | None = None
         self._told: set[Pair] = set()
+        self._block: frozenset[int] = frozenset()
+        self._block_ends = 0
 
     def rounds(self) -> Iterator[int]:
         """Warm-up rounds, then 1, 2, … as long as an alternative goes on.
@@ -89,8 +92,21 @@ class Progress:
         if round < 1:
             # A warm-up readies one setting; what needs a single trial needs no warm-up.
             return [one.pair for one in going if one.repeat.max > 1]
-        going = self._affordable(going)
+        going = self._affordable(self._allotted(round, going))
         return [one.pair for one in (*going, *self._needed(going))]
+
+    def _allotted(self, round: int, going: list[Alternative]) -> list[Alternative]:
+        """The alternatives to which the plan's allocation gives this round."""
+        widest = self._plan.repeat.allocation == "widest" and not self._quiet
+        if not widest or self._budget_s is None or not all(one.has_enough for one in going):
+            return going
+        ended = not any(one.setting.index in self._block for one in going)
+        if ended or round >= self._block_ends:
+            left_s = self._budget_s - self.spent_s
+            self._block, rounds = allocation.widest(going, self._plan.confidence, left_s)
+            self._block_ends = round + rounds
+        # Where nothing fits any more, all are offered and end by the budget.
+        return [one for one in going if one.setting.index in self._block] or going
 
     def sure(self, pair: Pair, round: int) -> bool:
         """Whether this round of an alternative comes whatever is measured until then. Nothing is

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope.analysis.statistics.distributions import student_quantile
 from nephoscope.analysis.statistics.values import (
     EQUAL_NOTE,
     Array,
@@ -44,6 +45,8 @@ def summary(values: Numbers) -> Summary:
 
 def t_quantile(df: float, confidence: float) -> float:
     """Two-sided Student t quantile."""
+    if df == int(df):
+        return student_quantile(int(df), (1 + confidence) / 2)
     from scipy.special import stdtrit
 
     return float(stdtrit(df, (1 + confidence) / 2))
