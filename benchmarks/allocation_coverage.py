@@ -1,8 +1,8 @@
 """Coverage and width of the median's interval by how repetitions are given out: Monte Carlo.
 
-Eight settings with log-normal noise of 0.5 % to 20 % share a budget of sixteen rounds. `even` measures
-every setting in every round, `widest` gives what is left after ten rounds to the widest intervals, `fixed`
-looks at nothing and takes sixteen of each.
+Eight settings with log-normal noise of 0.5 % to 20 % share a budget of sixteen rounds. `even`
+measures every setting in every round, `widest` gives what is left after ten rounds to the widest
+intervals, `fixed` looks at nothing and takes sixteen of each.
 """
 
 from __future__ import annotations
@@ -84,13 +84,15 @@ def main() -> int:
             "half_width_by_setting": [
                 statistics.median(widths[i :: len(SPREADS)]) for i in range(len(SPREADS))
             ],
-            "mean_n_by_setting": [statistics.fmean(n[i :: len(SPREADS)]) for i in range(len(SPREADS))],
+            "mean_n_by_setting": [
+                statistics.fmean(n[i :: len(SPREADS)]) for i in range(len(SPREADS))
+            ],
         }
         result = results[allocation]
         print(
-            f"{allocation:7s} coverage {result['coverage']:.4f}, lowest {min(by_setting):.3f}; median "
-            f"half-widths {' '.join(f'{w:.2%}' for w in result['half_width_by_setting'])}; n "
-            f"{' '.join(f'{m:.1f}' for m in result['mean_n_by_setting'])}"
+            f"{allocation:7s} coverage {result['coverage']:.4f}, lowest {min(by_setting):.3f}; "
+            f"median half-widths {' '.join(f'{w:.2%}' for w in result['half_width_by_setting'])}; "
+            f"n {' '.join(f'{m:.1f}' for m in result['mean_n_by_setting'])}"
         )
     if options.write:
         write_result("allocation_coverage", {"runs": options.runs, "results": results})

@@ -2,8 +2,8 @@
 
 Every alternative has its least number of repetitions first. From then on the time left is given
 out in blocks of rounds: those whose intervals are widest relative to what the plan asked for get
-the next block, as many as half of the time left pays for; then all are compared again. Intervals
-are compared between blocks only, because every look at them costs a little coverage; see
+the next block, as many as the time left pays for; then all are compared again. Intervals are
+compared between blocks only, because every look at them costs a little coverage; see
 docs/decisions/0020-repetitions-go-to-the-widest-intervals.md.
 """
 
@@ -14,9 +14,6 @@ from collections.abc import Sequence
 
 from nephoscope.analysis import stopping
 from nephoscope.runs.alternatives import Alternative
-
-SHARE = 0.5
-"""Part of the time left that one block of rounds may take, unless one setting alone takes more."""
 
 
 def excess_width(alternative: Alternative, confidence: float) -> float:
@@ -52,7 +49,7 @@ def widest(
         spent_s = 0.0
         for index in order:
             cost_s = rounds * sum(one.cost_s for one in by_setting[index])
-            if spent_s + cost_s <= (SHARE if chosen else 1.0) * left_s:
+            if spent_s + cost_s <= left_s:
                 chosen.append(index)
                 spent_s += cost_s
         if chosen:

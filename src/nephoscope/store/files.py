@@ -59,30 +59,42 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
 
 
 def make_durable(paths: Iterable[Path]) -> None:
-    """Syncs files that `write_atomically` left unsynced, and the directories that hold them."""
-    directories = set()
+    """Syncs files that `write_atomically` left unsynced, and the directories that hold them.
+
+    A file that cannot be synced is removed, since it may be incomplete: some file systems report
+    a full disk only here. The others are synced before its StoreError is raised.
+    """
+    directories: dict[Path, None] = {}
+    failures = []
     for path in paths:
-        with translating_os_errors(path, "written"), contextlib.suppress(FileNotFoundError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            directories.add(path.parent)
+        directories[path.parent] = None
+        try:
+            with translating_os_errors(path, "written"), contextlib.suppress(FileNotFoundError):
+                _sync(path, os.O_RDONLY)
+        except StoreError as error:
+            path.unlink(missing_ok=True)
+            failures.append(error)
     for directory in directories:
         with translating_os_errors(directory, "written"):
             sync_directory(directory)
+    if failures:
+        raise failures[0]
 
 
 def sync_directory(path: Path) -> None:
     """Makes the names in a directory as durable as the files."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        _sync(path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         # Some network file systems have no such call; the rename is then as durable as it gets.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

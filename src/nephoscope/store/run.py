@@ -144,15 +144,9 @@ class StoredRun:
             self.sync()
 
     def sync(self) -> None:
-        """Makes the trials stored so far survive a power failure, too; removes what cannot be."""
+        """Makes the trials stored so far survive a power failure, too."""
         unsynced, self._unsynced, self._synced_s = self._unsynced, [], time.monotonic()
-        try:
-            make_durable(unsynced)
-        except StoreError:
-            # Some file systems report a full disk only here; what they hold may be incomplete.
-            for path in unsynced:
-                path.unlink(missing_ok=True)
-            raise
+        make_durable(unsynced)
 
     def records(self) -> list[TrialRecord]:
         """All finished trials in the order of execution.
