@@ -15,7 +15,7 @@ import sys
 from _paired import write_result
 
 from nephoscope import catalog, plans
-from nephoscope.analysis.estimates import median
+from nephoscope.analysis.statistics.estimates import median
 from nephoscope.model import TrialKey, TrialRecord, TrialStatus
 from nephoscope.plans import Plan
 from nephoscope.runs.progress import Progress

@@ -10,7 +10,7 @@ import pytest
 
 from nephoscope import plans
 from nephoscope.analysis import stopping
-from nephoscope.analysis.estimates import median
+from nephoscope.analysis.statistics.estimates import median
 from nephoscope.runs.progress import Progress
 
 from .test_progress import Trial, drive, plan_of, record
