@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import scenario_keys
+from line_schema import line_schema
 
 from nephoscope import catalog
 
@@ -56,7 +57,7 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
         "contracts/benchmarks.json": as_json(native(document)),
         "contracts/simulations.json": as_json(document["simulations"]),
         "contracts/adapters.json": as_json(adapters.document()),
-        "contracts/sample.schema.json": as_json(catalog.line_schema()),
+        "contracts/sample.schema.json": as_json(line_schema()),
         "contracts/plan.schema.json": as_json(
             plans.plan_schema(known(document), with_topology=False)
         ),

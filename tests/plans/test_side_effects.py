@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from nephoscope import catalog
 from nephoscope.plans import expand, touches
 from nephoscope.plans.files.load import from_values
 
-from .factory import CATALOG
+CATALOG = catalog.load()
 
 
 def told(**more: Any) -> set[tuple[str, str]]:
-    values = {"name": "p", "benchmarks": [{"benchmark": "disk.work"}], **more}
+    values = {"name": "p", "benchmarks": [{"benchmark": "disk.sync"}], **more}
     plan = from_values(values, CATALOG, lambda _: "")
     return {(one.kind, one.what) for one in touches(plan, expand(plan, CATALOG), CATALOG)}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from nephoscope.analysis.statistics import histograms
 from nephoscope.capabilities import findings as judged
-from nephoscope.catalog import SIMULATED, BenchmarkSpec
+from nephoscope.catalog import FINGERPRINT, SIMULATED, BenchmarkSpec
 from nephoscope.census import sightings
 from nephoscope.errors import UnknownName
 from nephoscope.experiments import result as experiment
@@ -192,7 +192,7 @@ def _fingerprints(records: Iterable[TrialRecord]) -> dict[str, Any]:
     """The first fingerprint document of each target."""
     found: dict[str, Any] = {}
     for record in records:
-        if record.benchmark == "sys.fingerprint" and record.documents:
+        if record.benchmark == FINGERPRINT and record.documents:
             found.setdefault(record.key.target, next(iter(record.documents.values())))
     return found
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nephoscope.analysis import facts
+from nephoscope.catalog import CPU_GAPS, FINGERPRINT
 from nephoscope.census.records import IDENTITY, UNKNOWN_TYPE, Census, Count, Measured
 from nephoscope.census.result import build
 from nephoscope.errors import StoreError
@@ -21,7 +22,7 @@ from nephoscope.store import StoredRun, counts, query
 GROUPS = ("cpu.", "mem.", "disk.")
 """Benchmarks whose headline metrics are the speed of a machine."""
 
-NO_SPEED = ("cpu.gaps",)
+NO_SPEED = (CPU_GAPS,)
 """A share of the CPU is what the hypervisor gives, not what the model does with it."""
 
 _LAB = "lab"
@@ -159,7 +160,7 @@ def _fingerprint(
     documents = [
         (document, record.started_at or started)
         for record in records
-        if record.key.target == target and record.benchmark == "sys.fingerprint"
+        if record.key.target == target and record.benchmark == FINGERPRINT
         for document in record.documents.values()
     ]
     asked = [one for one in documents if facts.text(one[0], "cloud.instance_type")]

@@ -12,6 +12,7 @@ from nephoscope.analysis import interference
 from nephoscope.analysis.interference import Triple
 from nephoscope.analysis.statistics import histograms
 from nephoscope.analysis.statistics.histograms import Trial
+from nephoscope.catalog import CPU_GAPS
 from nephoscope.isolation.records import Victim
 from nephoscope.model import Better, MetricResult, TrialRecord, factors_key
 from nephoscope.results import names
@@ -173,7 +174,7 @@ def shares(values: Iterable[TrialValue]) -> dict[str, float]:
     """Trial -> the mean share of a CPU that its loops obtained, where it measured that."""
     found: dict[str, list[float]] = {}
     for row in values:
-        if row.benchmark == "cpu.gaps" and row.metric == "cpu_share_ratio":
+        if row.benchmark == CPU_GAPS and row.metric == "cpu_share_ratio":
             found.setdefault(row.trial, []).append(row.value)
     return {trial: statistics.fmean(own) for trial, own in found.items()}
 

@@ -15,7 +15,6 @@ from nephoscope.isolation import placement as places
 from nephoscope.plans import Target, resources
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
-from nephoscope.plans.participants import ALONE
 from nephoscope.plans.resources import IDLE, INTENSITY, NONE
 from nephoscope.reading.sentences import did_you_mean
 
@@ -177,7 +176,7 @@ def _of_benchmark(name: str, known: Catalog) -> _Victim:
             f"'{name}' is a load and cannot be a victim.",
             "Name a victim, and the load with --aggressor RESOURCE.",
         )
-    network = spec.two_sided and spec.id not in ALONE
+    network = spec.needs_peer
     entry = {"benchmark": name, "params": _one_thread(spec)}
     return _Victim(_with_roles(entry, network), network)
 

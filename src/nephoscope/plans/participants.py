@@ -16,9 +16,6 @@ from nephoscope.reading.sentences import did_you_mean
 from nephoscope.reading.yamltext import Loc
 from nephoscope.targets.kinds.record import why_unreachable
 
-ALONE = ("null",)
-"""Two-sided benchmarks that have a meaning without their far side as well."""
-
 DURATION = "duration_ns"
 """The parameter with which a load runs until it is stopped: 0."""
 
@@ -100,7 +97,7 @@ def _check_targets(context: PlanContext, spec: BenchmarkSpec, on: Sequence[str],
 
 def _peer(context: PlanContext, peer: str, spec: BenchmarkSpec, on: Sequence[str], loc: Loc) -> str:
     if not peer:
-        if spec.two_sided and spec.id not in ALONE:
+        if spec.needs_peer:
             raise context.error(
                 (*loc, "benchmark"),
                 f"{spec.id} has two sides, and no target serves the far one.",
@@ -204,7 +201,7 @@ def _hooks(context: PlanContext, key: str, entries: Sequence[HookEntry]) -> tupl
     for index, hook in enumerate(entries):
         loc: Loc = (key, index)
         spec = context.spec(hook.benchmark, loc)
-        if spec.two_sided and spec.id not in ALONE:
+        if spec.needs_peer:
             message = f"{spec.id} has two sides; a hook has one."
             raise context.error(
                 (*loc, "benchmark"), message, "Measure it as a benchmark of the plan."

@@ -9,7 +9,6 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, ParamSpec
 from nephoscope.plans.check import SCENARIO
 from nephoscope.plans.model import Plan
-from nephoscope.plans.participants import ALONE
 
 _UNITS_AS_TEXT = ("bytes", "ns", "ratio")
 
@@ -67,7 +66,7 @@ _PATHS = (
 
 
 def _has_one_side(spec: BenchmarkSpec) -> bool:
-    return not spec.two_sided or spec.id in ALONE
+    return not spec.needs_peer
 
 
 def _lab(records: dict[str, Any]) -> list[dict[str, Any]]:

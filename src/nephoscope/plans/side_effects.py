@@ -23,7 +23,7 @@ def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[T
         found += _lab(topology, settings)
     for target in plan.targets:
         found += target.touches(topology.name if topology else "")
-    found += _disks(settings)
+    found += _scratch_files(settings, catalog)
     return found
 
 
@@ -63,7 +63,7 @@ def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:
         )
 
 
-def _disks(settings: Sequence[Setting]) -> Iterator[Touch]:
+def _scratch_files(settings: Sequence[Setting], catalog: Catalog) -> Iterator[Touch]:
     """Benchmarks that write: their scratch files, and where."""
     seen: set[tuple[str, str]] = set()
     for setting in settings:
@@ -76,6 +76,6 @@ def _disks(settings: Sequence[Setting]) -> Iterator[Touch]:
         for benchmark, params, names in parts:
             for name in names:
                 where = str(params.get("directory") or "the trial's work folder")
-                if benchmark.startswith("disk.") and (name, where) not in seen:
+                if catalog.benchmark(benchmark).writes_files and (name, where) not in seen:
                     seen.add((name, where))
                     yield Touch("scratch file", where, f"{benchmark} on {name}, removed after")

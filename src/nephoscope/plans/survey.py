@@ -11,7 +11,6 @@ from nephoscope import catalog
 from nephoscope.errors import UnknownName
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Entry, Plan
-from nephoscope.plans.participants import ALONE
 from nephoscope.reading import yamltext
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.targets.kinds.local import LocalRecord
@@ -56,7 +55,7 @@ def census(
 
     metadata: whether the cloud is asked for the instance type and zone. cpus: as of `survey`.
     """
-    params = {"sys.fingerprint": {"cloud_metadata": metadata}}
+    params = {catalog.FINGERPRINT: {"cloud_metadata": metadata}}
     return _builtin("census", budget_s, seed, cpus, known, params)
 
 
@@ -159,7 +158,7 @@ def single(
         "factors": factors,
         "timeout": timeout_s,
     }
-    if spec.two_sided and spec.id not in ALONE:
+    if spec.needs_peer:
         entry["peer"] = target.name
     values: dict[str, Any] = {
         "name": f"bench-{benchmark.replace('.', '-')}",

@@ -8,12 +8,12 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nephoscope.errors import UsageError
-from nephoscope.model import TrialRecord
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.run import StoredRun
 from nephoscope.store.trialfile import SCHEMA
@@ -56,73 +56,41 @@ def write(run: StoredRun, format: str, path: Path) -> None:
 
 
 def flat_table(run: StoredRun) -> pa.Table:
-    """The samples as one table with factors as columns; see `export`."""
-    parts = [_flat(record, table) for record, table in run.tables()]
-    if not parts:
-        return _flat(None, SCHEMA.empty_table())
-    names = sorted({name for part in parts for name in part.schema.names} - _OWN)
-    whole = [_with_columns(part, names, parts) for part in parts]
-    return pa.concat_tables(whole)
+    """Returns the samples as one table with factors as columns; see `export`."""
+    trials = run.tables()
+    samples = pa.concat_tables([table for _, table in trials] or [SCHEMA.empty_table()])
+    records = [record for record, table in trials for _ in range(table.num_rows)]
+    columns: dict[str, Any] = {name: samples[name] for name in SCHEMA.names if name != "factors"}
+    columns["position"] = pa.array([record.position for record in records], pa.int64())
+    columns["warmup"] = pa.array([record.key.round < 1 for record in records], pa.bool_())
+    columns["status"] = pa.array([record.status.value for record in records], pa.string())
+    factors = [json.loads(text) for text in samples["factors"].to_pylist()]
+    factor_columns = {
+        f"{FACTOR_PREFIX}{name}": _column([levels.get(name) for levels in factors])
+        for name in sorted({name for levels in factors for name in levels})
+    }
+    return pa.table({**{name: columns[name] for name in _ORDER}, **factor_columns})
 
 
-_OWN = {*SCHEMA.names, "position", "warmup", "status"} - {"factors"}
-_ORDER = [
+_ORDER = (
     *("run", "trial", "position", "round", "warmup", "status", "target", "benchmark", "metric"),
     *("unit", "better", "value", "count", "at_ns"),
-]
+)
 
 
-def _flat(record: TrialRecord | None, table: pa.Table) -> pa.Table:
-    rows = table.num_rows
-    columns = {name: table[name] for name in SCHEMA.names if name != "factors"}
-    position = record.position if record else 0
-    columns["position"] = pa.array([position] * rows, pa.int64())
-    columns["warmup"] = pa.array([bool(record and record.key.round < 1)] * rows, pa.bool_())
-    columns["status"] = pa.array([record.status.value if record else ""] * rows, pa.string())
-    factors = [json.loads(text) for text in table["factors"].to_pylist()]
-    names = sorted({name for of_row in factors for name in of_row})
-    out = pa.table({name: columns[name] for name in _ORDER})
-    for name in names:
-        levels = [_text(of_row.get(name)) for of_row in factors]
-        out = out.append_column(f"{FACTOR_PREFIX}{name}", _typed(levels))
-    return out
-
-
-def _text(level: object) -> object:
-    """Levels are JSON scalars; anything else becomes its JSON text."""
-    plain = level is None or isinstance(level, bool | int | float | str)
-    return level if plain else json.dumps(level, sort_keys=True)
-
-
-def _typed(levels: Sequence[object]) -> pa.Array:
+def _column(levels: Sequence[Any]) -> pa.Array:
     """A column of numbers where all levels are numbers, else of texts."""
-    known = [level for level in levels if level is not None]
-    if known and all(isinstance(level, int) and not isinstance(level, bool) for level in known):
+    types = {type(level) for level in levels if level is not None}
+    if types and types <= {int}:
         return pa.array(levels, pa.int64())
-    if known and all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
-        return pa.array([None if v is None else float(str(v)) for v in levels], pa.float64())
-    texts = [None if v is None else v if isinstance(v, str) else json.dumps(v) for v in levels]
+    if types and types <= {int, float}:
+        return pa.array([None if v is None else float(v) for v in levels], pa.float64())
+    texts = [v if v is None or isinstance(v, str) else _json(v) for v in levels]
     return pa.array(texts, pa.string())
 
 
-def _with_columns(part: pa.Table, names: Sequence[str], parts: Sequence[pa.Table]) -> pa.Table:
-    """The part with every factor column of the run, in one type for all parts."""
-    out = part.select(_ORDER)
-    for name in names:
-        kinds = {p.schema.field(name).type for p in parts if name in p.schema.names}
-        kind = _common(kinds)
-        if name in part.schema.names:
-            column = part[name].cast(kind)
-        else:
-            column = pa.nulls(part.num_rows, kind)
-        out = out.append_column(name, column)
-    return out
-
-
-def _common(kinds: set[pa.DataType]) -> pa.DataType:
-    if len(kinds) == 1:
-        return next(iter(kinds))
-    return pa.string() if pa.string() in kinds else pa.float64()
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _csv(table: pa.Table) -> bytes:

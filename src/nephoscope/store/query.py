@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialValue:
-    """One value of a scalar metric for one trial: the median of the trial's samples.
-
-    factors: canonical JSON text (model.factors_key).
-    """
+class _TrialMetric:
+    """A metric of one trial. factors: canonical JSON text (model.factors_key)."""
 
     benchmark: str
     metric: str
@@ -33,37 +30,27 @@ class TrialValue:
     better: str
     trial: str
     round: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialValue(_TrialMetric):
+    """One value of a scalar metric for one trial: the median of the trial's samples."""
+
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class TrialHistogram:
+class TrialHistogram(_TrialMetric):
     """One histogram of one trial; values ascend, counts[i] belongs to values[i]."""
 
-    benchmark: str
-    metric: str
-    target: str
-    factors: str
-    unit: str
-    better: str
-    trial: str
-    round: int
     values: tuple[float, ...]
     counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesPoint:
+class SeriesPoint(_TrialMetric):
     """One event or reading in time of one trial; at_ns since the trial began."""
 
-    benchmark: str
-    metric: str
-    target: str
-    factors: str
-    unit: str
-    better: str
-    trial: str
-    round: int
     at_ns: int
     value: float
     count: int

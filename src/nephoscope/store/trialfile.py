@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus, factors_key
-from nephoscope.store.files import translating_os_errors, write_atomically
+from nephoscope.store.files import translating_os_errors
 
 SCHEMA = pa.schema(
     [
@@ -97,18 +97,6 @@ def encode(
         write_page_checksum=True,
     )
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
-def write(
-    path: Path,
-    run: str,
-    record: TrialRecord,
-    samples: Sequence[Sample],
-    spec: BenchmarkSpec,
-    beside: Sequence[Beside] = (),
-) -> None:
-    """Writes the trial's file. UnknownName for a metric that a spec has not, StoreError else."""
-    write_atomically(path, encode(run, record, samples, spec, beside))
 
 
 def _rows(run: str, record: TrialRecord, block: Beside) -> pa.Table:

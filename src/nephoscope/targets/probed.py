@@ -30,7 +30,7 @@ from nephoscope.targets.tools import (
 START_S = 60.0
 """A program that has not begun by then, on a busy machine and behind others, never will."""
 
-FINGERPRINT = ("sys.fingerprint", "fingerprint")
+FINGERPRINT = (catalogue.FINGERPRINT, "fingerprint")
 
 
 class ProbeTarget:
