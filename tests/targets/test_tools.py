@@ -27,9 +27,9 @@ POSTMARK = ADAPTERS["postmark"]
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "postmark"
 
 
-def done(samples: int = 0) -> dict[str, Any]:
+def done(samples: int = 0, **more: Any) -> dict[str, Any]:
     values = {"started_wall_ns": 1, "elapsed_ns": 5, "samples": samples, "beside": {"load_1m": 0.5}}
-    return {"done": {**values, "notes": ["A note."]}}
+    return {"done": {**values, "notes": ["A note."], **more}}
 
 
 def lines(*events: dict[str, Any]) -> bytes:
@@ -136,29 +136,30 @@ SERVER = Server(
 TWO_SIDED = replace(POSTMARK, server=SERVER)
 
 
-def test_a_client_is_told_where_its_server_listens() -> None:
-    named = replace(TWO_SIDED, command=lambda _: Command(("{address}",), input="to {port}\n"))
-    job = client_job(named, {}, Peer("fd00::1", 5201, "secret"))
-    assert (job["arguments"], job["input"]) == (["fd00::1"], "to 5201\n")
+def test_a_client_without_its_server_is_refused() -> None:
+    peer = Peer("fd00::1", 5201, "secret")
+    assert client_job(TWO_SIDED, {}, peer) == client_job(POSTMARK, {}, None)
     with pytest.raises(BenchmarkFailed, match="no target serves the far one"):
-        client_job(named, {}, None)
+        client_job(TWO_SIDED, {}, None)
 
 
 def test_a_server_states_when_it_is_ready() -> None:
     job = server_job(TWO_SIDED, {})
-    assert (job["program"], job["ready"]) == ("postmarkd", {"output": "listening"})
-    quiet = replace(TWO_SIDED, server=replace(SERVER, ready_text=""))
-    assert server_job(quiet, {})["ready"] == {"connect": True}
+    assert (job["program"], job["ready_text"], job["protocol"]) == ("postmarkd", "listening", "tcp")
     with pytest.raises(BenchmarkFailed, match="has no server"):
         server_job(POSTMARK, {})
 
 
 def test_what_a_server_counted_comes_back() -> None:
-    said = {**tool("study")["tool"], "stdout": "41\n", "signal": 15, "exit": None}
-    trial = served_by(TWO_SIDED)(lines({"tool": said}, done()), 0, "")
+    served = {"stdout": "41\n", "stderr": "", "signal": 15, "exit": None, "cpu_ns": 7}
+    last = done(samples=0, served={**served, "max_rss_bytes": 9, "program": "postmarkd"})
+    trial = served_by(TWO_SIDED)(lines(last), 0, "")
     assert trial.failure is None
     assert trial.done is not None
-    assert trial.done.served == {"served_count": 41}
+    assert trial.done.served == {"cpu_ns": 7, "max_rss_bytes": 9, "served_count": 41}
+    nothing = served_by(TWO_SIDED)(lines(done(samples=0)), 0, "")
+    assert nothing.failure is not None
+    assert nothing.failure.name == "bad_output"
 
 
 def test_a_server_that_is_missing_is_lacking_with_its_own_package() -> None:

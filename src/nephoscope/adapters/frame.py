@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
 from nephoscope.errors import UsageError
@@ -19,8 +19,11 @@ from nephoscope.model import Better, Sample, Shape
 SCRATCH = "{scratch}"
 """Stands in arguments and input for the path of the tool's scratch folder, in which it starts."""
 
-ADDRESS, PORT = "{address}", "{port}"
-"""Stand in arguments and input of a tool with a server for where that listens."""
+ADDRESS, PORT, TOKEN = "{address}", "{port}", "{token}"
+"""Stand in a server's arguments and input for where it listens; the token in its input only."""
+
+PEER_ADDRESS, PEER_PORT, PEER_TOKEN = "{peer_address}", "{peer_port}", "{peer_token}"
+"""Stand in a client's arguments and input for its server; the token in its input only."""
 
 TOOL = MetricSpec(
     "tool",
@@ -59,16 +62,6 @@ class Command:
             "directory": self.directory,
             "needs_bytes": self.needs_bytes,
         }
-
-    def to(self, address: str, port: int) -> Command:
-        """Returns the command of a client, with its server's address and port filled in."""
-
-        def filled(text: str) -> str:
-            return text.replace(ADDRESS, address).replace(PORT, str(port))
-
-        return replace(
-            self, arguments=[filled(text) for text in self.arguments], input=filled(self.input)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +104,16 @@ class Server:
     """The far side of a tool with two sides; it serves until the probe stops it.
 
     tool: its program. command: every parameter's value -> how it is called, with `{address}` and
-    `{port}` where it is to listen. ready_text: what it prints when it serves; where it prints
-    nothing, it serves when a TCP connection to its port is accepted. install: the command that
-    installs it. counters: what it printed -> what it counted, by name; it raises ToolError for
-    what is no report.
+    `{port}` where it is to listen. install: the command that installs it. protocol: of its port,
+    tcp or udp. ready_text: what it prints when it is ready; it always has to listen as well.
+    counters: the end of what it printed -> what it counted, by name; it raises ToolError for what
+    is no report.
     """
 
     tool: str
     command: Callable[[Mapping[str, Any]], Command]
     install: str
+    protocol: Literal["tcp", "udp"] = "tcp"
     ready_text: str = ""
     counters: Callable[[Output], Mapping[str, Any]] = no_counters
 
@@ -128,7 +122,8 @@ class Server:
 class Adapter:
     """A well-known tool as a benchmark.
 
-    server: its far side, where it has one; its client's command has `{address}` and `{port}`.
+    server: its far side, where it has one; the client's command names it by `{peer_address}` and
+    `{peer_port}`.
     command: every parameter's value -> how the tool is called. look: how it is asked for its
     version. version: what it answered -> the version. parse: what it said -> samples. The last two
     raise ToolError, and never make a zero of what is missing.

@@ -131,8 +131,7 @@ class ProbeTarget:
             ) from error
         running = RunningProbe(program, spec.id, parse)
         self._running.add(running)
-        # The address of a third-party tool's peer stands in its arguments.
-        await running.introduce(serve=serve is not None, peer=None if adapter else peer)
+        await running.introduce(serve=serve is not None, peer=peer)
         return running
 
     async def tool(self, benchmark: str) -> str:

@@ -9,6 +9,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from nephoscope.adapters import Adapter, Output, ToolError
@@ -20,6 +21,12 @@ from nephoscope.targets.process import Ended
 
 ASK_S = 20.0
 """A tool that does not print its version by then, on a busy machine, never will."""
+
+USED = ("cpu_ns", "max_rss_bytes")
+"""What the probe reports of every server."""
+
+Split = tuple[TargetTrial, Output | None]
+"""The probe's own lines as a trial, and the output of the program; None when it is missing."""
 
 _LINE = b'{"tool":'
 
@@ -34,9 +41,7 @@ def client_job(adapter: Adapter, params: Mapping[str, Any], peer: Peer | None) -
     """Returns the job of the tool itself. Raises BenchmarkFailed for what it cannot be asked."""
     with _refusing():
         command = adapter.called(params)
-    if peer is not None:
-        command = command.to(peer.address, peer.port)
-    elif adapter.server is not None:
+    if adapter.server is not None and peer is None:
         raise BenchmarkFailed(
             "usage",
             f"{adapter.spec.id} has two sides, and no target serves the far one.",
@@ -51,9 +56,9 @@ def server_job(adapter: Adapter, params: Mapping[str, Any]) -> dict[str, Any]:
     with _refusing():
         command = adapter.called(params, serving=True)
     assert adapter.server is not None
-    text = adapter.server.ready_text
-    ready = {"output": text} if text else {"connect": True}
-    return {**command.job(adapter.server.tool), "ready": ready}
+    server = adapter.server
+    ready = {"protocol": server.protocol, "ready_text": server.ready_text}
+    return {**command.job(server.tool), **ready}
 
 
 @contextlib.contextmanager
@@ -109,7 +114,7 @@ def wrapped_by(adapter: Adapter) -> Parse:
         done = replace(trial.done, samples=len(samples) + 1)
         return replace(trial, samples=samples, documents={"tool": document}, done=done)
 
-    return _parser(adapter, spec.tool, spec.install, read)
+    return _parser(spec.id, spec.tool, spec.install, partial(_split, adapter), read)
 
 
 def served_by(adapter: Adapter) -> Parse:
@@ -117,24 +122,29 @@ def served_by(adapter: Adapter) -> Parse:
     server = adapter.server
     assert server is not None
 
+    def split(stdout: bytes, returncode: int, stderr_tail: str) -> Split:
+        trial = parse_output(stdout, returncode, adapter.spec, stderr_tail)
+        return trial, _output(trial.done.served, 0) if trial.done else None
+
     def read(trial: TargetTrial, output: Output) -> TargetTrial:
         assert trial.done is not None
-        return replace(trial, done=replace(trial.done, served=server.counters(output)))
+        used = {key: trial.done.served.get(key) for key in USED}
+        return replace(trial, done=replace(trial.done, served={**used, **server.counters(output)}))
 
-    return _parser(adapter, server.tool, server.install, read)
+    return _parser(adapter.spec.id, server.tool, server.install, split, read)
 
 
 def _parser(
-    adapter: Adapter,
+    name: str,
     tool: str,
     install: str,
+    split: Callable[[bytes, int, str], Split],
     read: Callable[[TargetTrial, Output], TargetTrial],
 ) -> Parse:
     """Returns a parser that has `read` make the trial of what the program printed."""
-    name = adapter.spec.id
 
     def parse(stdout: bytes, returncode: int, stderr_tail: str) -> TargetTrial:
-        trial, output = _split(adapter, stdout, returncode, stderr_tail)
+        trial, output = split(stdout, returncode, stderr_tail)
         failure = trial.failure
         if failure is not None and failure.name == "no_program":
             hint = _install(install)
@@ -157,9 +167,7 @@ def _parser(
     return parse
 
 
-def _split(
-    adapter: Adapter, stdout: bytes, returncode: int, stderr_tail: str
-) -> tuple[TargetTrial, Output | None]:
+def _split(adapter: Adapter, stdout: bytes, returncode: int, stderr_tail: str) -> Split:
     """Returns the probe's own lines as a trial without samples, and the tool's output."""
     lines = stdout.split(b"\n")
     own = [line for line in lines if line.startswith(_LINE)]
@@ -167,19 +175,20 @@ def _split(
     trial = parse_output(rest, returncode, adapter.spec, stderr_tail)
     if trial.failure is not None or len(own) != 1 or trial.done is None:
         return trial, None
-    return trial, _output(own[0], trial.done.elapsed_ns)
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return trial, _output(json.loads(own[0])["tool"], trial.done.elapsed_ns)
+    return trial, None
 
 
-def _output(line: bytes, elapsed_ns: int) -> Output | None:
-    """Returns what a `tool` line holds; None when it is none of ours."""
+def _output(values: Mapping[str, Any], elapsed_ns: int) -> Output | None:
+    """Returns what the probe reports of a program; None when it is another report."""
     try:
-        values = json.loads(line)["tool"]
         return Output(
             stdout=values["stdout"],
             stderr=values["stderr"],
             exit_code=values["exit"],
             signal=values["signal"],
-            marks=tuple((int(at_ns), int(there)) for at_ns, there in values["marks"]),
+            marks=tuple((int(at_ns), int(there)) for at_ns, there in values.get("marks", ())),
             elapsed_ns=elapsed_ns,
         )
     except (ValueError, KeyError, TypeError):
