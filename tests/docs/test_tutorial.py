@@ -5,13 +5,13 @@ In an expected output `...` stands for anything. A block with a title is written
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
+
+import pytest
+from tests.e2e.conftest import run_inside
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
@@ -28,8 +28,10 @@ def commands(block: str) -> list[tuple[list[str], int, str]]:
     return found
 
 
-def test_every_command_of_the_tutorial(tmp_path: Path) -> None:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "79"}
+def test_every_command_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "79")
     ran = 0
     for language, title, body in BLOCK.findall(TUTORIAL):
         if title:
@@ -38,17 +40,10 @@ def test_every_command_of_the_tutorial(tmp_path: Path) -> None:
             continue
         for words, exit_code, expected in commands(body):
             assert words[0] == "nephoscope"
-            done = subprocess.run(
-                [sys.executable, "-m", "nephoscope", *words[1:]],
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=180,
-            )
-            output = done.stdout + done.stderr
+            done = run_inside(words[1:])
+            output = done.out + done.err
             told = f"$ {shlex.join(words)}\n{output}"
-            assert done.returncode == exit_code, told
+            assert done.code == exit_code, told
             assert "Traceback" not in output, told
             matches = OutputChecker().check_output(
                 expected, output, ELLIPSIS | NORMALIZE_WHITESPACE

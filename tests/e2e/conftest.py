@@ -75,7 +75,7 @@ def nephoscope(monkeypatch: pytest.MonkeyPatch) -> Run:
     ) -> Done:
         if not (before or env or process or words[:2] == ("lab", "exec")):
             monkeypatch.setenv("NO_COLOR", "1")
-            return _inside([str(word) for word in words])
+            return run_inside([str(word) for word in words])
         done = subprocess.run(
             [*before, *PROGRAM, *map(str, words)],
             capture_output=True,
@@ -88,7 +88,7 @@ def nephoscope(monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-def _inside(words: list[str]) -> Done:
+def run_inside(words: list[str]) -> Done:
     """Runs a command in this process, which has imported everything already."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

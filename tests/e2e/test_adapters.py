@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Run
 
 here = pytest.mark.skipif(shutil.which("postmark") is None, reason="needs postmark")
-SMALL = ("--set", "files=2000", "--set", "transactions=2000", "--budget", "20s")
+SMALL = ("--set", "files=2000", "--set", "transactions=2000", "--repetitions", "3")
 
 
 @here
@@ -36,9 +36,9 @@ def test_a_plan_names_it_like_any_benchmark(nephoscope: Run, tmp_path: Path) -> 
         "repeat: {min: 3, max: 3}\n"
         "benchmarks:\n"
         "  - benchmark: postmark\n"
-        "    params: {transactions: 2000, files: 2000}\n"
+        "    params: {transactions: 500, files: 500}\n"
         "  - benchmark: disk.files\n"
-        "    params: {transactions: 2000, files: 2000}\n",
+        "    params: {transactions: 500, files: 500}\n",
         encoding="utf-8",
     )
     done = nephoscope("run", plan, "--json")
