@@ -90,16 +90,23 @@ def test_when_every_attempt_is_disturbed_the_failure_says_so() -> None:
         # Programs that are not in /proc here show in the machine's sum.
         ({"user": 6.0, "own_user": 3.5}, "other programs 500 ms"),
         ({"user": 6.0, "own_user": 3.95}, None),
-        # Tests make programs compete on purpose: pressure is shown and no reason.
-        ({"pressure": 1.0}, None),
+        ({"pressure": 0.2}, "CPU pressure 100 ms"),
+        ({"pressure": 0.105}, None),
         ({"pressure": None}, None),
     ],
 )
 def test_what_counts_as_a_disturbance(changed: dict[str, object], reason: str | None) -> None:
     during = disturbance(CALM, later(CALM, **changed))
-    assert bool(during.reasons) == (reason is not None)
-    assert reason is None or during.reasons[0].startswith(reason)
+    reasons = during.reasons(contends=False)
+    assert bool(reasons) == (reason is not None)
+    assert reason is None or reasons[0].startswith(reason)
     assert "pressure" in during.text
+
+
+def test_where_programs_of_the_test_compete_pressure_is_no_reason() -> None:
+    during = disturbance(CALM, later(CALM, pressure=1.0))
+    assert during.reasons(contends=True) == []
+    assert len(during.reasons(contends=False)) == 1
 
 
 def burn(seconds: float) -> list[str]:

@@ -28,6 +28,24 @@ def test_every_analysis_has_a_test_file_and_a_docstring(path: Path) -> None:
     assert ast.get_docstring(ast.parse((PACKAGE / path).read_text(encoding="utf-8")))
 
 
+def capabilities() -> list[str]:
+    """Folders that the assembly of results, findings and reports takes something from."""
+    names = set()
+    for path in (PACKAGE / "capabilities").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names.update(node.module.split(".")[1:2])
+    return sorted(name for name in names if (PACKAGE / name / "section.py").is_file())
+
+
+@pytest.mark.parametrize("name", capabilities())
+def test_every_capability_has_tests_of_its_results_and_findings(name: str) -> None:
+    files = {path.stem for path in (ROOT / "tests" / name).rglob("test_*.py")}
+    for stem in ("result", "findings"):
+        assert not (PACKAGE / name / f"{stem}.py").is_file() or f"test_{stem}" in files, name
+    assert files
+
+
 @pytest.mark.parametrize("spec", catalog.load().benchmarks.values(), ids=lambda spec: spec.id)
 def test_every_benchmark_has_a_reference_page(spec: catalog.BenchmarkSpec) -> None:
     page = ROOT / "docs" / "reference" / "benchmarks" / f"{spec.id}.md"

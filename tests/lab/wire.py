@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+from tests.attempts import attempt
 
 from nephoscope.lab import files
 from nephoscope.lab.handle import Host, Lab
@@ -16,9 +17,6 @@ from nephoscope.lab.namespaces import within
 from nephoscope.lab.provisioner import LABS
 
 _Result = TypeVar("_Result")
-
-PAUSES_S = (1, 2, 4, 7, 11, 15, 30, 60)
-"""Between one attempt and the next; minutes in all, longer than others' builds and bursts."""
 
 
 def name() -> str:
@@ -85,17 +83,13 @@ def _drain(server: socket.socket) -> int:
 
 
 def holds(what: str, measure: Callable[[], float], truth: float, bound: float) -> None:
-    """Whether a measurement keeps its bound. It needs a CPU of its own and is repeated at most so
-    often while the machine is busy; the bound stays, and every attempt is shown."""
-    seen: list[float] = []
-    for pause_s in (0, *PAUSES_S):
-        time.sleep(pause_s)
-        seen.append(measure())
-        said = f"{what}: attempt {len(seen)}: {seen[-1]:g}, {truth:g} ± {bound:g}"
-        sys.stderr.write(said + "\n")
-        if abs(seen[-1] - truth) < bound:
-            return
-    raise AssertionError(f"{what}: {seen}, not one within {truth:g} ± {bound:g}")
+    """Asserts that a measurement keeps its bound, in an attempt that nothing disturbed."""
+
+    def once() -> tuple[str, bool]:
+        value = measure()
+        return f"{value:g}, {truth:g} ± {bound:g}", abs(value - truth) < bound
+
+    attempt(what, once)
 
 
 def in_lab(values: Mapping[str, Any], work: Callable[[Lab], _Result]) -> _Result:

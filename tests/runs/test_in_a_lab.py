@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import secrets
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.attempts import attempt
 
 from nephoscope import runs
 from nephoscope.errors import UsageError
@@ -25,8 +27,6 @@ from nephoscope.store import Store
 
 pytestmark = pytest.mark.usefixtures("root_only", "probe")
 
-PAUSES_S = (0, 1, 5, 15, 40)
-"""Before each attempt: a machine may be busy with something else for a while."""
 COMMAND = """
 import sys
 from nephoscope import runs
@@ -74,18 +74,17 @@ def plan_of(name: str, **more: Any) -> Plan:
 
 @pytest.mark.alone
 def test_hosts_of_a_lab_start_within_a_millisecond(tmp_path: Path, name: str) -> None:
-    seen = []
-    for attempt, pause_s in enumerate(PAUSES_S):
-        time.sleep(pause_s)
-        run = runs.execute(plan_of(name), Store(tmp_path / str(attempt)))
+    numbers = itertools.count()
+
+    def measure() -> tuple[str, bool]:
+        run = runs.execute(plan_of(name), Store(tmp_path / str(next(numbers))))
         assert not is_up(name), "the lab that the run made is gone with it"
         assert all(r.status is TrialStatus.VALID for r in run.records())
         skews_ns = [r.skew_ns for r in run.records() if r.key.target == "a"]
-        seen.append(skews_ns)
-        print(f"attempt {attempt}: start skews {skews_ns} ns")  # noqa: T201
-        if all(skew is not None and skew < 1_000_000 for skew in skews_ns):
-            return
-    pytest.fail(f"in {len(PAUSES_S)} attempts a start was 1 ms or more apart: {seen}")
+        held = all(skew is not None and skew < 1_000_000 for skew in skews_ns)
+        return f"start skews {skews_ns} ns", held
+
+    attempt("hosts of a lab", measure)
 
 
 def test_a_lab_that_was_up_is_used_left_up_and_as_it_was(tmp_path: Path, name: str) -> None:

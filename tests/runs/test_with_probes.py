@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -12,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.attempts import attempt
 
 from nephoscope import runs
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import TrialStatus
 from nephoscope.plans import Plan
 from nephoscope.store import Store, StoredRun
-
-PAUSES_S = (0, 1, 5, 15, 40)
-"""Before each attempt: a machine may be busy with something else for a while."""
 
 
 def plan_of(**more: Any) -> Plan:
@@ -44,22 +43,16 @@ LOADED = plan_of(backgrounds=[{"name": "noise", "benchmark": "load.cpu", "settle
 
 @pytest.mark.alone
 def test_two_probes_on_one_machine_start_within_a_millisecond(tmp_path: Path, probe: Path) -> None:
-    """What the issue promises. A machine that other work shares may need several attempts; the
-    bound stays."""
-    seen = []
-    for attempt, pause_s in enumerate(PAUSES_S):
-        time.sleep(pause_s)
-        run = runs.execute(TOGETHER, Store(tmp_path / str(attempt)))
+    numbers = itertools.count()
+
+    def measure() -> tuple[str, bool]:
+        run = runs.execute(TOGETHER, Store(tmp_path / str(next(numbers))))
         skews_ns = [record.skew_ns for record in run.records() if record.key.target == "a"]
         assert len(skews_ns) == 5
-        assert all(skew is not None for skew in skews_ns)
-        seen.append(skews_ns)
-        print(f"attempt {attempt}: start skews {skews_ns} ns")  # noqa: T201
-        if max(skew for skew in skews_ns if skew is not None) < 1_000_000:
-            return
-    pytest.fail(
-        f"in {len(PAUSES_S)} attempts the largest skew of five starts was 1 ms or more: {seen}"
-    )
+        held = all(skew is not None and skew < 1_000_000 for skew in skews_ns)
+        return f"start skews {skews_ns} ns", held
+
+    attempt("two probes", measure)
 
 
 def test_a_load_covers_the_trial_and_tells_what_it_did(tmp_path: Path, probe: Path) -> None:

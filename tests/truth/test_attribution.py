@@ -134,4 +134,4 @@ def test_the_word_is_the_one_whose_doing_it_was(what: str, lab: str) -> None:
         )
         return said, fits
 
-    attempt(what, measure)
+    attempt(what, measure, contends=True)

@@ -42,7 +42,7 @@ def holds(deployment: Deployment, seconds: float) -> None:
         )
         return "; ".join(row.text() for row in rows), held
 
-    attempt(deployment.name, once)
+    attempt(deployment.name, once, contends=True)
 
 
 class TestInALab:

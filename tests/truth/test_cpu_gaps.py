@@ -39,7 +39,7 @@ def test_a_deadline_of_30_out_of_40_ms_gives_75_percent(clock: str) -> None:
         # The share a reservation gives is exact; 1.5 points are the bound that we promise.
         return f"share {share:.4f}", abs(share - 0.75) <= 0.015
 
-    attempt(f"SCHED_DEADLINE 30/40 ms, clock {clock}", measure)
+    attempt(f"SCHED_DEADLINE 30/40 ms, clock {clock}", measure, contends=True)
 
 
 @needs_root
@@ -65,7 +65,7 @@ def test_a_quota_gives_its_share_and_names_itself(quota_ms: int) -> None:
 
     with group() as limited:
         limited.limit(quota_ms * 1000, 100_000)
-        attempt(f"quota {quota_ms}/100 ms, one loop", measure)
+        attempt(f"quota {quota_ms}/100 ms, one loop", measure, contends=True)
 
 
 @needs_root
@@ -82,7 +82,7 @@ def test_a_quota_is_what_all_loops_together_obtain() -> None:
 
     with group() as limited:
         limited.limit(50_000, 100_000)
-        attempt("quota 50/100 ms, a loop on every CPU", measure)
+        attempt("quota 50/100 ms, a loop on every CPU", measure, contends=True)
 
 
 def test_a_loop_sleeps_when_it_is_told() -> None:
@@ -162,7 +162,7 @@ def test_two_processes_share_a_cpu_equally() -> None:
         return f"shares {shares}", all(abs(share - 0.5) <= 0.03 for share in shares)
 
     with group() as favoured:
-        attempt("two processes on one CPU", measure)
+        attempt("two processes on one CPU", measure, contends=True)
 
 
 def test_a_look_costs_under_40_ns_and_the_floor_is_told() -> None:

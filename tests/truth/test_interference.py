@@ -105,7 +105,7 @@ def is_two(one: Cell) -> bool:
 def tried(what: str, path: Path, measure: Callable[[Path], tuple[str, bool]]) -> None:
     """Attempts, each in a store of its own."""
     number = iter(range(100))
-    attempt(what, lambda: measure(path / str(next(number))))
+    attempt(what, lambda: measure(path / str(next(number))), contends=True)
 
 
 def shared(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> tuple[str, bool]:

@@ -121,7 +121,7 @@ def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: Group) -> No
         # Another lab's reservations may be held too; this test adds what is left.
         return f"{kept} of {len(started)} kept; {message}", right and 1 <= kept < len(started)
 
-    attempt("more threads than CPUs", measure)
+    attempt("more threads than CPUs", measure, contends=True)
 
 
 def test_a_reservation_beside_a_part_of_the_cpus_is_refused(group: Group) -> None:
