@@ -53,6 +53,7 @@ check-python:
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+	$(PY) tools/check_names.py
 	$(PY) tools/generate.py --check
 
 setup-run:

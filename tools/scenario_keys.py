@@ -25,7 +25,7 @@ class Record:
 
 def records(source: Path) -> list[Record]:
     """Every public record that serde reads in a Rust file, in the file's order."""
-    found: list[Record] = []
+    entries: list[Record] = []
     doc: list[str] = []
     attributes: list[str] = []
     lines = iter(source.read_text(encoding="utf-8").splitlines())
@@ -37,16 +37,16 @@ def records(source: Path) -> list[Record]:
             attributes.append(words)
         elif (head := _RECORD.match(line)) and words.endswith("{"):
             if any("Deserialize" in one for one in attributes):
-                said = " ".join(attributes)
+                comment = " ".join(attributes)
                 record = Record(head[2], " ".join(doc))
                 enum = head[1] == "enum"
-                everywhere = enum or re.search(r"\bdefault\)", said) is not None
-                record.rows.extend(_rows(lines, enum, everywhere, said))
-                found.append(record)
+                everywhere = enum or re.search(r"\bdefault\)", comment) is not None
+                record.rows.extend(_rows(lines, enum, everywhere, comment))
+                entries.append(record)
             doc, attributes = [], []
         elif words:
             doc, attributes = [], []
-    return found
+    return entries
 
 
 def _rows(
@@ -63,14 +63,14 @@ def _rows(
             doc.append(words.removeprefix("///").strip())
         elif words.startswith("#["):
             own.append(words)
-        elif enum and not line.startswith("        ") and (found := _VARIANT.match(words)):
-            name = _snake(found[1]) if snake else found[1]
-            yield f"`{name}`", _type(found[2] or ""), True, " ".join(doc)
+        elif enum and not line.startswith("        ") and (entries := _VARIANT.match(words)):
+            name = _snake(entries[1]) if snake else entries[1]
+            yield f"`{name}`", _type(entries[2] or ""), True, " ".join(doc)
             doc, own = [], []
-        elif found := _FIELD.match(words):
+        elif entries := _FIELD.match(words):
             left_away = optional or any(_DEFAULT.search(one) for one in own)
-            key = f"… `{found[1]}`" if enum else f"`{found[1]}`"
-            yield key, _type(found[2]), left_away, " ".join(doc)
+            key = f"… `{entries[1]}`" if enum else f"`{entries[1]}`"
+            yield key, _type(entries[2]), left_away, " ".join(doc)
             doc, own = [], []
 
 

@@ -62,7 +62,7 @@ TERMS: tuple[Term, ...] = (
     Term(r"\b(a|the) keeper\b", "supervisor"),
     Term(r"\brepeatable\.", "may be repeated"),
     Term(r"\bverbs?\b", "command"),
-    Term(r"\bput down to\b", "attributed to"),
+    Term(r"\bput down to\b", "attributed to", (r"\*put down to\*",)),
     Term(r"\bone gets\b", "available"),
     Term(r"\bin the manner of\b", "compatibility mode"),
     Term(r"\bhold(s)? .{1,40} to (its|their|the) truth\b", "verify"),

@@ -190,19 +190,19 @@ def _invalid(record: TrialRecord) -> InvalidTrial:
 
 def _fingerprints(records: Iterable[TrialRecord]) -> dict[str, Any]:
     """The first fingerprint document of each target."""
-    found: dict[str, Any] = {}
+    fingerprints: dict[str, Any] = {}
     for record in records:
         if record.benchmark == FINGERPRINT and record.documents:
-            found.setdefault(record.key.target, next(iter(record.documents.values())))
-    return found
+            fingerprints.setdefault(record.key.target, next(iter(record.documents.values())))
+    return fingerprints
 
 
 def _series(run: StoredRun) -> dict[tuple[str, str, str, str], list[tuple[str, int, float]]]:
-    found: dict[tuple[str, str, str, str], list[tuple[str, int, float]]] = {}
+    series: dict[tuple[str, str, str, str], list[tuple[str, int, float]]] = {}
     for point in query.series(run):
         key = (point.benchmark, point.metric, point.target, point.factors)
-        found.setdefault(key, []).append((point.trial, point.at_ns, point.value))
-    return found
+        series.setdefault(key, []).append((point.trial, point.at_ns, point.value))
+    return series
 
 
 def _moment(seconds: Any) -> str | None:

@@ -30,7 +30,7 @@ from nephoscope.store import STATES
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def _beside() -> dict[str, Any]:
+def _counters() -> dict[str, Any]:
     line = {
         "target": _TEXT,
         "counter": {**_TEXT, "description": "Key in the counters of a trial."},
@@ -132,7 +132,7 @@ def _line() -> dict[str, Any]:
     return {"benchmark": _TEXT, "metric": _TEXT, "headline": {"type": "boolean"}, "target": _TEXT}
 
 
-def _told() -> dict[str, Any]:
+def _reported() -> dict[str, Any]:
     """What an experiment tells of a comparison."""
     return {
         "better": {"enum": [word.value for word in Better]},
@@ -157,7 +157,7 @@ def _against() -> dict[str, Any]:
             **_full_estimate(),
             "description": "Slowdown relative to the baseline; above 1 is worse for every metric.",
         },
-        **_told(),
+        **_reported(),
     }
 
 
@@ -194,7 +194,7 @@ def _experiment() -> dict[str, Any]:
         "reference": level,
         "cells": {**_COUNT, "description": "Number of combinations on each side."},
         "rounds_left_out": _COUNT,
-        **_told(),
+        **_reported(),
     }
     component = {
         "level": {"enum": list(nested.LEVELS)},
@@ -290,7 +290,7 @@ def result_schema() -> dict[str, Any]:
                 "isolation": _isolation(),
                 "schedulers": _schedulers(),
                 "simulation": _simulation(),
-                "beside": _beside(),
+                "beside": _counters(),
             }
         ),
     }

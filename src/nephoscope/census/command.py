@@ -52,9 +52,9 @@ def run(
     if metadata and not targets:
         raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
     if study is not None:
-        found, code = _of_study(study, level, at_least), 0
+        census, code = _of_study(study, level, at_least), 0
     elif files:
-        found, code = _of_files(files, level, at_least), 0
+        census, code = _of_files(files, level, at_least), 0
     else:
         from nephoscope.store import Store
 
@@ -63,10 +63,10 @@ def run(
             runs, code = _measured(targets, metadata, budget, seed, place)
         else:
             runs, code = _stored(place, names, plan, first, last), 0
-        found = _of_runs(
+        census = _of_runs(
             runs, place, of_target, level, at_least, with_lab=bool(targets or of_target)
         )
-    _present(found, to, as_json=as_json)
+    _present(census, to, as_json=as_json)
     return code
 
 

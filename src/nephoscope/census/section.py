@@ -130,13 +130,13 @@ def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
             "color": "#000000",  # it lies on bars of every colour
         }
         trace["customdata"] = [
-            figures.text(f"{bar}, {name}: {_told(s)}") if s else ""
+            figures.text(f"{bar}, {name}: {_share_text(s)}") if s else ""
             for (bar, _), s in zip(bars, own, strict=True)
         ]
     return figure
 
 
-def _told(one: Share) -> str:
+def _share_text(one: Share) -> str:
     return f"{wording.percent(one.share.value, 3)} {_interval(one.share)}, {one.count} machines"
 
 
@@ -181,18 +181,18 @@ def _places(
 def _speeds(census: Census) -> list[Block]:
     blocks: list[Block] = []
     for kind in census.kinds:
-        told = [bench for bench in kind.benches if bench.source != "measured"]
+        sections_text = [bench for bench in kind.benches if bench.source != "measured"]
         measured = [bench for bench in kind.benches if bench.source == "measured"]
-        if not told and not measured:
+        if not sections_text and not measured:
             continue
         blocks.append(
             Heading(f"Speed on {wording.clean(kind.name)}, relative to the slowest model")
         )
-        if told:
-            blocks.append(_matrix(told))
+        if sections_text:
+            blocks.append(_matrix(sections_text))
         if measured:
             blocks.append(_long(measured))
-        blocks += _speed_chart(kind, [*told, *measured])
+        blocks += _speed_chart(kind, [*sections_text, *measured])
     if blocks:
         blocks.append(
             Sentence(
@@ -307,17 +307,17 @@ def _expected(census: Census) -> list[Block]:
                     f"{name}: {wording.clean(model)} was counted but not measured and is excluded."
                 ] = None
             everybody = mean.n
-            for one in bench.expected.chances:
-                if round(one.share.value * everybody) == everybody and one.at_least <= 1:
+            for speed in bench.expected.chances:
+                if round(speed.share.value * everybody) == everybody and speed.at_least <= 1:
                     continue  # that all are at least as fast as the slowest is no news
                 chances.append(
                     (
                         name,
                         label,
-                        f"≥ {units.format_number(one.at_least, 3)}",
-                        wording.percent(one.share.value, 3),
-                        _interval(one.share),
-                        wording.joined(wording.clean(model) for model in one.models) or "none",
+                        f"≥ {units.format_number(speed.at_least, 3)}",
+                        wording.percent(speed.share.value, 3),
+                        _interval(speed.share),
+                        wording.joined(wording.clean(model) for model in speed.models) or "none",
                     )
                 )
     if not rows:

@@ -19,15 +19,15 @@ def run(*, store: Path | None, as_json: bool) -> int:
     from nephoscope.store import default_path
 
     places = Places(store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
-    found = [check(places) for check in checks.CHECKS]
-    lacking = [finding for finding in found if finding.state == LACKS and finding.needed]
+    results = [check(places) for check in checks.CHECKS]
+    lacking = [finding for finding in results if finding.state == LACKS and finding.needed]
     if as_json:
         output.document(
-            {"ready": not lacking, "checks": [dataclasses.asdict(finding) for finding in found]}
+            {"ready": not lacking, "checks": [dataclasses.asdict(finding) for finding in results]}
         )
     else:
-        output.say("\n".join(_lines(finding) for finding in found))
-        output.say("\n" + _conclusion(found, lacking))
+        output.say("\n".join(_lines(finding) for finding in results))
+        output.say("\n" + _conclusion(results, lacking))
     return 4 if lacking else 0
 
 

@@ -26,7 +26,7 @@ ROWS_SHOWN = 40
 def present(
     plan: Plan,
     settings: Sequence[Setting],
-    found: PlanEstimate,
+    estimate: PlanEstimate,
     catalog: Catalog,
     store: Store,
     *,
@@ -47,16 +47,16 @@ def present(
         ),
     ]
     if as_json:
-        output.document(_document(plan, settings, found, crossings, touched))
+        output.document(_document(plan, settings, estimate, crossings, touched))
     else:
-        output.say(_text(plan, settings, found, crossings, touched))
+        output.say(_text(plan, settings, estimate, crossings, touched))
     return 0
 
 
 def _document(
     plan: Plan,
     settings: Sequence[Setting],
-    found: PlanEstimate,
+    estimate: PlanEstimate,
     crossings: Sequence[Crossing],
     touched: Sequence[Touch],
 ) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def _document(
                 "conditions": dict(one.conditions),
                 "backgrounds": [load.name for load in one.backgrounds],
                 "baseline": {name: list(pair) for name, pair in one.baseline.items()},
-                "trial_s": found.settings[one.index].seconds,
-                "trial_s_from": found.settings[one.index].how,
+                "trial_s": estimate.settings[one.index].seconds,
+                "trial_s_from": estimate.settings[one.index].how,
             }
             for one in settings
         ],
@@ -101,7 +101,7 @@ def _document(
             {"round": number, "order": [[one, list(names)] for one, names in order]}
             for number, order in _rounds(plan, settings)
         ],
-        "estimate": found.to_json(),
+        "estimate": estimate.to_json(),
         "touches": [touch.to_json() for touch in touched],
     }
 
@@ -133,17 +133,17 @@ def _rounds(
 def _text(
     plan: Plan,
     settings: Sequence[Setting],
-    found: PlanEstimate,
+    estimate: PlanEstimate,
     crossings: Sequence[Crossing],
     touched: Sequence[Touch],
 ) -> str:
     parts = [f"Plan {plan.name}: preview, nothing is run."]
     parts += [plan.question] if plan.question else []
     parts.append(_targets(plan))
-    parts.append(_settings(settings, found))
+    parts.append(_settings(settings, estimate))
     parts += [_designs(plan, crossings)] if plan.factors or plan.design.fraction != "1" else []
     parts.append(_schedule(plan, settings))
-    parts.append(_cost(plan, found))
+    parts.append(_cost(plan, estimate))
     rows = [[touch.kind, touch.what, touch.why] for touch in touched]
     parts.append("Touched:\n" + output.table(["what", "which", "why"], rows))
     return "\n\n".join(parts)
@@ -188,17 +188,17 @@ def _who(setting: Setting) -> str:
 
 def _designs(plan: Plan, crossings: Sequence[Crossing]) -> str:
     lines = []
-    for one in crossings:
-        name = plan.benchmarks[one.entry].benchmark
-        part = one.fraction
+    for crossing in crossings:
+        name = plan.benchmarks[crossing.entry].benchmark
+        part = crossing.fraction
         if part.kind == "full":
             what = "full crossing"
         elif part.kind == "regular":
             what = f"regular fraction {plan.design.fraction} of resolution {part.resolution}"
         else:
             what = f"balanced fraction {plan.design.fraction}, not regular"
-        left = f", {one.excluded} combinations excluded" if one.excluded else ""
-        lines.append(f"{name}: {what} of {', '.join(one.factors) or 'no factors'}{left}.")
+        left = f", {crossing.excluded} combinations excluded" if crossing.excluded else ""
+        lines.append(f"{name}: {what} of {', '.join(crossing.factors) or 'no factors'}{left}.")
         lines += [f"  {text}" for text in (*part.generators, *part.aliases)]
     return "Design:\n" + "\n".join(lines)
 
@@ -210,36 +210,38 @@ def _schedule(plan: Plan, settings: Sequence[Setting]) -> str:
     lines = [f"{head}):"]
     for number, order in _rounds(plan, settings):
         several = len({names for _, names in order}) > 1
-        shown = [
+        entries = [
             f"{index}:{'+'.join(names)}" if several else str(index)
             for index, names in order[:ROWS_SHOWN]
         ]
         more = f" … {len(order)} in total" if len(order) > ROWS_SHOWN else ""
         name = f"round {number}" if number > 0 else "warm-up"
-        line = f"  {name}: {' '.join(shown)}{more}"
+        line = f"  {name}: {' '.join(entries)}{more}"
         lines += textwrap.wrap(line, output.TABLE_WIDTH, subsequent_indent="    ")
     return "\n".join(lines)
 
 
-def _cost(plan: Plan, found: PlanEstimate) -> str:
+def _cost(plan: Plan, estimate: PlanEstimate) -> str:
     from nephoscope.plans import long_time
 
     lines = [
-        f"Trials: {found.trials_least} to {found.trials_most} "
-        f"({found.alternatives} alternatives, {found.rounds_least} to {found.rounds_most} rounds, "
+        f"Trials: {estimate.trials_least} to {estimate.trials_most} "
+        f"({estimate.alternatives} alternatives, "
+        f"{estimate.rounds_least} to {estimate.rounds_most} rounds, "
         "warm-up included).",
-        f"Time: {long_time(found.least_s)} to {long_time(found.most_s)}; a round takes "
-        f"{units.format_value(found.round_s * 1e9, 'ns', 2)}"
+        f"Time: {long_time(estimate.least_s)} to {long_time(estimate.most_s)}; a round takes "
+        f"{units.format_value(estimate.round_s * 1e9, 'ns', 2)}"
         + (f"; the budget is {long_time(plan.budget_s)}." if plan.budget_s else "."),
     ]
-    known = len(found.settings) - found.guessed
+    known = len(estimate.settings) - estimate.guessed
     how = []
     how += [f"{known} settings from earlier trials"] if known else []
-    how += [f"{found.guessed} estimated from their parameters"] if found.guessed else []
+    how += [f"{estimate.guessed} estimated from their parameters"] if estimate.guessed else []
     lines.append(f"Source of the estimate: {', '.join(how)}.")
-    if found.money_least is not None and found.money_most is not None:
+    if estimate.money_least is not None and estimate.money_most is not None:
         limit = f"; the limit is {plan.money.limit:g}" if plan.money else ""
         lines.append(
-            f"Money: {found.money_least:.2f} to {found.money_most:.2f} {found.currency}{limit}."
+            f"Money: {estimate.money_least:.2f} to {estimate.money_most:.2f} "
+            f"{estimate.currency}{limit}."
         )
     return "\n".join(lines)

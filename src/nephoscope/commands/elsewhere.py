@@ -34,14 +34,14 @@ def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
 
 
 async def _cpus(records: Sequence[Target]) -> dict[str, int]:
-    found = {}
+    counts = {}
     for record in records:
         target = record.make()
         try:
-            found[record.name] = cpus_of(await target.open())
+            counts[record.name] = cpus_of(await target.open())
         finally:
             await target.close()
-    return found
+    return counts
 
 
 def cpus_of(fingerprint: Mapping[str, Any]) -> int:

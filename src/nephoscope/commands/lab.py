@@ -61,21 +61,21 @@ def down(*, name: str | None, everything: bool, as_json: bool) -> int:
             f"There is no lab named {wanted[0]} here.", f"Labs here: {', '.join(here) or 'none'}."
         )
     removed: list[Removed] = []
-    kept: list[UsageError] = []
+    failures: list[UsageError] = []
     for one in wanted:
         try:
             removed.append(_carry_out(LABS.remove(one)))
         except UsageError as error:
             # One that another process is changing does not keep the others here.
-            kept.append(error)
+            failures.append(error)
     if as_json:
         output.document({"removed": [one.as_dict() for one in removed]})
-    elif not removed and not kept:
+    elif not removed and not failures:
         output.say("There are no labs on this machine.")
     for gone in [] if as_json else removed:
         output.say(_counted(gone))
-    if kept:
-        raise kept[0]
+    if failures:
+        raise failures[0]
     return 0
 
 
@@ -86,16 +86,16 @@ def list_(*, as_json: bool) -> int:
 
     if not needs.can_see_labs():
         raise Lacking("Listing labs needs root.", "Run `sudo nephoscope lab list`.")
-    found = LABS.found()
-    open_labs = {lab.name: lab for one in found if (lab := _open(one))}
+    labs = LABS.found()
+    open_labs = {lab.name: lab for one in labs if (lab := _open(one))}
     if as_json:
-        output.document({"labs": [_listed(one, open_labs.get(one.name)) for one in found]})
-    elif not found:
+        output.document({"labs": [_listed(one, open_labs.get(one.name)) for one in labs]})
+    elif not labs:
         output.say(
             "There are no labs on this machine. Create one with `nephoscope lab up TOPOLOGY.yaml`."
         )
     else:
-        output.say("\n\n".join(_told(one, open_labs.get(one.name)) for one in found))
+        output.say("\n\n".join(_state_text(one, open_labs.get(one.name)) for one in labs))
     return 0
 
 
@@ -232,10 +232,10 @@ def _host(host: Host) -> dict[str, Any]:
     }
 
 
-def _listed(one: Provisioned, lab: Lab | None) -> dict[str, Any]:
-    since = None if one.since is None else datetime.fromtimestamp(one.since, UTC).isoformat()
-    document = {"name": one.name, "state": one.state, "since": since}
-    return {**(_document(lab) if lab else {"hosts": list(one.hosts)}), **document}
+def _listed(state: Provisioned, lab: Lab | None) -> dict[str, Any]:
+    since = None if state.since is None else datetime.fromtimestamp(state.since, UTC).isoformat()
+    document = {"name": state.name, "state": state.state, "since": since}
+    return {**(_document(lab) if lab else {"hosts": list(state.hosts)}), **document}
 
 
 def _description(lab: Lab) -> str:
@@ -250,33 +250,35 @@ def _description(lab: Lab) -> str:
     return text
 
 
-def _told(one: Provisioned, lab: Lab | None) -> str:
-    ago = "" if one.since is None else f", for {units.format_duration(time.time() - one.since)}"
-    head = f"{one.name}: {one.state}{ago}"
+def _state_text(state: Provisioned, lab: Lab | None) -> str:
+    ago = "" if state.since is None else f", for {units.format_duration(time.time() - state.since)}"
+    head = f"{state.name}: {state.state}{ago}"
     if lab is not None:
         return f"{head}\n{_description(lab)}"
-    if one.state == "broken":
-        return f"{head}; remove its remains with `nephoscope lab down {one.name}`"
+    if state.state == "broken":
+        return f"{head}; remove its remains with `nephoscope lab down {state.name}`"
     return head
 
 
-def _counted(one: Removed) -> str:
+def _counted(removed: Removed) -> str:
     counts = {
-        "namespaces": one.namespaces,
-        "processes": one.processes,
-        "cgroups": one.cgroups,
-        "mounts": one.mounts,
-        "files": one.files,
+        "namespaces": removed.namespaces,
+        "processes": removed.processes,
+        "cgroups": removed.cgroups,
+        "mounts": removed.mounts,
+        "files": removed.files,
     }
     words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    return f"Removed lab {one.name}: {words or 'nothing to remove'} ({one.elapsed_s:.1f} s)."
+    return (
+        f"Removed lab {removed.name}: {words or 'nothing to remove'} ({removed.elapsed_s:.1f} s)."
+    )
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
     head = ("CHECK", "SET", "MEASURED", "N", "BOUND", "VERDICT")
     rows, reasons = [], []
-    for one in outcomes:
-        check_, seen = one.check, one.measured
+    for verdict in outcomes:
+        check_, seen = verdict.check, verdict.measured
         divisor, label = units.scale_of(check_.unit, check_.set)
         cells = ["-", "-"]
         if seen is not None:
@@ -287,11 +289,11 @@ def _table(outcomes: Sequence[Outcome]) -> str:
                 f"{check_.set / divisor:.4g} {label}",
                 *cells,
                 check_.bound,
-                one.verdict,
+                verdict.verdict,
             )
         )
-        if one.reason:
-            reasons.append(f"{check_.id}: {one.verdict}: {one.reason}")
+        if verdict.reason:
+            reasons.append(f"{check_.id}: {verdict.verdict}: {verdict.reason}")
     return "\n".join([output.table(head, rows, right=(3,)), *([""] if reasons else []), *reasons])
 
 

@@ -51,18 +51,18 @@ def run(
     )
     sides = [_side(a), *([_side(b)] if b is not None else [])]
     if all(side.file for side in sides):
-        told = _files(sides, paired=paired, better=better, rules=rules)
+        comparisons = _files(sides, paired=paired, better=better, rules=rules)
     elif any(side.file for side in sides):
         raise UsageError(
             "A file of numbers cannot be compared with a run.", "Name two files or two runs."
         )
     else:
-        told = _runs(sides, paired=paired, rules=rules, store=store)
-    _refuse_nothing(told, rules)
+        comparisons = _runs(sides, paired=paired, rules=rules, store=store)
+    _refuse_nothing(comparisons, rules)
     if as_json:
-        output.document(told.to_json())
+        output.document(comparisons.to_json())
     else:
-        _print(told, rules, better if sides[0].file else "")
+        _print(comparisons, rules, better if sides[0].file else "")
     return 0
 
 
@@ -189,24 +189,24 @@ def _history(shelf: Store, stored: StoredRun, left_out: set[str]) -> History:
     return Reader(shelf, stored, left_out)
 
 
-def _refuse_nothing(told: Comparisons, rules: Rules) -> None:
-    if told.lines:
+def _refuse_nothing(comparisons: Comparisons, rules: Rules) -> None:
+    if comparisons.lines:
         return
     wanted = f" named {', '.join(sorted(rules.metrics))}" if rules.metrics else ""
-    reason = f" {told.warnings[-1]}" if told.warnings else ""
+    reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
     raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
 
 
-def _print(told: Comparisons, rules: Rules, better: str) -> None:
-    first = told.lines[0]
+def _print(comparisons: Comparisons, rules: Rules, better: str) -> None:
+    first = comparisons.lines[0]
     output.say(f"A = {first.a}\nB = {first.b}")
     facts = [first.design, f"margin {rules.margin * 100:g} %"]
     if better:
         facts.append(f"{better} is better")
     output.say(f"({'; '.join(facts)})\n")
-    for line in told.lines:
+    for line in comparisons.lines:
         output.say(_block(line))
-    for warning in told.warnings:
+    for warning in comparisons.warnings:
         output.say(_wrapped(f"! {warning}"))
 
 
@@ -230,15 +230,15 @@ def _block(line: Compared) -> str:
 
 def _effects(line: Compared) -> list[str]:
     comparison = line.comparison
-    told = [f"n {comparison.n_a} and {comparison.n_b}"]
+    parts = [f"n {comparison.n_a} and {comparison.n_b}"]
     if comparison.cliffs_delta is not None and comparison.a12 is not None:
-        told.append(f"Cliff's delta {comparison.cliffs_delta:+.2f} (A12 {comparison.a12:.2f})")
+        parts.append(f"Cliff's delta {comparison.cliffs_delta:+.2f} (A12 {comparison.a12:.2f})")
     if comparison.difference is not None:
         shift = comparison.difference
         text = units.format_interval(shift.value, shift.low, shift.high, shift.unit)
-        told.append(f"shift {text}")
+        parts.append(f"shift {text}")
     if comparison.p is not None:
-        told.append(f"p {comparison.p:.2g}")
+        parts.append(f"p {comparison.p:.2g}")
     if comparison.p_holm is not None:
-        told.append(f"after Holm {comparison.p_holm:.2g}")
-    return told
+        parts.append(f"after Holm {comparison.p_holm:.2g}")
+    return parts

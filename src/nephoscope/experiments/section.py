@@ -35,44 +35,44 @@ _NO_EFFECT = 1.0
 
 def build(result: RunResult) -> Section | None:
     """Design, A/A control, main effects, comparisons with the baseline, components of variance."""
-    found = result.derived.get("experiment")
-    if not isinstance(found, Experiment):
+    effects = result.derived.get("experiment")
+    if not isinstance(effects, Experiment):
         return None
-    blocks: list[Block] = [Sentence(_design(found), lead=True)]
-    blocks += _confounded(found)
-    if found.controls is not None:
-        blocks += _controls(found.controls)
-    blocks += _effects(found.effects)
+    blocks: list[Block] = [Sentence(_design(effects), lead=True)]
+    blocks += _confounded(effects)
+    if effects.controls is not None:
+        blocks += _controls(effects.controls)
+    blocks += _effects(effects.effects)
     # Where loads stand beside victims, "What neighbours take" tells the same in pairs of trials.
     told = "isolation" in result.derived
     blocks += _baselines(
-        [one for one in found.comparisons if not (told and "resource" in one.changed)]
+        [one for one in effects.comparisons if not (told and "resource" in one.changed)]
     )
-    blocks += _components(found.components)
-    if found.notes:
+    blocks += _components(effects.components)
+    if effects.notes:
         blocks += [
             Heading("Unavailable statistics"),
-            Items(tuple(Item(wording.clean(n)) for n in found.notes)),
+            Items(tuple(Item(wording.clean(n)) for n in effects.notes)),
         ]
     return Section("experiment", "Effects", tuple(blocks))
 
 
 def _design(found: Experiment) -> str:
     parts = []
-    for one in found.designs:
-        factors = [f"{wording.clean(name)} ({len(of)})" for name, of in one.levels.items()]
+    for crossing in found.designs:
+        factors = [f"{wording.clean(name)} ({len(of)})" for name, of in crossing.levels.items()]
         what = {
             "full": "full crossing",
-            "regular": f"regular fraction of resolution {one.resolution}",
+            "regular": f"regular fraction of resolution {crossing.resolution}",
             "balanced": "balanced fraction",
             "partial": "crossing with excluded combinations",
-        }[one.kind]
+        }[crossing.kind]
         of = f" of {wording.joined(factors)}" if factors else ""
-        name = wording.clean(one.benchmark)
+        name = wording.clean(crossing.benchmark)
         if factors:
-            parts.append(f"{name}: {what}{of}, {wording.plural(one.settings, 'setting')}")
+            parts.append(f"{name}: {what}{of}, {wording.plural(crossing.settings, 'setting')}")
         else:
-            parts.append(f"{name}: {wording.plural(one.settings, 'setting')}")
+            parts.append(f"{name}: {wording.plural(crossing.settings, 'setting')}")
     return "; ".join(parts) + ". Comparisons pair trials of the same round."
 
 
@@ -127,12 +127,12 @@ def _chart(
 
 def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
     headline = [one for one in effects if one.headline]
-    shown = (headline or list(effects))[:MAX_ROWS]
-    if not shown:
+    lines = (headline or list(effects))[:MAX_ROWS]
+    if not lines:
         return []
-    several = len({one.target for one in shown}) > 1
+    several = len({one.target for one in lines}) > 1
     rows, dots = [], []
-    for one in shown:
+    for one in lines:
         effect = one.effect
         name = _level(effect.factor, effect.level)
         what = _what(one.benchmark, one.metric, one.fixed)
@@ -173,19 +173,19 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
 
 def _baselines(comparisons: Sequence[Against]) -> list[Block]:
     headline = [one for one in comparisons if one.headline]
-    others = [one for one in comparisons if not one.headline]
+    hidden = [one for one in comparisons if not one.headline]
     blocks: list[Block] = []
-    shown = headline or others
-    if not shown:
+    visible = headline or hidden
+    if not visible:
         return blocks
-    table = _against_table(shown[:MAX_ROWS])
+    table = _against_table(visible[:MAX_ROWS])
     caption = (
         "Slowdown relative to the baseline in the same round; above 1 is worse for times "
         "and rates alike; n counts rounds. Verdicts are adjusted for all rows (Holm)."
     )
     dots = [
         (f"{_changed(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)
-        for one in shown
+        for one in visible
         if one.interference is not None
     ]
     if dots:
@@ -201,9 +201,9 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
         )
     else:
         blocks += [Heading("Relative to the baseline"), Sentence(caption, roomy=True), table]
-    if headline and others:
-        rest = _against_table(others[:MAX_ROWS])
-        more = len(others) - len(rest.rows)
+    if headline and hidden:
+        rest = _against_table(hidden[:MAX_ROWS])
+        more = len(hidden) - len(rest.rows)
         text = "Other metrics" + (f", {more} more in result.json" if more else "")
         blocks.append(replace(rest, caption=text, collapsed=True))
     return blocks
@@ -230,14 +230,16 @@ def _against_table(shown: Sequence[Against]) -> Table:
     return Table(head, rows)
 
 
-def _changed(one: Against) -> str:
+def _changed(effect: Against) -> str:
     """What differs from the baseline, then what both have."""
-    parts = [_level(name, level) for name, level in one.changed.items()]
-    if one.target != one.baseline_target:
+    parts = [_level(name, level) for name, level in effect.changed.items()]
+    if effect.target != effect.baseline_target:
         parts.insert(
-            0, f"{wording.clean(one.target)} relative to {wording.clean(one.baseline_target)}"
+            0, f"{wording.clean(effect.target)} relative to {wording.clean(effect.baseline_target)}"
         )
-    same = [_level(name, level) for name, level in one.factors.items() if name not in one.changed]
+    same = [
+        _level(name, level) for name, level in effect.factors.items() if name not in effect.changed
+    ]
     text = ", ".join(parts) or "itself"
     return f"{text} ({', '.join(same)})" if same else text
 
@@ -262,23 +264,25 @@ def _say(factor: str, level: Any) -> str:
 
 
 def _components(found: Sequence[Components]) -> list[Block]:
-    shown = [one for one in found if one.headline] or list(found)
-    if not shown:
+    visible = [component for component in found if component.headline] or list(found)
+    if not visible:
         return []
-    levels = list(dict.fromkeys(part.level for one in shown for part in one.nested.components))
+    levels = list(
+        dict.fromkeys(part.level for component in visible for part in component.nested.components)
+    )
     rows = []
-    for one in shown[:MAX_ROWS]:
-        shares = {part.level: part for part in one.nested.components}
+    for component in visible[:MAX_ROWS]:
+        shares = {part.level: part for part in component.nested.components}
         cells = [
             "–"
             if level not in shares
             else wording.percent(shares[level].share, 2) + (" *" if shares[level].negative else "")
             for level in levels
         ]
-        mean = one.nested.mean
+        mean = component.nested.mean
         rows.append(
             (
-                _what(one.benchmark, one.metric, one.factors),
+                _what(component.benchmark, component.metric, component.factors),
                 *cells,
                 wording.value_text(mean),
                 wording.interval_text(mean),

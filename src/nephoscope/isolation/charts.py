@@ -98,12 +98,12 @@ def _square(cell: Cell, row: str) -> Square:
     return Square(lines, "; ".join(words), factor)
 
 
-def responses(found: Sequence[DoseResponse]) -> list[Chart]:
+def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
     """A figure for each victim that responds at all: factor over what the load reached."""
     groups: dict[int, list[DoseResponse]] = {}
-    for one in found:
+    for one in heat:
         groups.setdefault(id(one.victim), []).append(one)
-    names = tables.victim_names([one.victim for one in found])
+    names = tables.victim_names([one.victim for one in heat])
     charts = []
     for number, own in enumerate(groups.values()):
         if all(one.response.word == "flat" for one in own):
@@ -117,9 +117,9 @@ def _reach(one: DoseResponse) -> float:
     return max((point.factor.value for point in one.points if point.factor), default=0.0)
 
 
-def _responses(name: str, shown: Sequence[DoseResponse], of: int, number: int) -> Chart:
+def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -> Chart:
     curves, rows = [], []
-    for one in shown:
+    for one in drawn:
         label = tables.resource_name(one.resource)
         label += f", {one.neighbours} neighbours" if one.neighbours > 1 else ""
         points = [point for point in one.points if point.factor is not None]
@@ -165,7 +165,7 @@ def _responses(name: str, shown: Sequence[DoseResponse], of: int, number: int) -
         Column("interval", True),
         Column("n", True),
     )
-    more = f" Shows the {len(shown)} largest of {of} factors." if len(shown) < of else ""
+    more = f" Shows the {len(drawn)} largest of {of} factors." if len(drawn) < of else ""
     return Chart(
         f"isolation-dose-{number}",
         f"{name} by load intensity",

@@ -54,20 +54,20 @@ def run(
         budget_s=seconds,
         seed=seed,
     )
-    found = isolation_plan.isolation(asked)
-    for warning in found.warnings:
+    result = isolation_plan.isolation(asked)
+    for warning in result.warnings:
         output.log(f"nephoscope: {output.one_line(warning)}")
     from nephoscope.store import Store
 
     if dry_run:
-        return _preview(found.plan, Store(store), as_json)
+        return _preview(result.plan, Store(store), as_json)
     if not asked.targets:
         from nephoscope.lab import needs
 
         needs.require(f"nephoscope isolate {' '.join(victims)}")
     from nephoscope.commands import measuring
 
-    run = measuring.executed(found.plan, Store(store), fresh=fresh)
+    run = measuring.executed(result.plan, Store(store), fresh=fresh)
     return measuring.present(run, as_json=as_json, text_of=isolation_text.text)
 
 
@@ -89,7 +89,7 @@ def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:
     """(role, target) of each `--target`; without a word the first is the victim, others are not."""
     from nephoscope.targets.kinds import parse
 
-    found = []
+    targets = []
     for number, text in enumerate(texts):
         role, equals, rest = text.partition("=")
         if not equals:
@@ -99,8 +99,8 @@ def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:
                 f"--target: '{role}' is not a role.",
                 f"Use {', '.join(f'{word}=TARGET' for word in ROLES)}.",
             )
-        found.append((role, parse(rest)))
-    return tuple(found)
+        targets.append((role, parse(rest)))
+    return tuple(targets)
 
 
 def _preview(plan: Plan, store: Store, as_json: bool) -> int:

@@ -65,7 +65,7 @@ def loss(factor: Estimate, better: Better) -> str:
     return units.format_interval(value, low, high, "ratio", digits)
 
 
-def _told(cell: Any) -> str:
+def _loss_text(cell: Any) -> str:
     """'Memory bandwidth of a neighbour costs mem.stream stream_bytes_per_s 12 % [9, 15]'."""
     blamed = cell.attribution is not None and cell.attribution.word is Word.NEIGHBOUR
     resource = _words(cell.resource)
@@ -90,11 +90,11 @@ def taken(case: Case) -> Answers:
         return
     ranked = sorted(worst.values(), key=lambda cell: -cell.factor.value)
     first = ranked[0]
-    evidence = [f"{_told(cell)} (n = {cell.factor.n}); {_put_down(cell)}" for cell in ranked]
+    evidence = [f"{_loss_text(cell)} (n = {cell.factor.n}); {_put_down(cell)}" for cell in ranked]
     yield Finding(
         "interference",
         Severity.WARNING if (first.factor.low or 0) > _GRAVE else Severity.NOTICE,
-        f"{_told(first)} (n = {first.factor.n}).",
+        f"{_loss_text(first)} (n = {first.factor.n}).",
         capped(evidence),
         _NEXT.get(first.resource, _ANY_NEXT),
     )

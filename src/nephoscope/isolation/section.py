@@ -11,25 +11,25 @@ from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sente
 
 def build(result: RunResult) -> Section | None:
     """Factors with their control, dose and response, recovery, index, names of resources."""
-    found = result.derived.get("isolation")
-    if not isinstance(found, Isolation):
+    isolation = result.derived.get("isolation")
+    if not isinstance(isolation, Isolation):
         return None
-    blocks: list[Block] = [Sentence(_lead(found), lead=True)]
-    items = _items(found)
+    blocks: list[Block] = [Sentence(_lead(isolation), lead=True)]
+    items = _items(isolation)
     blocks += [Items(tuple(items))] if items else []
-    if found.cells:
-        blocks += [charts.heat_map(found.cells), tables.factors(found.cells)]
-        blocks += charts.violins(found.cells)
-        blocks += tables.recovery(found.cells)
-    if found.responses:
-        blocks += charts.responses(found.responses)
-        blocks += tables.responses(found.responses)
-    if found.indices:
-        blocks += tables.indices(found.indices)
-    if found.named:
-        blocks += tables.named(found.named)
-    if found.notes:
-        notes = tuple(Item(wording.clean(note)) for note in found.notes)
+    if isolation.cells:
+        blocks += [charts.heat_map(isolation.cells), tables.factors(isolation.cells)]
+        blocks += charts.violins(isolation.cells)
+        blocks += tables.recovery(isolation.cells)
+    if isolation.responses:
+        blocks += charts.responses(isolation.responses)
+        blocks += tables.responses(isolation.responses)
+    if isolation.indices:
+        blocks += tables.indices(isolation.indices)
+    if isolation.named:
+        blocks += tables.named(isolation.named)
+    if isolation.notes:
+        notes = tuple(Item(wording.clean(note)) for note in isolation.notes)
         blocks += [Heading("Unavailable statistics"), Items(notes)]
     return Section("isolation", "Isolation from neighbours", tuple(blocks))
 
@@ -47,11 +47,11 @@ def _lead(found: Isolation) -> str:
         return f"{head}none loses significantly more than the margin."
     worst = max(hurt, key=_size)
     assert worst.factor is not None
-    told = wording.estimate_text(tables.plain(worst.factor))
+    slowdown = wording.estimate_text(tables.plain(worst.factor))
     return (
         f"{head}{len(hurt)} {('loses' if len(hurt) == 1 else 'lose')} more than the margin. "
         f"The largest slowdown is {tables.victim_name(worst.victim)} with "
-        f"{tables.load_name(worst)}: {told} times worse."
+        f"{tables.load_name(worst)}: {slowdown} times worse."
     )
 
 
@@ -59,14 +59,14 @@ def _size(cell: Cell) -> float:
     return cell.factor.value if cell.factor else 0.0
 
 
-def _items(found: Isolation) -> list[Item]:
+def _items(isolation: Isolation) -> list[Item]:
     items = []
-    if found.idle is not None:
-        bad = "too many" in found.idle.sentence
-        share = found.idle.share
+    if isolation.idle is not None:
+        bad = "too many" in isolation.idle.sentence
+        share = isolation.idle.share
         details = (f"share: {wording.estimate_text(share)}",) if share else ()
-        items.append(Item(found.idle.sentence, "warning" if bad else "info", details))
-    moved = [one for one in found.drifts if one.drift.word == "drifts"]
+        items.append(Item(isolation.idle.sentence, "warning" if bad else "info", details))
+    moved = [one for one in isolation.drifts if one.drift.word == "drifts"]
     if moved:
         items.append(
             Item(
@@ -80,7 +80,7 @@ def _items(found: Isolation) -> list[Item]:
     return items
 
 
-def _drift(one: QuietDrift) -> str:
-    ratio = one.drift.ratio
+def _drift(drift: QuietDrift) -> str:
+    ratio = drift.drift.ratio
     told = wording.estimate_text(tables.plain(ratio)) if ratio else "unknown"
-    return f"{tables.victim_name(one.victim)}: end over beginning {told}, above 1 is worse"
+    return f"{tables.victim_name(drift.victim)}: end over beginning {told}, above 1 is worse"

@@ -36,7 +36,7 @@ def victim_name(victim: Victim) -> str:
 def victim_names(victims: Sequence[Victim]) -> dict[int, str]:
     """id() of each victim -> its name, with the factors and targets that tell it from others."""
     several = len({victim.target for victim in victims}) > 1
-    found = {}
+    names = {}
     for victim in victims:
         alike = [
             one
@@ -51,8 +51,8 @@ def victim_names(victims: Sequence[Victim]) -> dict[int, str]:
         text = wording.full_name(victim.benchmark, victim.metric)
         own = wording.factors_text(victim.factors, leave_out=common)
         where = f", {wording.clean(victim.target)}" if several else ""
-        found[id(victim)] = f"{text} ({own}){where}" if own else f"{text}{where}"
-    return found
+        names[id(victim)] = f"{text} ({own}){where}" if own else f"{text}{where}"
+    return names
 
 
 def resource_name(resource: str) -> str:
@@ -123,10 +123,10 @@ def _more(count: int) -> str:
 
 def recovery(cells: Sequence[Cell]) -> list[Block]:
     """Whether each victim came back; nothing where no plan went around its quiet."""
-    shown = [cell for cell in cells if cell.recovery.word != "not measured"]
-    if not shown:
+    recovered = [cell for cell in cells if cell.recovery.word != "not measured"]
+    if not recovered:
         return []
-    names = victim_names([cell.victim for cell in shown])
+    names = victim_names([cell.victim for cell in recovered])
     head = (
         Column("victim"),
         Column("load"),
@@ -136,7 +136,7 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
         Column("verdict"),
     )
     order = {"not recovered": 0, "undecided": 1, "better after": 2, "recovered": 3}
-    ranked = sorted(shown, key=lambda cell: order.get(cell.recovery.word, 4))
+    ranked = sorted(recovered, key=lambda cell: order.get(cell.recovery.word, 4))
     rows = tuple(
         (
             names[id(cell.victim)],
@@ -216,14 +216,14 @@ def indices(found: Sequence[Index]) -> list[Block]:
     return blocks
 
 
-def _index(one: Index, names: Mapping[int, str]) -> tuple[str, ...]:
-    several = f", {one.neighbours} neighbours" if one.neighbours > 1 else ""
-    mark = "" if one.own else " *"
+def _index(index: Index, names: Mapping[int, str]) -> tuple[str, ...]:
+    several = f", {index.neighbours} neighbours" if index.neighbours > 1 else ""
+    mark = "" if index.own else " *"
     return (
-        resource_name(one.resource) + several,
-        *cells_of(one.index),
-        names[id(one.victim)] + mark,
-        one_cell(one.jain),
+        resource_name(index.resource) + several,
+        *cells_of(index.index),
+        names[id(index.victim)] + mark,
+        one_cell(index.jain),
     )
 
 

@@ -24,25 +24,25 @@ _HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "AFTER", "BLAMED
 
 def text(result: RunResult) -> str:
     """The matrix, dose and response, isolation, what was named, and what is odd."""
-    found: Isolation | None = result.derived.get("isolation")
-    if found is None:
+    isolation: Isolation | None = result.derived.get("isolation")
+    if isolation is None:
         return "No slowdown can be computed: no loaded trial is valid."
     victims: list[Victim] = []
-    for cell in found.cells:
+    for cell in isolation.cells:
         if cell.victim not in victims:
             victims.append(cell.victim)
     parts = [_intro(result)]
     for victim in victims:
-        own = [cell for cell in found.cells if cell.victim == victim]
+        own = [cell for cell in isolation.cells if cell.victim == victim]
         parts.append(f"{_name(victim, result)}\n{_table(own)}")
-    parts.append(_block("Dose-response", [_dose(one) for one in found.responses]))
+    parts.append(_block("Dose-response", [_dose(one) for one in isolation.responses]))
     parts.append(
-        _block("Isolation index (1: no slowdown, 0: slowdown of fair sharing)", _indices(found))
+        _block("Isolation index (1: no slowdown, 0: slowdown of fair sharing)", _indices(isolation))
     )
-    parts.append(_block("Named", _named(found)))
-    told = [found.idle.sentence] if found.idle else []
+    parts.append(_block("Named", _named(isolation)))
+    told = [isolation.idle.sentence] if isolation.idle else []
     parts.append(_block("Control", told))
-    odd = [*_invalid(result), *_odd(found)]
+    odd = [*_invalid(result), *_odd(isolation)]
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
     parts.append(_block("Odd", [*odd[:MOST_ODD], *more]))
     return "\n\n".join(part for part in parts if part)
@@ -109,13 +109,13 @@ def _named(found: Isolation) -> list[str]:
     return [str(one["sentence"]) for one in found.named if one.get("sentence")]
 
 
-def _odd(found: Isolation) -> list[str]:
+def _odd(isolation: Isolation) -> list[str]:
     drifting = [
         f"{one.victim.benchmark}: the baseline drifts during the run."
-        for one in found.drifts
+        for one in isolation.drifts
         if one.drift.word == "drifts"
     ]
-    return [*drifting, *found.notes]
+    return [*drifting, *isolation.notes]
 
 
 def _invalid(result: RunResult) -> list[str]:

@@ -12,7 +12,7 @@ BENCHMARKS = ("disk.io", "disk.sync")
 def build(result: RunResult) -> Section | None:
     """Rates as dots, latencies as distributions; cached figures apart from the disk's."""
     blocks: list[Block] = []
-    for prefix, whose in (("disk_", "the disk"), ("cached_", "the page cache")):
+    for prefix, medium in (("disk_", "the disk"), ("cached_", "the page cache")):
         rates = [
             metric
             for metric in selection.of_benchmark(result, "disk.io")
@@ -27,7 +27,7 @@ def build(result: RunResult) -> Section | None:
                 if key[1].startswith(prefix)
             ],
             id=f"{prefix}latency".replace("_", "-"),
-            title=f"Latency of {whose}",
+            title=f"Latency of {medium}",
             axis="latency",
             unit="ns",
             caption="Closed-loop load: each completed operation starts the next.",

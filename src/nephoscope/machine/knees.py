@@ -111,11 +111,11 @@ def _segments(y: Array) -> list[tuple[int, int]]:
         total = best[starts] + np.maximum(cost, 0.0) + penalty
         back[end] = int(np.argmin(total))
         best[end] = total[back[end]]
-    found, end = [], n
+    plateaus, end = [], n
     while end > 0:
-        found.append((int(back[end]), end))
+        plateaus.append((int(back[end]), end))
         end = int(back[end])
-    return found[::-1]
+    return plateaus[::-1]
 
 
 def _plateaus(y: Array, segments: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -133,13 +133,13 @@ def _plateaus(y: Array, segments: list[tuple[int, int]]) -> list[tuple[int, int]
 
 def _merge(parts: list[tuple[int, int]], level: object) -> list[tuple[int, int]]:
     assert callable(level)
-    found: list[tuple[int, int]] = []
+    knees: list[tuple[int, int]] = []
     for part in parts:
-        found.append(part)
-        while len(found) > 1 and level(found[-1]) - level(found[-2]) < LEAST_STEP:
-            last = found.pop()
-            found[-1] = (found[-1][0], last[1])
-    return found
+        knees.append(part)
+        while len(knees) > 1 and level(knees[-1]) - level(knees[-2]) < LEAST_STEP:
+            last = knees.pop()
+            knees[-1] = (knees[-1][0], last[1])
+    return knees
 
 
 def _known(cache_sizes: Mapping[str, int]) -> list[tuple[str, float]]:
@@ -180,7 +180,7 @@ def _by_what_holds_them(
     names: list[str], last_lengths: list[float], known: list[tuple[str, float]]
 ) -> list[str]:
     """Fills in the unnamed: the smallest cache that holds the plateau's last length, else RAM."""
-    found: list[str] = []
+    levels: list[str] = []
     order = [name for name, _ in known] + ["RAM"]
     least = 0
     for name, length in zip(names, last_lengths, strict=True):
@@ -189,20 +189,20 @@ def _by_what_holds_them(
             name = holding[0] if holding else "RAM"
         # A longer vector cannot lie in a smaller cache.
         least = max(least, order.index(name))
-        found.append(order[least])
-    return found
+        levels.append(order[least])
+    return levels
 
 
 def _joined(
     names: list[str], parts: list[tuple[int, int]]
 ) -> tuple[list[str], list[tuple[int, int]]]:
     """Neighbouring plateaus of one name as one."""
-    kept: list[str] = []
+    levels: list[str] = []
     joined: list[tuple[int, int]] = []
     for name, part in zip(names, parts, strict=True):
-        if kept and kept[-1] == name:
+        if levels and levels[-1] == name:
             joined[-1] = (joined[-1][0], part[1])
         else:
-            kept.append(name)
+            levels.append(name)
             joined.append(part)
-    return kept, joined
+    return levels, joined

@@ -179,24 +179,24 @@ def erratic(case: Case) -> Answers:
 
 def two_modes(case: Case) -> Answers:
     """Trials that fall into two groups far apart: a hint at two states of the machine."""
-    found = []
+    bimodal = []
     for metric in case.metrics:
         split = modes(metric.trial_values) if metric.headline else None
         if split is not None:
             low, high = split
             unit = metric.estimate.unit
-            found.append(
+            bimodal.append(
                 f"{line_name(metric)}: {len(low)} trials around "
                 f"{units.format_value(median(low), unit)}, {len(high)} around "
                 f"{units.format_value(median(high), unit)}"
             )
-    if found:
+    if bimodal:
         yield Finding(
             "two_modes",
             Severity.NOTICE,
-            f"{len(found)} headline metric{('s have' if len(found) > 1 else ' has')} a bimodal "
+            f"{len(bimodal)} headline metric{('s have' if len(bimodal) > 1 else ' has')} a bimodal "
             "distribution over trials, as if the machine had two states.",
-            capped(found),
+            capped(bimodal),
             "Inspect the trials in order: alternating values suggest placement (CPU, NUMA "
             "node), a single change suggests clock frequency or burst credits.",
         )

@@ -69,7 +69,7 @@ def sweeps(
 def _knees(
     metrics: Sequence[MetricResult], fingerprints: Mapping[str, Any]
 ) -> dict[Key, tuple[Any, ...]]:
-    found = {}
+    checks = {}
     for key, points in sweeps(metrics, LADDERS, lambda name: name.endswith("_bytes")).items():
         if len(points) < _LEAST_LEVELS:
             continue
@@ -82,12 +82,12 @@ def _knees(
             )
         except Refused:
             continue
-        found[key] = tuple(knees)
-    return found
+        checks[key] = tuple(knees)
+    return checks
 
 
 def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, dict[int, Estimate]]:
-    found: dict[Key, dict[int, Estimate]] = {}
+    sentences: dict[Key, dict[int, Estimate]] = {}
     for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
         one = next((line for threads, line in points if threads == 1), None)
         if one is None or one.better is not Better.HIGHER or len(points) < 2:
@@ -101,10 +101,10 @@ def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, di
                 if single[r] > 0
             ]
             if threads > 1 and shares:
-                found.setdefault(key, {})[int(threads)] = estimates.median_dependent(
+                sentences.setdefault(key, {})[int(threads)] = estimates.median_dependent(
                     shares, unit="ratio", confidence=confidence
                 )
-    return found
+    return sentences
 
 
 def _laws(

@@ -162,11 +162,11 @@ def _clock(known: Any) -> str:
 def _kernel(known: Any) -> str:
     parts = [facts.text(known, f"kernel.{part}") for part in ("release", "arch", "version")]
     flags = facts.fact(known, "kernel.boot_flags")
-    told = [part for part in parts if part]
+    label = [part for part in parts if part]
     if isinstance(flags, Mapping) and flags:
         words = (f"{name}={value}" if value else str(name) for name, value in flags.items())
-        told.append("booted with " + " ".join(words))
-    return ", ".join(told)
+        label.append("booted with " + " ".join(words))
+    return ", ".join(label)
 
 
 def _mitigations(known: Any) -> Rows:
@@ -247,7 +247,7 @@ def _disks(known: Any) -> str:
 
 def _mounts(known: Any) -> str:
     roles: dict[str, list[str]] = {}
-    told: dict[str, str] = {}
+    label: dict[str, str] = {}
     for mount in facts.items(known, "disks.mounts") or []:
         size, free = (facts.number(mount, f"{part}_bytes") for part in ("size", "free"))
         room = f", {_bytes(free)} free of {_bytes(size)}" if size and free is not None else ""
@@ -255,8 +255,10 @@ def _mounts(known: Any) -> str:
         place, kind = facts.text(mount, "mount_point"), facts.text(mount, "file_system")
         if place:
             roles.setdefault(place, []).append(facts.text(mount, "role") or "?")
-            told[place] = f"{kind or '?'}{room}{only}"
-    return "; ".join(f"{place} ({', '.join(roles[place])}): {text}" for place, text in told.items())
+            label[place] = f"{kind or '?'}{room}{only}"
+    return "; ".join(
+        f"{place} ({', '.join(roles[place])}): {text}" for place, text in label.items()
+    )
 
 
 def _ports(known: Any) -> str:
@@ -264,10 +266,10 @@ def _ports(known: Any) -> str:
     if ports is None:
         return ""
     real = [port for port in ports if facts.fact(port, "virtual") is not True]
-    told = [_port(port) for port in real]
+    label = [_port(port) for port in real]
     if len(real) < len(ports):
-        told.append(wording.plural(len(ports) - len(real), "virtual port"))
-    return "; ".join(told) or "none except loopback"
+        label.append(wording.plural(len(ports) - len(real), "virtual port"))
+    return "; ".join(label) or "none except loopback"
 
 
 def _port(port: Any) -> str:

@@ -45,20 +45,20 @@ def slow_trials(case: Case) -> Iterator[Finding]:
     """Trials in two groups or drifting apart: a sentence for each cause that the rule gives."""
     by_word: dict[Word, list[tuple[_Slow, Attribution]]] = {}
     for line in case.metrics:
-        found = _slow(case, line) if line.headline else None
-        if found is not None:
-            told = attribution.attribute(found.slowdown, found.quick, found.slow)
+        slowest = _slow(case, line) if line.headline else None
+        if slowest is not None:
+            told = attribution.attribute(slowest.slowdown, slowest.quick, slowest.slow)
             if told.word is not Word.NO_SLOWDOWN:
-                by_word.setdefault(told.word, []).append((found, told))
+                by_word.setdefault(told.word, []).append((slowest, told))
     for word, slow in by_word.items():
         slow.sort(key=lambda pair: -pair[0].slowdown.value)
         worst, told = slow[0]
-        others = [f"also {one.what}" for one, _ in slow[1:]]
+        remaining = [f"also {one.what}" for one, _ in slow[1:]]
         yield Finding(
             "slow_trials",
             Severity.NOTICE if word is Word.UNEXPLAINED else Severity.WARNING,
             f"{worst.what}: {word.value}. {told.sentence}",
-            (*capped(told.evidence, 10), *capped(others, 4)),
+            (*capped(told.evidence, 10), *capped(remaining, 4)),
             _NEXT[word],
         )
 

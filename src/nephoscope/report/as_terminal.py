@@ -140,8 +140,8 @@ def _print_table(console: Console, table: Table) -> None:
         return
     if table.caption:
         console.print(Text(table.caption, style="italic"))
-    kept = [index for index, column in enumerate(table.columns) if not column.roomy]
-    titled = any(table.columns[index].title for index in kept)
+    columns = [index for index, column in enumerate(table.columns) if not column.roomy]
+    titled = any(table.columns[index].title for index in columns)
     grid = RichTable(
         box=SIMPLE_HEAD if titled else None,
         show_header=titled,
@@ -150,7 +150,7 @@ def _print_table(console: Console, table: Table) -> None:
         show_edge=False,
         header_style="dim",
     )
-    for index in kept:
+    for index in columns:
         column = table.columns[index]
         grid.add_column(
             Text(column.title),
@@ -159,7 +159,7 @@ def _print_table(console: Console, table: Table) -> None:
             no_wrap=column.numeric and not titled,
         )
     for row in table.rows:
-        grid.add_row(*(_text(row[index]) for index in kept))
+        grid.add_row(*(_text(row[index]) for index in columns))
     console.print(Padding(grid, (0, 0, 0, 2)))
 
 

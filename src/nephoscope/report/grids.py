@@ -125,10 +125,10 @@ def _square(x: int, y: int, square: Square | None) -> list[dict[str, Any]]:
 def _hatching(x: int, y: int) -> list[dict[str, Any]]:
     """Slanted lines through a square."""
     line = {"color": palette.NEUTRAL, "width": 0.7}
-    found = []
+    lines = []
     for shift in (-0.6, -0.3, 0.0, 0.3, 0.6):
         low, high = max(-_HALF, -_HALF + shift), min(_HALF, _HALF + shift)
-        found.append(
+        lines.append(
             {
                 "type": "line",
                 "layer": "below",
@@ -140,7 +140,7 @@ def _hatching(x: int, y: int) -> list[dict[str, Any]]:
                 "opacity": 0.5,
             }
         )
-    return found
+    return lines
 
 
 def _written(x: int, y: int, lines: Sequence[str]) -> dict[str, Any]:

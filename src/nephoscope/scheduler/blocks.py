@@ -30,10 +30,10 @@ def blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
     out: list[Block] = []
     if several:
         out += [Heading("Scheduling policy"), _verdicts(schedulers)]
-    for number, one in enumerate(schedulers):
+    for number, scheduler in enumerate(schedulers):
         if several:
-            out.append(Heading(charts.name_of(one)))
-        out += _one(one, number)
+            out.append(Heading(charts.name_of(scheduler)))
+        out += _scheduler_blocks(scheduler, number)
     if several:
         out.append(Heading("Run, wait and period lengths"))
     return [*out, *charts.distributions(schedulers)]
@@ -60,20 +60,20 @@ def _short(estimate: Estimate | None) -> str:
     return "–" if estimate is None else wording.value_text(estimate)
 
 
-def _one(one: Scheduler, number: int) -> list[Block]:
-    word = one.word.value
+def _scheduler_blocks(scheduler: Scheduler, number: int) -> list[Block]:
+    word = scheduler.word.value
     out: list[Block] = [
-        Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(one.sentence)}", lead=True)
+        Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(scheduler.sentence)}", lead=True)
     ]
-    out += _contradictions(one)
-    fit = _fit(one)
+    out += _contradictions(scheduler)
+    fit = _fit(scheduler)
     if fit is not None:
         out.append(fit)
-    chart = charts.strip(one, f"scheduler-strip-{number}")
+    chart = charts.strip(scheduler, f"scheduler-strip-{number}")
     if chart is not None and number < MAX_STRIPS:
         out.append(chart)
-    out += _obtained(one)
-    out += _evidence(one)
+    out += _obtained(scheduler)
+    out += _evidence(scheduler)
     return out
 
 
@@ -82,11 +82,11 @@ def _contradictions(one: Scheduler) -> list[Block]:
     return [Items(tuple(items))] if items else []
 
 
-def _fit(one: Scheduler) -> Table | None:
+def _fit(scheduler: Scheduler) -> Table | None:
     named = {
-        "share": one.fit.share,
-        "slice per period": one.fit.slice_ns,
-        "period": one.fit.period_ns,
+        "share": scheduler.fit.share,
+        "slice per period": scheduler.fit.slice_ns,
+        "period": scheduler.fit.period_ns,
     }
     rows = tuple(
         (name, wording.value_text(found), wording.interval_text(found), str(found.n))
@@ -106,18 +106,18 @@ def _fit(one: Scheduler) -> Table | None:
 
 def _obtained(one: Scheduler) -> list[Block]:
     rows = []
-    for found in one.per_cpu:
-        where = "unpinned" if found.cpu is None else f"CPU {found.cpu}"
-        shares = ", ".join(wording.percent(share, 3) for share in found.share)
+    for obtained in one.per_cpu:
+        where = "unpinned" if obtained.cpu is None else f"CPU {obtained.cpu}"
+        shares = ", ".join(wording.percent(share, 3) for share in obtained.share)
         rows.append(
             (
-                charts.KINDS.get(found.look, wording.clean(found.look)),
+                charts.KINDS.get(obtained.look, wording.clean(obtained.look)),
                 where,
-                str(found.processes),
+                str(obtained.processes),
                 shares,
-                wording.value_text(found.total),
-                wording.interval_text(found.total),
-                str(found.total.n),
+                wording.value_text(obtained.total),
+                wording.interval_text(obtained.total),
+                str(obtained.total.n),
             )
         )
     if not rows:
@@ -134,16 +134,20 @@ def _obtained(one: Scheduler) -> list[Block]:
     return [Table(head, tuple(rows), "Share of each CPU:")]
 
 
-def _evidence(one: Scheduler) -> list[Block]:
-    items = [Item(wording.clean(text)) for text in one.evidence]
-    tone = "notice" if one.word is Word.UNCLEAR else ""
-    missing = [Item(f"Not observed: {wording.clean(text)}", tone) for text in one.missing]
-    if missing and one.next_step:
+def _evidence(scheduler: Scheduler) -> list[Block]:
+    items = [Item(wording.clean(text)) for text in scheduler.evidence]
+    tone = "notice" if scheduler.word is Word.UNCLEAR else ""
+    missing = [Item(f"Not observed: {wording.clean(text)}", tone) for text in scheduler.missing]
+    if missing and scheduler.next_step:
         last = missing[-1]
-        missing[-1] = Item(last.text, last.tone, next_step=wording.clean(one.next_step))
-    elif one.next_step:
+        missing[-1] = Item(last.text, last.tone, next_step=wording.clean(scheduler.next_step))
+    elif scheduler.next_step:
         missing = [
-            Item("More observations are possible.", tone, next_step=wording.clean(one.next_step))
+            Item(
+                "More observations are possible.",
+                tone,
+                next_step=wording.clean(scheduler.next_step),
+            )
         ]
     every = (*items, *missing)
     return [Items(every)] if every else []

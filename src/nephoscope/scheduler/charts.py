@@ -69,26 +69,26 @@ def _long(loop: Loop) -> list[Gap]:
 
 def strip(scheduler: Scheduler, id: str) -> Chart | None:
     """When each loop had the CPU: a trial of each look, the beginning of it; None without looks."""
-    found = _lanes(scheduler)
-    if not found:
+    drawn = _lanes(scheduler)
+    if not drawn:
         return None
     caption = (
         "Bars show when the loop was running, marks when it was not. One trial of each "
         "observation: the one with the median CPU share."
     )
-    if not any(lane.gaps for lane in found):
+    if not any(lane.gaps for lane in drawn):
         caption += " The CPU was never taken away."
     title = f"Timeline of CPU use: {name_of(scheduler)}"
-    return lanes.strip(found, id, title, caption, lanes.Words("look", "loop"))
+    return lanes.strip(drawn, id, title, caption, lanes.Words("look", "loop"))
 
 
 def _lanes(scheduler: Scheduler) -> list[Lane]:
     out = []
     for kind in KINDS:
-        found = of_kind(scheduler.looks, kind)
-        if not found:
+        drawn = of_kind(scheduler.looks, kind)
+        if not drawn:
             continue
-        ordered = sorted(found, key=lambda look: look.obtained_cpus)
+        ordered = sorted(drawn, key=lambda look: look.obtained_cpus)
         look = ordered[len(ordered) // 2]
         span = _span_ns(scheduler.fit, look)
         for number, loop in enumerate(look.loops):

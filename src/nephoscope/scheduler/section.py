@@ -151,14 +151,14 @@ def _marks(gaps: Sequence[Gap], places: Mapping[tuple[str, str, str], int]) -> l
                     "opacity": 0.75,
                     "line": {"width": 1.5 if symbol.endswith("-open") else 0, "color": colour},
                 },
-                "customdata": [figures.text(_told(gap)) for gap in own],
+                "customdata": [figures.text(_gap_text(gap)) for gap in own],
                 "hovertemplate": "%{customdata}<extra></extra>",
             }
         )
     return out
 
 
-def _told(gap: Gap) -> str:
+def _gap_text(gap: Gap) -> str:
     _, cpu, trial = gap.lane
     length, start = units.format_value(gap.length_ns, "ns"), units.format_value(gap.at_ns, "ns")
     return f"{cpu}, trial {trial}: {length} at {start}, {gap.cause}"

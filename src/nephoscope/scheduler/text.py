@@ -22,27 +22,27 @@ def text(found: Iterable[Scheduler]) -> str:
     return "\n\n".join(block(one) for one in found) or "No valid observation."
 
 
-def block(one: Scheduler) -> str:
+def block(scheduler: Scheduler) -> str:
     """One verdict."""
-    levels = ", ".join(f"{name}={level}" for name, level in sorted(one.conditions.items()))
-    head = f"{one.target}{f' ({levels})' if levels else ''}: {one.word.value}"
-    parts = [head, _filled(one.sentence), _shares(one.per_cpu)]
-    parts += [_filled(f"- {sentence}") for sentence in one.evidence]
-    parts += [_filled(f"! {sentence}") for sentence in one.contradictions]
-    parts += [_filled(f"? {sentence}") for sentence in one.missing]
-    parts += [_filled(f"Next: {one.next_step}")] if one.next_step else []
+    levels = ", ".join(f"{name}={level}" for name, level in sorted(scheduler.conditions.items()))
+    head = f"{scheduler.target}{f' ({levels})' if levels else ''}: {scheduler.word.value}"
+    parts = [head, _filled(scheduler.sentence), _shares(scheduler.per_cpu)]
+    parts += [_filled(f"- {sentence}") for sentence in scheduler.evidence]
+    parts += [_filled(f"! {sentence}") for sentence in scheduler.contradictions]
+    parts += [_filled(f"? {sentence}") for sentence in scheduler.missing]
+    parts += [_filled(f"Next: {scheduler.next_step}")] if scheduler.next_step else []
     return "\n".join(part for part in parts if part)
 
 
 def _shares(obtained: Iterable[Obtained]) -> str:
     rows = []
-    for one in obtained:
-        total = one.total
+    for obtained_share in obtained:
+        total = obtained_share.total
         known = total.low is not None and total.high is not None
         between = f"[{percent(total.low or 0)}, {percent(total.high or 0)}]" if known else "-"
-        cpu = "any" if one.cpu is None else str(one.cpu)
-        each = ", ".join(percent(share) for share in one.share)
-        rows.append((f"  {_LOOKS[one.look]}", cpu, each, between, str(total.n)))
+        cpu = "any" if obtained_share.cpu is None else str(obtained_share.cpu)
+        each = ", ".join(percent(share) for share in obtained_share.share)
+        rows.append((f"  {_LOOKS[obtained_share.look]}", cpu, each, between, str(total.n)))
     if not rows:
         return ""
     return output.table(("  LOOK", "CPU", "SHARE", "TOGETHER", "N"), rows, right=(1, 3, 4))

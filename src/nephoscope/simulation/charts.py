@@ -16,44 +16,51 @@ MAX_CURVES = selection.MAX_CURVES
 _RESPONSE = "response_time_ns"
 
 
-def world_map(found: Deployment, name: str, number: int) -> Chart | None:
+def world_map(deployment: Deployment, name: str, number: int) -> Chart | None:
     """Users coloured by their mean response time, and the sites; None without coordinates."""
-    known = [one for one in found.places if one.latitude is not None]
-    if not any(one.kind == USER_BASE for one in known):
+    known = [place for place in deployment.places if place.latitude is not None]
+    if not any(place.kind == USER_BASE for place in known):
         return None
     at = world.apart(
         {
-            f"{one.kind} {one.name}": (one.latitude or 0.0, one.longitude or 0.0)
-            for one in known
-            if one.kind == USER_BASE
+            f"{place.kind} {place.name}": (place.latitude or 0.0, place.longitude or 0.0)
+            for place in known
+            if place.kind == USER_BASE
         }
     )
     dots, marks = [], []
-    for one in known:
-        if one.kind == USER_BASE:
-            latitude, longitude = at[f"{one.kind} {one.name}"]
-            mean = _mean_of(found, one)
+    for place in known:
+        if place.kind == USER_BASE:
+            latitude, longitude = at[f"{place.kind} {place.name}"]
+            mean = _mean_of(deployment, place)
             dots.append(
-                world.Dot(one.name, latitude, longitude, one.users, mean, _told(found, one))
+                world.Dot(
+                    place.name,
+                    latitude,
+                    longitude,
+                    place.users,
+                    mean,
+                    _place_text(deployment, place),
+                )
             )
         else:
-            hover = f"{one.kind} {one.name}" + (f", {one.region}" if one.region else "")
-            label, minor = wording.clean(one.name), one.kind == CACHE
-            at_site = (one.latitude or 0.0, one.longitude or 0.0)
+            hover = f"{place.kind} {place.name}" + (f", {place.region}" if place.region else "")
+            label, minor = wording.clean(place.name), place.kind == CACHE
+            at_site = (place.latitude or 0.0, place.longitude or 0.0)
             marks.append(world.Mark("" if minor else label, *at_site, hover, minor))
     turn = (
         ""
-        if found.objective_ns is None
-        else f" The palest colour is the objective of {_time(found)}."
+        if deployment.objective_ns is None
+        else f" The palest colour is the objective of {_time(deployment)}."
     )
-    left_out = len(found.places) - len(known)
+    left_out = len(deployment.places) - len(known)
     if left_out:
         turn += f" {wording.plural(left_out, 'location')} without coordinates: table only."
     return Chart(
         f"map-{number}",
         f"Users and sites: {name}",
-        world.figure(dots, marks, unit="ns", middle=found.objective_ns),
-        _places_table(found),
+        world.figure(dots, marks, unit="ns", middle=deployment.objective_ns),
+        _places_table(deployment),
         "Circle area shows the number of users, colour their mean response time. Diamonds "
         f"are sites.{turn}",
     )
@@ -72,7 +79,7 @@ def _mean_of(found: Deployment, place: Place) -> float | None:
     return None
 
 
-def _told(found: Deployment, place: Place) -> str:
+def _place_text(found: Deployment, place: Place) -> str:
     mean = _mean_of(found, place)
     users = "" if place.users is None else f", {place.users:,.0f} users"
     waits = "no answer" if mean is None else f"mean {units.format_value(mean, 'ns')}"
@@ -104,10 +111,10 @@ def _places_table(found: Deployment) -> Table:
     return Table(head, rows)
 
 
-def _waits(found: Deployment, place: Place) -> str:
+def _waits(deployment: Deployment, place: Place) -> str:
     if place.kind != USER_BASE:
         return ""
-    mean = _mean_of(found, place)
+    mean = _mean_of(deployment, place)
     return "–" if mean is None else units.format_value(mean, "ns")
 
 
@@ -137,10 +144,10 @@ def hourly(found: Deployment, name: str, number: int) -> list[Chart]:
 
 
 def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str) -> Chart:
-    shown = sorted(own, key=lambda one: -max(e.value for e in one.estimates))[:MAX_CURVES]
-    shown = [one for one in own if one in shown]
+    drawn = sorted(own, key=lambda one: -max(e.value for e in one.estimates))[:MAX_CURVES]
+    drawn = [one for one in own if one in drawn]
     curves, rows, sparks = [], [], []
-    for one in shown:
+    for one in drawn:
         label = wording.clean(one.of) or "all users"
         values = tuple(estimate.value for estimate in one.estimates)
         hover = tuple(
@@ -171,7 +178,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         bands=True,
         height=340,
     )
-    last = max(hour for one in shown for hour in one.hours) + 1
+    last = max(hour for one in drawn for hour in one.hours) + 1
     ticks = list(range(0, last + 1, 3 if last <= 24 else 12))
     figure["layout"]["xaxis"] |= {
         "tickvals": ticks,
@@ -179,7 +186,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         "range": [0, last],
     }
     figure["layout"]["showlegend"] = True
-    more = f" Shows the {len(shown)} largest of {len(own)}." if len(shown) < len(own) else ""
+    more = f" Shows the {len(drawn)} largest of {len(own)}." if len(drawn) < len(own) else ""
     head = (Column("curve"), Column("hour"), Column("value", True), Column("interval", True),
             Column("n", True))  # fmt: skip
     return Chart(
@@ -192,9 +199,9 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
     )
 
 
-def distribution(result: RunResult, found: Deployment, name: str, number: int) -> Chart | None:
+def distribution(result: RunResult, deployment: Deployment, name: str, number: int) -> Chart | None:
     """The CDF of response times by region, with the objective as an upright line."""
-    every = tables.keys_of(result, "sim.geo", found, ("region",), _RESPONSE)
+    every = tables.keys_of(result, "sim.geo", deployment, ("region",), _RESPONSE)
     keys = [key for key in every if "region" in selection.key_factors(key)] or every
     chart = charts.cdf(
         result,
@@ -204,13 +211,13 @@ def distribution(result: RunResult, found: Deployment, name: str, number: int) -
         axis="response time",
         unit="ns",
         caption="Cumulative distribution of response times"
-        + ("." if found.objective_ns is None else "; the vertical line marks the objective."),
-        reach=() if found.objective_ns is None else (found.objective_ns,),
+        + ("." if deployment.objective_ns is None else "; the vertical line marks the objective."),
+        reach=() if deployment.objective_ns is None else (deployment.objective_ns,),
     )
-    if chart is not None and found.objective_ns is not None:
-        label = f"objective {_time(found)}"
+    if chart is not None and deployment.objective_ns is not None:
+        label = f"objective {_time(deployment)}"
         layout = chart.figure["layout"]
-        figures.vertical(layout, found.objective_ns, label, log=True)
+        figures.vertical(layout, deployment.objective_ns, label, log=True)
         # The label stands between the legend and the plot, wherever the objective lies.
         layout["legend"] |= {"y": 1.08}
         layout["margin"] |= {"t": 56}

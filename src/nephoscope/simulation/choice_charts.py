@@ -11,11 +11,11 @@ from nephoscope.simulation import tables
 from nephoscope.simulation.records import Placement, Surface
 
 
-def front(found: Placement, name: str, number: int) -> Chart | None:
+def front(placement: Placement, name: str, number: int) -> Chart | None:
     """Cost an hour against users within the objective; None without options."""
-    if not found.front:
+    if not placement.front:
         return None
-    best = found.front
+    best = placement.front
     colour, _, symbol = palette.style(0)
     hover = [
         figures.text(
@@ -84,15 +84,15 @@ def front(found: Placement, name: str, number: int) -> Chart | None:
     )
 
 
-def surface(found: Surface, name: str, number: int) -> Chart:
+def surface(saving: Surface, name: str, number: int) -> Chart:
     """The saving over share and factor of fast instances, as contours."""
-    known = [one for row in found.saving for one in row if one is not None]
+    known = [one for row in saving.saving for one in row if one is not None]
     data = [
         {
             "type": "contour",
-            "x": list(found.x),
-            "y": list(found.p),
-            "z": [list(row) for row in found.saving],
+            "x": list(saving.x),
+            "y": list(saving.p),
+            "z": [list(row) for row in saving.saving],
             "colorscale": [
                 [0.0, palette.translucent(palette.COLOURS[0], 0.05)],
                 [1.0, palette.translucent(palette.COLOURS[0], 0.85)],
@@ -109,23 +109,23 @@ def surface(found: Surface, name: str, number: int) -> Chart:
     ]  # fmt: skip
     layout = figures.layout(
         figures.axis_of(
-            figures.Axis("speed of fast instances relative to slow ones", "none"), found.x
+            figures.Axis("speed of fast instances relative to slow ones", "none"), saving.x
         ),
-        figures.axis_of(figures.Axis("share of fast instances", "ratio"), found.p),
+        figures.axis_of(figures.Axis("share of fast instances", "ratio"), saving.p),
         height=420,
     )
-    layout["xaxis"]["range"] = [min(found.x), max(found.x)]
-    layout["yaxis"]["range"] = [min(found.p), max(found.p)]
+    layout["xaxis"]["range"] = [min(saving.x), max(saving.x)]
+    layout["yaxis"]["range"] = [min(saving.p), max(saving.p)]
     layout["showlegend"] = False
-    columns = sorted({round(i * (len(found.x) - 1) / 5) for i in range(6)})
+    columns = sorted({round(i * (len(saving.x) - 1) / 5) for i in range(6)})
     rows = tuple(
         (
             units.format_value(p, "ratio"),
             *(_saving(row[i]) for i in columns),
         )
-        for p, row in zip(found.p, found.saving, strict=True)
+        for p, row in zip(saving.p, saving.saving, strict=True)
     )
-    head = (Column("share of fast"), *(Column(f"{found.x[i]:.3g} times", True) for i in columns))
+    head = (Column("share of fast"), *(Column(f"{saving.x[i]:.3g} times", True) for i in columns))
     return Chart(
         f"surface-{number}",
         f"Savings from instance selection: {name}",

@@ -66,29 +66,29 @@ def beyond_objective(case: Case) -> Answers:
 
 def too_busy(case: Case) -> Answers:
     """Sites that are busy nearly all the time."""
-    found = _beyond(case, "utilisation_ratio", TOO_BUSY, lambda one: one.sites)
-    if found:
-        worst, where = found[0]
+    regions = _beyond(case, "utilisation_ratio", TOO_BUSY, lambda one: one.sites)
+    if regions:
+        worst, where = regions[0]
         yield Finding(
             "site_too_busy",
             Severity.WARNING,
             f"The utilisation of site {where} is {told(worst)}; waiting times grow without "
             "bound near 100 %.",
-            _each(found),
+            _each(regions),
             "Add instances, enable autoscaling, or move users to another site.",
         )
 
 
 def unserved(case: Case) -> Answers:
     """Requests without an answer."""
-    found = _beyond(case, "unserved_ratio", 0.0, lambda one: (one.overall, *one.regions))
-    if found:
-        worst, where = found[0]
+    busy = _beyond(case, "unserved_ratio", 0.0, lambda one: (one.overall, *one.regions))
+    if busy:
+        worst, where = busy[0]
         yield Finding(
             "unserved",
             Severity.WARNING,
             f"Some requests get no response; most are lost in {where}: {told(worst)}.",
-            _each(found),
+            _each(busy),
             "Check the failures of sites and links in the scenario, and the failover.",
         )
 
@@ -97,13 +97,13 @@ def _beyond(
     case: Case, metric: str, limit: float, shares: Callable[[Any], Iterable[Any]]
 ) -> list[tuple[Estimate, str]]:
     """(figure, whose) of the deployments' shares that lie surely above the limit, worst first."""
-    found = [
+    figures = [
         (figure, f"{share.name or 'all users'}{_name(deployment)}")
         for deployment in _of(case, "deployments")
         for share in shares(deployment)
         if (figure := share.figures.get(metric)) and surely_above(figure, limit)
     ]
-    return sorted(found, key=lambda one: -one[0].value)
+    return sorted(figures, key=lambda one: -one[0].value)
 
 
 def _each(found: Iterable[tuple[Estimate, str]]) -> tuple[str, ...]:
@@ -127,10 +127,12 @@ def better_than_each(case: Case) -> Answers:
             continue
         for region in several.regions:
             mean = region.figures.get(_MEAN)
-            others = [found for one in alone if (found := _mean(one, region.name)) is not None]
-            if mean is None or len(others) < len(alone):
+            single_sites = [
+                found for one in alone if (found := _mean(one, region.name)) is not None
+            ]
+            if mean is None or len(single_sites) < len(alone):
                 continue
-            best = min(others, key=lambda one: one.value)
+            best = min(single_sites, key=lambda one: one.value)
             if surely_below(mean, (1 - _SHIFT) * (best.low or best.value)):
                 evidence.append(
                     f"{region.name}: {told(mean)} with {len(sites)} sites, {told(best)} with the "
@@ -217,16 +219,17 @@ def choices(case: Case) -> Answers:
 
 def no_saving(case: Case) -> Answers:
     """Choosing among instances that costs more than it saves."""
-    for one in _of(case, "selections"):
-        saving = one.figures.get("saving_ratio")
+    for saving_study in _of(case, "selections"):
+        saving = saving_study.figures.get("saving_ratio")
         if saving is not None and surely_below(saving, 0.0):
             yield Finding(
                 "no_saving",
                 Severity.NOTICE,
-                f"Instance selection costs more than it saves{_name(one)}: {told(saving)}.",
+                f"Instance selection costs more than it saves{_name(saving_study)}: "
+                f"{told(saving)}.",
                 tuple(
                     f"break-even after {figure.value:.3g} hours"
-                    for name, figure in one.figures.items()
+                    for name, figure in saving_study.figures.items()
                     if name == "break_even_h"
                 ),
                 "Keep instances longer than the break-even time, or do not select.",

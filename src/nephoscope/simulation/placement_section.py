@@ -15,45 +15,47 @@ BENCHMARKS = ("sim.place",)
 
 def build(result: RunResult) -> Section | None:
     """Every question of where to put sites that the run answers."""
-    found = result.derived.get("simulation")
-    if not isinstance(found, Simulation) or not found.placements:
+    placements = result.derived.get("simulation")
+    if not isinstance(placements, Simulation) or not placements.placements:
         return None
-    names = tables.names_of(found.placements)
+    names = tables.names_of(placements.placements)
     blocks: list[Block] = []
-    for number, (one, name) in enumerate(zip(found.placements, names, strict=True)):
+    for number, (placement, name) in enumerate(zip(placements.placements, names, strict=True)):
         blocks += [Heading(name)] if len(names) > 1 else []
-        blocks.append(Sentence(_lead(one), lead=True))
-        chart = charts.front(one, name, number)
+        blocks.append(Sentence(_lead(placement), lead=True))
+        chart = charts.front(placement, name, number)
         blocks += [chart] if chart is not None else []
-        moved = tables.sensitivity(one)
+        moved = tables.sensitivity(placement)
         blocks += [moved] if moved is not None else []
-    blocks += tables.notes(found, "placements")
+    blocks += tables.notes(placements, "placements")
     return Section("placement", "Site placement", tuple(blocks))
 
 
-def _lead(found: Placement) -> str:
-    sites = wording.joined(wording.clean(site) for site in found.chosen)
-    if not found.chosen or found.met is False:
+def _lead(placement: Placement) -> str:
+    sites = wording.joined(wording.clean(site) for site in placement.chosen)
+    if not placement.chosen or placement.met is False:
         text = "No choice of sites meets the objective"
         text += f"; {sites} come closest" if sites else ""
     else:
         text = f"Recommended sites: {sites}"
-    within = found.figures.get(tables.WITHIN)
+    within = placement.figures.get(tables.WITHIN)
     if within is not None:
         text += f". {tables.told(within)} of the requests are answered within the objective"
-        if found.objective_ns is not None:
-            text += f" of {units.format_value(found.objective_ns, 'ns')}"
-    cost = found.figures.get("cost_usd_per_h")
+        if placement.objective_ns is not None:
+            text += f" of {units.format_value(placement.objective_ns, 'ns')}"
+    cost = placement.figures.get("cost_usd_per_h")
     if cost is not None:
         text += f", at {tables.priced(cost)} per hour"
-    return " ".join(part for part in (f"{text}.", _bound(found), _confirmed(found)) if part)
+    return " ".join(part for part in (f"{text}.", _bound(placement), _confirmed(placement)) if part)
 
 
-def _confirmed(found: Placement) -> str:
-    if found.confirmed is None or found.met is False:
+def _confirmed(placement: Placement) -> str:
+    if placement.confirmed is None or placement.met is False:
         return ""
     return (
-        "The simulation confirms it." if found.confirmed else "The simulation does not confirm it."
+        "The simulation confirms it."
+        if placement.confirmed
+        else "The simulation does not confirm it."
     )
 
 

@@ -27,16 +27,16 @@ _TOLD = {
 
 def build(result: RunResult) -> Section | None:
     """Every strategy that was simulated."""
-    found = result.derived.get("simulation")
-    if not isinstance(found, Simulation) or not found.selections:
+    savings = result.derived.get("simulation")
+    if not isinstance(savings, Simulation) or not savings.selections:
         return None
-    names = tables.names_of(found.selections)
-    blocks: list[Block] = [_table(found.selections, names)]
-    for number, (one, name) in enumerate(zip(found.selections, names, strict=True)):
+    names = tables.names_of(savings.selections)
+    blocks: list[Block] = [_table(savings.selections, names)]
+    for number, (saving, name) in enumerate(zip(savings.selections, names, strict=True)):
         own: list[Block] = []
         chart = charts.cdf(
             result,
-            tables.keys_of(result, BENCHMARKS[0], one, ()),
+            tables.keys_of(result, BENCHMARKS[0], saving, ()),
             id=f"saving-{number}",
             title=f"Saving over fleets: {name}",
             axis="saving",
@@ -44,9 +44,9 @@ def build(result: RunResult) -> Section | None:
             log=False,
         )
         own += [chart] if chart is not None else []
-        own += [choice_charts.surface(one.surface, name, number)] if one.surface else []
+        own += [choice_charts.surface(saving.surface, name, number)] if saving.surface else []
         blocks += [Heading(name), *own] if own and len(names) > 1 else own
-    blocks += tables.notes(found, "selections")
+    blocks += tables.notes(savings, "selections")
     intro = (
         "Instances of one type differ in speed. A fleet of fast instances is smaller, but "
         "the rejected instances cost money too."

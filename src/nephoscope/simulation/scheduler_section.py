@@ -27,32 +27,32 @@ _WIDE = 20
 
 def build(result: RunResult) -> Section | None:
     """Every simulated host: a strip, a table of its machines, and distributions."""
-    found = result.derived.get("simulation")
-    if not isinstance(found, Simulation) or not found.schedulers:
+    tracks = result.derived.get("simulation")
+    if not isinstance(tracks, Simulation) or not tracks.schedulers:
         return None
-    names = tables.names_of(found.schedulers)
+    names = tables.names_of(tracks.schedulers)
     blocks: list[Block] = [
         Sentence(
             "Virtual machines on the processors of one host. Shares are fractions of one CPU; "
             "runs, waits and periods are those of a virtual CPU as seen by the host."
         )
     ]
-    for number, (one, name) in enumerate(zip(found.schedulers, names, strict=True)):
+    for number, (track, name) in enumerate(zip(tracks.schedulers, names, strict=True)):
         blocks += [Heading(name)] if len(names) > 1 else []
-        chart = _strip(one, name, number)
+        chart = _strip(track, name, number)
         blocks += [chart] if chart is not None else []
-        blocks += tables.guests(one)
-        blocks += _distributions(result, one, name, number)
-    blocks += tables.notes(found, "schedulers")
+        blocks += tables.guests(track)
+        blocks += _distributions(result, track, name, number)
+    blocks += tables.notes(tracks, "schedulers")
     return Section("simulated-scheduler", "Simulated CPU scheduler", tuple(blocks))
 
 
-def _strip(found: SimulatedScheduler, name: str, number: int) -> Chart | None:
-    if not found.tracks or found.window_ns <= 0:
+def _strip(scheduler: SimulatedScheduler, name: str, number: int) -> Chart | None:
+    if not scheduler.tracks or scheduler.window_ns <= 0:
         return None
-    span = min(found.window_ns, _span(found.tracks))
-    drawn = [_lane(track, span) for track in found.tracks[: lanes.MAX_LANES]]
-    more = len(found.tracks) - len(drawn)
+    span = min(scheduler.window_ns, _span(scheduler.tracks))
+    drawn = [_lane(track, span) for track in scheduler.tracks[: lanes.MAX_LANES]]
+    more = len(scheduler.tracks) - len(drawn)
     caption = (
         "Bars show when a virtual CPU was running, marks when it was not; the beginning of one "
     )
@@ -99,11 +99,11 @@ def _is_wide(result: RunResult, keys: Sequence[selection.HistogramKey]) -> bool:
 
 
 def _distributions(
-    result: RunResult, found: SimulatedScheduler, name: str, number: int
+    result: RunResult, scheduler: SimulatedScheduler, name: str, number: int
 ) -> list[Chart]:
     out = []
     for metric, (title, axis) in _LENGTHS.items():
-        keys = tables.keys_of(result, BENCHMARKS[0], found, ("vm", "vcpu"), metric)
+        keys = tables.keys_of(result, BENCHMARKS[0], scheduler, ("vm", "vcpu"), metric)
         chart = charts.cdf(
             result,
             keys,

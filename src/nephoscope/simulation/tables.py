@@ -25,13 +25,13 @@ _ROOMY = ("least", "greatest", "fixed work, median", "response, mean")
 """Columns that the terminal has no room for."""
 
 
-def notes(found: Simulation, part: str) -> list[Block]:
+def notes(deployment: Simulation, part: str) -> list[Block]:
     """What could not be read, for the first section that the simulation has."""
     parts = ("placements", "deployments", "schedulers", "selections")
-    first = next(name for name in parts if getattr(found, name))
-    if first != part or not found.notes:
+    first = next(name for name in parts if getattr(deployment, name))
+    if first != part or not deployment.notes:
         return []
-    items = tuple(Item(wording.clean(note)) for note in found.notes)
+    items = tuple(Item(wording.clean(note)) for note in deployment.notes)
     return [Heading("Unavailable statistics"), Items(items)]
 
 
@@ -62,15 +62,15 @@ def _by_all(one: Any) -> str:
 
 
 def keys_of(
-    result: RunResult, benchmark: str, found: Any, own: Sequence[str], metric: str = ""
+    result: RunResult, benchmark: str, deployment: Any, own: Sequence[str], metric: str = ""
 ) -> list[selection.HistogramKey]:
     """Histograms of one simulated thing: its conditions, and no other factors but `own`."""
     out = []
     for key in selection.histogram_keys(result, benchmark, lambda one: metric in ("", one)):
         factors = selection.key_factors(key)
-        rest = {k: v for k, v in factors.items() if k in found.conditions or k not in own}
+        rest = {k: v for k, v in factors.items() if k in deployment.conditions or k not in own}
         rest.pop("seed", None)
-        if key[2] == found.target and rest == dict(found.conditions):
+        if key[2] == deployment.target and rest == dict(deployment.conditions):
             out.append(key)
     return out
 
@@ -132,7 +132,9 @@ def _named(shares: Sequence[Share], name: str) -> Share | None:
     return next((one for one in shares if one.name == name), None)
 
 
-def shares(found: Sequence[Share], what: str, caption: str, *, collapsed: bool = False) -> Table:
+def shares(
+    deployment: Sequence[Share], what: str, caption: str, *, collapsed: bool = False
+) -> Table:
     """A line for each region or user base: mean, p99, extremes, within, unserved."""
     columns = {
         "mean": MEAN,
@@ -141,12 +143,12 @@ def shares(found: Sequence[Share], what: str, caption: str, *, collapsed: bool =
         "greatest": "response_time_max_ns",
         "within": WITHIN,
     }
-    if any(one.figures[UNSERVED].value > 0 for one in found if UNSERVED in one.figures):
+    if any(one.figures[UNSERVED].value > 0 for one in deployment if UNSERVED in one.figures):
         columns["unserved"] = UNSERVED
-    return _filled(found, what, columns, caption, collapsed)
+    return _filled(deployment, what, columns, caption, collapsed)
 
 
-def sites(found: Deployment) -> Table:
+def sites(deployment: Deployment) -> Table:
     """A line for each site: requests, processing, utilisation, cost."""
     columns = {
         "requests": REQUESTS,
@@ -154,7 +156,7 @@ def sites(found: Deployment) -> Table:
         "response, mean": MEAN,
         "utilisation": "utilisation_ratio",
     }
-    return _filled(found.sites, "site", columns, "By site", False)
+    return _filled(deployment.sites, "site", columns, "By site", False)
 
 
 def _filled(

@@ -66,12 +66,14 @@ def _unwritable(directory: Path) -> str:
 
 def direct_io(places: Places) -> Finding:
     """The disk can be measured past the page cache."""
-    told = []
+    attempts = []
     for directory in dict.fromkeys((places.temporary, _nearest_existing(places.store))):
         problem = _no_direct_io(directory)
-        told.append((directory, problem))
-    good = [str(directory) for directory, problem in told if not problem]
-    bad = [f"{directory} does not support it ({problem})" for directory, problem in told if problem]
+        attempts.append((directory, problem))
+    good = [str(directory) for directory, problem in attempts if not problem]
+    bad = [
+        f"{directory} does not support it ({problem})" for directory, problem in attempts if problem
+    ]
     if not good:
         fix = "export TMPDIR=DIR on a disk file system (ext4, xfs), not tmpfs"
         return Finding("direct I/O", LIMITED, "; ".join(bad), fix)

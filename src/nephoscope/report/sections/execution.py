@@ -32,11 +32,11 @@ _MEANINGS = {
 
 def build(result: RunResult) -> Section | None:
     """Time by phase, the skew of common starts, what the loads achieved, who was lost."""
-    found = result.derived.get("execution")
-    if not isinstance(found, Execution):
+    execution = result.derived.get("execution")
+    if not isinstance(execution, Execution):
         return None
     blocks: list[Block] = []
-    items = [Item(wording.clean(text), tone="warning") for text in found.warnings]
+    items = [Item(wording.clean(text), tone="warning") for text in execution.warnings]
     items += [
         Item(
             wording.clean(
@@ -46,24 +46,24 @@ def build(result: RunResult) -> Section | None:
             ),
             tone="warning",
         )
-        for lost in found.lost
+        for lost in execution.lost
     ]
-    if found.tried_again:
-        text = f"{wording.plural(found.tried_again, 'trial')} succeeded only after a retry; "
+    if execution.tried_again:
+        text = f"{wording.plural(execution.tried_again, 'trial')} succeeded only after a retry; "
         items.append(Item(text + "`nephoscope show --journal` lists every attempt.", tone="notice"))
     if items:
         blocks.append(Items(tuple(items)))
-    if found.phases:
-        blocks.append(_time(found.phases))
-    if found.skew is not None:
-        blocks.append(_skew(found.skew))
-    if found.loads:
-        blocks += _loads(result, found.loads)
-    blocks += _beside(result)
+    if execution.phases:
+        blocks.append(_time(execution.phases))
+    if execution.skew is not None:
+        blocks.append(_skew(execution.skew))
+    if execution.loads:
+        blocks += _loads(result, execution.loads)
+    blocks += _counters(result)
     return Section("phases", "Execution", tuple(blocks)) if blocks else None
 
 
-def _beside(result: RunResult) -> list[Block]:
+def _counters(result: RunResult) -> list[Block]:
     """The counters beside the trials; those that nothing shows in one sentence."""
     lines = [one for one in result.derived.get("beside", ()) if isinstance(one, CounterLine)]
     shown = [one for one in lines if one.median is not None and one.most is not None]

@@ -51,8 +51,8 @@ def _how_to_read(result: RunResult) -> str:
     level = wording.joined(wording.percent(level) for level in sorted(levels))
     return (
         f"Median of n trials with its {level} confidence interval. Consistency is the "
-        "robust coefficient of variation between trials (1.4826 MAD / median): steady "
-        "below 2 %, variable below 10 %, erratic above."
+        "robust coefficient of variation between trials (1.4826 MAD / median): steady if its "
+        "interval lies below 2 %, erratic if above 10 %, variable otherwise."
     )
 
 

@@ -88,11 +88,11 @@ def _simulated(result: RunResult, targets: Sequence[str]) -> str:
     known = result.fingerprints[targets[0]]
     version = wording.clean(facts.text(known, "simulated.version") or "of an unknown version")
     names = wording.joined(wording.clean(target) for target in targets)
-    told = "is simulated" if len(targets) == 1 else "are simulated"
+    verb = "is simulated" if len(targets) == 1 else "are simulated"
     if len(selection.target_names(result)) == 1:
         names = "This"
     return (
-        f"{names} {told} (nephoscope-sim {version}), not measured. The results are only as "
+        f"{names} {verb} (nephoscope-sim {version}), not measured. The results are only as "
         "valid as the scenario."
     )
 
@@ -160,19 +160,19 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
     """Label, setting and figure, by CHOICES; other headline metrics where there are too few."""
     out: list[tuple[str, str, MetricResult]] = []
     for choice in CHOICES:
-        found = [
+        candidates = [
             metric
             for metric in metrics
             if (metric.benchmark, metric.metric) == (choice.benchmark, choice.metric)
         ]
         for name, level in choice.prefer.items():
-            found = _narrowed(found, name, level)
+            candidates = _narrowed(candidates, name, level)
         if choice.whole:
-            found = sorted(found, key=lambda metric: len(metric.factors))
-        if found:
-            setting = wording.factors_text(found[0].factors, leave_out=choice.in_label)
-            out.append((choice.label, setting, found[0]))
-        for metric in found[1:] if choice.each else ():
+            candidates = sorted(candidates, key=lambda metric: len(metric.factors))
+        if candidates:
+            setting = wording.factors_text(candidates[0].factors, leave_out=choice.in_label)
+            out.append((choice.label, setting, candidates[0]))
+        for metric in candidates[1:] if choice.each else ():
             out.append((choice.label, wording.factors_text(metric.factors), metric))
     used = {metric.benchmark for _, _, metric in out}
     for metric in metrics:
@@ -183,14 +183,16 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
     return out
 
 
-def _narrowed(found: list[MetricResult], name: str, level: Any) -> list[MetricResult]:
+def _narrowed(candidates: list[MetricResult], name: str, level: Any) -> list[MetricResult]:
     if level in ("maximum", "minimum"):
-        levels = [x for metric in found if (x := selection.numeric_level(metric, name)) is not None]
+        levels = [
+            x for metric in candidates if (x := selection.numeric_level(metric, name)) is not None
+        ]
         if not levels:
-            return found
+            return candidates
         wanted: Any = max(levels) if level == "maximum" else min(levels)
-        return [m for m in found if selection.numeric_level(m, name) == wanted]
-    return [metric for metric in found if metric.factors.get(name) == level] or found
+        return [m for m in candidates if selection.numeric_level(m, name) == wanted]
+    return [metric for metric in candidates if metric.factors.get(name) == level] or candidates
 
 
 def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
