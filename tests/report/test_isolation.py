@@ -16,7 +16,7 @@ from nephoscope.isolation import charts as isolation_charts
 from nephoscope.isolation import tables
 from nephoscope.isolation.records import Cell, Isolation
 from nephoscope.model import RunResult
-from nephoscope.report import grids, wording
+from nephoscope.report import heat_maps, wording
 from nephoscope.report.blocks import Chart, Section, Table
 from results.isolated import Truth, make
 
@@ -99,10 +99,10 @@ def test_colours_grow_with_the_factor_and_tell_gain_from_loss() -> None:
     def alpha(text: str) -> float:
         return float(text.rstrip(")").split(",")[-1])
 
-    assert grids.colour(None) == "rgba(0,0,0,0)"
-    assert alpha(grids.colour(1.1)) < alpha(grids.colour(2)) < alpha(grids.colour(4))
-    assert grids.colour(4) == grids.colour(40)
-    assert grids.colour(2).split(",")[:3] != grids.colour(0.5).split(",")[:3]
+    assert heat_maps.colour(None) == "rgba(0,0,0,0)"
+    assert alpha(heat_maps.colour(1.1)) < alpha(heat_maps.colour(2)) < alpha(heat_maps.colour(4))
+    assert heat_maps.colour(4) == heat_maps.colour(40)
+    assert heat_maps.colour(2).split(",")[:3] != heat_maps.colour(0.5).split(",")[:3]
 
 
 def test_curves_are_over_what_the_load_reached(run: RunResult) -> None:

@@ -19,7 +19,7 @@ from nephoscope import capabilities, units
 from nephoscope.capabilities import report_files, sections
 from nephoscope.errors import StoreError
 from nephoscope.model import Estimate, MetricResult, RunResult
-from nephoscope.report import as_html, wording
+from nephoscope.report import html_output, wording
 from nephoscope.report.blocks import Chart, Items, Section, Sentence, Table, Tiles
 from report import made
 
@@ -380,8 +380,8 @@ def test_it_is_quick(survey: RunResult, tmp_path: Path) -> None:
 def test_vendored_files_are_those_that_their_table_names() -> None:
     static = resources.files("nephoscope.report").joinpath("static")
     table = static.joinpath("README.md").read_text(encoding="utf-8")
-    digest = hashlib.sha256(static.joinpath(as_html.PLOTLY).read_bytes()).hexdigest()
-    assert f"`{as_html.PLOTLY}`" in table
+    digest = hashlib.sha256(static.joinpath(html_output.PLOTLY).read_bytes()).hexdigest()
+    assert f"`{html_output.PLOTLY}`" in table
     assert digest in table
     assert "MIT" in static.joinpath("plotly-cartesian-4.1.1.LICENSE").read_text(encoding="utf-8")
     outlines = hashlib.sha256(static.joinpath("coastline.json").read_bytes()).hexdigest()

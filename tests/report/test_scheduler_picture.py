@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from nephoscope.report import as_html, as_markdown, as_terminal
+from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart, Section, Table
 from nephoscope.scheduler import blocks
 from nephoscope.scheduler import charts as scheduler_charts
@@ -95,9 +95,9 @@ def test_several_targets_share_a_chart_of_each_length() -> None:
 def test_verdict_fit_evidence_and_contradiction_are_in_every_form() -> None:
     parts = page([reservation()])
     texts = {
-        "terminal": as_terminal.render("t", parts, colour=False, width=79),
-        "markdown": as_markdown.render("t", parts),
-        "page": as_html.render("t", "", parts),
+        "terminal": terminal_output.render("t", parts, colour=False, width=79),
+        "markdown": markdown_output.render("t", parts),
+        "page": html_output.render("t", "", parts),
     }
     for form, text in texts.items():
         flat = " ".join(text.split())
@@ -124,7 +124,7 @@ def test_several_targets_begin_with_a_table_of_verdicts() -> None:
 
 
 def test_what_was_not_seen_is_said_with_the_next_step() -> None:
-    text = as_terminal.render("t", page([unclear()]), colour=False, width=79)
+    text = terminal_output.render("t", page([unclear()]), colour=False, width=79)
     assert "Not observed: all CPUs busy" in text
     assert "Next step: Run `nephoscope scheduler`" in text
     assert charts([unclear()]) == []
@@ -143,7 +143,7 @@ def test_no_scheduler_no_blocks() -> None:
 
 def test_names_of_targets_cannot_run_in_the_page() -> None:
     bad = reservation("<script>alert(1)</script>")
-    assert "<script>alert(1)" not in as_html.render("t", "", page([bad]))
+    assert "<script>alert(1)" not in html_output.render("t", "", page([bad]))
 
 
 def test_one_target_under_two_conditions_is_told_apart() -> None:

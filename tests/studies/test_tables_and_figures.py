@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from nephoscope import studies
 from nephoscope.analysis.statistics import means
 from nephoscope.model import MetricResult
-from nephoscope.report import as_html
+from nephoscope.report import html_output
 from nephoscope.studies import Mark, Part
 from nephoscope.studies.comparison import conclusions, figures, tables
 from nephoscope.studies.definition.layouts import FigureLayout, TableLayout
@@ -133,7 +133,7 @@ def test_curves_are_ratios_round_by_round_with_theirs_beside() -> None:
     names = [trace.get("name", "") for trace in chart.figure["data"]]
     assert [name.startswith("published") for name in names] == [False, False, True, True]
     assert chart.figure["data"][2]["y"] == pytest.approx([1.23364, 1.32962], abs=1e-5)
-    as_html.safe_json(chart.figure)
+    html_output.safe_json(chart.figure)
 
 
 def test_samples_keep_the_order_of_measuring() -> None:

@@ -1,8 +1,8 @@
-"""What is odd about a machine: claims in plain sentences, each with its evidence and a next step.
+"""Derives findings on a machine: claims in plain sentences with evidence and next step.
 
 Pure: a fingerprint, metrics and what is known of the trials in, findings out. Every rule is a
 small function in the table RULES. A fact that is missing makes no claim: the rule says that it
-could not check, and all such checks are told together in one finding. Nobody is accused without
+could not check, and all such checks are reported in one finding. Nobody is accused without
 evidence: what is a neighbour's doing is said by the rule of attribution.py and by nothing else.
 """
 
@@ -74,7 +74,7 @@ _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 
 @dataclass(frozen=True, slots=True)
 class RecordsSummary:
-    """What the rules want to know of the trials; see `summarise`.
+    """Facts on the trials that the rules use; see `summarise`.
 
     by_target: target -> its trials. not_converged: names of metrics, as the run lists them.
     """

@@ -11,7 +11,7 @@ from typing import Any
 from nephoscope.capabilities.sections import build_all
 from nephoscope.errors import StoreError
 from nephoscope.model import RunResult
-from nephoscope.report import as_html, as_markdown, as_terminal, selection, wording
+from nephoscope.report import html_output, markdown_output, selection, terminal_output, wording
 from nephoscope.report.files import replace_file
 
 
@@ -34,8 +34,8 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
     )
     sections = build_all(result)
     texts = {
-        paths.html: as_html.render(title(result), subtitle(result), sections),
-        paths.markdown: as_markdown.render(title(result), sections),
+        paths.html: html_output.render(title(result), subtitle(result), sections),
+        paths.markdown: markdown_output.render(title(result), sections),
         paths.json: json_text(result),
     }
     try:
@@ -53,11 +53,11 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
 
 def terminal(result: RunResult, *, colour: bool, width: int) -> str:
     """The text for a terminal; no line is longer than `width` or 79 columns."""
-    return as_terminal.render(title(result), build_all(result), colour=colour, width=width)
+    return terminal_output.render(title(result), build_all(result), colour=colour, width=width)
 
 
 def title(result: RunResult) -> str:
-    """What the report is about, in one line."""
+    """Returns the title of the report."""
     if result.derived.get("simulation") is not None and _is_all(result):
         return "Simulation report"
     names = [wording.clean(name) for name in selection.target_names(result)]
@@ -74,7 +74,7 @@ def _is_all(result: RunResult) -> bool:
 
 
 def subtitle(result: RunResult) -> str:
-    """Which run it was, and when."""
+    """Returns plan, run id and start time."""
     run = result.run
     parts = [
         f"plan {wording.clean(run['plan'])}" if run.get("plan") else "",

@@ -92,10 +92,10 @@ def _measured(
 ) -> tuple[list[StoredRun], int]:
     """Measures the targets now, all in one run, interleaved."""
     from nephoscope import capabilities, plans, runs
-    from nephoscope.commands import elsewhere, measuring
+    from nephoscope.commands import measuring, remote_survey
 
     plan = plans.census(options.budget_s(budget), seed, metadata=metadata)
-    plan = elsewhere.fitted(plan, targets)
+    plan = remote_survey.fitted(plan, targets)
     stored = measuring.executed(plan, store, fresh=True)
     result = measuring.finished(capabilities.build(stored))
     paths = capabilities.write(result, stored.report_path)

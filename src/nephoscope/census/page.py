@@ -8,7 +8,7 @@ from pathlib import Path
 from nephoscope.census.records import Census
 from nephoscope.census.section import section
 from nephoscope.errors import StoreError
-from nephoscope.report import as_html, as_markdown, as_terminal
+from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.files import replace_file
 
 TITLE = "CPU census"
@@ -16,7 +16,7 @@ TITLE = "CPU census"
 
 def terminal(census: Census, *, colour: bool, width: int) -> str:
     """The text for a terminal; no line is longer than `width` or 79 columns."""
-    text = as_terminal.render(TITLE, [section(census)], colour=colour, width=width)
+    text = terminal_output.render(TITLE, [section(census)], colour=colour, width=width)
     return text.rstrip("\n")
 
 
@@ -24,9 +24,9 @@ def write(census: Census, file: Path) -> None:
     """Writes the census as its ending says: .html, .md or .json. StoreError where it cannot."""
     parts = [section(census)]
     if file.suffix == ".html":
-        text = as_html.render(TITLE, ", ".join(census.sources), parts)
+        text = html_output.render(TITLE, ", ".join(census.sources), parts)
     elif file.suffix == ".md":
-        text = as_markdown.render(TITLE, parts)
+        text = markdown_output.render(TITLE, parts)
     else:
         text = json.dumps(census.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:

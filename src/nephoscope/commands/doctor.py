@@ -1,4 +1,4 @@
-"""`nephoscope doctor`: what works here, what lacks, and the one command that changes it."""
+"""`nephoscope doctor`: checks the host and prints the command that fixes each problem."""
 
 from __future__ import annotations
 

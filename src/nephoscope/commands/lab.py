@@ -300,7 +300,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
 def _within(
     value: float, low: float | None, high: float | None, divisor: float, digits: int
 ) -> str:
-    """A value and its interval in the unit of what was set, which stands beside it."""
+    """A value and its interval in the unit of the configured value."""
     ends = (
         "?" if end is None else units.format_number(end / divisor, digits) for end in (low, high)
     )

@@ -82,9 +82,9 @@ def _report(result: RunResult) -> str:
 
 
 def _brief(result: RunResult) -> str:
-    from nephoscope.commands import brief
+    from nephoscope.commands import metric_table
 
-    return brief.table(result)
+    return metric_table.table(result)
 
 
 def exit_code(result: RunResult, run: StoredRun) -> int:

@@ -1,4 +1,4 @@
-"""What the commands say: data on stdout, everything else on stderr, one sentence for an error."""
+"""Prints data on stdout, everything else on stderr, and an error as one sentence."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def document(content: Any) -> None:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person looks at this stream."""
+    """Returns whether the stream is a terminal."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -83,7 +83,7 @@ def complain(sentence: str, code: int) -> int:
 
 
 def complain_of_usage(error: Any) -> int:
-    """What was typed cannot be understood: what is wrong, the nearest name, where help is."""
+    """Reports a usage error: the problem, the nearest name, and where to find help."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nephoscope"
     sentence = one_line(error.format_message())
@@ -100,7 +100,7 @@ def reader_left() -> int:
 
 
 def complain_of_defect(error: Exception) -> int:
-    """An exception that nobody expected: one sentence, and a file for the bug report."""
+    """Reports an unexpected exception: one sentence, and a file for the bug report."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         where = f" '{error.filename}'" if error.filename else " (standard output, or a directory)"
         reader_left()

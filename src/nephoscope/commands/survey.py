@@ -32,7 +32,7 @@ def run(
     level = "quick" if quick else "full" if full else "standard"
     plan = plans.survey(level, seconds, seed)
     if targets:
-        from nephoscope.commands import elsewhere
+        from nephoscope.commands import remote_survey
 
-        plan = elsewhere.fitted(plan, targets)
+        plan = remote_survey.fitted(plan, targets)
     return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh)

@@ -9,10 +9,10 @@ from nephoscope import units
 from nephoscope.isolation import tables
 from nephoscope.isolation.records import Cell, DoseResponse, Victim
 from nephoscope.model import Better
-from nephoscope.report import figures, grids, palette, selection, wording
+from nephoscope.report import figures, heat_maps, palette, selection, wording
 from nephoscope.report import violins as shapes
 from nephoscope.report.blocks import Chart, Column, Table
-from nephoscope.report.grids import Square
+from nephoscope.report.heat_maps import Square
 
 MAX_CHARTS = 6
 """Victims with a figure of their own; the tables hold all."""
@@ -67,7 +67,7 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
     return Chart(
         "isolation-map",
         "Slowdown under full load",
-        grids.grid(rows, columns, squares),
+        heat_maps.grid(rows, columns, squares),
         Table(head, table_rows),
         caption,
         brief=brief,

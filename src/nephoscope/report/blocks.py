@@ -1,4 +1,4 @@
-"""What a section is made of, said once for the page, for Markdown and for the terminal.
+"""Blocks of a report section, rendered as HTML, Markdown and terminal text.
 
 Section
 ├── Heading    a title below the section's own
@@ -57,7 +57,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A figure that stands out: what, at which setting, how much, within what, how steady."""
+    """A headline result: label, setting, value, interval and consistency."""
 
     label: str
     setting: str
@@ -128,7 +128,7 @@ class Spark:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure, the sentence that says how to read it, and its data as a table.
+    """A figure with its caption and its data as a table.
 
     id: unique in the report, a plain word. brief: a short table for the terminal in place of the
     data; None where the sparks say enough or there is nothing shorter. repeats: its data stand in
@@ -150,7 +150,7 @@ Block = Heading | Sentence | Items | Tiles | Table | Chart
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report. id: its anchor; blocks: what it says, in order."""
+    """A part of the report. id: its anchor; blocks: its content, in order."""
 
     id: str
     title: str

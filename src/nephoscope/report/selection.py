@@ -119,7 +119,7 @@ def _by_number(level: str) -> tuple[float, str]:
 def ladder_steps(result: RunResult, metrics: Sequence[MetricResult]) -> dict[int, str]:
     """Of metrics swept over many lengths: id() of those that stand for a level -> its name.
 
-    One for each level that the knees tell: the length in the middle of its step. Without knees
+    One for each level between the knees: the length in the middle of its step. Without knees
     the shortest and the longest. The id() of every other point of a ladder has the name ''.
     """
     out: dict[int, str] = {}
@@ -161,7 +161,7 @@ def key_factors(key: HistogramKey) -> dict[str, Any]:
 
 
 def key_name(key: HistogramKey, targets: int, common: Mapping[str, Any]) -> str:
-    """A curve's name: what tells it from the others, the target only where there are several."""
+    """Returns a curve's name: its distinguishing factors, and the target if there are several."""
     own = wording.factors_text(key_factors(key), leave_out=common)
     parts = [wording.clean(key[2])] if targets > 1 else []
     return ", ".join([*parts, own] if own else parts) or wording.metric_name(key[1])

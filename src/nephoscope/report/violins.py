@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import units
-from nephoscope.report import figures, grids, palette
+from nephoscope.report import figures, heat_maps, palette
 
 FEWEST = 6
 
@@ -29,7 +29,7 @@ class Group:
 def violins(
     places: Sequence[str], phases: Sequence[str], groups: Sequence[Group], y: figures.Axis
 ) -> dict[str, Any]:
-    """A violin for each group: places from left to right, phases beside each other in a colour."""
+    """Returns a violin for each group: places from left to right, one colour per phase."""
     data = [
         _trace(places, at, one, y, first=one is own[0])
         for at, phase in enumerate(phases)
@@ -40,7 +40,7 @@ def violins(
     ticks = {
         "tickmode": "array",
         "tickvals": list(range(len(places))),
-        "ticktext": [f"{grids.wrapped(place)}<br>{_counts(place, groups)}" for place in places],
+        "ticktext": [f"{heat_maps.wrapped(place)}<br>{_counts(place, groups)}" for place in places],
         "tickangle": 0,
         "range": [-0.6, len(places) - 0.4],
         "automargin": True,

@@ -1,4 +1,4 @@
-"""How the report says things: names of metrics and settings, values with their intervals."""
+"""Formats names of metrics and settings, and values with their intervals."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def percent(ratio: float | None, digits: int = 2) -> str:
 
 
 def consistency_text(consistency: Consistency) -> str:
-    """How steady: 'steady, 1.2 % [0.8, 2.0]' (robust coefficient of variation)."""
+    """Returns the consistency: 'steady, 1.2 % [0.8, 2.0]' (robust coefficient of variation)."""
     if consistency.robust_cv is None:
         return clean(consistency.word) or "unknown"
     return f"{clean(consistency.word)}, {percent(consistency.robust_cv)}"

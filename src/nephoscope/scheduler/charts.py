@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from nephoscope import units
-from nephoscope.report import figures, lanes, wording
+from nephoscope.report import figures, timeline, wording
 from nephoscope.report.blocks import Chart, Column, Table
-from nephoscope.report.lanes import LEAST_GAP_NS, Lane
+from nephoscope.report.timeline import LEAST_GAP_NS, Lane
 from nephoscope.scheduler.inference import Fit, Gap, Look, Loop, Scheduler, of_kind
 
 KINDS = {
@@ -79,7 +79,7 @@ def strip(scheduler: Scheduler, id: str) -> Chart | None:
     if not any(lane.gaps for lane in drawn):
         caption += " The CPU was never taken away."
     title = f"Timeline of CPU use: {name_of(scheduler)}"
-    return lanes.strip(drawn, id, title, caption, lanes.Words("look", "loop"))
+    return timeline.strip(drawn, id, title, caption, timeline.Words("look", "loop"))
 
 
 def _lanes(scheduler: Scheduler) -> list[Lane]:
@@ -92,9 +92,11 @@ def _lanes(scheduler: Scheduler) -> list[Lane]:
         look = ordered[len(ordered) // 2]
         span = _span_ns(scheduler.fit, look)
         for number, loop in enumerate(look.loops):
-            gaps = lanes.clipped(((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span)
+            gaps = timeline.clipped(
+                ((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span
+            )
             out.append(Lane(KINDS[kind], _name(look, number), gaps, span))
-    return out[: lanes.MAX_LANES]
+    return out[: timeline.MAX_LANES]
 
 
 def _name(look: Look, number: int) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from nephoscope.model import RunResult
-from nephoscope.report import charts, lanes, selection, wording
+from nephoscope.report import charts, selection, timeline, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence
-from nephoscope.report.lanes import Lane
+from nephoscope.report.timeline import Lane
 from nephoscope.simulation import tables
 from nephoscope.simulation.records import SimulatedScheduler, Simulation, Track
 
@@ -51,7 +51,7 @@ def _strip(scheduler: SimulatedScheduler, name: str, number: int) -> Chart | Non
     if not scheduler.tracks or scheduler.window_ns <= 0:
         return None
     span = min(scheduler.window_ns, _span(scheduler.tracks))
-    drawn = [_lane(track, span) for track in scheduler.tracks[: lanes.MAX_LANES]]
+    drawn = [_lane(track, span) for track in scheduler.tracks[: timeline.MAX_LANES]]
     more = len(scheduler.tracks) - len(drawn)
     caption = (
         "Bars show when a virtual CPU was running, marks when it was not; the beginning of one "
@@ -59,9 +59,9 @@ def _strip(scheduler: SimulatedScheduler, name: str, number: int) -> Chart | Non
     caption += "replication."
     if more > 0:
         caption += f" {more} more virtual CPUs are not shown."
-    words = lanes.Words("virtual machine", "virtual CPU")
+    words = timeline.Words("virtual machine", "virtual CPU")
     title = f"Timeline of CPU use: {name}"
-    return lanes.strip(drawn, f"simulated-strip-{number}", title, caption, words)
+    return timeline.strip(drawn, f"simulated-strip-{number}", title, caption, words)
 
 
 def _span(tracks: tuple[Track, ...]) -> float:
@@ -77,7 +77,9 @@ def _span(tracks: tuple[Track, ...]) -> float:
 def _lane(track: Track, span_ns: float) -> Lane:
     edges = [(0.0, 0.0), *track.runs, (span_ns, span_ns)]
     gaps = [(before[1], after[0], "waiting or idle") for before, after in pairwise(edges)]
-    return Lane(wording.clean(track.vm), f"CPU {track.vcpu}", lanes.clipped(gaps, span_ns), span_ns)
+    return Lane(
+        wording.clean(track.vm), f"CPU {track.vcpu}", timeline.clipped(gaps, span_ns), span_ns
+    )
 
 
 def _is_wide(result: RunResult, keys: Sequence[selection.HistogramKey]) -> bool:

@@ -44,7 +44,7 @@ def comparison(
     study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
 ) -> str:
     """Returns the comparison with the study, without its charts."""
-    from nephoscope.report import as_terminal
+    from nephoscope.report import terminal_output
     from nephoscope.report.blocks import Chart, Section
     from nephoscope.studies.report import page
 
@@ -55,7 +55,9 @@ def comparison(
         for each in page.sections(study, parts, conclusions)
     ]
     colour = output.colour_wanted()
-    return as_terminal.render(page.title_of(study), sections, colour=colour, width=output.width())
+    return terminal_output.render(
+        page.title_of(study), sections, colour=colour, width=output.width()
+    )
 
 
 def published(study: ReferenceStudy) -> str:

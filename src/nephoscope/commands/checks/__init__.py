@@ -1,4 +1,4 @@
-"""What `doctor` looks at: one function a question, all listed in CHECKS in the order of printing.
+"""Checks of `doctor`: one function each, listed in CHECKS in the order of printing.
 
 A check never raises: what cannot be seen is told as such.
 """

@@ -61,7 +61,7 @@ def clock(_: Places) -> Finding:
 
 
 def tsc(_: Places) -> Finding:
-    """Whether the processor's counter runs evenly."""
+    """Checks that the time-stamp counter runs at a constant rate."""
     if platform.machine() != "x86_64":
         return Finding("time-stamp counter", WORKS, "architected timer")
     text = frame.read("/proc/cpuinfo")
@@ -74,7 +74,7 @@ def tsc(_: Places) -> Finding:
 
 
 def steal(_: Places) -> Finding:
-    """Whether the kernel knows what the hypervisor takes away."""
+    """Checks that the kernel counts steal time."""
     text = frame.read("/proc/stat")
     if not text:
         return Finding(
@@ -102,7 +102,7 @@ def pressure(_: Places) -> Finding:
 
 
 def huge_pages(_: Places) -> Finding:
-    """Whether mem.latency can be measured without TLB misses."""
+    """Checks for huge pages, which mem.latency needs to avoid TLB misses."""
     mode = frame.read("/sys/kernel/mm/transparent_hugepage/enabled")
     if mode and "[never]" not in mode:
         chosen = mode[mode.find("[") + 1 : mode.find("]")]

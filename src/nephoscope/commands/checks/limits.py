@@ -1,4 +1,4 @@
-"""What this process may use: CPUs, control groups, memory, rights."""
+"""Checks what this process may use: CPUs, cgroup limits, memory, capabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CAP_NET_ADMIN, _CAP_SYS_NICE = 12, 23
 
 
 def cpus(_: Places) -> Finding:
-    """Which CPUs this process may use."""
+    """Checks the CPUs that this process may use."""
     allowed, online = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     text = f"{allowed} of {online} usable"
     if allowed < online:
@@ -82,7 +82,7 @@ def loopback(_: Places) -> Finding:
 
 
 def memory_lock(_: Places) -> Finding:
-    """Whether the probe may keep its memory from being swapped."""
+    """Checks the limit on locked memory."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if soft == resource.RLIM_INFINITY or os.geteuid() == 0:
         return Finding("locked memory", WORKS, "not limited")

@@ -42,7 +42,7 @@ def probe(_: Places) -> Finding:
 
 
 def terminal(_: Places) -> Finding:
-    """What the terminal can show."""
+    """Checks the width and the encoding of the terminal."""
     columns = shutil.get_terminal_size((80, 24)).columns
     encoding = (sys.stdout.encoding or "?").upper()
     text = f"{columns} columns, {encoding}"

@@ -1,4 +1,4 @@
-"""Trials that do not count, and why; grouped, so that one cause is told once."""
+"""Builds the section on excluded trials, grouped by reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How it was run: where the time went, common starts, loads, lost targets."""
+"""Builds the section on execution: time by phase, start skew, loads, lost targets."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _skew(skew: Skew) -> Chart:
 
 
 def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
-    """What ran beside the trials, and what it achieved by its own counters."""
+    """Returns the loads of the trials and what their own counters report."""
     rows = tuple(
         (
             wording.clean(load.name),

@@ -1,4 +1,4 @@
-"""What is odd about the machine: the findings, the gravest first."""
+"""Builds the section on findings, the most severe first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How it was measured: enough to repeat it, and to judge what the figures are worth."""
+"""Builds the section on method: everything needed to repeat and to judge the run."""
 
 from __future__ import annotations
 

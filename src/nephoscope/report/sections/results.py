@@ -1,4 +1,4 @@
-"""What the machine delivers: every headline metric, and all others folded away."""
+"""Builds the tables of headline metrics, with all other metrics in a folded table."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from nephoscope.report import as_html, as_markdown, wording
+from nephoscope.report import html_output, markdown_output, wording
 from nephoscope.report.blocks import (
     Block,
     Column,
@@ -49,14 +49,14 @@ def render_html(
     """Returns the page, which opens without network."""
     definition = study.definition
     subtitle = f"{', '.join(definition.authors)}: {definition.title} ({definition.year})"
-    return as_html.render(title_of(study), subtitle, sections(study, parts, conclusions))
+    return html_output.render(title_of(study), subtitle, sections(study, parts, conclusions))
 
 
 def render_markdown(
     study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
 ) -> str:
     """Returns the same as Markdown."""
-    return as_markdown.render(title_of(study), sections(study, parts, conclusions))
+    return markdown_output.render(title_of(study), sections(study, parts, conclusions))
 
 
 def title_of(study: ReferenceStudy) -> str:

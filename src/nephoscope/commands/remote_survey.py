@@ -1,4 +1,4 @@
-"""A survey of other machines than this one: what they are decides what is measured there."""
+"""Adapts a survey to the CPUs of the targets named by `--target`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _cpus(records: Sequence[Target]) -> dict[str, int]:
 
 
 def cpus_of(fingerprint: Mapping[str, Any]) -> int:
-    """How many CPUs a process may use there; 1 where the machine does not tell."""
+    """Returns the number of CPUs that a process may use there; 1 if unknown."""
     topology = fingerprint.get("topology")
     allowed = topology.get("allowed_cpus") if isinstance(topology, dict) else None
     return len(allowed) if isinstance(allowed, list) and allowed else 1

@@ -34,7 +34,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What groups and lanes are called in the tables."""
+    """Names of groups and lanes in the tables."""
 
     group: str
     lane: str

@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from nephoscope.report import strips
+from nephoscope.report import sparklines
 from nephoscope.report.blocks import Block, Chart, Section
 
 PLOTLY = "plotly-cartesian-4.1.1.min.js"
@@ -85,7 +85,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.filters["kind"] = _kind
-    environment.filters["points"] = strips.as_svg_points
+    environment.filters["points"] = sparklines.as_svg_points
     environment.tests["strip"] = lambda cell: not isinstance(cell, str)
     return environment
 

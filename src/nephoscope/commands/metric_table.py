@@ -1,4 +1,4 @@
-"""All metrics of a result as text: for `bench`, where one benchmark's figures are the answer."""
+"""Formats all metrics of a result as text tables, for `bench`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nephoscope.model import Factors, MetricResult, RunResult
 
 
 def table(result: RunResult) -> str:
-    """A block for each setting: value, interval, repetitions, consistency; then what is odd."""
+    """Returns a table for each setting, followed by the warnings."""
     blocks: dict[str, list[MetricResult]] = {}
     for line in result.metrics:
         blocks.setdefault(_head(line.benchmark, line.factors, line.target, result), []).append(line)

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from nephoscope.report import strips
+from nephoscope.report import sparklines
 from nephoscope.report.blocks import (
     Block,
     Cell,
@@ -68,7 +68,7 @@ def _is_shown(block: Block) -> bool:
 
 
 def _says_something(section: Section) -> bool:
-    """Whether anything is left of a section besides its introduction."""
+    """Returns whether a section has content besides its introduction."""
     shown = [block for block in section.blocks if _is_shown(block)]
     left_out = any(isinstance(block, Chart | Table) for block in section.blocks)
     return not left_out or any(not isinstance(block, Sentence) for block in shown)
@@ -132,7 +132,7 @@ def _print_tiles(console: Console, block: Tiles) -> None:
 
 
 def _text(cell: Cell) -> Text:
-    return Text(strips.as_text(cell) if isinstance(cell, Strip) else cell)
+    return Text(sparklines.as_text(cell) if isinstance(cell, Strip) else cell)
 
 
 def _print_table(console: Console, table: Table) -> None:
@@ -188,6 +188,6 @@ def _print_sparks(console: Console, chart: Chart) -> None:
         line = Text("  ")
         line.append(f"{spark.label[:label_width]:<{label_width}} ", style="bold")
         line.append(f"{spark.first:>8} ", style="dim")
-        line.append(strips.curve(spark.values, log=spark.log, width=max(8, room)), style="cyan")
+        line.append(sparklines.curve(spark.values, log=spark.log, width=max(8, room)), style="cyan")
         line.append(f" {spark.last}", style="dim")
         console.print(line, overflow="ellipsis", no_wrap=True)

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Sequence
 
-from nephoscope.report import strips
+from nephoscope.report import sparklines
 from nephoscope.report.blocks import (
     Block,
     Cell,
@@ -75,7 +75,7 @@ def _items(block: Items) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    return strips.as_text(cell) if isinstance(cell, Strip) else escape(cell)
+    return sparklines.as_text(cell) if isinstance(cell, Strip) else escape(cell)
 
 
 def _table(table: Table) -> str:
