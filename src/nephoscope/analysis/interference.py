@@ -133,9 +133,11 @@ def factor_of_means(
     return Estimate(over.mean / under.mean, low, high, confidence, over.n, "ratio", method, note)
 
 
-def _quiet_mean(one: Triple, better: Better) -> float:
+def _quiet_mean(triple: Triple, better: Better) -> float:
     """The mean quiet time of a triple; of rates the mean of their inverses."""
-    beside = [value for value in (one.before, one.after) if value is not None] or [one.quiet]
+    beside = [value for value in (triple.before, triple.after) if value is not None] or [
+        triple.quiet
+    ]
     if better is Better.HIGHER:
         beside = [1 / value for value in beside]
     return math.fsum(beside) / len(beside)
@@ -159,7 +161,7 @@ def factor_of_percentile(
         raise Refused(
             f"p{100 * q:g} of {len(rounds)} rounds has no interval; it needs {LEAST_TRIALS}."
         )
-    sides = ([one[0] for one in rounds], [one[1] for one in rounds])
+    sides = ([each[0] for each in rounds], [each[1] for each in rounds])
     drawn = draws(len(rounds), seed, resamples)
     points, replicas = [], []
     for name, trials in zip(NAMES, sides, strict=True):

@@ -46,18 +46,18 @@ class Scale:
 
 def scale_of(a: Array, b: Array) -> Scale | None:
     """Logarithms where all is above zero, else shares of A's median; None where that is zero."""
-    both = np.concatenate([a, b])
-    top = float(np.max(both[np.isfinite(both)], initial=0.0))
-    if np.all(both > 0):
+    values = np.concatenate([a, b])
+    top = float(np.max(values[np.isfinite(values)], initial=0.0))
+    if np.all(values > 0):
         # Timeouts rank above all, and tie with each other.
         x, y = (np.where(np.isinf(v), math.log(top or 1) + CENSORED, np.log(v)) for v in (a, b))
         return Scale(x, y, math.exp, math.log, "of logarithms")
     middle = abs(float(np.median(a)))
-    if middle == 0 and all_equal(both):
+    if middle == 0 and all_equal(values):
         middle = 1.0  # nothing but zeros: the ratio is taken as 1
     if middle == 0 or math.isinf(middle):
         return None
-    reach = max(1.0, float(np.max(np.abs(both[np.isfinite(both)]))) / middle) * CENSORED
+    reach = max(1.0, float(np.max(np.abs(values[np.isfinite(values)]))) / middle) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v / middle) for v in (a, b))
     words = "of shares of A's median, which is taken as known"
     return Scale(x, y, lambda s: max(0.0, 1 + s), lambda r: r - 1, words, reach)

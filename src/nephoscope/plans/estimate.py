@@ -159,13 +159,13 @@ def money_spent(plan: Plan, seconds: float) -> float:
     return sum(target.per_hour or 0.0 for target in plan.targets) * seconds / 3600
 
 
-def refuse_too_long(plan: Plan, found: Estimate, place: Place = lambda _: "") -> None:
+def refuse_too_long(plan: Plan, estimated: Estimate, place: Place = lambda _: "") -> None:
     """PlanError for a plan whose least schedule is too long or too dear to be meant."""
     bounded = plan.budget_s is not None
-    whole_s = found.rounds_least * found.round_s
+    whole_s = estimated.rounds_least * estimated.round_s
     arithmetic = (
-        f"{found.rounds_least} rounds x {found.alternatives} alternatives x "
-        f"{found.round_s / max(1, found.alternatives):.3g} s are {long_time(whole_s)}"
+        f"{estimated.rounds_least} rounds x {estimated.alternatives} alternatives x "
+        f"{estimated.round_s / max(1, estimated.alternatives):.3g} s are {long_time(whole_s)}"
     )
     if whole_s > WEEK_S:
         raise PlanError(
@@ -180,12 +180,16 @@ def refuse_too_long(plan: Plan, found: Estimate, place: Place = lambda _: "") ->
             "If that is meant, bound it with --budget, or with `budget` in the plan.",
         )
     money = plan.money
-    if money is not None and found.money_least is not None and found.money_least > money.limit:
+    if (
+        money is not None
+        and estimated.money_least is not None
+        and estimated.money_least > money.limit
+    ):
         hourly = money_spent(plan, 3600)
         raise PlanError(
-            f"{place(('money', 'limit'))}the least schedule costs {found.money_least:.2f} "
+            f"{place(('money', 'limit'))}the least schedule costs {estimated.money_least:.2f} "
             f"{money.currency}, more than the limit of {money.limit:g}: "
-            f"{long_time(found.least_s)} x {hourly:g} {money.currency} an hour.",
+            f"{long_time(estimated.least_s)} x {hourly:g} {money.currency} an hour.",
             "Raise the limit, or measure less.",
         )
 
@@ -243,11 +247,11 @@ def _trials(
     A quiet one goes on as long as one around which it stands, with a trial more for each of them.
     """
     once = {(one.index, name): rounds[one.index] for one in settings for name in one.targets}
-    found = dict(once)
+    trials = dict(once)
     for noisy, calm in baseline_of(plan, settings).items():
-        found[calm] += once[noisy] + max(0, once[noisy] - once[calm])
+        trials[calm] += once[noisy] + max(0, once[noisy] - once[calm])
         once[calm] = max(once[calm], once[noisy])
-    return {pair: number + warm.get(pair[0], 0) for pair, number in found.items()}
+    return {pair: number + warm.get(pair[0], 0) for pair, number in trials.items()}
 
 
 def _side_by_side(

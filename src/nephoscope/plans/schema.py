@@ -25,11 +25,11 @@ def plan_schema(
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Nephoscope plan"
     records = schema["$defs"]
-    every = list(known.benchmarks.values())
-    loads = [spec for spec in every if spec.load]
-    _completed(records["Entry"], every, factors=True)
-    _completed(records["BackgroundEntry"], loads or every, factors=False)
-    _completed(records["HookEntry"], [one for one in every if _has_one_side(one)], factors=False)
+    specs = list(known.benchmarks.values())
+    loads = [spec for spec in specs if spec.load]
+    _completed(records["Entry"], specs, factors=True)
+    _completed(records["BackgroundEntry"], loads or specs, factors=False)
+    _completed(records["HookEntry"], [one for one in specs if _has_one_side(one)], factors=False)
     targets = schema["properties"]["targets"]["items"]
     for record in targets["oneOf"]:
         record["properties"]["roles"]["items"]["examples"] = list(ROLES)
@@ -90,16 +90,16 @@ def _completed(record: dict[str, Any], specs: Sequence[BenchmarkSpec], *, factor
 
 def _of_benchmark(spec: BenchmarkSpec, *, factors: bool) -> dict[str, Any]:
     params = {param.id: _value(param) for param in spec.params}
-    found: dict[str, Any] = {"params": {"properties": params, "additionalProperties": False}}
+    properties: dict[str, Any] = {"params": {"properties": params, "additionalProperties": False}}
     if factors:
         levels = {
             name: {"type": "array", "minItems": 1, "items": value} for name, value in params.items()
         }
-        found["factors"] = {"properties": levels, "additionalProperties": False}
-        found["headline"] = {"items": {"enum": [metric.id for metric in spec.metrics]}}
+        properties["factors"] = {"properties": levels, "additionalProperties": False}
+        properties["headline"] = {"items": {"enum": [metric.id for metric in spec.metrics]}}
     return {
         "if": {"properties": {"benchmark": {"const": spec.id}}},
-        "then": {"properties": found},
+        "then": {"properties": properties},
     }
 
 

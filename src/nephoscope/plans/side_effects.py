@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[Touch]:
     """Returns everything that a run of this plan would touch, in order."""
-    found: list[Touch] = []
+    effects: list[Touch] = []
     topology = PlanContext(plan, catalog).topology
     if topology is not None:
-        found += _lab(topology, settings)
+        effects += _lab(topology, settings)
     for target in plan.targets:
-        found += target.touches(topology.name if topology else "")
-    found += _scratch_files(settings, catalog)
-    return found
+        effects += target.touches(topology.name if topology else "")
+    effects += _scratch_files(settings, catalog)
+    return effects
 
 
 def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:

@@ -51,11 +51,11 @@ def _ask(words: list[str], given: str = "") -> Any:
             f"{program} does not answer `{words[0]}`.", "Build it again: `make survey`."
         ) from error
     if done.returncode != 0:
-        told = answer.get("error", {})
+        details = answer.get("error", {})
         raise BenchmarkFailed(
-            str(told.get("name", "")),
-            str(told.get("message", "")),
-            str(told.get("hint", "")),
+            str(details.get("name", "")),
+            str(details.get("message", "")),
+            str(details.get("hint", "")),
             done.returncode,
         )
     return answer

@@ -14,7 +14,7 @@ from nephoscope.reading import textfile, yamltext
 from nephoscope.reading.paths import put
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.reading.yamltext import Loc
-from nephoscope.scenarios import program, sites, zones
+from nephoscope.scenarios import error_location, program, time_zones
 
 _USAGE = 2
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`")
@@ -86,8 +86,8 @@ def load(
     source = _source(kind, name, sets or {})
     source.values.update(over or {})
     if kind.scenarios == GEO.scenarios:
-        zones.resolve(source.values, source.place)
-    text = sites.as_text(source.values)
+        time_zones.resolve(source.values, source.place)
+    text = error_location.as_text(source.values)
     _check(kind, text, source.values, source.place)
     return Scenario(str(source.values.get("name") or Path(name).stem), source.values, text)
 
@@ -105,8 +105,8 @@ def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], st
     kind = next(one for one in (GEO, PLACE, SCHEDULER, SELECTION) if one.benchmark == benchmark)
     own = copy.deepcopy(dict(values))
     if kind.scenarios == GEO.scenarios:
-        zones.resolve(own, place)
-    text = sites.as_text(own)
+        time_zones.resolve(own, place)
+    text = error_location.as_text(own)
     _check(kind, text, own, place)
     return text
 
@@ -146,15 +146,15 @@ def _check(
     except BenchmarkFailed as failure:
         if failure.exit_code != _USAGE:
             raise
-        message, loc = sites.place_in(failure.message, text, values)
+        message, loc = error_location.place_in(failure.message, text, values)
         message = message.removeprefix(f"{kind.benchmark}: the scenario is not understood: ")
         raise PlanError(f"{place(loc)}{_with_near(message)}", failure.hint) from failure
 
 
 def _with_near(message: str) -> str:
     """The message with the nearest of the names that it says were expected."""
-    found = _UNKNOWN.match(message)
-    if found is None:
+    match = _UNKNOWN.match(message)
+    if match is None:
         return message
-    known = _QUOTED.findall(message[found.end() :])
-    return f"{found[0]}{did_you_mean(found[1], known)}{message[found.end() :]}"
+    known = _QUOTED.findall(message[match.end() :])
+    return f"{match[0]}{did_you_mean(match[1], known)}{message[match.end() :]}"

@@ -1,11 +1,12 @@
-"""Writing so that a kill at any moment leaves the old file or the new one, never a half."""
+"""Writes files so that a kill at any moment leaves the old or the new content, never a part."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from nephoscope.errors import StoreError
@@ -79,6 +80,53 @@ def make_durable(paths: Iterable[Path]) -> None:
             sync_directory(directory)
     if failures:
         raise failures[0]
+
+
+_INCOMPLETE, _COMPLETE = ".part", ".whole"
+
+
+def write_all_or_none(folder: Path, files: Mapping[str, bytes], *, durable: bool = True) -> None:
+    """Puts files (name -> content) into `folder`, all or none. Raises StoreError.
+
+    durable: False leaves a single file to a later `make_durable`. Several files are written into a
+    folder aside; renaming that folder is the moment from which they exist. Then each moves to its
+    place, and `recover` moves the rest after a kill.
+    """
+    if len(files) == 1:
+        ((name, content),) = files.items()
+        write_atomically(folder / name, content, durable=durable)
+        return
+    first = min(files)
+    aside = folder / f".{first}.{os.getpid()}{_INCOMPLETE}"
+    complete = folder / f".{first}{_COMPLETE}"
+    with translating_os_errors(complete, "written"):
+        try:
+            aside.mkdir()
+            for name, content in files.items():
+                write_atomically(aside / name, content)
+            aside.rename(complete)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        sync_directory(folder)
+        _move_to_place(complete)
+
+
+def recover(folder: Path) -> None:
+    """Completes after a kill what `write_all_or_none` began; removes what is incomplete."""
+    with translating_os_errors(folder, "read"):
+        for complete in folder.glob(f".*{_COMPLETE}"):
+            _move_to_place(complete)
+        for aside in folder.glob(f".*{_INCOMPLETE}"):
+            if aside.is_dir():
+                shutil.rmtree(aside, ignore_errors=True)
+
+
+def _move_to_place(complete: Path) -> None:
+    for path in sorted(complete.iterdir()):
+        path.replace(complete.parent / path.name)
+    sync_directory(complete.parent)
+    complete.rmdir()
 
 
 def sync_directory(path: Path) -> None:

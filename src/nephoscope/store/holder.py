@@ -73,13 +73,13 @@ def _is(pid: int, session: Mapping[str, Any], journal: Path) -> bool:
 
 def _has_open(pid: int, journal: Path) -> bool:
     try:
-        wanted = journal.stat()
+        journal_stat = journal.stat()
         for link in Path(f"/proc/{pid}/fd").iterdir():
             try:
-                found = link.stat()
+                link_stat = link.stat()
             except OSError:
                 continue
-            if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
+            if (link_stat.st_dev, link_stat.st_ino) == (journal_stat.st_dev, journal_stat.st_ino):
                 return True
     except OSError:
         return False

@@ -96,8 +96,8 @@ def series(run: StoredRun) -> list[SeriesPoint]:
 
 def _groups(run: StoredRun, shape: Shape) -> list[tuple[Group, list[Reading]]]:
     """Returns the samples of each metric of a shape, by target, factors and trial."""
-    wanted = set(run.metrics_of_shape(shape))
-    found: dict[Group, list[Reading]] = {}
+    metrics = set(run.metrics_of_shape(shape))
+    groups: dict[Group, list[Reading]] = {}
     for record, table in run.samples():
         trial = (record.key.name, record.key.round)
         keys = zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True)
@@ -105,7 +105,7 @@ def _groups(run: StoredRun, shape: Shape) -> list[tuple[Group, list[Reading]]]:
             *(table[name].to_pylist() for name in ("at_ns", "value", "count")), strict=True
         )
         for key, reading in zip(keys, readings, strict=True):
-            if key[:2] in wanted:
-                found.setdefault((*key, *trial), []).append(reading)
+            if key[:2] in metrics:
+                groups.setdefault((*key, *trial), []).append(reading)
     by_round = itemgetter(0, 1, 2, 3, 7, 6)
-    return sorted(found.items(), key=lambda item: by_round(item[0]))
+    return sorted(groups.items(), key=lambda item: by_round(item[0]))

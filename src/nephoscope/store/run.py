@@ -20,11 +20,12 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
-from nephoscope.store import together
 from nephoscope.store.files import (
     make_durable,
+    recover,
     remove_leftovers,
     translating_os_errors,
+    write_all_or_none,
     write_atomically,
 )
 from nephoscope.store.holder import Holder, holder_of
@@ -138,7 +139,7 @@ class StoredRun:
             f"{record.key.name}.parquet": trialfile.encode(self.id, record, samples, spec, beside)
             for record, samples, spec, beside in trials
         }
-        together.write(self.trials_path, files, durable=False)
+        write_all_or_none(self.trials_path, files, durable=False)
         self._unsynced += [self.trials_path / name for name in files]
         if time.monotonic() - self._synced_s >= SYNC_EVERY_S:
             self.sync()
@@ -218,7 +219,7 @@ class StoredRun:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     raise self._busy() from error
                 # A file system without locks: two processes at once are then the user's care.
-            together.finish(self.trials_path)
+            recover(self.trials_path)
             remove_leftovers(self.path)
             remove_leftovers(self.trials_path)
             # Another process may have gone on with the run before we got the lock.

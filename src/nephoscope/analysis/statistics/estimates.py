@@ -90,11 +90,11 @@ def median_of_replications(values: Numbers, *, unit: str, confidence: float = 0.
     So they cannot depend on each other, and equal values blame no timer: the note leaves that out,
     `method` says it.
     """
-    found = median(values, unit=unit, confidence=confidence)
+    estimate = median(values, unit=unit, confidence=confidence)
     if not all_equal(clean(values)):
-        return found
-    note = found.note.replace(EQUAL_NOTE.format(n=found.n), "").rstrip()
-    return replace(found, method=f"{found.method}; {EVERY_REPLICATION}", note=note)
+        return estimate
+    note = estimate.note.replace(EQUAL_NOTE.format(n=estimate.n), "").rstrip()
+    return replace(estimate, method=f"{estimate.method}; {EVERY_REPLICATION}", note=note)
 
 
 def _median(

@@ -16,10 +16,10 @@ from nephoscope.model import Estimate
 
 def ratio_of_means(a: Array, b: Array, unit: str, confidence: float) -> Estimate | None:
     """Fieller's interval; rates are inverted first, so that the work of both sides is equal."""
-    both = np.concatenate([a, b])
-    if not min(a.size, b.size) >= 2 or not np.all(np.isfinite(both)):
+    values = np.concatenate([a, b])
+    if not min(a.size, b.size) >= 2 or not np.all(np.isfinite(values)):
         return None
-    rate = unit.endswith("per_s") and bool(np.all(both > 0))
+    rate = unit.endswith("per_s") and bool(np.all(values > 0))
     top, bottom = (1 / a, 1 / b) if rate else (b, a)
     over, under = means.summary(top), means.summary(bottom)
     bounds = means.fieller(under, over, confidence)
@@ -42,16 +42,16 @@ def p_welch(a: Array, b: Array) -> float | None:
 
 def log_welch(a: Array, b: Array, confidence: float) -> Estimate | None:
     """Ratio of geometric means with Welch's interval of the logarithms."""
-    both = np.concatenate([a, b])
-    if not min(a.size, b.size) >= 2 or not np.all((both > 0) & np.isfinite(both)):
+    values = np.concatenate([a, b])
+    if not min(a.size, b.size) >= 2 or not np.all((values > 0) & np.isfinite(values)):
         return None
-    one, other = means.summary(np.log(a)), means.summary(np.log(b))
+    first, second = means.summary(np.log(a)), means.summary(np.log(b))
     n = int(min(a.size, b.size))
-    if one.s == other.s == 0:
-        low = high = other.mean - one.mean
+    if first.s == second.s == 0:
+        low = high = second.mean - first.mean
     else:
-        low, high = means.welch(one, other).interval(confidence)
-    value = math.exp(other.mean - one.mean)
+        low, high = means.welch(first, second).interval(confidence)
+    value = math.exp(second.mean - first.mean)
     method = "ratio of geometric means; Welch's t on logarithms"
     return Estimate(value, math.exp(low), math.exp(high), confidence, n, "ratio", method)
 
@@ -60,8 +60,8 @@ def log_t(a: Array, b: Array, confidence: float) -> tuple[Estimate | None, float
     """Geometric mean of the rounds' ratios with its t interval, and the paired t test's p."""
     from scipy.special import stdtr
 
-    both = np.concatenate([a, b])
-    if a.size < 2 or not np.all((both > 0) & np.isfinite(both)):
+    values = np.concatenate([a, b])
+    if a.size < 2 or not np.all((values > 0) & np.isfinite(values)):
         return None, None
     logs = np.log(b) - np.log(a)
     mean = means.mean_t(logs, unit="ratio", confidence=confidence)

@@ -1,4 +1,4 @@
-"""Which alternative is held against which: the pairs that share a round."""
+"""Pairs each alternative with its baseline in the same round."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def partners(
     for setting in settings:
         exact.setdefault(_key(setting.benchmark, setting.factors), []).append(setting)
         if of_loads and not setting.backgrounds:
-            loose = {name: one for name, one in setting.factors.items() if name not in of_loads}
-            exact.setdefault(_key(setting.benchmark, loose), []).append(setting)
+            plain = {name: level for name, level in setting.factors.items() if name not in of_loads}
+            exact.setdefault(_key(setting.benchmark, plain), []).append(setting)
     return {
         setting.index: _of(setting, settings, exact, labels[setting.entry], target, of_loads)
         for setting in settings
@@ -50,19 +50,19 @@ def _of(
     if not levels and not target:
         return {}
     factors = {**setting.factors, **levels}
-    wanted = exact.get(_key(setting.benchmark, factors), ())
-    if not wanted:
-        loose = {name: one for name, one in factors.items() if name not in of_loads}
-        wanted = exact.get(_key(setting.benchmark, loose), ())
-    found: dict[str, Pair] = {}
+    candidates = exact.get(_key(setting.benchmark, factors), ())
+    if not candidates:
+        plain = {name: level for name, level in factors.items() if name not in of_loads}
+        candidates = exact.get(_key(setting.benchmark, plain), ())
+    partners_by_target: dict[str, Pair] = {}
     for name in setting.targets:
-        other = target or name
-        same = [one for one in wanted if other in one.targets]
-        if not same:
-            same = _only(setting, settings, levels, other)
-        if len(same) == 1 and (same[0].index, other) != (setting.index, name):
-            found[name] = (same[0].index, other)
-    return found
+        baseline_target = target or name
+        matches = [candidate for candidate in candidates if baseline_target in candidate.targets]
+        if not matches:
+            matches = _only(setting, settings, levels, baseline_target)
+        if len(matches) == 1 and (matches[0].index, baseline_target) != (setting.index, name):
+            partners_by_target[name] = (matches[0].index, baseline_target)
+    return partners_by_target
 
 
 def _only(
@@ -70,13 +70,13 @@ def _only(
 ) -> list[Setting]:
     """The settings of that benchmark and arm that have the baseline's levels, on that target."""
     return [
-        one
-        for one in settings
-        if one.benchmark == setting.benchmark
-        and one.arm == setting.arm
-        and target in one.targets
-        and all(name in one.factors for name in levels)
-        and _key("", {name: one.factors[name] for name in levels}) == _key("", levels)
+        candidate
+        for candidate in settings
+        if candidate.benchmark == setting.benchmark
+        and candidate.arm == setting.arm
+        and target in candidate.targets
+        and all(name in candidate.factors for name in levels)
+        and _key("", {name: candidate.factors[name] for name in levels}) == _key("", levels)
     ]
 
 

@@ -12,7 +12,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MIN_RESOLUTION = 3
 """At 2 two main effects would be one and the same column."""
@@ -58,19 +58,19 @@ def part(names: Sequence[str], sizes: Sequence[int], divisor: int, seed: int) ->
         return Fraction("full", tuple(itertools.product(*(range(size) for size in sizes))))
     inner_names = [names[i] for i in varied]
     inner_sizes = [sizes[i] for i in varied]
-    two = all(size == 2 for size in inner_sizes) and divisor & (divisor - 1) == 0
-    found = (
+    is_two_level = all(size == 2 for size in inner_sizes) and divisor & (divisor - 1) == 0
+    fraction = (
         _regular(inner_names, divisor.bit_length() - 1)
-        if two
+        if is_two_level
         else _balanced(inner_names, inner_sizes, divisor, seed)
     )
     rows = []
-    for row in found.rows:
+    for row in fraction.rows:
         whole = [0] * len(sizes)
         for place, level in zip(varied, row, strict=True):
             whole[place] = level
         rows.append(tuple(whole))
-    return Fraction(found.kind, tuple(rows), found.resolution, found.generators, found.aliases)
+    return replace(fraction, rows=tuple(rows))
 
 
 def _regular(names: Sequence[str], p: int) -> Fraction:
@@ -170,19 +170,21 @@ def _aliases(names: Sequence[str], group: Sequence[int]) -> tuple[str, ...]:
 
     Where nothing so short is, the shortest interaction that a main effect is confounded with.
     """
-    told = []
+    sentences = []
     for i, name in enumerate(names):
         with_ = sorted((word ^ 1 << i for word in group), key=lambda w: (w.bit_count(), w))
         short = [word for word in with_ if word.bit_count() == with_[0].bit_count()]
-        told.append(f"{name} is confounded with {_listed(short, names)}")
+        sentences.append(f"{name} is confounded with {_listed(short, names)}")
     seen: set[int] = set()
     for i, j in itertools.combinations(range(len(names)), 2):
         pair = 1 << i | 1 << j
         same = [word ^ pair for word in group if (word ^ pair).bit_count() == 2]
         if same and pair not in seen:
             seen.update(same)
-            told.append(f"{_interaction(pair, names)} is confounded with {_listed(same, names)}")
-    return tuple(told)
+            sentences.append(
+                f"{_interaction(pair, names)} is confounded with {_listed(same, names)}"
+            )
+    return tuple(sentences)
 
 
 def _listed(words: Sequence[int], names: Sequence[str]) -> str:
@@ -217,14 +219,14 @@ def _balanced(names: Sequence[str], sizes: Sequence[int], divisor: int, seed: in
             f"{share} could not be chosen without repeating one", _divisors(sizes)
         )
     aliases = []
-    for (i, one), (j, other) in itertools.combinations(enumerate(names), 2):
+    for (i, first), (j, second) in itertools.combinations(enumerate(names), 2):
         v = cramers_v(columns[i], columns[j], sizes[i], sizes[j])
         if v > 0.999:
             raise UnbalancedFraction(
-                f"in {share} '{one}' and '{other}' cannot be told apart", _divisors(sizes)
+                f"in {share} '{first}' and '{second}' cannot be told apart", _divisors(sizes)
             )
         if v > 1e-9:
-            aliases.append(f"{one} and {other} overlap (Cramer's V {v:.2f})")
+            aliases.append(f"{first} and {second} overlap (Cramer's V {v:.2f})")
     aliases.append("interactions are mixed into the main effects by amounts that are not known")
     return Fraction("balanced", tuple(rows), None, (), tuple(aliases))
 
@@ -249,20 +251,20 @@ def _spread(sizes: Sequence[int], runs: int, rng: random.Random) -> list[list[in
     columns = [[level for level in range(size) for _ in range(runs // size)] for size in sizes]
     for column in columns:
         for at in range(runs - 1, 1, -1):
-            other = 1 + int(rng.random() * at)
-            column[at], column[other] = column[other], column[at]
+            second = 1 + int(rng.random() * at)
+            column[at], column[second] = column[second], column[at]
     cost = _unevenness(columns, sizes)
     for _ in range(min(6000, _SWAPS_PER_CELL * len(sizes) * runs)):
         if cost == 0:
             break
         column = columns[int(rng.random() * len(columns))]
-        one, other = 1 + int(rng.random() * (runs - 1)), 1 + int(rng.random() * (runs - 1))
-        if column[one] == column[other]:
+        first, second = 1 + int(rng.random() * (runs - 1)), 1 + int(rng.random() * (runs - 1))
+        if column[first] == column[second]:
             continue
-        column[one], column[other] = column[other], column[one]
+        column[first], column[second] = column[second], column[first]
         changed = _unevenness(columns, sizes)
         if changed > cost:
-            column[one], column[other] = column[other], column[one]
+            column[first], column[second] = column[second], column[first]
         else:
             cost = changed
     return columns
@@ -272,10 +274,10 @@ def _unevenness(columns: Sequence[Sequence[int]], sizes: Sequence[int]) -> float
     """Repeated rows (dear), and how far pairs of levels are from equally often."""
     runs = len(columns[0])
     cost = 1e6 * (runs - len(set(zip(*columns, strict=True))))
-    for (i, one), (j, other) in itertools.combinations(enumerate(columns), 2):
+    for (i, first), (j, second) in itertools.combinations(enumerate(columns), 2):
         even = runs / (sizes[i] * sizes[j])
         floor, rest = divmod(runs, sizes[i] * sizes[j])
-        counts = Counter(zip(one, other, strict=True))
+        counts = Counter(zip(first, second, strict=True))
         spread = sum((count - even) ** 2 for count in counts.values())
         spread += (sizes[i] * sizes[j] - len(counts)) * even**2
         best = rest * (floor + 1 - even) ** 2 + (sizes[i] * sizes[j] - rest) * (floor - even) ** 2
@@ -283,11 +285,11 @@ def _unevenness(columns: Sequence[Sequence[int]], sizes: Sequence[int]) -> float
     return cost
 
 
-def cramers_v(one: Sequence[int], other: Sequence[int], size: int, other_size: int) -> float:
+def cramers_v(first: Sequence[int], second: Sequence[int], size: int, other_size: int) -> float:
     """How far two columns of balanced levels go together: 0 not at all, 1 wholly."""
-    runs = len(one)
+    runs = len(first)
     even = runs / (size * other_size)
-    counts = Counter(zip(one, other, strict=True))
+    counts = Counter(zip(first, second, strict=True))
     chi2 = sum((count - even) ** 2 / even for count in counts.values())
     chi2 += (size * other_size - len(counts)) * even
     return math.sqrt(chi2 / (runs * (min(size, other_size) - 1)))

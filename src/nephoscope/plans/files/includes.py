@@ -103,16 +103,18 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
     document = Document(mapping_of(text, name), {(): source})
     names = document.values.pop("include", ())
     names = [names] if isinstance(names, str) else names
-    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list | tuple) or not all(
+        isinstance(included, str) for included in names
+    ):
         raise PlanError(
             f"{source.place(('include',))}include is a list of files.",
             "Write include: [base.yaml].",
         )
     own = Path(name).resolve()
     below: Document | None = None
-    for index, one in enumerate(names):
+    for index, included in enumerate(names):
         at = source.place(("include", index))
-        file = Path(name).parent / one
+        file = Path(name).parent / included
         if file.resolve() in (*chain, own):
             ring = " -> ".join(path.name for path in (*chain, own, file))
             raise PlanError(f"{at}the files include one another: {ring}.", "Break the ring.")
@@ -120,8 +122,8 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
             raise PlanError(
                 f"{at}more than {MAX_DEPTH} files include one another in a row.", "Flatten them."
             )
-        found = _with_includes(_read(file, "plan", at), str(file), (*chain, own))
-        below = found if below is None else _over(found, below)
+        lower = _with_includes(_read(file, "plan", at), str(file), (*chain, own))
+        below = lower if below is None else _over(lower, below)
     return document if below is None else _over(document, below)
 
 

@@ -71,7 +71,7 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
         plan = Plan.model_validate(values)
     except ValidationError as error:
         # A misspelt key first: it is the reason why the right one is missing.
-        errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        errors = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
         raise sentence(errors[0], place, _records_at(values, errors[0]["loc"])) from error
     plan = checked(plan, known, place)
     expand(plan, known, place)

@@ -228,11 +228,11 @@ def _number(values: Mapping[str, Any], key: str) -> float:
 def _factors(labels: Any) -> dict[str, str]:
     """The labels that tell settings apart; `|key:value|,|key:value|`, or an object."""
     if isinstance(labels, dict):
-        found = {str(key): str(value) for key, value in labels.items()}
+        factors = {str(key): str(value) for key, value in labels.items()}
     elif isinstance(labels, str):
-        found = {key.strip(): value for key, value in _LABEL.findall(labels)}
-        if labels.strip() and not found:
+        factors = {key.strip(): value for key, value in _LABEL.findall(labels)}
+        if labels.strip() and not factors:
             raise ValueError("'labels' is not of the form |key:value|,|key:value|")
     else:
         raise ValueError("'labels' is no text")
-    return {key: found[key] for key in sorted(found) if not _OF_THE_RUN.fullmatch(key.lower())}
+    return {key: factors[key] for key in sorted(factors) if not _OF_THE_RUN.fullmatch(key.lower())}

@@ -72,14 +72,14 @@ def select(result: RunResult, figure: MeasuredFigure, selection: Selection) -> M
         # Rows of loads and hooks count only where their factors are selected.
         and not (BESIDE & metric.factors.keys()) - factors.keys()
     ]
-    wanted = f"{benchmark} {name}" + (f" on {target}" if target else "") + _levels(factors)
+    description = f"{benchmark} {name}" + (f" on {target}" if target else "") + _levels(factors)
     if not matches:
-        raise Absent(f"the run has no valid trial of {wanted}")
+        raise Absent(f"the run has no valid trial of {description}")
     # A metric of everything, and those of its parts: nothing more was selected than the first.
     fewest = min(len(metric.factors) for metric in matches)
     matches = [metric for metric in matches if len(metric.factors) == fewest]
     if len(matches) > 1:
-        raise Absent(f"the run has {len(matches)} lines of {wanted}; study.yaml must name one")
+        raise Absent(f"the run has {len(matches)} lines of {description}; study.yaml must name one")
     return matches[0]
 
 

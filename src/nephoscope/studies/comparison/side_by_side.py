@@ -72,23 +72,23 @@ def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Outcom
 def _failure(control: Control, result: RunResult) -> str:
     """Why the control does not hold; empty when it does."""
     try:
-        found = measured.estimate(result, control.measured)
+        estimate = measured.estimate(result, control.measured)
     except measured.Absent as error:
         return f"the control is missing: {error}"
     head = f"the control does not hold, so nothing is concluded: {control.claim}"
-    low, high = found.low, found.high
+    low, high = estimate.low, estimate.high
     if control.at_least is not None:
         if low is not None and low >= control.at_least:
             return ""
         lowest = "no interval" if low is None else f"from {low:.4g} {control.unit}".rstrip()
         minimum = f"{control.at_least:g} {control.unit}".rstrip()
-        return f"{head} (at least {minimum}; measured {found.value:.4g}, {lowest})"
+        return f"{head} (at least {minimum}; measured {estimate.value:.4g}, {lowest})"
     assert control.within is not None
     if low is None or high is None:
-        return f"{head} ({found.n} repetitions give no interval)"
+        return f"{head} ({estimate.n} repetitions give no interval)"
     if low <= 1 + control.within and high >= 1 - control.within:
         return ""
-    interval = f"{found.value:.4g} [{low:.4g}, {high:.4g}]"
+    interval = f"{estimate.value:.4g} [{low:.4g}, {high:.4g}]"
     return f"{head} (expected 1 within {control.within:g}; measured {interval})"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nephoscope.errors import PlanError
-from nephoscope.scenarios.zones import resolve
+from nephoscope.scenarios.time_zones import resolve
 
 
 def resolved(zone: Any, **more: Any) -> Any:

@@ -47,21 +47,21 @@ def loc_at(text: str, line: int) -> Loc:
         words = raw.strip()
         if words[:1] in "}]" and words:
             items.pop()
-            here = tuple(path)
+            loc = tuple(path)
             if path:
                 path.pop()
         else:
             if not items:
-                here = ()
+                loc = ()
             elif (item := items[-1]) is None:
-                here = (*path, _DECODER.raw_decode(words)[0])
+                loc = (*path, _DECODER.raw_decode(words)[0])
             else:
-                here = (*path, item)
+                loc = (*path, item)
                 items[-1] = item + 1
             if words.endswith(("{", "[")):
                 if items:
-                    path.append(here[-1])
+                    path.append(loc[-1])
                 items.append(0 if words.endswith("[") else None)
         if number == line:
-            return here
+            return loc
     return ()

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.scenarios.sites import as_text, loc_at, place_in
+from nephoscope.scenarios.error_location import as_text, loc_at, place_in
 
 KEYS = st.text('abc{}[]":,. é', min_size=1, max_size=6)
 LEAVES = st.one_of(st.integers(), st.booleans(), st.none(), st.text('x{["}]\n', max_size=4))
