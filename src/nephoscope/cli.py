@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from nephoscope import __version__
+from nephoscope.capabilities.table import TABLE, load
 from nephoscope.cli_groups import lab, simulate, study
 from nephoscope.cli_shared import (
     BUDGET,
@@ -411,6 +412,9 @@ def version(**options: Any) -> int:
 app.add_command(study)
 app.add_command(lab)
 app.add_command(simulate)
+for capability in TABLE:
+    for command in capability.commands:
+        app.add_command(load(command))
 
 
 def reference_markdown() -> str:

@@ -8,10 +8,27 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+PartType = TypeVar("PartType")
+
+INTERNAL: Mapping[str, Any] = {"internal": True}
+"""Metadata of a field that stays out of JSON documents (see documents.py)."""
+
+if TYPE_CHECKING:
+    stated = property
+else:
+
+    class stated(property):  # noqa: N801
+        """A property that is part of the record's JSON document (see documents.py)."""
+
+
+RunState = Literal["running", "measured", "finished", "failed"]
+ConsistencyWord = Literal["steady", "variable", "erratic", "unknown"]
+VerdictWord = Literal["better", "worse", "equivalent", "different but negligible", "inconclusive"]
 
 Factors = Mapping[str, Any]
 """Factor name -> level (a JSON scalar). Order has no meaning; see `factors_key`."""
@@ -237,7 +254,7 @@ class Consistency:
     quartile_dispersion: float | None
     low: float | None
     high: float | None
-    word: str
+    word: ConsistencyWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +278,9 @@ class MetricResult:
     consistency: Consistency
     headline: bool = False
     warnings: tuple[str, ...] = ()
-    trial_values: tuple[float, ...] = ()
-    rounds: tuple[int, ...] = ()
-    simulated: bool = False
+    trial_values: tuple[float, ...] = field(default=(), metadata=INTERNAL)
+    rounds: tuple[int, ...] = field(default=(), metadata=INTERNAL)
+    simulated: bool = field(default=False, metadata=INTERNAL)
 
     @property
     def by_round(self) -> dict[int, float]:
@@ -272,35 +289,6 @@ class MetricResult:
         for round, value in zip(self.rounds, self.trial_values, strict=False):
             found.setdefault(round, []).append(value)
         return {round: statistics.median(values) for round, values in found.items()}
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output (contracts/result.schema.json)."""
-        estimate = self.estimate
-        steady = self.consistency
-        return {
-            "benchmark": self.benchmark,
-            "metric": self.metric,
-            "target": self.target,
-            "factors": dict(self.factors),
-            "unit": estimate.unit,
-            "better": self.better.value,
-            "value": estimate.value,
-            "low": estimate.low,
-            "high": estimate.high,
-            "confidence": estimate.confidence,
-            "n": estimate.n,
-            "method": estimate.method,
-            "consistency": {
-                "robust_cv": steady.robust_cv,
-                "low": steady.low,
-                "high": steady.high,
-                "cv": steady.cv,
-                "quartile_dispersion": steady.quartile_dispersion,
-                "word": steady.word,
-            },
-            "headline": self.headline,
-            "warnings": [*self.warnings, *([estimate.note] if estimate.note else [])],
-        }
 
 
 class Severity(StrEnum):
@@ -321,16 +309,6 @@ class Finding:
     evidence: tuple[str, ...]
     next_step: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "id": self.id,
-            "severity": self.severity.value,
-            "sentence": self.sentence,
-            "evidence": list(self.evidence),
-            "next_step": self.next_step,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class InvalidTrial:
@@ -343,83 +321,92 @@ class InvalidTrial:
     status: TrialStatus
     reasons: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "trial": self.trial,
-            "benchmark": self.benchmark,
-            "target": self.target,
-            "factors": dict(self.factors),
-            "status": self.status.value,
-            "reasons": list(self.reasons),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A conclusion in words, with the estimates that carry it and one sentence.
+    """A conclusion in words, with the estimates that carry it and one sentence."""
 
-    word: better, worse, equivalent, different but negligible, inconclusive.
+    word: VerdictWord
+    sentence: str
+    estimates: tuple[Estimate, ...] = field(default=(), metadata=INTERNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCounts:
+    """Number of a run's trials by what became of them; warm-up trials are counted apart."""
+
+    valid: int = 0
+    invalid: int = 0
+    failed: int = 0
+    warmup: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """Identity, state and extent of a run.
+
+    started_at, finished_at: ISO 8601, UTC. nephoscope, probe: versions. store, path, report: where
+    its files are. rounds: measured rounds, without warm-up. not_converged: lines whose interval
+    stayed wider than the plan asked; converged: there are none. confidence: of every interval.
+    margin: relative difference that counts as equivalent.
     """
 
-    word: str
-    sentence: str
-    estimates: tuple[Estimate, ...] = ()
+    id: str = ""
+    plan: str = ""
+    question: str = ""
+    seed: int | None = None
+    state: RunState = "finished"
+    started_at: str | None = None
+    finished_at: str | None = None
+    nephoscope: str | None = None
+    probe: str | None = None
+    targets: tuple[str, ...] = ()
+    store: str = ""
+    path: str = ""
+    report: str | None = None
+    rounds: int = 0
+    trials: TrialCounts = TrialCounts()
+    budget_s: float | None = None
+    spent_s: float | None = None
+    converged: bool = True
+    not_converged: tuple[str, ...] = ()
+    confidence: float = 0.95
+    margin: float = 0.03
+
+
+LineKey = tuple[str, str, str, str]
+"""Benchmark, metric, target and `factors_key` of a line's factors."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What one run says: read by the terminal, the report and `--json` alike.
+    """The analysis of one run, read by the terminal, the report and `--json` alike.
 
-    run: id, plan name, seed, state, versions, targets, times, store path (see results.py).
-    fingerprints: target -> fingerprint document. histograms: (benchmark, metric, target, factors
-    key) -> merged (values, counts) for plots. series: same key -> list of (trial, at_ns, value,
-    factors) for the timelines. refused: sentences on statistics that were asked for and not given.
-    derived: what follows from several metrics together: knees of the memory ladders, scaling,
-    broken laws (see results/derived.py), `experiment` where the plan has a design (see
-    results/effects.py), `isolation` where it sets loads beside victims (results/isolation.py),
-    `simulation` where something was simulated (results/simulation.py).
+    refused: sentences on statistics that were asked for and not given. fingerprints: target ->
+    fingerprint document. histograms: merged (values, counts) for plots. series: list of (trial,
+    at_ns, value) for timelines. parts: the records of the capabilities that have something to
+    state about this run, at most one of a type (see capabilities/table.py).
     """
 
-    run: Mapping[str, Any]
+    run: RunSummary
     metrics: tuple[MetricResult, ...]
     findings: tuple[Finding, ...]
     invalid: tuple[InvalidTrial, ...]
-    fingerprints: Mapping[str, Any] = field(default_factory=dict)
-    histograms: Mapping[tuple[str, str, str, str], tuple[list[float], list[int]]] = field(
-        default_factory=dict
-    )
-    series: Mapping[tuple[str, str, str, str], list[tuple[str, int, float]]] = field(
-        default_factory=dict
-    )
     refused: tuple[str, ...] = ()
-    derived: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: Mapping[str, Any] = field(default_factory=dict, metadata=INTERNAL)
+    histograms: Mapping[LineKey, tuple[list[float], list[int]]] = field(
+        default_factory=dict, metadata=INTERNAL
+    )
+    series: Mapping[LineKey, list[tuple[str, int, float]]] = field(
+        default_factory=dict, metadata=INTERNAL
+    )
+    parts: tuple[Any, ...] = field(default=(), metadata=INTERNAL)
 
-    @property
-    def schedulers(self) -> tuple[Any, ...]:
-        """analysis.scheduler.Scheduler of each target: see results/scheduler.py."""
-        return tuple(self.derived.get("schedulers", ()))
+    def part(self, kind: type[PartType]) -> PartType | None:
+        """Returns the part of this type; None where the run has none."""
+        return part_of(self.parts, kind)
 
-    def to_json(self) -> dict[str, Any]:
-        """The `--json` output (contracts/result.schema.json)."""
-        return {
-            "run": dict(self.run),
-            "metrics": [metric.to_json() for metric in self.metrics],
-            "findings": [finding.to_json() for finding in self.findings],
-            "invalid": [trial.to_json() for trial in self.invalid],
-            "refused": list(self.refused),
-            "execution": self.derived["execution"].to_json()
-            if "execution" in self.derived
-            else None,
-            "experiment": self.derived["experiment"].to_json()
-            if "experiment" in self.derived
-            else None,
-            "isolation": self.derived["isolation"].to_json()
-            if "isolation" in self.derived
-            else None,
-            "schedulers": [one.to_json() for one in self.schedulers],
-            "simulation": self.derived["simulation"].to_json()
-            if "simulation" in self.derived
-            else None,
-            "beside": [one.to_json() for one in self.derived.get("beside", ())],
-        }
+
+def part_of(parts: Iterable[Any], kind: type[PartType]) -> PartType | None:
+    """Returns the first of these records that is of a type; None without one."""
+    return next((part for part in parts if isinstance(part, kind)), None)

@@ -16,6 +16,7 @@ from nephoscope.model import (
     Finding,
     MetricResult,
 )
+from nephoscope.results.machine_figures import MachineFigures
 
 GOOD: dict[str, Any] = {
     "schema": 1,
@@ -119,6 +120,7 @@ def judge(
     **further: Any,
 ) -> dict[str, Finding]:
     """The findings of one target, by their id."""
+    further.setdefault("parts", (MachineFigures(),))
     summary = RecordsSummary({"local": trials or Trials(valid=10)}, further.pop("names", ()))
     prints = {} if fingerprint is None else {"local": fingerprint}
     return {one.id: one for one in findings.findings(prints, metrics, summary, **further)}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nephoscope import documents
 from nephoscope.analysis import compare
 from nephoscope.analysis.statistics import means, ranks
 from nephoscope.analysis.statistics.values import Refused
@@ -117,7 +118,7 @@ def test_timeouts():
     most = compare.independent(A, [*B[:3], *[math.inf] * 12], better=Better.LOWER)
     assert most.verdict.word == "worse"
     assert most.ratio is None
-    json.dumps(most.to_json(), allow_nan=False)
+    json.dumps(documents.to_json(most), allow_nan=False)
     half = compare.independent(range(1, 7), [1, 2, 3, *[math.inf] * 3], better=Better.LOWER)
     assert half.difference is None or half.difference.value < 100
     both = compare.paired([*A[:-1], math.inf], [*B[:-1], math.inf], better=Better.LOWER)
@@ -136,7 +137,7 @@ def test_bad_input_is_refused():
 
 
 def test_json_has_every_figure_and_no_infinity():
-    got = compare.independent(A, B, better=Better.LOWER, unit="ms").to_json()
+    got = documents.to_json(compare.independent(A, B, better=Better.LOWER, unit="ms"))
     text = json.dumps(got, allow_nan=False)
     assert json.loads(text)["verdict"]["word"] == "inconclusive"
     assert got["ratio"]["unit"] == "ratio"

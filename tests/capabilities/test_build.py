@@ -11,7 +11,7 @@ import pytest
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import capabilities
-from nephoscope.model import Better, MetricResult, RunResult, Sample, Setting
+from nephoscope.model import Better, MetricResult, RunResult, Sample, Setting, TrialCounts
 from nephoscope.store import MEASURED
 
 
@@ -58,7 +58,7 @@ def test_warm_up_and_invalid_rounds_never_enter_a_figure(tmp_path: Path) -> None
     found = line(result, "null_ns")
     assert 100.0 + shuffled(3) not in found.trial_values
     assert found.rounds == (1, 2, 5, 6, 7, 8, 9, 10, 11, 12)
-    assert result.run["trials"] == {"valid": 10, "invalid": 2, "failed": 0, "warmup": 1}
+    assert result.run.trials == TrialCounts(valid=10, invalid=2, failed=0, warmup=1)
     assert [trial.reasons for trial in result.invalid] == [("the test says so",)] * 2
 
 
@@ -101,8 +101,8 @@ def test_a_wide_interval_is_called_not_converged(tmp_path: Path) -> None:
     # (109 - 102) / 2 / 105.5 = 3.3 %, asked were 2 %.
     (warning,) = line(result, "null_ns").warnings
     assert warning.startswith("Not converged: ±3.3 % after 10 trials, wanted ±2 %")
-    assert result.run["converged"] is False
-    assert result.run["not_converged"] == ["null null_ns"]
+    assert result.run.converged is False
+    assert result.run.not_converged == ("null null_ns",)
 
 
 def test_a_drift_is_told_and_its_interval_is_not_believed(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_narrow_interval_is_converged(tmp_path: Path) -> None:
 
     result = capabilities.build(make_run(tmp_path, NULL_PLAN, narrow))
     assert line(result, "null_ns").warnings == ()
-    assert result.run["converged"] is True
+    assert result.run.converged is True
 
 
 def test_equal_values_are_called_a_resolution_not_a_precision(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_equal_values_are_called_a_resolution_not_a_precision(tmp_path: Path) ->
         return [Sample("null_ns", 100.0)]
 
     found = line(capabilities.build(make_run(tmp_path, NULL_PLAN, equal)), "null_ns")
-    assert "All 10 values are equal" in found.to_json()["warnings"][0]
+    assert "All 10 values are equal" in " ".join((*found.warnings, found.estimate.note))
 
 
 def test_samples_with_factors_of_their_own_are_lines_of_their_own(tmp_path: Path) -> None:
@@ -148,15 +148,15 @@ def test_nothing_valid_is_a_result_without_metrics(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, steady, rounds=3, invalid=[1, 2, 3])
     result = capabilities.build(run)
     assert result.metrics == ()
-    assert result.run["trials"]["valid"] == 0
-    jsonschema.validate(result.to_json(), capabilities.result_schema())
+    assert result.run.trials.valid == 0
+    jsonschema.validate(capabilities.document(result), capabilities.result_schema())
 
 
 def test_the_same_store_gives_the_same_bytes_that_the_schema_allows(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, steady, rounds=12, invalid=[2], state=MEASURED)
-    one = capabilities.build(run).to_json()
+    one = capabilities.document(capabilities.build(run))
     jsonschema.validate(one, capabilities.result_schema())
-    assert json.dumps(one) == json.dumps(capabilities.build(run).to_json())
+    assert json.dumps(one) == json.dumps(capabilities.document(capabilities.build(run)))
 
 
 def test_the_confidence_that_is_asked_for_is_used(tmp_path: Path) -> None:

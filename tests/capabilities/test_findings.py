@@ -18,6 +18,7 @@ from nephoscope.model import (
     TrialRecord,
     TrialStatus,
 )
+from nephoscope.results.machine_figures import MachineFigures
 
 
 def test_a_good_machine_has_no_findings() -> None:
@@ -66,7 +67,7 @@ def test_records_are_summed_up_without_warm_up() -> None:
 
 def test_the_gravest_comes_first_and_several_targets_are_named() -> None:
     quota = changed(limits__cpu_quota_cpus=0.5, hypervisor={"name": "KVM"})
-    found = findings.findings({"a": quota, "b": GOOD}, ())
+    found = findings.findings({"a": quota, "b": GOOD}, (), parts=(MachineFigures(),))
     assert [one.severity for one in found] == [Severity.WARNING, Severity.INFO]
     assert all(one.sentence.startswith("a: ") for one in found)
 
@@ -81,7 +82,7 @@ def test_every_rule_is_in_the_table_and_documented(module: Any) -> None:
         and not node.name.startswith("_")
         and ast.unparse(node.returns or node) == "Answers"
     ]
-    listed = {rule.__name__ for rule in findings.RULES}
+    listed = {rule.__name__ for rule in findings.rules_of((MachineFigures(),))}
     assert rules
     assert set(rules) <= listed
     assert all(ast.get_docstring(node) for node in tree.body if isinstance(node, ast.FunctionDef)

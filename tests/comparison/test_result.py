@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
-from nephoscope import capabilities
+from nephoscope import capabilities, documents
 from nephoscope.comparison import result as comparing
 from nephoscope.comparison.history import History
 from nephoscope.comparison.result import Comparisons, Rules
@@ -26,7 +26,7 @@ def noise(number: int) -> float:
 
 
 def valid(told: Comparisons) -> Comparisons:
-    jsonschema.validate(told.to_json(), capabilities.compare_schema())
+    jsonschema.validate(documents.to_json(told), capabilities.compare_schema())
     return told
 
 
@@ -56,9 +56,9 @@ def test_two_targets_are_paired_by_round_so_shared_weather_cancels(
 ) -> None:
     result = capabilities.build(make_run(tmp_path, TWO_TARGETS, two(factor), rounds=20))
     told = valid(comparing.of_targets(result, "one", "two", RULES))
-    words = {line.metric: line.comparison.verdict.word for line in told.lines}
+    words = {line.metric: line.comparison.verdict.word for line in told.comparisons}
     assert words == {"null_ns": ns, "null_per_s": per_s}
-    for line in told.lines:
+    for line in told.comparisons:
         assert line.design == "paired by round"
         assert line.comparison.ratio is not None
         assert line.comparison.ratio.value == pytest.approx(factor, rel=0.005)
@@ -69,7 +69,7 @@ def test_only_the_asked_metric_is_compared(tmp_path: Path) -> None:
     result = capabilities.build(make_run(tmp_path, TWO_TARGETS, two(1.1)))
     rules = Rules(0.03, 0.95, frozenset({"null_per_s"}))
     told = comparing.of_targets(result, "one", "two", rules)
-    assert [line.metric for line in told.lines] == ["null_per_s"]
+    assert [line.metric for line in told.comparisons] == ["null_per_s"]
 
 
 def shifted(level: float) -> Callable[[Setting, int, str], Sequence[Sample]]:
@@ -92,7 +92,7 @@ def test_separate_runs_say_so_and_take_the_variance_between_runs_into_the_interv
     ids = {a.id, b.id}
     history = (History(Store(tmp_path), a, ids), History(Store(tmp_path), b, ids))
     told = valid(comparing.of_runs(left, right, ("local", "local"), history, RULES))
-    (line,) = told.lines
+    (line,) = told.comparisons
     assert "not interleaved" in told.warnings[0]
     assert line.design == "separate runs"
     assert line.comparison.verdict.word == "inconclusive"
@@ -105,7 +105,7 @@ def test_separate_runs_say_so_and_take_the_variance_between_runs_into_the_interv
         paired=False,
         rules=RULES,
     )
-    near = plain.lines[0].comparison
+    near = plain.comparisons[0].comparison
     assert near.verdict.word == "worse"
     assert apart is not None
     assert near.ratio is not None
@@ -153,7 +153,7 @@ def test_plain_numbers_have_a_direction_and_no_unit(paired: bool) -> None:
                 A, b, labels=("a.txt", "b.txt"), better=better, paired=paired, rules=RULES
             )
         )
-        (line,) = told.lines
+        (line,) = told.comparisons
         assert line.comparison.verdict.word == word
         assert line.label == ""
 
@@ -174,10 +174,10 @@ def test_two_runs_of_a_model_have_no_drift_between_them(tmp_path: Path) -> None:
         right = capabilities.build(make_run(tmp_path / name / "b", plan, higher))
         alone = (lambda key, own: (), lambda key, own: ())
         found[name] = valid(comparing.of_runs(left, right, (target, target), alone, RULES))
-    assert found["machine"].lines[0].design == comparing.SEPARATE_RUNS
+    assert found["machine"].comparisons[0].design == comparing.SEPARATE_RUNS
     assert found["machine"].warnings
-    assert found["machine"].lines[0].comparison.verdict.word == "inconclusive"
-    (line,) = found["model"].lines
+    assert found["machine"].comparisons[0].comparison.verdict.word == "inconclusive"
+    (line,) = found["model"].comparisons
     assert (line.design, found["model"].warnings) == (comparing.INDEPENDENT, ())
     assert line.comparison.verdict.word == "worse"
     assert not any("depend" in one for one in line.comparison.warnings)

@@ -29,7 +29,7 @@ def test_a_neighbour_on_the_same_cpu(nephoscope: Run, tmp_path: Path) -> None:
     assert max(map(len, done.out.splitlines()[:-1])) <= 79
 
     again = nephoscope("show", "--json", "--store", str(tmp_path)).json()
-    cells = {(one["resource"], one["metric"]): one for one in again["isolation"]["cells"]}
+    cells = {(one["resource"], one["victim"]["metric"]): one for one in again["isolation"]["cells"]}
     assert cells["cpu", "pi_digits_per_s"]["factor"]["value"] == pytest.approx(
         float(row[1]), rel=0.01
     )
@@ -41,7 +41,7 @@ def test_two_programs_on_this_machine_need_no_lab(nephoscope: Run, tmp_path: Pat
     done = nephoscope(*words, *targets, "--store", str(tmp_path))
     assert done.code == 0, done.err
     (cell,) = done.json()["isolation"]["cells"]
-    assert (cell["resource"], cell["n"]) == ("idle", 6)
+    assert (cell["resource"], cell["comparison"]["n_a"]) == ("idle", 6)
     assert cell["pairing"] == "adjacent baseline trials"
     # The benchmark `null` gives what it is told: beside anything.
     assert cell["factor"]["value"] == 1

@@ -18,15 +18,16 @@ from nephoscope import capabilities
 
 def check_metric(metric: dict[str, Any]) -> None:
     """Every figure is complete; an interval is missing only where a sentence says why."""
-    assert math.isfinite(metric["value"])
-    assert metric["unit"]
-    assert metric["method"]
-    assert metric["n"] >= 1
+    estimate = metric["estimate"]
+    assert math.isfinite(estimate["value"])
+    assert estimate["unit"]
+    assert estimate["method"]
+    assert estimate["n"] >= 1
     assert metric["better"] in ("higher", "lower", "none")
-    if metric["low"] is None or metric["high"] is None:
-        assert metric["warnings"], metric
+    if estimate["low"] is None or estimate["high"] is None:
+        assert metric["warnings"] or estimate["note"], metric
     else:
-        assert metric["low"] <= metric["value"] <= metric["high"], metric
+        assert estimate["low"] <= estimate["value"] <= estimate["high"], metric
 
 
 def test_a_quick_survey_tells_at_least_25_complete_metrics(nephoscope: Run) -> None:
@@ -57,10 +58,10 @@ def test_a_plan_finds_the_truth_that_it_was_given(
         (metric["metric"], metric["factors"]["value"]): metric for metric in done.json()["metrics"]
     }
     for value in (100, 200):
-        metric = found["null_ns", value]
-        assert (metric["value"], metric["low"], metric["high"]) == (value, value, value)
-        assert metric["n"] == 10
-        assert any("All 10 values are equal" in warning for warning in metric["warnings"])
+        estimate = found["null_ns", value]["estimate"]
+        assert (estimate["value"], estimate["low"], estimate["high"]) == (value, value, value)
+        assert estimate["n"] == 10
+        assert "All 10 values are equal" in estimate["note"]
 
     told = nephoscope("show")
     assert told.code == 0
@@ -105,7 +106,10 @@ def test_two_targets_of_one_run_are_compared_by_round(nephoscope: Run, tmp_path:
         jsonschema.validate(told, capabilities.compare_schema())
         for line in told["comparisons"]:
             assert line["design"] == "paired by round"
-            assert line["verdict"]["word"] in ("equivalent", "different but negligible")
+            assert line["comparison"]["verdict"]["word"] in (
+                "equivalent",
+                "different but negligible",
+            )
     wrong = nephoscope("compare", "latest:one", "latest:three")
     assert wrong.code == 2
     assert "no target 'three'" in wrong.sentence
@@ -121,7 +125,7 @@ def test_two_separate_runs_are_said_not_to_be_interleaved(nephoscope: Run) -> No
     told = done.json()
     jsonschema.validate(told, capabilities.compare_schema())
     assert "not interleaved" in told["warnings"][0]
-    words = {line["metric"]: line["verdict"]["word"] for line in told["comparisons"]}
+    words = {line["metric"]: line["comparison"]["verdict"]["word"] for line in told["comparisons"]}
     assert (words["null_ns"], words["null_per_s"]) == ("worse", "better")
     paired = nephoscope("compare", *ids, "--paired")
     assert paired.code == 2
@@ -139,7 +143,7 @@ def test_files_of_numbers_are_compared(nephoscope: Run, tmp_path: Path) -> None:
     assert "BETTER" in nephoscope("compare", a, b, "--better", "higher", "--paired").out
     told = nephoscope("compare", a, b, "--json", "--margin", "20%").json()
     jsonschema.validate(told, capabilities.compare_schema())
-    assert told["comparisons"][0]["verdict"]["word"] == "different but negligible"
+    assert told["comparisons"][0]["comparison"]["verdict"]["word"] == "different but negligible"
     b.write_text("1\ntwo\n")
     bad = nephoscope("compare", a, b)
     assert bad.code == 2
@@ -170,9 +174,10 @@ def test_samples_of_perfkit_benchmarker_get_our_analysis(nephoscope: Run, tmp_pa
     result = done.json()
     jsonschema.validate(result, capabilities.result_schema())
     (metric,) = result["metrics"]
-    assert metric["n"] == 10
-    assert metric["value"] == pytest.approx(905.5e6)
-    assert (metric["low"], metric["high"]) == (pytest.approx(902e6), pytest.approx(909e6))
+    estimate = metric["estimate"]
+    assert estimate["n"] == 10
+    assert estimate["value"] == pytest.approx(905.5e6)
+    assert (estimate["low"], estimate["high"]) == (pytest.approx(902e6), pytest.approx(909e6))
     lines[4].pop("value")
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     bad = nephoscope("import", path)

@@ -14,7 +14,7 @@ from tests.e2e.conftest import Run
 
 def metrics(result: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     return {
-        (one["metric"], ",".join(map(str, one["factors"].values()))): one
+        (one["metric"], ",".join(map(str, one["factors"].values()))): one["estimate"]
         for one in result["metrics"]
     }
 
@@ -121,7 +121,7 @@ def test_a_simulated_machine_is_looked_at_as_a_real_one(nephoscope: Run) -> None
     assert abs(obtained - 1.5) < 0.02
     judged = nephoscope("scheduler", "--target", "sim:linux-quota-150", "--seed", 2, "--json")
     assert judged.code == 0, judged.err
-    (verdict,) = judged.json()["schedulers"]
+    (verdict,) = judged.json()["scheduler"]["targets"]
     assert verdict["word"] == "cap per machine"
 
 

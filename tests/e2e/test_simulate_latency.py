@@ -60,7 +60,7 @@ def scenario(tmp_path: Path) -> Path:
 
 def simulated(document: dict[str, Any]) -> dict[tuple[str, str], float]:
     return {
-        (one["metric"], str(one["factors"].get("site", ""))): one["value"]
+        (one["metric"], str(one["factors"].get("site", ""))): one["estimate"]["value"]
         for one in document["metrics"]
         if "hour" not in one["factors"] and one["factors"].keys() <= {"site"}
     }

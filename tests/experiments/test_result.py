@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.results.made import Sampler, make_run
+from tests.results.made import Sampler, make_run, run_data
 
 from nephoscope import capabilities, catalog, plans
 from nephoscope.analysis.interference import turned
 from nephoscope.analysis.statistics import estimates
-from nephoscope.experiments.effect_records import Experiment
-from nephoscope.experiments.result import experiment
+from nephoscope.experiments.records import Experiment
+from nephoscope.experiments.result import analyse
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, Sample, Setting
 from nephoscope.plans.files.load import from_text
 
@@ -63,10 +63,10 @@ def drifting(noise: float, seed: int = 3) -> Sampler:
 def stored(store: Path, text: str, sampler: Sampler, rounds: int = 10) -> Experiment:
     """The experiment of a run in a store; the document keeps to its schema."""
     result = capabilities.build(make_run(store, text, sampler, rounds=rounds))
-    document = json.loads(json.dumps(result.to_json()))
+    document = json.loads(json.dumps(capabilities.document(result)))
     jsonschema.validate(document, capabilities.result_schema())
-    assert document["experiment"] == json.loads(json.dumps(result.derived["experiment"].to_json()))
-    found: Experiment = result.derived["experiment"]
+    found = result.part(Experiment)
+    assert found is not None
     return found
 
 
@@ -100,7 +100,7 @@ def built(text: str, sampler: Sampler, rounds: int = 10) -> Experiment:
         "plan": plans.plan_values(plan),
         "settings": json.loads(json.dumps([asdict(setting) for setting in settings])),
     }
-    made = experiment(manifest, metrics, plan.confidence)
+    made = analyse(run_data((), metrics, manifest, confidence=plan.confidence))
     assert made is not None
     return made
 
@@ -115,8 +115,8 @@ def covers(estimate: Estimate | None, value: float) -> bool:
 def test_a_plan_without_a_design_has_no_experiment(tmp_path: Path) -> None:
     text = 'name: plain\nbenchmarks: [{benchmark: "null", factors: {samples: [1, 2]}}]\n'
     result = capabilities.build(make_run(tmp_path, text, drifting(0.01)))
-    assert "experiment" not in result.derived
-    assert result.to_json()["experiment"] is None
+    assert result.part(Experiment) is None
+    assert capabilities.document(result)["experiment"] is None
 
 
 def test_main_effects_of_a_full_crossing_survive_drift(tmp_path: Path) -> None:
@@ -285,7 +285,8 @@ def test_rounds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
     )
     lost = sorted(run.trials_path.glob("r0003-*.parquet"))[0]
     lost.unlink()
-    found = capabilities.build(run).derived["experiment"]
+    found = capabilities.build(run).part(Experiment)
+    assert found is not None
     counts = sorted({one.comparison.n_a for one in found.comparisons})
     assert counts == [9, 10]
     assert {one.effect.rounds_left_out for one in found.effects} == {0, 1}

@@ -13,6 +13,7 @@ from nephoscope.analysis import interference
 from nephoscope.analysis.attribution import Attribution, Word
 from nephoscope.analysis.interference import Triple, around
 from nephoscope.isolation.findings import loss
+from nephoscope.isolation.records import Isolation
 from nephoscope.isolation.recovery import recovery
 from nephoscope.model import Better, Estimate, Severity
 
@@ -50,7 +51,7 @@ def cell(
 
 
 def found(*cells: Any, idle: Any = None) -> dict[str, Any]:
-    return judge(derived={"isolation": SimpleNamespace(cells=cells, idle=idle)}, metrics=())
+    return judge(parts=(Isolation(cells, (), (), idle, (), (), ()),), metrics=())
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def test_what_all_victims_lose_is_named() -> None:
     reference = next(one for one in REFERENCES if one.resource == "net_receive")
     cells = [cell(c, math.exp(reference.effects.get(c, 0.0)), "net_receive") for c in CANARIES]
     (found,) = named(cells, RECORDS)
-    assert (found["target"], found["resource"], found["neighbours"]) == ("v", "net_receive", 1)
-    assert found["word"] == "net_receive"
+    assert (found.target, found.resource, found.neighbours) == ("v", "net_receive", 1)
+    assert found.word == "net_receive"
 
 
 COUNTERS = {
@@ -91,16 +91,16 @@ def with_kernel(reference: Any, times: float | None) -> tuple[list[Any], dict[st
 def test_a_shared_kernel_tells_what_victims_alone_do_not(resource: str) -> None:
     reference = next(one for one in REFERENCES if one.resource == resource)
     (found,) = named(*with_kernel(reference, 1.0))
-    assert found["word"] == resource
+    assert found.word == resource
     (alone,) = named(*with_kernel(reference, None))
     # A kernel of its own: no counter of others' work, and the name is right or not given.
-    assert alone["word"] in (resource, UNCLEAR, NONE)
-    assert not any(name.startswith("kernel_") for name in alone["lost"])
+    assert alone.word in (resource, UNCLEAR, NONE)
+    assert not any(name.startswith("kernel_") for name in alone.lost)
 
 
 def test_nothing_lost_is_none_and_few_victims_are_not_named() -> None:
     quiet = [cell(canary, 1.0, "idle") for canary in CANARIES]
-    assert named(quiet, RECORDS)[0]["word"] == NONE
+    assert named(quiet, RECORDS)[0].word == NONE
     assert named(quiet[: FEWEST - 1], RECORDS) == ()
 
 
@@ -114,4 +114,4 @@ def test_cells_without_an_interval_do_not_count() -> None:
 
 def test_loads_are_named_apart() -> None:
     cells: list[Any] = [cell(c, 1.0, resource) for c in CANARIES for resource in ("cpu", "idle")]
-    assert [one["resource"] for one in named(cells, RECORDS)] == ["cpu", "idle"]
+    assert [one.resource for one in named(cells, RECORDS)] == ["cpu", "idle"]

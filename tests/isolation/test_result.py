@@ -19,11 +19,10 @@ from nephoscope.model import Estimate, RunResult, Sample
 def built(store: Path, truth: Truth) -> tuple[RunResult, Isolation]:
     """The isolation of a run in a store; the document keeps to its schema."""
     result = capabilities.build(make(store, truth))
-    document = json.loads(json.dumps(result.to_json()))
+    document = json.loads(json.dumps(capabilities.document(result)))
     jsonschema.validate(document, capabilities.result_schema())
-    found = result.derived["isolation"]
-    assert isinstance(found, Isolation)
-    assert document["isolation"] == json.loads(json.dumps(found.to_json()))
+    found = result.part(Isolation)
+    assert found is not None
     return result, found
 
 
@@ -51,8 +50,8 @@ def covers(estimate: Estimate | None, truth: float) -> bool:
 def test_a_run_without_loads_has_no_isolation(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
     result = capabilities.build(run)
-    assert "isolation" not in result.derived
-    assert result.to_json()["isolation"] is None
+    assert result.part(Isolation) is None
+    assert capabilities.document(result)["isolation"] is None
 
 
 def test_every_victim_beside_every_load_has_a_cell(usual: Isolation) -> None:

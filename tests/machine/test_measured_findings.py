@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -16,6 +14,7 @@ from nephoscope.model import (
     MetricResult,
     Severity,
 )
+from nephoscope.results.machine_figures import Knee, MachineFigures, MemoryLevels, ThreadScaling
 
 
 def test_direct_io_that_fails_or_was_not_asked_for() -> None:
@@ -45,34 +44,28 @@ def test_a_long_tail_compares_equal_settings_only() -> None:
 
 
 def test_poor_scaling_needs_its_interval_below_the_bound() -> None:
-    def derived(value: float, half: float) -> dict[str, Any]:
+    def figures(value: float, half: float) -> tuple[MachineFigures]:
         efficiency = Estimate(value, value - half, value + half, 0.95, 12, "ratio", "median")
-        return {"scaling": {("cpu.pi", "pi_digits_per_s", "local", "{}"): {2: efficiency}}}
+        curve = ThreadScaling("cpu.pi", "pi_digits_per_s", "local", {}, {2: efficiency})
+        return (MachineFigures(scaling=(curve,)),)
 
-    found = judge(GOOD, derived=derived(0.6, 0.02))["scaling"]
+    found = judge(GOOD, parts=figures(0.6, 0.02))["scaling"]
     assert "2 threads of cpu.pi do 60.0 % [58.0, 62.0] (n = 12) of 2 times" in found.sentence
-    assert judge(GOOD, derived=derived(0.88, 0.05)) == {}
-    siblings = judge(changed(topology__threads_per_core=2.0), derived=derived(0.6, 0.02))
+    assert judge(GOOD, parts=figures(0.88, 0.05)) == {}
+    siblings = judge(changed(topology__threads_per_core=2.0), parts=figures(0.6, 0.02))
     assert any("share" in one for one in siblings["scaling"].evidence)
 
 
-@dataclass(frozen=True)
-class Knee:
-    level: str
-    last_length_bytes: float | None
-    plateau_value: float
-
-
 def test_a_last_level_cache_smaller_than_announced() -> None:
-    def derived(length: int | None) -> dict[str, Any]:
-        key = ("mem.latency", "load_latency_ns", "local", '{"pages":"huge"}')
-        return {"knees": {key: (Knee("L1", 32768, 1.0), Knee("L3", length, 20.0))}}
+    def figures(length: int) -> tuple[MachineFigures]:
+        knees = (Knee("L1", 1024, 32768, 1.0), Knee("L3", 65536, length, 20.0))
+        ladder = MemoryLevels("mem.latency", "load_latency_ns", "local", {"pages": "huge"}, knees)
+        return (MachineFigures((ladder,)),)
 
-    found = judge(GOOD, derived=derived(4 << 20))["small_cache"]
+    found = judge(GOOD, parts=figures(4 << 20))["small_cache"]
     assert "32.0 MiB" in found.sentence
     assert "4.00 MiB" in found.sentence
-    assert judge(GOOD, derived=derived(16 << 20)) == {}, "the next length would not have fitted"
-    assert judge(GOOD, derived=derived(None)) == {}
+    assert judge(GOOD, parts=figures(16 << 20)) == {}, "the next length would not have fitted"
 
 
 def test_erratic_and_unconverged_headlines_are_named() -> None:

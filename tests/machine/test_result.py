@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.results.made import run_data
 
 from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import estimates
-from nephoscope.machine import result
+from nephoscope.machine.result import analyse
 from nephoscope.model import Better, Consistency, MetricResult
 
 STEADY = Consistency(0.01, 0.01, 0.01, 0.005, 0.02, "steady")
@@ -61,12 +62,13 @@ def test_the_knees_of_a_ladder_lie_where_the_caches_end() -> None:
             {"level": 3, "kind": "unified", "size_bytes": 32 << 20},
         ]
     }
-    found = result.derive(lines, {}, {"local": {"caches": caches}}, 0.95)["knees"]
+    found = analyse(run_data((), lines, fingerprints={"local": {"caches": caches}}))
     key = ("mem.cache", "cache_bytes_per_s", "local", '{"operation":"read"}')
-    assert list(found) == [key]
-    told = [(knee.level, knee.last_length_bytes) for knee in found[key]]
+    assert len(found.memory_levels) == 1
+    knees = found.knees(key)
+    told = [(knee.level, knee.last_length_bytes) for knee in knees]
     assert told == [("L1", 32 << 10), ("L2", 1 << 20), ("L3", 32 << 20), ("RAM", 1 << 27)]
-    values = [knee.plateau_value for knee in found[key]]
+    values = [knee.plateau_value for knee in knees]
     assert values == pytest.approx([40e9, 20e9, 10e9, 5e9])
 
 
@@ -83,8 +85,8 @@ def test_scaling_is_paired_by_round() -> None:
         made("cpu.hash", "hash_bytes_per_s", {"threads": 1}, one),
         made("cpu.hash", "hash_bytes_per_s", {"threads": 2}, two),
     ]
-    found = result.derive(lines, {}, {}, 0.95)["scaling"]
-    estimate = found["cpu.hash", "hash_bytes_per_s", "local", "{}"][2]
+    found = analyse(run_data((), lines))
+    estimate = found.efficiency(("cpu.hash", "hash_bytes_per_s", "local", "{}"))[2]
     assert estimate.value == pytest.approx(0.8)
     assert estimate.low == pytest.approx(0.8)
     assert (estimate.n, estimate.unit) == (10, "ratio")
@@ -92,7 +94,7 @@ def test_scaling_is_paired_by_round() -> None:
 
 def test_one_level_of_threads_has_no_scaling() -> None:
     lines = [made("cpu.hash", "hash_bytes_per_s", {"threads": 1}, [1.0] * 10)]
-    assert result.derive(lines, {}, {}, 0.95)["scaling"] == {}
+    assert analyse(run_data((), lines)).scaling == ()
 
 
 @pytest.mark.parametrize(("latency_ns", "broken"), [(20_000.0, False), (30_000.0, True)])
@@ -100,7 +102,7 @@ def test_littles_law_is_asked_of_every_closed_loop(latency_ns: float, broken: bo
     # 50 000 round trips a second of 20 µs each are one in flight; of 30 µs they would be 1.5.
     lines = [made("net.loopback", "loopback_round_trips_per_s", {}, [50_000.0] * 10)]
     merged = {("net.loopback", "loopback_round_trip_ns", "local", "{}"): ([latency_ns], [500])}
-    laws = result.derive(lines, merged, {}, 0.95)["laws"]
+    laws = analyse(run_data((), lines, histograms=merged)).broken_laws
     assert bool(laws) is broken
     if broken:
         assert laws[0].startswith("net.loopback loopback_round_trips_per_s: Little's law")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from tests.results.made import run_data
 
 from nephoscope.analysis.case import Trials
 from nephoscope.capabilities.findings import RecordsSummary, findings
@@ -17,23 +19,20 @@ from nephoscope.model import (
     InvalidTrial,
     MetricResult,
     RunResult,
+    RunSummary,
+    TrialCounts,
     TrialKey,
     TrialRecord,
     TrialStatus,
     factors_key,
 )
-from nephoscope.results.execution import Execution, execution
+from nephoscope.results.execution import Execution, analyse
+from nephoscope.results.machine_figures import Knee, MachineFigures, MemoryLevels, ThreadScaling
+from nephoscope.scheduler.inference import SchedulerVerdicts
 from report.fingerprint import fingerprint
 
 TRIALS = 12
 Key = tuple[str, str, str, str]
-
-
-@dataclass(frozen=True)
-class Knee:
-    level: str
-    last_length_bytes: float | None
-    plateau_value: float
 
 
 def metric(
@@ -106,7 +105,9 @@ def executed() -> Execution:
         failure_name="target_lost",
         reasons=("not tried: c is gone: c hung up. Look for it.",),
     )
-    found = execution({"lost": {"c": "c hung up. Look for it."}}, [record, died, lost])
+    found = analyse(
+        run_data([record, died, lost], manifest={"lost": {"c": "c hung up. Look for it."}})
+    )
     assert found is not None
     return found
 
@@ -171,9 +172,9 @@ def step(length: float, column: int) -> float:
     raise AssertionError
 
 
-def ladders() -> tuple[list[MetricResult], dict[Key, tuple[Knee, ...]]]:
+def ladders() -> tuple[list[MetricResult], tuple[MemoryLevels, ...]]:
     lengths = [1024 << power for power in range(18)]
-    metrics, knees = [], {}
+    metrics, levels = [], []
     for operation, part in (("read", 1.0), ("write", 0.6), ("modify", 0.5)):
         fixed = {"operation": operation}
         metrics += [
@@ -181,9 +182,10 @@ def ladders() -> tuple[list[MetricResult], dict[Key, tuple[Knee, ...]]]:
                    "bytes_per_s", factors={**fixed, "vector_bytes": n}, noise=0.03)
             for n in lengths
         ]  # fmt: skip
-        knees[("mem.cache", "cache_bytes_per_s", "local", factors_key(fixed))] = tuple(
-            Knee(str(row[0]), row[1], part * row[2]) for row in CACHE_STEPS
+        knees = tuple(
+            Knee(str(row[0]), 1024, row[1] or lengths[-1], part * row[2]) for row in CACHE_STEPS
         )
+        levels.append(MemoryLevels("mem.cache", "cache_bytes_per_s", "local", fixed, knees))
     for pages, cost in (("huge", 1.0), ("small", 1.35)):
         fixed = {"pages": pages}
         metrics += [
@@ -192,10 +194,9 @@ def ladders() -> tuple[list[MetricResult], dict[Key, tuple[Knee, ...]]]:
                    headline=n == lengths[-1])
             for n in lengths
         ]  # fmt: skip
-        knees[("mem.latency", "load_latency_ns", "local", factors_key(fixed))] = tuple(
-            Knee(str(row[0]), row[1], row[3]) for row in CACHE_STEPS
-        )
-    return metrics, knees
+        knees = tuple(Knee(str(row[0]), 1024, row[1] or lengths[-1], row[3]) for row in CACHE_STEPS)
+        levels.append(MemoryLevels("mem.latency", "load_latency_ns", "local", fixed, knees))
+    return metrics, tuple(levels)
 
 
 def cpu_and_stream() -> list[MetricResult]:
@@ -252,35 +253,35 @@ def disk_and_net() -> tuple[list[MetricResult], dict[Key, tuple[list[float], lis
     return metrics, histograms
 
 
-def run_facts() -> dict[str, Any]:
-    return {
-        "id": "20260314-101500-survey-standard-9f3a",
-        "plan": "survey-standard",
-        "seed": 20260314,
-        "state": "finished",
-        "started_at": "2026-03-14T10:15:00Z",
-        "finished_at": "2026-03-14T10:15:58Z",
-        "nephoscope": "0.1.0",
-        "probe": "0.1.0",
-        "targets": ["local"],
-        "store": "/home/someone/.local/share/nephoscope",
-        "path": "/home/someone/.local/share/nephoscope/runs/20260314-101500-survey-standard-9f3a",
-        "report": None,
-        "rounds": TRIALS,
-        "trials": {"valid": 130, "invalid": 3, "failed": 1, "warmup": 11},
-        "budget_s": 60,
-        "spent_s": 58.2,
-        "converged": False,
-        "not_converged": ["disk.io disk_operations_per_s (operation=randread, queue_depth=32)"],
-        "confidence": 0.95,
-        "margin": 0.03,
-        "question": "What does this machine deliver, and how steadily?",
-    }
+def run_facts() -> RunSummary:
+    return RunSummary(
+        id="20260314-101500-survey-standard-9f3a",
+        plan="survey-standard",
+        seed=20260314,
+        state="finished",
+        started_at="2026-03-14T10:15:00Z",
+        finished_at="2026-03-14T10:15:58Z",
+        nephoscope="0.1.0",
+        probe="0.1.0",
+        targets=("local",),
+        store="/home/someone/.local/share/nephoscope",
+        path="/home/someone/.local/share/nephoscope/runs/20260314-101500-survey-standard-9f3a",
+        report=None,
+        rounds=TRIALS,
+        trials=TrialCounts(130, 3, 1, 11),
+        budget_s=60,
+        spent_s=58.2,
+        converged=False,
+        not_converged=("disk.io disk_operations_per_s (operation=randread, queue_depth=32)",),
+        confidence=0.95,
+        margin=0.03,
+        question="What does this machine deliver, and how steadily?",
+    )
 
 
 def result() -> RunResult:
     """The whole survey."""
-    ladder_metrics, knees = ladders()
+    ladder_metrics, levels = ladders()
     disk_metrics, histograms = disk_and_net()
     metrics = [
         metric("sys.fingerprint", "clock_read_ns", 21.4, "ns", better=Better.LOWER, headline=True),
@@ -291,22 +292,19 @@ def result() -> RunResult:
         histograms[("cpu.gaps", "gap_length_ns", "local", key)] = histogram(
             170_000, 0.8 + 0.5 * cpu, 20 + cpu, 8000
         )
-    scaling = {
-        (name, rate, "local", "{}"): {
-            2: Estimate(0.64, 0.62, 0.66, 0.95, TRIALS, "ratio", "median of paired rounds")
-        }
+    efficiency = Estimate(0.64, 0.62, 0.66, 0.95, TRIALS, "ratio", "median of paired rounds")
+    scaling = tuple(
+        ThreadScaling(name, rate, "local", {}, {2: efficiency})
         for name, rate in (("cpu.pi", "pi_digits_per_s"), ("cpu.hash", "hash_bytes_per_s"))
-    }
-    derived = {"knees": knees, "scaling": scaling, "execution": executed()}
+    )
+    parts = (MachineFigures(levels, scaling), SchedulerVerdicts(()), executed())
     fingerprints = {"local": fingerprint()}
     series = gap_series()
     trials = Trials(130, 3, 1, ({"steal_ratio": 0.03}, {"steal_ratio": 0.0}), {"io_error": 1})
     return RunResult(
         run=run_facts(),
         metrics=tuple(metrics),
-        findings=findings(
-            fingerprints, metrics, RecordsSummary({"local": trials}), derived, series
-        ),
+        findings=findings(fingerprints, metrics, RecordsSummary({"local": trials}), parts, series),
         invalid=invalid(),
         fingerprints=fingerprints,
         histograms=histograms,
@@ -315,7 +313,7 @@ def result() -> RunResult:
             "disk.sync sync_latency_p999_ns: a two-sided interval of p99.9 needs 3688 operations; "
             "600 were counted.",
         ),
-        derived=derived,
+        parts=parts,
     )
 
 

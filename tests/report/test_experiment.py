@@ -9,12 +9,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from tests.results.made import run_data
 
 from nephoscope import capabilities, catalog, plans
 from nephoscope.analysis.statistics import estimates
 from nephoscope.capabilities import sections
-from nephoscope.experiments.effect_records import Experiment
-from nephoscope.experiments.result import experiment
+from nephoscope.experiments.records import Experiment
+from nephoscope.experiments.result import analyse
 from nephoscope.model import Better, Consistency, MetricResult, RunResult
 from nephoscope.plans.files.load import from_text
 from nephoscope.report import wording
@@ -63,12 +64,12 @@ def result_of(design: str, rounds: int = 8, skewed_arm: float = 1.0) -> RunResul
         "plan": plans.plan_values(plan),
         "settings": json.loads(json.dumps([asdict(setting) for setting in settings])),
     }
-    found = experiment(manifest, lines, 0.95)
+    found = analyse(run_data((), lines, manifest))
     survey = made.result()
     return replace(
         survey,
         metrics=(*survey.metrics, *lines),
-        derived={**survey.derived, "experiment": found},
+        parts=(*survey.parts, found),
     )
 
 
@@ -88,8 +89,8 @@ DESIGNS = ["{baseline: {cap: 100%}}", "{a_a: true, baseline: {cap: 100%}}", "{fr
 @pytest.mark.parametrize("design", DESIGNS)
 def test_every_effect_and_comparison_stands_everywhere(design: str, tmp_path: Path) -> None:
     result = result_of(design)
-    found = result.derived["experiment"]
-    assert isinstance(found, Experiment)
+    found = result.part(Experiment)
+    assert found is not None
     assert len(found.effects) == 3
     for name, text in forms(result, tmp_path).items():
         dense = re.sub(r"\s", "", text)
@@ -139,6 +140,7 @@ def test_components_of_variance_are_told_with_what_they_rest_on(tmp_path: Path) 
 
 def test_too_few_rounds_say_so_instead_of_a_number(tmp_path: Path) -> None:
     result = result_of("{baseline: {cap: 100%}}", rounds=3)
-    found = result.derived["experiment"]
+    found = result.part(Experiment)
+    assert found is not None
     assert {one.comparison.verdict.word for one in found.comparisons} == {"inconclusive"}
     assert "none (n = 3)" in forms(result, tmp_path)["markdown"]

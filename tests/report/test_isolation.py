@@ -14,7 +14,7 @@ from nephoscope import capabilities
 from nephoscope.capabilities import sections
 from nephoscope.isolation import charts as isolation_charts
 from nephoscope.isolation import tables
-from nephoscope.isolation.records import Cell, Isolation
+from nephoscope.isolation.records import Cell, Isolation, NamedLoad
 from nephoscope.model import RunResult
 from nephoscope.report import heat_maps, wording
 from nephoscope.report.blocks import Chart, Section, Table
@@ -27,8 +27,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 
 def isolation_of(result: RunResult) -> Isolation:
-    found = result.derived["isolation"]
-    assert isinstance(found, Isolation)
+    found = result.part(Isolation)
+    assert found is not None
     return found
 
 
@@ -41,8 +41,9 @@ def charts_of(section: Section) -> dict[str, Chart]:
 
 
 def changed(result: RunResult, **parts: Any) -> RunResult:
-    found = replace(isolation_of(result), **parts)
-    return replace(result, derived={**result.derived, "isolation": found})
+    found = isolation_of(result)
+    others = tuple(part for part in result.parts if part is not found)
+    return replace(result, parts=(*others, replace(found, **parts)))
 
 
 def test_every_factor_at_full_intensity_stands_everywhere(run: RunResult, tmp_path: Path) -> None:
@@ -154,8 +155,7 @@ def test_a_control_that_fails_is_a_warning(run: RunResult) -> None:
 
 
 def test_names_of_resources_stand_in_a_table(run: RunResult, tmp_path: Path) -> None:
-    named = ({"resource": "memory", "intensity": 1.0, "neighbours": 1, "word": "cache",
-              "lost": ["memory", "cache"], "target": "victim", "sentence": "s"},)  # fmt: skip
+    named = (NamedLoad("victim", "memory", 1.0, 1, "cache", "s", ("memory", "cache")),)
     section = section_of(changed(run, named=named))
     table = next(
         b

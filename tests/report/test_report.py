@@ -16,11 +16,14 @@ from typing import Any
 import pytest
 
 from nephoscope import capabilities, units
-from nephoscope.capabilities import report_files, sections
+from nephoscope.capabilities import sections
+from nephoscope.capabilities.table import SHARED_SECTIONS, TABLE, ReportSection
 from nephoscope.errors import StoreError
-from nephoscope.model import Estimate, MetricResult, RunResult
+from nephoscope.model import Estimate, MetricResult, RunResult, RunSummary
 from nephoscope.report import html_output, wording
 from nephoscope.report.blocks import Chart, Items, Section, Sentence, Table, Tiles
+from nephoscope.results.machine_figures import MachineFigures
+from nephoscope.scheduler.inference import SchedulerVerdicts
 from report import made
 
 HOSTILE = "<script>alert(1)</script> & \"q\" 'a' | `b` *c* [d](http://e) \x1b[31m \u202e </details>"
@@ -115,7 +118,7 @@ def test_every_metrics_value_interval_and_n_stand_in_page_and_markdown(
             assert text in shown
             assert text in markdown.replace("\\", "")
     assert len(document["metrics"]) == len(survey.metrics)
-    assert document == json.loads(json.dumps(survey.to_json()))
+    assert document == json.loads(json.dumps(capabilities.document(survey)))
 
 
 def test_every_headline_value_stands_on_the_terminal(survey: RunResult) -> None:
@@ -217,7 +220,7 @@ def hostile_result() -> RunResult:
     named = made.metric(HOSTILE, HOSTILE, 1.5, "ns", factors={HOSTILE: HOSTILE}, headline=True)
     return replace(
         result,
-        run={**result.run, "id": HOSTILE, "plan": HOSTILE, "question": HOSTILE},
+        run=replace(result.run, id=HOSTILE, plan=HOSTILE, question=HOSTILE),
         fingerprints={HOSTILE: known, "local": known},
         metrics=(*result.metrics, named, replace(named, target=HOSTILE)),
         findings=tuple(replace(one, sentence=HOSTILE) for one in result.findings),
@@ -245,13 +248,13 @@ def test_text_from_the_machine_is_only_ever_text(tmp_path: Path) -> None:
 
 
 def empty() -> RunResult:
-    return RunResult(run={}, metrics=(), findings=(), invalid=())
+    return RunResult(run=RunSummary(), metrics=(), findings=(), invalid=())
 
 
 def one_metric() -> RunResult:
     bare = Estimate(3.0, None, None, 0.95, 2, "ns", "median", "at least 6 trials are needed")
     line = replace(made.metric("null", "null_ns", 3.0, "ns", headline=True), estimate=bare)
-    return replace(empty(), metrics=(line,), run={"id": "x"})
+    return replace(empty(), metrics=(line,), run=RunSummary(id="x"))
 
 
 def imported() -> RunResult:
@@ -357,7 +360,7 @@ def test_knees_are_ringed_and_announced_caches_are_lines() -> None:
 def test_gaps_are_drawn_by_cause_longest_first_when_there_are_too_many() -> None:
     key = ("cpu.gaps", "gap_event_ns", "local", '{"cause":"throttled","cpu":0}')
     gaps = [("r0001-s000-local", index * 1000, float(index)) for index in range(1, 5001)]
-    result = replace(empty(), series={key: gaps})
+    result = replace(empty(), series={key: gaps}, parts=(SchedulerVerdicts(()),))
     (chart,) = blocks_of(result, Chart)
     (trace,) = chart.figure["data"]
     assert trace["name"] == "throttled"
@@ -408,8 +411,12 @@ def test_a_place_that_cannot_be_written_is_one_sentence(survey: RunResult, tmp_p
 
 def test_numbers_that_json_lacks_become_null() -> None:
     line = made.metric("null", "null_ns", float("nan"), "ns")
-    document = json.loads(report_files.json_text(replace(empty(), metrics=(line,))))
-    assert document["metrics"][0]["value"] is None
+    document = capabilities.document(replace(empty(), metrics=(line,)))
+    assert document["metrics"][0]["estimate"]["value"] is None
+
+
+def every_section() -> list[ReportSection]:
+    return [*SHARED_SECTIONS, *(section for entry in TABLE for section in entry.sections)]
 
 
 PACKAGE = Path(sections.__file__).parents[1]
@@ -424,7 +431,7 @@ def test_every_section_is_listed_and_says_what_it_shows(path: Path) -> None:
     import ast
 
     module = "nephoscope." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-    listed = {entry.build.__module__ for entry in sections.SECTIONS}
+    listed = {entry.build.partition(":")[0] for entry in every_section()}
     # The section of all other benchmarks is listed with the names of those that have their own.
     assert module in listed or module.endswith("other_benchmarks")
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
@@ -433,10 +440,13 @@ def test_every_section_is_listed_and_says_what_it_shows(path: Path) -> None:
 def test_sections_have_unique_anchors(survey: RunResult) -> None:
     built: list[Section] = sections.build_all(survey)
     assert len({section.id for section in built}) == len(built)
-    # A survey is none of these; every other section has something to say of it.
-    silent = {entry.name for entry in sections.SECTIONS if entry.build(survey) is None}
+    # Every section of the survey's capabilities has something to say of it.
+    entries = sections.sections_of(survey)
+    build = sections.builders(entries)
+    assert not [entry.name for entry in entries if build[entry.name](survey) is None]
     simulated = {"deployments", "placement", "simulated_scheduler", "saving"}
-    assert silent == {"experiment", "isolation", "census"} | simulated
+    others = {"experiment", "isolation", "census"} | simulated
+    assert {entry.name for entry in every_section()} - {one.name for one in entries} == others
 
 
 def test_no_table_has_a_row_of_another_width(survey: RunResult) -> None:
@@ -461,8 +471,8 @@ def test_a_ladder_stands_in_the_table_by_its_levels() -> None:
                     factors={"operation": "read", "vector_bytes": 1024 << power}, headline=True)
         for power in range(18)
     ]  # fmt: skip
-    _, knees = made.ladders()
-    result = replace(empty(), metrics=tuple(reversed(lines)), derived={"knees": knees})
+    _, levels = made.ladders()
+    result = replace(empty(), metrics=tuple(reversed(lines)), parts=(MachineFigures(levels),))
     table = next(table for table in blocks_of(result, Table) if "metric" in table.columns[0].title)
     assert [row[0].partition(": ")[2] for row in table.rows] == [
         "vector 8 KiB (L1)",
@@ -470,7 +480,7 @@ def test_a_ladder_stands_in_the_table_by_its_levels() -> None:
         "vector 8 MiB (L3)",
         "vector 64 MiB (RAM)",
     ]
-    bare = replace(result, derived={})
+    bare = replace(result, parts=())
     table = next(table for table in blocks_of(bare, Table) if "metric" in table.columns[0].title)
     assert len(table.rows) == 2
 

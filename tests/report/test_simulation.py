@@ -217,7 +217,7 @@ def test_all_four_forms_hold_the_figures(everything: RunResult, tmp_path: Path) 
 
 def test_a_simulator_is_no_riddling_machine(everything: RunResult) -> None:
     known = {"sim": {"simulated": {"version": "1.2"}, "hypervisor": {"name": "nephoscope-sim"}}}
-    found = findings(known, everything.metrics, None, everything.derived)
+    found = findings(known, everything.metrics, None, everything.parts)
     assert {one.id for one in found} <= {"beyond_objective", "site_too_busy", "fragile_choice"}
     result = replace(everything, fingerprints=known)
     ids = [section.id for section in sections.build_all(result)]
@@ -246,8 +246,8 @@ def test_instances_that_never_change_are_no_curve() -> None:
 
 
 def test_what_nobody_asked_has_no_section(survey: RunResult) -> None:
-    names = {entry.name for entry in sections.SECTIONS if entry.build(survey) is None}
-    assert {"deployments", "placement", "simulated_scheduler", "saving"} <= names
+    names = {entry.name for entry in sections.sections_of(survey)}
+    assert not {"deployments", "placement", "simulated_scheduler", "saving"} & names
 
 
 def test_names_are_short_and_apart() -> None:
@@ -256,8 +256,8 @@ def test_names_are_short_and_apart() -> None:
         given = {"scenario": text}
         records.append(simulated.record("sim.geo", setting=setting, factors=given))
         lines += simulated.geo_lines(simulated.MEANS, given)
-    found = simulated.result_of((records, lines, {})).derived["simulation"]
-    assert isinstance(found, Simulation)
+    found = simulated.result_of((records, lines, {})).part(Simulation)
+    assert found is not None
     names = tables.names_of(found.deployments)
     assert len(set(names)) == 2
     assert all(len(name) < 60 for name in names)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from nephoscope import catalog, plans
-from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import MetricResult, Sample, Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.plans.files.load import from_text
+from nephoscope.results.run_data import RunData
 from nephoscope.store import FINISHED, Store, StoredRun
 
 Sampler = Callable[[Setting, int, str], Sequence[Sample]]
@@ -73,3 +76,17 @@ targets:
   - {name: two, kind: local}
 """
 )
+
+
+def run_data(
+    records: Sequence[TrialRecord] = (),
+    metrics: Sequence[MetricResult] = (),
+    manifest: Mapping[str, Any] | None = None,
+    *,
+    confidence: float = 0.95,
+    histograms: Mapping[Any, tuple[list[float], list[int]]] | None = None,
+    fingerprints: Mapping[str, Any] | None = None,
+) -> RunData:
+    """The data of a run that is not stored, without the rows of its trials."""
+    run = cast(StoredRun, SimpleNamespace(manifest=manifest or {}))
+    return RunData(run, records, metrics, (), (), histograms or {}, fingerprints or {}, confidence)

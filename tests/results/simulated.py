@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tests.results.made import run_data
+
 from nephoscope.model import (
     Better,
     Consistency,
     Estimate,
     MetricResult,
     RunResult,
+    RunSummary,
     TrialKey,
     TrialRecord,
     TrialStatus,
     factors_key,
 )
-from nephoscope.simulation.result import simulation
+from nephoscope.simulation.result import analyse
 
 MS = 1e6
 N = 10
@@ -234,14 +237,14 @@ def result_of(*made: tuple[list[TrialRecord], list[MetricResult], dict[Any, Any]
     records = [one for part in made for one in part[0]]
     metrics = [one for part in made for one in part[1]]
     merged = {key: value for part in made for key, value in part[2].items()}
-    found = simulation(records, metrics)
+    found = analyse(run_data(records, metrics))
     assert found is not None
-    run = {"id": "made", "plan": "made", "question": "Is the truth found?", "targets": ["sim"]}
+    run = RunSummary(id="made", plan="made", question="Is the truth found?", targets=("sim",))
     return RunResult(
         run=run,
         metrics=tuple(metrics),
         findings=(),
         invalid=(),
         histograms=merged,
-        derived={"simulation": found},
+        parts=(found,),
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tests.results.made import run_data
+
+from nephoscope import documents
 from nephoscope.model import TrialKey, TrialRecord, TrialStatus
-from nephoscope.results.counters import counters
+from nephoscope.results.counters import CounterLine, analyse
 
 
 def record(number: int, **beside: Any) -> TrialRecord:
@@ -24,25 +27,35 @@ def record(number: int, **beside: Any) -> TrialRecord:
     )
 
 
+def counters(records: list[TrialRecord]) -> tuple[CounterLine, ...]:
+    return analyse(run_data(records)).lines
+
+
 def test_median_and_worst_of_the_trials_that_show_it() -> None:
     steal = [0.1, None, 0.3, 0.2]
     lines = counters([record(n + 1, steal_ratio=value) for n, value in enumerate(steal)])
-    line = next(one for one in lines if one.key == "steal_ratio")
-    assert (line.median, line.most, line.n, line.trials, line.why) == (0.2, 0.3, 3, 4, "")
+    line = next(one for one in lines if one.counter == "steal_ratio")
+    assert (line.median, line.maximum, line.n, line.trials, line.why_missing) == (
+        0.2,
+        0.3,
+        3,
+        4,
+        None,
+    )
 
 
 def test_what_is_hidden_is_null_with_its_reason() -> None:
     busy = "the trial uses every CPU that it has"
     spare = {"spare_gap_ratio": None, "spare_missing": busy}
-    lines = {one.key: one for one in counters([record(1, **spare), record(2, **spare)])}
+    lines = {one.counter: one for one in counters([record(1, **spare), record(2, **spare)])}
     assert lines["spare_gap_ratio"].median is None
-    assert lines["spare_gap_ratio"].why == busy
-    assert lines["steal_ratio"].why == "not shown by this machine"
-    assert lines["steal_ratio"].to_json()["median"] is None
+    assert lines["spare_gap_ratio"].why_missing == busy
+    assert lines["steal_ratio"].why_missing == "not shown by this machine"
+    assert documents.to_json(lines["steal_ratio"])["median"] is None
 
 
 def test_warm_up_does_not_count_and_nothing_gives_nothing() -> None:
     assert counters([record(0, steal_ratio=0.5)]) == ()
     assert counters([replace(record(1), beside={})]) == ()
     lines = counters([record(0, steal_ratio=0.5), record(1, steal_ratio=0.0)])
-    assert lines[0].most == 0.0
+    assert lines[0].maximum == 0.0

@@ -10,9 +10,9 @@ import jsonschema
 
 from nephoscope import capabilities
 from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
-from nephoscope.results.execution import execution
+from nephoscope.results.execution import Execution, analyse
 
-from .made import NULL_PLAN, make_run
+from .made import NULL_PLAN, make_run, run_data
 
 LOAD = {"name": "noise", "benchmark": "load.cpu", "target": "b", "covered_ratio": 0.5}
 
@@ -32,6 +32,10 @@ def record(round: int, target: str = "a", **more: object) -> TrialRecord:
         timeline={"prepare": (0, 5), "start": (5, 25), "measure": (25, 125)},
     )
     return replace(base, **more)  # type: ignore[arg-type]
+
+
+def execution(manifest: dict[str, object], records: list[TrialRecord]) -> Execution | None:
+    return analyse(run_data(records, manifest=manifest))
 
 
 def test_time_is_added_up_by_benchmark_and_phase() -> None:
@@ -87,8 +91,8 @@ def test_lost_targets_are_told_with_what_they_cost() -> None:
 def test_what_has_no_time_line_is_not_told(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
     result = capabilities.build(run)
-    assert "execution" not in result.derived
-    told = result.to_json()
+    assert result.part(Execution) is None
+    told = capabilities.document(result)
     assert told["execution"] is None
     jsonschema.validate(told, capabilities.result_schema())
 
@@ -97,6 +101,6 @@ def test_the_json_of_an_execution_is_within_the_schema(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
     result = capabilities.build(run)
     found = execution({"lost": {"b": "gone"}}, [record(1, skew_ns=10, loads=(LOAD,))])
-    told = replace(result, derived={"execution": found}).to_json()
+    told = capabilities.document(replace(result, parts=(found,)))
     jsonschema.validate(json.loads(json.dumps(told)), capabilities.result_schema())
     assert told["execution"]["skew"]["n"] == 1

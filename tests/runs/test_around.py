@@ -10,6 +10,7 @@ import pytest
 from nephoscope import plans, runs
 from nephoscope.capabilities import build
 from nephoscope.errors import Interrupted
+from nephoscope.experiments.records import Experiment
 from nephoscope.model import TrialRecord
 from nephoscope.store import Store, StoredRun
 from nephoscope.targets import TargetTrial
@@ -151,5 +152,6 @@ def test_lines_and_comparisons_take_all_quiet_trials_in(tmp_path: Path) -> None:
     assert lines["none"].estimate.n == 8 * 3
     assert lines["one"].estimate.n == 8
     assert set(lines["none"].by_round) == set(range(1, 9))
-    experiment = result.derived["experiment"]
+    experiment = result.part(Experiment)
+    assert experiment is not None
     assert {one.comparison.ratio.value for one in experiment.comparisons} == {1.0}

@@ -11,9 +11,9 @@ from tests.analysis.scheduler.simulated import Budget, Turns, always, look
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import capabilities
-from nephoscope.model import Sample, Setting
+from nephoscope.model import RunResult, Sample, Setting
 from nephoscope.scheduler import text as scheduler_text
-from nephoscope.scheduler.inference import Look, Word
+from nephoscope.scheduler.inference import Look, Scheduler, SchedulerVerdicts, Word
 
 MS = 1_000_000
 
@@ -53,19 +53,28 @@ def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:
     return samples_of(look(always(loops)))
 
 
+def verdicts(result: RunResult) -> tuple[Scheduler, ...]:
+    found = result.part(SchedulerVerdicts)
+    assert found is not None
+    return found.targets
+
+
 def test_each_target_has_its_verdict(tmp_path: Path) -> None:
     result = capabilities.build(make_run(tmp_path, PLAN, sampler, rounds=1))
-    one, two = result.schedulers
+    one, two = verdicts(result)
     assert (one.target, one.word) == ("one", Word.CAP_PER_MACHINE)
     assert (two.target, two.word) == ("two", Word.DEDICATED)
     assert abs(one.fit.share.value - 1.5) < 0.015
     assert abs(one.fit.period_ns.value / (100 * MS) - 1) < 0.01
     # The warm-up round is kept and not looked at.
     assert [seen.trial[:5] for seen in one.looks] == ["r0001", "r0001"]
-    document = result.to_json()
+    document = capabilities.document(result)
     jsonschema.validate(document, capabilities.result_schema())
-    assert [found["word"] for found in document["schedulers"]] == ["cap per machine", "dedicated"]
-    text = scheduler_text.text(result.schedulers)
+    assert [found["word"] for found in document["scheduler"]["targets"]] == [
+        "cap per machine",
+        "dedicated",
+    ]
+    text = scheduler_text.text(verdicts(result))
     assert text.startswith("one: cap per machine\n")
     assert "two: dedicated" in text
     assert "one on every CPU" in text
@@ -87,7 +96,7 @@ benchmarks:
 
     run = make_run(tmp_path, plan, weighted, rounds=1)
     # A parameter of the benchmark is no condition: all looks belong together.
-    (found,) = capabilities.build(run).schedulers
+    (found,) = verdicts(capabilities.build(run))
     assert found.word is Word.WEIGHT_ONLY
     assert not found.conditions
     assert len(found.looks) == 2
@@ -97,5 +106,5 @@ benchmarks:
 def test_a_run_without_looks_has_no_verdict(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
     result = capabilities.build(run)
-    assert result.schedulers == ()
-    assert result.to_json()["schedulers"] == []
+    assert result.part(SchedulerVerdicts) is None
+    assert capabilities.document(result)["scheduler"] is None

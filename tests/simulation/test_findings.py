@@ -12,7 +12,7 @@ from nephoscope.model import Finding, Severity
 
 def found(*made: object) -> dict[str, Finding]:
     result = simulated.result_of(*made)  # type: ignore[arg-type]
-    return {one.id: one for one in findings({}, result.metrics, None, result.derived)}
+    return {one.id: one for one in findings({}, result.metrics, None, result.parts)}
 
 
 def test_a_region_beyond_the_objective_is_named_with_its_share() -> None:

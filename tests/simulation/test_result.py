@@ -7,17 +7,17 @@ import json
 import jsonschema
 import pytest
 from tests.results import simulated
+from tests.results.made import run_data
 from tests.results.simulated import MS, record
 
 from nephoscope import capabilities
 from nephoscope.model import TrialStatus
 from nephoscope.simulation.records import CACHE, SITE, USER_BASE, Simulation
-from nephoscope.simulation.result import simulation
-from nephoscope.simulation.schema import simulation as schema
+from nephoscope.simulation.result import analyse
 
 
 def found_of(*made: object) -> Simulation:
-    found = simulated.result_of(*made).derived["simulation"]  # type: ignore[arg-type]
+    found = simulated.result_of(*made).part(Simulation)  # type: ignore[arg-type]
     assert isinstance(found, Simulation)
     return found
 
@@ -84,7 +84,7 @@ def test_a_scheduler_has_its_guests_and_tracks_within_the_window() -> None:
 def test_runs_on_two_processors_that_touch_are_one() -> None:
     runs = [[30, 40, 0], [0, 10, 0], [10, 20, 1]]
     told = {"vcpus": [{"vm": "a", "vcpu": "0", "intervals": runs}]}
-    found = simulation([record("sim.scheduler", documents={"timeline": told})], [])
+    found = analyse(run_data([record("sim.scheduler", documents={"timeline": told})]))
     assert found is not None
     (track,) = found.schedulers[0].tracks
     assert track.runs == ((0, 20), (30, 40))
@@ -106,19 +106,19 @@ def test_only_trials_that_count_give_documents() -> None:
         record("sim.geo", round=1, documents={"places": other}, status=TrialStatus.INVALID),
         record("sim.geo", round=2, documents={"places": simulated.PLACES}),
     ]
-    found = simulation(records, simulated.geo_lines(simulated.MEANS))
+    found = analyse(run_data(records, simulated.geo_lines(simulated.MEANS)))
     assert found is not None
     assert found.deployments[0].objective_ns == 300 * MS
 
 
 def test_a_run_without_simulations_has_none() -> None:
-    assert simulation([record("null")], []) is None
+    assert analyse(run_data([record("null")])) is None
 
 
 def test_the_objective_and_the_quirks_are_those_of_the_scenario() -> None:
     scenario = json.dumps({"name": "small", "objective_ms": 250, "compat": "cloudanalyst"})
     records = [record("sim.geo", params={"scenario": scenario})]
-    found = simulation(records, simulated.geo_lines(simulated.MEANS))
+    found = analyse(run_data(records, simulated.geo_lines(simulated.MEANS)))
     assert found is not None
     assert found.deployments[0].objective_ns == 250 * MS
     assert found.deployments[0].compat == "cloudanalyst"
@@ -127,7 +127,7 @@ def test_the_objective_and_the_quirks_are_those_of_the_scenario() -> None:
 
 
 def test_a_built_in_scenario_goes_by_the_name_it_was_asked_for() -> None:
-    found = simulation([record("sim.geo", params={"scenario": "facebook-1"})], [])
+    found = analyse(run_data([record("sim.geo", params={"scenario": "facebook-1"})]))
     assert found is not None
     assert found.deployments[0].scenario == "facebook-1"
 
@@ -142,7 +142,7 @@ def test_a_built_in_scenario_goes_by_the_name_it_was_asked_for() -> None:
 )
 def test_a_document_that_is_none_of_its_kind_is_a_note(name: str, document: object) -> None:
     records = [record("sim.geo", documents={name: document})]
-    found = simulation(records, simulated.geo_lines(simulated.MEANS))
+    found = analyse(run_data(records, simulated.geo_lines(simulated.MEANS)))
     assert found is not None
     assert found.deployments[0].places == ()
     (note,) = found.notes
@@ -152,7 +152,7 @@ def test_a_document_that_is_none_of_its_kind_is_a_note(name: str, document: obje
 
 def test_a_surface_of_another_shape_is_a_note() -> None:
     told = {"surface": {"share_of_fast": [0.1, 0.2], "factor": [2.0], "saving_ratio": [[0.1]]}}
-    found = simulation([record("sim.selection", documents=told)], [])
+    found = analyse(run_data([record("sim.selection", documents=told)]))
     assert found is not None
     assert found.selections[0].surface is None
     assert len(found.notes) == 1
@@ -162,8 +162,8 @@ def test_the_document_of_json_keeps_to_its_schema() -> None:
     result = simulated.result_of(
         simulated.deployments(), simulated.placement(), simulated.scheduler(), simulated.saving()
     )
-    document = result.to_json()["simulation"]
-    jsonschema.validate(document, schema())
-    assert capabilities.result_schema()["properties"]["simulation"] == schema()
+    whole = capabilities.document(result)
+    jsonschema.validate(whole, capabilities.result_schema())
+    document = whole["simulation"]
     assert document["placements"][0]["chosen"] == ["us", "eu"]
     assert document["deployments"][0]["overall"]["figures"]["requests"]["n"] == simulated.N

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nephoscope.analysis.statistics import estimates, variation
-from nephoscope.model import Better, MetricResult, RunResult
+from nephoscope.model import Better, MetricResult, RunResult, RunSummary
 
 
 def line(
@@ -32,7 +32,7 @@ def line(
 
 
 def result(*lines: MetricResult) -> RunResult:
-    run = {"id": "made", "confidence": 0.95}
+    run = RunSummary(id="made", confidence=0.95)
     return RunResult(run=run, metrics=lines, findings=(), invalid=())
 
 

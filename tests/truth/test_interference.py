@@ -54,7 +54,7 @@ def measured(
             "backgrounds": tuple(loads),
         }
     )
-    found = build(runs.execute(plan, Store(path), fresh=True)).derived["isolation"]
+    found = build(runs.execute(plan, Store(path), fresh=True)).part(Isolation)
     assert isinstance(found, Isolation)
     return found
 

@@ -8,7 +8,7 @@ this machine rise too. A counter that the machine hides is no evidence of anythi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from nephoscope import units
 from nephoscope.analysis.statistics import means, ranks
 from nephoscope.analysis.statistics.values import Array
-from nephoscope.model import Estimate
+from nephoscope.model import INTERNAL, Estimate
 
 Reading = Mapping[str, Any]
 """The `beside` object of one trial."""
@@ -121,15 +121,7 @@ class Attribution:
     word: Word
     sentence: str
     evidence: tuple[str, ...]
-    changes: tuple[Change, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "word": self.word.value,
-            "sentence": self.sentence,
-            "evidence": list(self.evidence),
-        }
+    changes: tuple[Change, ...] = field(default=(), metadata=INTERNAL)
 
 
 def attribute(

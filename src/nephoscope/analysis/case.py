@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import Estimate, MetricResult, level_name
+from nephoscope.model import Estimate, MetricResult, PartType, level_name, part_of
 
 Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
 """As RunResult.series: (benchmark, metric, target, factors key) -> (trial, at_ns, value)."""
@@ -71,8 +71,12 @@ class Case:
     metrics: tuple[MetricResult, ...]
     trials: Trials
     not_converged: tuple[str, ...] = ()
-    derived: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Any, ...] = ()
     series: Series = field(default_factory=dict)
+
+    def part(self, kind: type[PartType]) -> PartType | None:
+        """Returns the run's record of this type (see RunResult.parts); None where it has none."""
+        return part_of(self.parts, kind)
 
     @property
     def has_fingerprint(self) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from nephoscope.analysis.shift_scales import CENSORED, Scale, band_estimate, sca
 from nephoscope.analysis.statistics import dependence, multiplicity, ranks, ratios
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, percent
 from nephoscope.analysis.verdicts import Word, judge, margin_bounds, say
-from nephoscope.model import Better, Estimate, Verdict
+from nephoscope.model import Better, Estimate, Verdict, stated
 
 LEAST_INDEPENDENT = 4
 """At 3 against 3 the exact rank test cannot go below p = 0.1."""
@@ -63,31 +62,13 @@ class Comparison:
     tost_p: float | None = None
     warnings: tuple[str, ...] = ()
 
-    @property
+    @stated
     def p(self) -> float | None:
         """The p that belongs to the verdict's interval."""
         for p in (self.p_between_runs, self.p_wilcoxon, self.p_mann_whitney):
             if p is not None:
                 return p
         return None
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of `compare --json`; what does not exist is null."""
-        plain = {
-            name: getattr(self, name) for name in self.__dataclass_fields__ if name != "warnings"
-        }
-        for name, value in plain.items():
-            if isinstance(value, Estimate):
-                plain[name] = estimate_json(value)
-        plain["better"] = self.better.value
-        plain["verdict"] = {"word": self.verdict.word, "sentence": self.verdict.sentence}
-        return {**plain, "p": self.p, "warnings": list(self.warnings)}
-
-
-def estimate_json(estimate: Estimate) -> dict[str, Any]:
-    """An estimate as a JSON object."""
-    names = ("value", "low", "high", "confidence", "n", "unit", "method", "note")
-    return {name: getattr(estimate, name) for name in names}
 
 
 def independent(

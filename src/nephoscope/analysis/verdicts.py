@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from nephoscope.analysis.statistics.values import Refused, percent
-from nephoscope.model import Better
+from nephoscope.model import Better, VerdictWord
 
-Word = Literal["better", "worse", "equivalent", "different but negligible", "inconclusive"]
+Word = VerdictWord
 
 
 @dataclass(frozen=True, slots=True)

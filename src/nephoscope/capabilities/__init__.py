@@ -1,16 +1,35 @@
-"""Assembles what every capability contributes: the result of a run, its findings and its report."""
+"""Assembles what every capability contributes: the result of a run, its findings and its report.
 
-from nephoscope.capabilities.build import build
-from nephoscope.capabilities.census_schema import census_schema
-from nephoscope.capabilities.report_files import ReportPaths, terminal, write
-from nephoscope.capabilities.schema import compare_schema, result_schema
+The table of capabilities is in table.py. The functions below are loaded when they are first used,
+because the command line reads the table at every start.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nephoscope.capabilities.analyse_run import build
+    from nephoscope.capabilities.report_files import ReportPaths, document, terminal, write
+    from nephoscope.capabilities.schema import census_schema, compare_schema, result_schema
 
 __all__ = [
     "ReportPaths",
     "build",
     "census_schema",
     "compare_schema",
+    "document",
     "result_schema",
     "terminal",
     "write",
 ]
+
+_MODULES = ("analyse_run", "report_files", "schema")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    modules = (import_module(f"{__name__}.{module}") for module in _MODULES)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))

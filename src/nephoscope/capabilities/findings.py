@@ -1,9 +1,9 @@
-"""Derives findings on a machine: claims in plain sentences with evidence and next step.
+"""Judges a run: claims in plain sentences, each with its evidence and a next step.
 
-Pure: a fingerprint, metrics and what is known of the trials in, findings out. Every rule is a
-small function in the table RULES. A fact that is missing makes no claim: the rule says that it
-could not check, and all such checks are reported in one finding. Nobody is accused without
-evidence: what is a neighbour's doing is said by the rule of attribution.py and by nothing else.
+Pure: fingerprints, metrics, trials and the records of capabilities in, findings out. Every rule is
+a small function of its capability (table.py). A fact that is missing makes no claim: the rule says
+that it could not check, and all such checks are stated together in one finding. Nobody is accused
+without evidence: only the rule of attribution.py blames a neighbour.
 """
 
 from __future__ import annotations
@@ -14,60 +14,10 @@ from typing import Any
 
 from nephoscope.analysis import facts
 from nephoscope.analysis.case import Case, Series, Trials, Unchecked
-from nephoscope.isolation import findings as isolation
-from nephoscope.machine import findings as machine
-from nephoscope.machine import interference_findings as interference
-from nephoscope.machine import measured_findings as measured
-from nephoscope.machine import slow_findings as slow
+from nephoscope.capabilities.table import contributing, load
 from nephoscope.model import Finding, MetricResult, Severity, TrialRecord, TrialStatus
-from nephoscope.simulation import findings as simulation
 
 Rule = Callable[[Case], Iterable[Finding | Unchecked]]
-
-RULES: tuple[Rule, ...] = (
-    machine.cpu_names_disagree,
-    machine.cpu_models_differ,
-    machine.slow_ports,
-    machine.cpu_quota,
-    machine.cpu_set,
-    machine.memory_limit,
-    interference.cpu_share,
-    interference.long_gaps,
-    interference.steal,
-    interference.throttling,
-    interference.swapping,
-    isolation.taken,
-    isolation.not_back,
-    isolation.false_alarms,
-    isolation.kept_apart,
-    simulation.unserved,
-    simulation.too_busy,
-    simulation.beyond_objective,
-    simulation.better_than_each,
-    simulation.choices,
-    simulation.no_saving,
-    slow.slow_trials,
-    machine.swap_in_use,
-    machine.steal_hidden,
-    machine.pressure_hidden,
-    machine.clock_source,
-    machine.clock_cost,
-    measured.disk_cached,
-    measured.disk_tail,
-    measured.io_uring,
-    measured.scaling,
-    measured.small_cache,
-    measured.erratic,
-    measured.two_modes,
-    measured.not_converged,
-    measured.many_invalid,
-    machine.vulnerable,
-    machine.huge_pages_off,
-    machine.siblings,
-    machine.microcode_hidden,
-    machine.virtualised,
-)
-"""The order of findings of the same severity."""
 
 _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 
@@ -120,17 +70,18 @@ def findings(
     fingerprints: Mapping[str, Any],
     metrics: Sequence[MetricResult],
     records: RecordsSummary | None = None,
-    derived: Mapping[str, Any] | None = None,
+    parts: tuple[Any, ...] = (),
     series: Series | None = None,
 ) -> tuple[Finding, ...]:
     """All findings, the gravest first.
 
-    fingerprints: target -> document of sys.fingerprint. records: see `summarise`. derived:
-    RunResult.derived (knees, scaling). series: RunResult.series (single gaps with their causes).
+    fingerprints: target -> document of sys.fingerprint. records: see `summarise`. parts:
+    RunResult.parts. series: RunResult.series (single gaps with their causes).
     """
     records = records or RecordsSummary()
     names = [metric.target for metric in metrics] + list(fingerprints) + list(records.by_target)
     targets = list(dict.fromkeys(names))
+    rules = rules_of(parts)
     out: list[Finding] = []
     for target in targets:
         known = fingerprints.get(target)
@@ -141,18 +92,26 @@ def findings(
             metrics=tuple(metric for metric in metrics if metric.target == target),
             trials=records.by_target.get(target, Trials()),
             not_converged=records.not_converged,
-            derived=derived or {},
+            parts=parts,
             series={key: value for key, value in (series or {}).items() if key[2] == target},
         )
-        found = _judge(case)
+        found = _judge(case, rules)
         if len(targets) > 1:
             found = [replace(one, sentence=f"{target}: {one.sentence}") for one in found]
         out += found
     return tuple(sorted(out, key=lambda finding: _RANK[finding.severity]))
 
 
-def _judge(case: Case) -> list[Finding]:
-    answers = [answer for rule in RULES for answer in rule(case)]
+def rules_of(parts: tuple[Any, ...]) -> list[Rule]:
+    """Returns the rules of the capabilities that these records are of: the order of findings of
+    the same severity."""
+    groups = [group for entry, _ in contributing(parts) for group in entry.findings]
+    ordered = sorted(groups, key=lambda group: group.position)
+    return [rule for group in ordered for rule in load(group.rules)]
+
+
+def _judge(case: Case, rules: Sequence[Rule]) -> list[Finding]:
+    answers = [answer for rule in rules for answer in rule(case)]
     out = [answer for answer in answers if isinstance(answer, Finding)]
     unchecked = [answer for answer in answers if isinstance(answer, Unchecked)]
     if unchecked:

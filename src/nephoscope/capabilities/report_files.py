@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope import documents
+from nephoscope.capabilities import table
 from nephoscope.capabilities.sections import build_all
 from nephoscope.errors import StoreError
 from nephoscope.model import RunResult
@@ -36,7 +36,7 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
     texts = {
         paths.html: html_output.render(title(result), subtitle(result), sections),
         paths.markdown: markdown_output.render(title(result), sections),
-        paths.json: json_text(result),
+        paths.json: documents.to_text(document(result)) + "\n",
     }
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -58,18 +58,18 @@ def terminal(result: RunResult, *, colour: bool, width: int) -> str:
 
 def title(result: RunResult) -> str:
     """Returns the title of the report."""
-    if result.derived.get("simulation") is not None and _is_all(result):
+    if result.metrics and _is_all(result):
         return "Simulation report"
     names = [wording.clean(name) for name in selection.target_names(result)]
     if names == ["local"]:
         return "Benchmark report: this machine"
     if not names:
-        return f"Run {wording.clean(result.run.get('id', 'without a name'))}"
+        return f"Run {wording.clean(result.run.id or 'without a name')}"
     return f"Benchmark report: {wording.joined(names[:4])}"
 
 
 def _is_all(result: RunResult) -> bool:
-    """Nothing was measured besides."""
+    """States whether all lines are of simulations."""
     return all(metric.benchmark.startswith("sim.") for metric in result.metrics)
 
 
@@ -77,24 +77,18 @@ def subtitle(result: RunResult) -> str:
     """Returns plan, run id and start time."""
     run = result.run
     parts = [
-        f"plan {wording.clean(run['plan'])}" if run.get("plan") else "",
-        f"run {wording.clean(run['id'])}" if run.get("id") else "",
-        wording.clean(run.get("started_at") or ""),
+        f"plan {wording.clean(run.plan)}" if run.plan else "",
+        f"run {wording.clean(run.id)}" if run.id else "",
+        wording.clean(run.started_at or ""),
     ]
     return " · ".join(part for part in parts if part)
 
 
-def json_text(result: RunResult) -> str:
-    """The document of `--json`; a number that JSON does not have becomes null."""
-    document = _finite(result.to_json())
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(name): _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return value
+def document(result: RunResult) -> dict[str, Any]:
+    """Returns the document of `--json` (contracts/result.schema.json)."""
+    parts: dict[str, Any] = dict.fromkeys(entry.name for entry in table.TABLE)
+    parts |= {
+        entry.name: documents.to_json(part) for entry, part in table.contributing(result.parts)
+    }
+    found: dict[str, Any] = documents.to_json(result)
+    return {**found, **parts}

@@ -44,14 +44,14 @@ class Share:
 class Speed:
     """How fast a model is beside the slowest, in one benchmark; above 1 is faster.
 
-    ratio: of geometric means over `unit` (machines, runs, trials, or '' where a source gives the
+    ratio: of geometric means over `unit` (machines, runs, trials; None where a source gives the
     ratio alone); the slowest has 1 without an interval, being what the others are held against.
     machines, runs, trials: how much stands behind it. note: what the interval does not cover.
     """
 
     model: str
     ratio: Estimate
-    unit: str
+    unit: str | None
     machines: int
     runs: int
     trials: int

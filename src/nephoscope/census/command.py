@@ -204,6 +204,8 @@ def _present(found: Census, to: Path | None, *, as_json: bool) -> None:
         pages.write(found, to)
         output.log(f"Written: {to}")
     if as_json:
-        output.document(found.to_json())
+        from nephoscope import documents
+
+        output.document(documents.to_json(found))
     else:
         output.say(pages.terminal(found, colour=output.colour_wanted(), width=output.width()))

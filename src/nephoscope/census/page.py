@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from nephoscope import documents
 from nephoscope.census.records import Census
 from nephoscope.census.section import section
 from nephoscope.errors import StoreError
@@ -28,7 +28,7 @@ def write(census: Census, file: Path) -> None:
     elif file.suffix == ".md":
         text = markdown_output.render(TITLE, parts)
     else:
-        text = json.dumps(census.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        text = documents.to_text(documents.to_json(census)) + "\n"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, text)

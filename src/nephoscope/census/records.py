@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nephoscope.analysis.compare import estimate_json
 from nephoscope.census.analysis import Expected, Machines, Share, Speed
-from nephoscope.model import Better
+from nephoscope.model import Better, stated
 from nephoscope.results import names
 
 UNKNOWN_TYPE = "unknown type"
@@ -82,12 +81,12 @@ class Bench:
     """
 
     benchmark: str
-    metric: str
+    metric: str | None
     factors: Mapping[str, Any]
     source: str
     speeds: tuple[Speed, ...]
     expected: Expected | None
-    refused: str = ""
+    refused: str | None = None
 
     @property
     def label(self) -> str:
@@ -128,93 +127,12 @@ class Census:
     confidence: float
     runs: int = 0
     sources: tuple[str, ...] = ()
-    identity: str = ""
+    identity: str | None = None
     flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
+    @stated
     def machines(self) -> int:
         """How many were counted in all."""
         return sum(kind.machines for kind in self.kinds)
-
-    def to_json(self) -> dict[str, Any]:
-        """The `--json` output (contracts/census.schema.json)."""
-        return {
-            "confidence": self.confidence,
-            "machines": self.machines,
-            "runs": self.runs,
-            "sources": list(self.sources),
-            "identity": self.identity or None,
-            "types": [_kind_json(kind) for kind in self.kinds],
-            "flags": list(self.flags),
-            "left_out": list(self.left_out),
-            "notes": list(self.notes),
-        }
-
-
-def _share_json(one: Share) -> dict[str, Any]:
-    return {"model": one.model, "machines": one.count, "share": estimate_json(one.share)}
-
-
-def _group_json(group: Group) -> dict[str, Any]:
-    return {
-        "name": group.name,
-        "machines": group.machines,
-        "models": [_share_json(one) for one in group.models],
-    }
-
-
-def _bench_json(bench: Bench) -> dict[str, Any]:
-    expected = bench.expected
-    return {
-        "benchmark": bench.benchmark,
-        "metric": bench.metric or None,
-        "factors": dict(bench.factors),
-        "source": bench.source,
-        "speeds": [
-            {
-                "model": one.model,
-                "ratio": estimate_json(one.ratio),
-                "unit": one.unit or None,
-                "machines": one.machines,
-                "runs": one.runs,
-                "trials": one.trials,
-                "note": one.note,
-            }
-            for one in bench.speeds
-        ],
-        "expected": None
-        if expected is None
-        else {
-            "mean": estimate_json(expected.mean),
-            "chances": [
-                {
-                    "at_least": one.at_least,
-                    "models": list(one.models),
-                    "share": estimate_json(one.share),
-                }
-                for one in expected.chances
-            ],
-            "left_out": list(expected.left_out),
-        },
-        "refused": bench.refused or None,
-    }
-
-
-def _kind_json(kind: Kind) -> dict[str, Any]:
-    return {
-        "instance_type": kind.name,
-        "machines": kind.machines,
-        "models": [
-            {**_share_json(one), "clock_hz": kind.clocks.get(one.model)} for one in kind.models
-        ],
-        "uncounted": [
-            {"model": model, "clock_hz": kind.clocks.get(model)} for model in kind.uncounted
-        ],
-        "unseen_at_most": kind.unseen_at_most,
-        "zones": [_group_json(group) for group in kind.zones],
-        "hours": [_group_json(group) for group in kind.hours],
-        "benchmarks": [_bench_json(bench) for bench in kind.benches],
-        "notes": list(kind.notes),
-    }

@@ -37,7 +37,7 @@ def build(
     at_least: Sequence[float] = (),
     runs: int = 0,
     sources: Sequence[str] = (),
-    identity: str = "",
+    identity: str | None = None,
     flags: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> Census:
@@ -160,7 +160,7 @@ def _told_benches(
             Speed(
                 one.model,
                 Estimate(one.speed, one.low, one.high, confidence, one.n, "none", method),
-                "",
+                None,
                 one.n,
                 0,
                 0,
@@ -171,7 +171,7 @@ def _told_benches(
         found.sort(key=lambda speed: (-speed.ratio.value, speed.model))
         known = {speed.model: speed.ratio for speed in found}
         expected, why = _expected(total, known, confidence, at_least, (benchmark,))
-        out.append(Bench(benchmark, "", {}, own[0].source, tuple(found), expected, why))
+        out.append(Bench(benchmark, None, {}, own[0].source, tuple(found), expected, why))
     return out
 
 
@@ -181,13 +181,13 @@ def _expected(
     confidence: float,
     at_least: Sequence[float],
     seeds: Sequence[str],
-) -> tuple[Expected | None, str]:
+) -> tuple[Expected | None, str | None]:
     try:
         seed = names.seed_of("census", *seeds)
         found = judged.expected(total, known, at_least=at_least, confidence=confidence, seed=seed)
     except Refused as error:
         return None, str(error)
-    return found, ""
+    return found, None
 
 
 def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:

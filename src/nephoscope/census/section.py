@@ -27,8 +27,8 @@ _PATTERNS = ("", "/", "x", ".")
 
 def build(result: RunResult) -> Section | None:
     """The census of a run that measured several machines."""
-    found = result.derived.get("census")
-    return section(found) if isinstance(found, Census) and found.machines else None
+    found = result.part(Census)
+    return section(found) if found is not None and found.machines else None
 
 
 def section(census: Census) -> Section:

@@ -17,6 +17,7 @@ from nephoscope.census.result import build
 from nephoscope.errors import StoreError
 from nephoscope.model import Better, Shape, TrialRecord, factors_key
 from nephoscope.results import lines
+from nephoscope.results.run_data import RunData
 from nephoscope.store import StoredRun, counts, query
 
 GROUPS = ("cpu.", "mem.", "disk.")
@@ -110,25 +111,21 @@ def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
     )
 
 
-def of_run(run: StoredRun, confidence: float) -> dict[str, Census]:
-    """{'census': …} of a run that measured several machines; {} of any other."""
-    apart = [one for one in run.manifest["targets"] if one.get("kind") != _LAB]
-    if len(apart) < 2:
-        return {}
-    found = seen([run])
-    if len(found.counts) < 2:
-        return {}
-    return {
-        "census": build(
-            found.counts,
-            found.measured,
-            confidence=confidence,
-            runs=1,
-            identity=IDENTITY,
-            flags=found.flags,
-            left_out=found.left_out,
-        )
-    }
+def analyse(data: RunData) -> Census | None:
+    """Returns the census of a run that measured several machines; None of any other."""
+    apart = [one for one in data.manifest["targets"] if one.get("kind") != _LAB]
+    found = seen([data.run]) if len(apart) > 1 else None
+    if found is None or len(found.counts) < 2:
+        return None
+    return build(
+        found.counts,
+        found.measured,
+        confidence=data.confidence,
+        runs=1,
+        identity=IDENTITY,
+        flags=found.flags,
+        left_out=found.left_out,
+    )
 
 
 def _of_run(

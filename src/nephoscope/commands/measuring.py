@@ -57,7 +57,7 @@ def present(
     paths = capabilities.write(result, run.report_path)
     runs.mark_reported(run)
     if as_json:
-        output.document(result.to_json())
+        output.document(capabilities.document(result))
         output.log(f"Report: {paths.html}")
     else:
         text = (text_of or (_brief if brief else _report))(result)
@@ -70,8 +70,8 @@ def finished(result: RunResult) -> RunResult:
     """The result as the report of a finished run tells it: with the report, the run is finished."""
     from nephoscope.store import FINISHED, MEASURED
 
-    if result.run["state"] == MEASURED:
-        return replace(result, run={**result.run, "state": FINISHED})
+    if result.run.state == MEASURED:
+        return replace(result, run=replace(result.run, state=FINISHED))
     return result
 
 
@@ -89,8 +89,8 @@ def _brief(result: RunResult) -> str:
 
 def exit_code(result: RunResult, run: StoredRun) -> int:
     """0, or 3 with a sentence: nothing valid was measured, or a target was lost."""
-    trials = result.run["trials"]
-    if trials["valid"]:
+    trials = result.run.trials
+    if trials.valid:
         return _told_of_lost(run)
     reasons = {reason: None for trial in result.invalid for reason in trial.reasons}
     why = f" {next(iter(reasons))}" if reasons else ""

@@ -23,7 +23,7 @@ def table(result: RunResult) -> str:
 
 def _head(benchmark: str, factors: Factors, target: str, result: RunResult) -> str:
     levels = ", ".join(f"{name}={factors[name]}" for name in sorted(factors))
-    where = f" on {target}" if len(result.run["targets"]) > 1 else ""
+    where = f" on {target}" if len(result.run.targets) > 1 else ""
     return f"{benchmark}{f' ({levels})' if levels else ''}{where}"
 
 
@@ -73,8 +73,8 @@ def _notes(result: RunResult) -> list[str]:
 
 def _foot(result: RunResult) -> str:
     run = result.run
-    trials = run["trials"]
+    trials = run.trials
     return (
-        f"{trials['valid']} valid trials, {trials['invalid'] + trials['failed']} excluded; "
-        f"confidence {run['confidence'] * 100:g} %; seed {run['seed']}; run {run['id']}"
+        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; "
+        f"confidence {run.confidence * 100:g} %; seed {run.seed}; run {run.id}"
     )

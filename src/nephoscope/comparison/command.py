@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope import units
+from nephoscope import documents, units
 from nephoscope.commands import output
 from nephoscope.comparison import number_files
 from nephoscope.errors import UnknownName, UsageError
@@ -60,7 +60,7 @@ def run(
         comparisons = _runs(sides, paired=paired, rules=rules, store=store)
     _refuse_nothing(comparisons, rules)
     if as_json:
-        output.document(comparisons.to_json())
+        output.document(documents.to_json(comparisons))
     else:
         _print(comparisons, rules, better if sides[0].file else "")
     return 0
@@ -127,7 +127,7 @@ def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | N
     shelf = Store(store)
     stored = [shelf.open(side.run) for side in sides]
     built = [capabilities.build(run, confidence=rules.confidence) for run in stored]
-    ids = {str(result.run["id"]) for result in built}
+    ids = {str(result.run.id) for result in built}
     if len(ids) == 1:
         a, b = _two_targets(sides, built[0])
         return comparing.of_targets(built[0], a, b, rules)
@@ -190,7 +190,7 @@ def _history(shelf: Store, stored: StoredRun, left_out: set[str]) -> History:
 
 
 def _refuse_nothing(comparisons: Comparisons, rules: Rules) -> None:
-    if comparisons.lines:
+    if comparisons.comparisons:
         return
     wanted = f" named {', '.join(sorted(rules.metrics))}" if rules.metrics else ""
     reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
@@ -198,13 +198,13 @@ def _refuse_nothing(comparisons: Comparisons, rules: Rules) -> None:
 
 
 def _print(comparisons: Comparisons, rules: Rules, better: str) -> None:
-    first = comparisons.lines[0]
+    first = comparisons.comparisons[0]
     output.say(f"A = {first.a}\nB = {first.b}")
     facts = [first.design, f"margin {rules.margin * 100:g} %"]
     if better:
         facts.append(f"{better} is better")
     output.say(f"({'; '.join(facts)})\n")
-    for line in comparisons.lines:
+    for line in comparisons.comparisons:
         output.say(_block(line))
     for warning in comparisons.warnings:
         output.say(_wrapped(f"! {warning}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from nephoscope.capabilities.build import DEFAULT_CONFIDENCE
+from nephoscope.capabilities.analyse_run import DEFAULT_CONFIDENCE
 from nephoscope.comparison import settings
 from nephoscope.comparison.result import LineKey
 from nephoscope.results import lines, names

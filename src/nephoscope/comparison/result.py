@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
@@ -64,32 +63,13 @@ class Compared:
             return ""
         return names.label(self.benchmark, self.metric, self.factors)
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output (contracts/compare.schema.json)."""
-        return {
-            "benchmark": self.benchmark,
-            "metric": self.metric,
-            "factors": dict(self.factors),
-            "a": self.a,
-            "b": self.b,
-            "design": self.design,
-            **self.comparison.to_json(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
     """A table of comparisons, and what a reader has to know about all of it."""
 
-    lines: tuple[Compared, ...]
+    comparisons: tuple[Compared, ...]
     warnings: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The `--json` output (contracts/compare.schema.json)."""
-        return {
-            "comparisons": [line.to_json() for line in self.lines],
-            "warnings": list(self.warnings),
-        }
 
 
 def of_numbers(
@@ -176,7 +156,7 @@ def of_runs(
     # A simulation is the same at whatever time it is run: there is no drift between two.
     models = all(line.simulated for line in (*left.values(), *right.values()))
     pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
-    labels = (f"{a.run['id']}:{targets[0]}", f"{b.run['id']}:{targets[1]}")
+    labels = (f"{a.run.id}:{targets[0]}", f"{b.run.id}:{targets[1]}")
     lines, warnings = _compare(left, right, pairing, labels, design, rules)
     touched = otherwise & {line.benchmark for line in lines}
     if touched:

@@ -66,25 +66,6 @@ class Design:
             "partial": "combinations are excluded, so the other factors do not cancel",
         }.get(self.kind, "")
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "entry": self.entry,
-            "benchmark": self.benchmark,
-            "kind": self.kind,
-            "levels": {name: list(levels) for name, levels in self.levels.items()},
-            "settings": self.settings,
-            "resolution": self.resolution,
-            "confounded": list(self.confounded),
-        }
-
-
-def has_design(plan: Mapping[str, Any]) -> bool:
-    """Whether a plan (plain values) asks for more than its settings one by one."""
-    design = plan.get("design") or {}
-    asked = any(design.get(key) for key in ("baseline", "a_a", "nest"))
-    return bool(asked or plan.get("factors") or str(design.get("fraction", "1")) != "1")
-
 
 def settings_of(manifest: Mapping[str, Any]) -> list[Setting]:
     """The settings as records again; keys of other versions are left out."""

@@ -8,14 +8,16 @@ sides of a full crossing or a regular fraction, cancel. Source: Box, Hunter & Hu
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nephoscope.analysis.compare import MARGIN, Comparison, paired
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Better
 
-Level = Hashable
+Level = Any
+"""A JSON scalar."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ arms, no nesting, no factors of its own) has no such part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,33 +15,32 @@ from nephoscope.analysis import compare, interference
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
-from nephoscope.experiments.effect_records import (
+from nephoscope.experiments.effects import Cell
+from nephoscope.experiments.records import (
     Against,
     Components,
     Controls,
     Experiment,
     FactorEffect,
 )
-from nephoscope.experiments.effects import Cell
 from nephoscope.model import Estimate, MetricResult
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results import names
+from nephoscope.results.run_data import RunData
 
 ARMS = ("a", "b")
 
 
-def experiment(
-    manifest: Mapping[str, Any], metrics: Sequence[MetricResult], confidence: float
-) -> Experiment | None:
-    """The experiment in a run's manifest and lines; None where the plan has no design."""
-    values = manifest.get("plan")
-    settings = designs.settings_of(manifest)
-    if not values or not settings or not designs.has_design(values):
+def analyse(data: RunData) -> Experiment | None:
+    """Returns the experiment in a run's manifest and lines; None where the plan has no design."""
+    values = data.manifest.get("plan")
+    settings = designs.settings_of(data.manifest)
+    if not values or not settings or not data.has_design:
         return None
     plan = Plan.model_validate(values)
-    lines = designs.lines_of(metrics, settings)
+    lines = designs.lines_of(data.metrics, settings)
     notes: list[str] = []
-    rules = _Rules(plan.margin, confidence)
+    rules = _Rules(plan.margin, data.confidence)
     return Experiment(
         designs=tuple(designs.designs(plan, settings)),
         comparisons=tuple(_baselines(lines, rules, notes)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.experiments.effect_records import (
+from nephoscope.experiments.records import (
     Against,
     Components,
     Controls,
@@ -35,19 +35,16 @@ _NO_EFFECT = 1.0
 
 def build(result: RunResult) -> Section | None:
     """Design, A/A control, main effects, comparisons with the baseline, components of variance."""
-    effects = result.derived.get("experiment")
-    if not isinstance(effects, Experiment):
+    effects = result.part(Experiment)
+    if effects is None:
         return None
     blocks: list[Block] = [Sentence(_design(effects), lead=True)]
     blocks += _confounded(effects)
     if effects.controls is not None:
         blocks += _controls(effects.controls)
     blocks += _effects(effects.effects)
-    # Where loads stand beside victims, "What neighbours take" tells the same in pairs of trials.
-    told = "isolation" in result.derived
-    blocks += _baselines(
-        [one for one in effects.comparisons if not (told and "resource" in one.changed)]
-    )
+    # The section on isolation states the same of loads, in pairs of trials.
+    blocks += _baselines([one for one in effects.comparisons if "resource" not in one.changed])
     blocks += _components(effects.components)
     if effects.notes:
         blocks += [

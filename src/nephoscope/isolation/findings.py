@@ -12,6 +12,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.analysis.attribution import Word
 from nephoscope.analysis.case import Case, Unchecked, capped
+from nephoscope.isolation.records import Isolation
 from nephoscope.model import Better, Estimate, Finding, Severity
 
 Answers = Iterator[Finding | Unchecked]
@@ -41,8 +42,8 @@ _ANY_NEXT = "Plan with the lower end of the remaining performance, or request a 
 
 
 def _cells(case: Case) -> list[Any]:
-    """The cells of this target (results/isolation_records.py), without the idle control."""
-    found = case.derived.get("isolation")
+    """Returns the cells of this target without the idle control."""
+    found = case.part(Isolation)
     cells = found.cells if found is not None else ()
     return [one for one in cells if one.victim.target == case.target and one.resource != "idle"]
 
@@ -131,7 +132,7 @@ def not_back(case: Case) -> Answers:
 
 def false_alarms(case: Case) -> Answers:
     """An idle neighbour that seems to take something: the experiment sees what is not there."""
-    found = case.derived.get("isolation")
+    found = case.part(Isolation)
     idle = found.idle if found is not None else None
     if found is None or idle is None or idle.share is None or "too many" not in idle.sentence:
         return
@@ -165,3 +166,6 @@ def kept_apart(case: Case) -> Answers:
                 ),
             ),
         )
+
+
+RULES = (taken, not_back, false_alarms, kept_apart)

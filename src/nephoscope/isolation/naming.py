@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 NONE = "none"
 UNCLEAR = "unclear"
@@ -118,16 +117,6 @@ class Named:
     lost: tuple[str, ...] = ()
     distance: float | None = None
     second: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "word": self.word,
-            "sentence": self.sentence,
-            "lost": list(self.lost),
-            "distance": self.distance,
-            "second": self.second or None,
-        }
 
 
 def effect(quiet: Sequence[float], noisy: Sequence[float]) -> Effect | None:

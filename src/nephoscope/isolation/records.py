@@ -1,13 +1,11 @@
-"""The records of what neighbours take, and how each is told in the `--json` output."""
+"""The records of what neighbours take."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nephoscope.analysis.attribution import Attribution
-from nephoscope.analysis.compare import Comparison, estimate_json
+from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.interference import Triple, Variation
 from nephoscope.isolation.dose_response import Response
 from nephoscope.isolation.recovery import Drift, Recovery
@@ -28,15 +26,6 @@ class Victim:
     factors: Factors
     better: Better
     unit: str
-
-    def to_json(self) -> dict[str, Any]:
-        """What names it in the `--json` output."""
-        return {
-            "benchmark": self.benchmark,
-            "metric": self.metric,
-            "target": self.target,
-            "factors": dict(self.factors),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,49 +71,6 @@ class Cell:
             return False
         return self.factor.low > 1 or self.factor.high < 1
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            **self.victim.to_json(),
-            "resource": self.resource,
-            "intensity": self.intensity,
-            "neighbours": self.neighbours,
-            "n": self.comparison.n_a,
-            "pairing": self.pairing,
-            "factor": _json(self.factor),
-            "factor_mean": _json(self.factor_mean),
-            "factor_p99": _json(self.factor_p99),
-            "p99_metric": self.p99_metric,
-            "variation_cv": _json(self.variation.cv),
-            "variation_robust": _json(self.variation.robust),
-            "recovery": {
-                "word": self.recovery.word,
-                "sentence": self.recovery.sentence,
-                "ratio": _json(self.recovery.ratio),
-            },
-            "achieved_intensity": _json(self.achieved),
-            "attribution": self.attribution.to_json() if self.attribution else None,
-            "p": self.comparison.p,
-            "p_holm": self.comparison.p_holm,
-            "verdict": {
-                "word": self.comparison.verdict.word,
-                "sentence": self.comparison.verdict.sentence,
-            },
-            "rounds": [
-                {
-                    "round": one.round,
-                    "quiet": one.quiet,
-                    "before": one.before,
-                    "during": one.loaded,
-                    "after": one.after,
-                }
-                for one in self.rounds
-            ],
-            "rounds_left_out": self.rounds_left_out,
-            "warnings": list(self.comparison.warnings),
-            "notes": list(self.notes),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class DosePoint:
@@ -151,30 +97,6 @@ class DoseResponse:
     by: str
     i_qos: Estimate | None
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        trend = self.response.trend
-        return {
-            **self.victim.to_json(),
-            "resource": self.resource,
-            "neighbours": self.neighbours,
-            "word": self.response.word,
-            "sentence": self.response.sentence,
-            "slope": _json(self.response.slope),
-            "slope_by": self.by,
-            "p": trend.p if trend else None,
-            "page_l": trend.statistic if trend else None,
-            "i_qos": _json(self.i_qos),
-            "points": [
-                {
-                    "asked": one.asked,
-                    "achieved": _json(one.achieved),
-                    "factor": _json(one.factor),
-                }
-                for one in self.points
-            ],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Index:
@@ -193,18 +115,6 @@ class Index:
     own: bool
     chosen: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            **self.victim.to_json(),
-            "resource": self.resource,
-            "neighbours": self.neighbours,
-            "index": _json(self.index),
-            "jain": _json(self.jain),
-            "own": self.own,
-            "chosen": self.chosen,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class IdleControl:
@@ -218,15 +128,6 @@ class IdleControl:
     share: Estimate | None
     sentence: str
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "cells": self.cells,
-            "outside": self.outside,
-            "share": _json(self.share),
-            "sentence": self.sentence,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class QuietDrift:
@@ -235,14 +136,25 @@ class QuietDrift:
     victim: Victim
     drift: Drift
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            **self.victim.to_json(),
-            "word": self.drift.word,
-            "ratio": _json(self.drift.ratio),
-            "p": self.drift.p,
-        }
+
+@dataclass(frozen=True, slots=True)
+class NamedLoad:
+    """A load with the resource that the losses of all victims beside it indicate.
+
+    resource: what the load really takes. word: the resource that was inferred, `none` or
+    `unclear`. lost: canaries that lost something. distance: to the nearest reference of that word;
+    None where nothing was compared. second: the next best word, None where there is none.
+    """
+
+    target: str
+    resource: str
+    intensity: float
+    neighbours: int
+    word: str
+    sentence: str
+    lost: tuple[str, ...] = ()
+    distance: float | None = None
+    second: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,21 +170,5 @@ class Isolation:
     indices: tuple[Index, ...]
     idle: IdleControl | None
     drifts: tuple[QuietDrift, ...]
-    named: tuple[Mapping[str, Any], ...]
+    named: tuple[NamedLoad, ...]
     notes: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output (contracts/result.schema.json)."""
-        return {
-            "cells": [one.to_json() for one in self.cells],
-            "dose_responses": [one.to_json() for one in self.responses],
-            "indices": [one.to_json() for one in self.indices],
-            "a_a": self.idle.to_json() if self.idle else None,
-            "drifts": [one.to_json() for one in self.drifts],
-            "named": [dict(one) for one in self.named],
-            "notes": list(self.notes),
-        }
-
-
-def _json(estimate: Estimate | None) -> dict[str, Any] | None:
-    return None if estimate is None else estimate_json(estimate)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any
 
 from nephoscope.isolation import naming
 from nephoscope.isolation.naming import Effect
 from nephoscope.isolation.naming_references import REFERENCES
-from nephoscope.isolation.records import Cell
+from nephoscope.isolation.records import Cell, NamedLoad
 from nephoscope.model import TrialRecord
 from nephoscope.plans.resources import RESOURCES
 
@@ -37,9 +36,7 @@ _TELLING = ("operation", "direction")
 """Parameters by which two victims of one benchmark miss different resources."""
 
 
-def named(
-    cells: Sequence[Cell], records: Mapping[str, TrialRecord]
-) -> tuple[Mapping[str, Any], ...]:
+def named(cells: Sequence[Cell], records: Mapping[str, TrialRecord]) -> tuple[NamedLoad, ...]:
     """A name for each load that stood beside enough victims, with what was really injected."""
     groups: dict[tuple[str, str, float, int], dict[str, Effect]] = {}
     for cell in cells:
@@ -51,23 +48,24 @@ def named(
         if canary in _STILL:
             counted = _of_the_kernel(cell, records)
             groups[key] = {**counted, **groups.get(key, {})}
-    out: list[Mapping[str, Any]] = []
+    out: list[NamedLoad] = []
     for (target, resource, intensity, neighbours), effects in groups.items():
         if len(effects.keys() & RESOURCES.keys()) < FEWEST:
             continue
         found = naming.name(effects, REFERENCES)
         out.append(
-            {
-                **found.to_json(),
-                "target": target,
-                "resource": resource,
-                "intensity": intensity,
-                "neighbours": neighbours,
-                "sentence": (
-                    f"Load on {resource} at {100 * intensity:g} %, {neighbours} concurrent: "
-                    f"identified as {found.word}. {found.sentence}"
-                ),
-            }
+            NamedLoad(
+                target,
+                resource,
+                intensity,
+                neighbours,
+                found.word,
+                f"Load on {resource} at {100 * intensity:g} %, {neighbours} concurrent: "
+                f"identified as {found.word}. {found.sentence}",
+                found.lost,
+                found.distance,
+                found.second or None,
+            )
         )
     return tuple(out)
 

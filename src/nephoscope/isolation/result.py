@@ -7,49 +7,33 @@ its round's quiet trials). Intervals are plain; verdicts are corrected over all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any
 
 from nephoscope.analysis import compare
 from nephoscope.analysis.statistics import proportions
-from nephoscope.experiments.effect_records import SUSPICIOUS
+from nephoscope.experiments.records import SUSPICIOUS
 from nephoscope.isolation import cells as isolation_cells
 from nephoscope.isolation import doses, recovery, resource_names
 from nephoscope.isolation import lines as gather
 from nephoscope.isolation.lines import Trials, WatchedLine
 from nephoscope.isolation.records import Cell, DoseResponse, IdleControl, Isolation, QuietDrift
-from nephoscope.model import MetricResult, TrialRecord
 from nephoscope.plans import resources
-
-if TYPE_CHECKING:
-    from nephoscope.store.query import TrialHistogram, TrialValue
+from nephoscope.results.run_data import RunData
 
 
-def isolation(
-    manifest: Mapping[str, Any],
-    records: Iterable[TrialRecord],
-    metrics: Sequence[MetricResult],
-    values: Sequence[TrialValue],
-    distributions: Sequence[TrialHistogram],
-    confidence: float,
-) -> Isolation | None:
-    """The isolation part of a run; None where no setting has the factor `resource`.
-
-    values, distributions: the rows of store.query.trial_medians and histograms.
-    """
-    settings = manifest.get("settings") or ()
-    if not any(gather.RESOURCE in (one.get("factors") or {}) for one in settings):
-        return None
+def analyse(data: RunData) -> Isolation:
+    """Returns the losses of every victim beside every load of a run with the factor `resource`."""
+    confidence = data.confidence
     run = Trials(
-        records={one.key.name: one for one in records if one.key.round > 0},
-        distributions=distributions,
-        achieved=gather.achieved(values),
-        shares=gather.shares(values),
-        margin=float(manifest.get("margin") or compare.MARGIN),
+        records={one.key.name: one for one in data.records if one.key.round > 0},
+        distributions=data.distributions,
+        achieved=gather.achieved(data.values),
+        shares=gather.shares(data.values),
+        margin=float(data.manifest.get("margin") or compare.MARGIN),
         confidence=confidence,
     )
-    lines = gather.watched(metrics, values, distributions, run.records)
+    lines = gather.watched(data.metrics, data.values, data.distributions, run.records)
     cells: list[Cell] = []
     responses: list[DoseResponse] = []
     notes: list[str] = []

@@ -11,8 +11,8 @@ from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sente
 
 def build(result: RunResult) -> Section | None:
     """Factors with their control, dose and response, recovery, index, names of resources."""
-    isolation = result.derived.get("isolation")
-    if not isinstance(isolation, Isolation):
+    isolation = result.part(Isolation)
+    if isolation is None:
         return None
     blocks: list[Block] = [Sentence(_lead(isolation), lead=True)]
     items = _items(isolation)

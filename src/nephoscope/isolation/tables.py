@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from nephoscope.isolation.records import Cell, DoseResponse, Index, Victim
+from nephoscope.isolation.records import Cell, DoseResponse, Index, NamedLoad, Victim
 from nephoscope.model import Estimate
 from nephoscope.plans.resources import IDLE, RESOURCES
 from nephoscope.report import wording
@@ -232,7 +231,7 @@ def _truth(resource: str) -> str:
     return "none" if resource == IDLE else resource
 
 
-def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
+def named(found: Sequence[NamedLoad]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
     head = (
         Column("loaded resource"),
@@ -243,12 +242,12 @@ def named(found: Sequence[Mapping[str, Any]]) -> list[Block]:
     rows = tuple(
         (
             wording.clean(
-                f"{one['resource']} at {100 * float(one['intensity']):g} %"
-                + (f", {one['neighbours']} neighbours" if int(one["neighbours"]) > 1 else "")
+                f"{one.resource} at {100 * one.intensity:g} %"
+                + (f", {one.neighbours} neighbours" if one.neighbours > 1 else "")
             ),
-            wording.clean(one["word"]),
-            "yes" if one["word"] == _truth(str(one["resource"])) else "no",
-            wording.clean(", ".join(one.get("lost") or ()) or "nothing"),
+            wording.clean(one.word),
+            "yes" if one.word == _truth(one.resource) else "no",
+            wording.clean(", ".join(one.lost) or "nothing"),
         )
         for one in found[:MAX_ROWS]
     )

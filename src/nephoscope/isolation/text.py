@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from nephoscope import units
 from nephoscope.commands import output
+from nephoscope.isolation.records import Isolation
 
 if TYPE_CHECKING:
-    from nephoscope.isolation.records import Cell, DoseResponse, Index, Isolation, Victim
+    from nephoscope.isolation.records import Cell, DoseResponse, Index, Victim
     from nephoscope.model import Estimate, RunResult
 
 MOST_ODD = 8
@@ -24,7 +25,7 @@ _HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "AFTER", "BLAMED
 
 def text(result: RunResult) -> str:
     """The matrix, dose and response, isolation, what was named, and what is odd."""
-    isolation: Isolation | None = result.derived.get("isolation")
+    isolation = result.part(Isolation)
     if isolation is None:
         return "No slowdown can be computed: no loaded trial is valid."
     victims: list[Victim] = []
@@ -49,17 +50,17 @@ def text(result: RunResult) -> str:
 
 
 def _intro(result: RunResult) -> str:
-    trials = result.run["trials"]
-    level = f"{100 * result.run['confidence']:g} %"
+    trials = result.run.trials
+    level = f"{100 * result.run.confidence:g} %"
     return _wrapped(
         "Factor: slowdown relative to the baseline trials directly before and after; above "
-        f"1 is worse. Confidence {level}; n counts rounds; {trials['valid']} valid trials."
+        f"1 is worse. Confidence {level}; n counts rounds; {trials.valid} valid trials."
     )
 
 
 def _name(victim: Victim, result: RunResult) -> str:
     levels = "".join(f" {name}={level}" for name, level in sorted(victim.factors.items()))
-    where = f" on {victim.target}" if len(result.run["targets"]) > 1 else ""
+    where = f" on {victim.target}" if len(result.run.targets) > 1 else ""
     return f"{victim.benchmark} {victim.metric}{where}{levels}"
 
 
@@ -106,7 +107,7 @@ def _indices(found: Isolation) -> list[str]:
 
 
 def _named(found: Isolation) -> list[str]:
-    return [str(one["sentence"]) for one in found.named if one.get("sentence")]
+    return [one.sentence for one in found.named]
 
 
 def _odd(isolation: Isolation) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis import facts
@@ -11,24 +11,9 @@ from nephoscope.model import RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
 from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
 from nephoscope.report.selection import Sweep
+from nephoscope.results.machine_figures import Knee, MachineFigures
 
 BENCHMARKS = ("mem.cache", "mem.latency")
-
-
-class Knee(Protocol):
-    """As analysis.knees.Knee: a level, the last length that it holds, the typical value there."""
-
-    @property
-    def level(self) -> str:
-        """L1, L2, L3 or RAM."""
-
-    @property
-    def last_length_bytes(self) -> float | None:
-        """The longest vector of this level."""
-
-    @property
-    def plateau_value(self) -> float:
-        """In the metric's unit."""
 
 
 def build(result: RunResult) -> Section | None:
@@ -114,8 +99,8 @@ def _main_unit(swept: Iterable[Sweep]) -> str:
 
 def _knees(result: RunResult, swept: Sequence[Sweep]) -> list[tuple[int, Knee]]:
     """Knees of these curves: (index of the curve, knee)."""
-    known = result.derived.get("knees") or {}
-    return [(index, knee) for index, sweep in enumerate(swept) for knee in known.get(sweep.key, ())]
+    known = result.part(MachineFigures) or MachineFigures()
+    return [(index, knee) for index, sweep in enumerate(swept) for knee in known.knees(sweep.key)]
 
 
 def _height_at(sweep: Sweep, length: float) -> float:

@@ -315,3 +315,15 @@ def virtualised(case: Case) -> Answers:
 
 def _missing(case: Case, fact: str, what: str) -> Unchecked:
     return Unchecked(what, facts.reason(case.fingerprint, fact))
+
+
+LIMIT_RULES = (
+    cpu_names_disagree,
+    cpu_models_differ,
+    slow_ports,
+    cpu_quota,
+    cpu_set,
+    memory_limit,
+)
+CLOCK_RULES = (swap_in_use, steal_hidden, pressure_hidden, clock_source, clock_cost)
+PROPERTY_RULES = (vulnerable, huge_pages_off, siblings, microcode_hidden, virtualised)

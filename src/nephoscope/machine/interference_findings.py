@@ -190,3 +190,6 @@ def swapping(case: Case) -> Answers:
             (f"maximum pages swapped in one trial: {max(moved)}",),
             "Free memory and repeat the run; trials that swap measure the disk.",
         )
+
+
+RULES = (cpu_share, long_gaps, steal, throttling, swapping)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.analysis.statistics.values import Array, Refused, finite
+from nephoscope.results.machine_figures import Knee
 
 LEAST_STEP = math.log(1.12)
 """Neighbouring plateaus closer than 12 % are one: ladders of one cache slope by as much."""
@@ -21,21 +21,6 @@ LEAST_POINTS = 2
 NOISE_FLOOR = 0.01
 NAME_FACTOR = 2.0
 ORDER = ("L1", "L2", "L3", "L4")
-
-
-@dataclass(frozen=True, slots=True)
-class Knee:
-    """One plateau of the ladder, in order of length.
-
-    level: 'L1' … 'RAM' where a known size agrees, else 'level 1', 'level 2', … by position.
-    first_length_bytes, last_length_bytes: the measured lengths at which it begins and ends.
-    plateau_value: median over it, in the unit of the values.
-    """
-
-    level: str
-    first_length_bytes: int
-    last_length_bytes: int
-    plateau_value: float
 
 
 def knees(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, stdev
@@ -17,7 +16,8 @@ from nephoscope.analysis.case import (
     surely_below,
     told,
 )
-from nephoscope.model import Estimate, Finding, Severity
+from nephoscope.model import Estimate, Factors, Finding, Severity
+from nephoscope.results.machine_figures import MachineFigures
 
 Answers = Iterator[Finding | Unchecked]
 
@@ -101,11 +101,11 @@ def io_uring(case: Case) -> Answers:
 def scaling(case: Case) -> Answers:
     """N threads do less than 0.9 N times the work of one."""
     poor: list[tuple[str, int, Estimate]] = []
-    for key, by_threads in dict(case.derived.get("scaling") or {}).items():
-        if key[2] == case.target:
+    for curve in _figures(case).scaling:
+        if curve.target == case.target:
             poor += [
-                (key[0], int(threads), efficiency)
-                for threads, efficiency in by_threads.items()
+                (curve.benchmark, threads, efficiency)
+                for threads, efficiency in curve.efficiency.items()
                 if surely_below(efficiency, _POOR_EFFICIENCY)
             ]
     if not poor:
@@ -127,18 +127,22 @@ def scaling(case: Case) -> Answers:
     )
 
 
-def _levels(key: str) -> str:
-    """The factors of a key in words."""
-    return ", ".join(f"{name}={level}" for name, level in json.loads(key).items()) or "its defaults"
+def _figures(case: Case) -> MachineFigures:
+    return case.part(MachineFigures) or MachineFigures()
+
+
+def _levels(factors: Factors) -> str:
+    """Returns factors in words."""
+    return ", ".join(f"{name}={level}" for name, level in factors.items()) or "its defaults"
 
 
 def small_cache(case: Case) -> Answers:
     """The last-level cache serves less than half of what it is announced to hold."""
     announced = facts.cache_sizes(case.fingerprint)
-    for key, knees in dict(case.derived.get("knees") or {}).items():
-        if key[0] != "mem.latency" or key[2] != case.target:
+    for ladder in _figures(case).memory_levels:
+        if ladder.benchmark != "mem.latency" or ladder.target != case.target:
             continue
-        for knee in knees:
+        for knee in ladder.knees:
             size = announced.get(knee.level) if knee.level == "L3" else None
             if size and knee.last_length_bytes and knee.last_length_bytes < _SMALL_CACHE * size:
                 yield Finding(
@@ -148,7 +152,7 @@ def small_cache(case: Case) -> Answers:
                     "cache, but latency rises beyond "
                     f"{units.format_value(knee.last_length_bytes, 'bytes')}.",
                     (
-                        f"measured by mem.latency with {_levels(key[3])}",
+                        f"measured by mem.latency with {_levels(ladder.factors)}",
                         "the cache may be shared or partitioned",
                     ),
                     "Size working sets by the measured capacity.",
@@ -263,3 +267,16 @@ def many_invalid(case: Case) -> Answers:
             "See the reasons under Excluded trials; the same disturbances will affect your "
             "programs.",
         )
+
+
+RULES = (
+    disk_cached,
+    disk_tail,
+    io_uring,
+    scaling,
+    small_cache,
+    erratic,
+    two_modes,
+    not_converged,
+    many_invalid,
+)

@@ -1,14 +1,8 @@
-"""What follows from several lines together: knees of the memory ladders, scaling of threads.
-
-`RunResult.derived` holds
-knees: (benchmark, metric, target, key of the other factors) -> tuple of analysis.knees.Knee;
-scaling: the same key -> {threads: Estimate}, the share of N times one thread's rate that N threads
-reach (1 is perfect), paired by round;
-laws: a sentence for each consistency law that the figures break.
-"""
+"""Derives what follows from several lines together: memory levels, scaling, broken laws."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,15 +11,16 @@ from nephoscope.analysis.statistics import estimates
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.machine import consistency_laws
 from nephoscope.machine import knees as ladder
-from nephoscope.model import Better, Estimate, MetricResult, factors_key
+from nephoscope.model import Better, Estimate, LineKey, MetricResult, factors_key
 from nephoscope.results import names
+from nephoscope.results.machine_figures import MachineFigures, MemoryLevels, ThreadScaling
+from nephoscope.results.run_data import RunData
 
 LADDERS = ("mem.cache", "mem.latency")
 SCALED = ("cpu.pi", "cpu.hash")
 _LEAST_LEVELS = 4  # below it a plateau cannot be told from a slope
 
-Key = tuple[str, str, str, str]
-Sweeps = dict[Key, list[tuple[float, MetricResult]]]
+Sweeps = dict[LineKey, list[tuple[float, MetricResult]]]
 
 
 CLOSED_LOOPS = (
@@ -35,18 +30,13 @@ CLOSED_LOOPS = (
 """Benchmark, rate, latency, and the factor with the number in flight (1 where there is none)."""
 
 
-def derive(
-    metrics: Sequence[MetricResult],
-    merged: Mapping[Key, tuple[Sequence[float], Sequence[int]]],
-    fingerprints: Mapping[str, Any],
-    confidence: float,
-) -> dict[str, Any]:
-    """Everything of this file; a part without data is empty. merged: RunResult.histograms."""
-    return {
-        "knees": _knees(metrics, fingerprints),
-        "scaling": _scaling(metrics, confidence),
-        "laws": _laws(metrics, merged),
-    }
+def analyse(data: RunData) -> MachineFigures:
+    """Returns all figures of this file; a part without data is empty."""
+    return MachineFigures(
+        tuple(_memory_levels(data.metrics, data.fingerprints)),
+        tuple(_scaling(data.metrics, data.confidence)),
+        _laws(data.metrics, data.histograms),
+    )
 
 
 def sweeps(
@@ -66,10 +56,9 @@ def sweeps(
     return out
 
 
-def _knees(
+def _memory_levels(
     metrics: Sequence[MetricResult], fingerprints: Mapping[str, Any]
-) -> dict[Key, tuple[Any, ...]]:
-    checks = {}
+) -> Iterable[MemoryLevels]:
     for key, points in sweeps(metrics, LADDERS, lambda name: name.endswith("_bytes")).items():
         if len(points) < _LEAST_LEVELS:
             continue
@@ -82,17 +71,16 @@ def _knees(
             )
         except Refused:
             continue
-        checks[key] = tuple(knees)
-    return checks
+        yield MemoryLevels(*key[:3], json.loads(key[3]), tuple(knees))
 
 
-def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, dict[int, Estimate]]:
-    sentences: dict[Key, dict[int, Estimate]] = {}
+def _scaling(metrics: Sequence[MetricResult], confidence: float) -> Iterable[ThreadScaling]:
     for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
         one = next((line for threads, line in points if threads == 1), None)
         if one is None or one.better is not Better.HIGHER or len(points) < 2:
             continue
         single = one.by_round
+        efficiency: dict[int, Estimate] = {}
         for threads, line in points:
             many = line.by_round
             shares = [
@@ -101,15 +89,16 @@ def _scaling(metrics: Sequence[MetricResult], confidence: float) -> dict[Key, di
                 if single[r] > 0
             ]
             if threads > 1 and shares:
-                sentences.setdefault(key, {})[int(threads)] = estimates.median_dependent(
+                efficiency[int(threads)] = estimates.median_dependent(
                     shares, unit="ratio", confidence=confidence
                 )
-    return sentences
+        if efficiency:
+            yield ThreadScaling(*key[:3], json.loads(key[3]), efficiency)
 
 
 def _laws(
     metrics: Sequence[MetricResult],
-    merged: Mapping[Key, tuple[Sequence[float], Sequence[int]]],
+    merged: Mapping[LineKey, tuple[Sequence[float], Sequence[int]]],
 ) -> tuple[str, ...]:
     """Little's law of every closed loop: number in flight = rate x mean latency."""
     rates = {

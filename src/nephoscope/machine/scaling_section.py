@@ -9,6 +9,7 @@ from nephoscope.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
 from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
 from nephoscope.report.selection import Sweep
+from nephoscope.results.machine_figures import MachineFigures
 
 BENCHMARKS = ("cpu.pi", "cpu.hash")
 
@@ -134,7 +135,8 @@ def _make_room(figure: dict[str, Any], top: float, metric: MetricResult) -> None
 
 
 def _rows(result: RunResult, name: str, sweep: Sweep) -> list[tuple[str, ...]]:
-    efficiency = dict(result.derived.get("scaling") or {}).get(sweep.key, {})
+    figures_of_machine = result.part(MachineFigures)
+    efficiency = figures_of_machine.efficiency(sweep.key) if figures_of_machine else {}
     return [
         (name, str(int(x)), *charts.estimate_cells(point), _share(efficiency.get(int(x))))
         for x, point in zip(sweep.x, sweep.points, strict=True)

@@ -99,3 +99,6 @@ def _slowdown(quick: Sequence[float], slow: Sequence[float]) -> Estimate:
     low, high = (None if side is None else math.exp(side) for side in (shift.low, shift.high))
     n = len(quick) + len(slow)
     return Estimate(math.exp(shift.value), low, high, 0.95, n, "", "Hodges-Lehmann of logarithms")
+
+
+RULES = (slow_trials,)

@@ -10,6 +10,7 @@ from typing import Any
 
 from nephoscope.model import MetricResult, RunResult, factors_key
 from nephoscope.report import wording
+from nephoscope.results.machine_figures import MachineFigures
 
 _LADDER_LEVELS = 6  # fewer are settings of their own
 
@@ -31,7 +32,7 @@ class Sweep:
 
     @property
     def key(self) -> HistogramKey:
-        """The key by which RunResult.derived knows this curve."""
+        """The key by which MachineFigures knows this curve."""
         return (self.benchmark, self.metric, self.target, factors_key(self.fixed))
 
 
@@ -123,14 +124,14 @@ def ladder_steps(result: RunResult, metrics: Sequence[MetricResult]) -> dict[int
     the shortest and the longest. The id() of every other point of a ladder has the name ''.
     """
     out: dict[int, str] = {}
-    known = result.derived.get("knees") or {}
+    known = result.part(MachineFigures) or MachineFigures()
     for benchmark in dict.fromkeys(metric.benchmark for metric in metrics):
         own = [metric for metric in metrics if metric.benchmark == benchmark]
         factor = ladder_factor(own)
         for sweep in sweeps(own, factor, at_least=_LADDER_LEVELS) if factor else ():
             out |= {id(point): "" for point in sweep.points}
             start = 0
-            for knee in known.get(sweep.key, ()):
+            for knee in known.knees(sweep.key):
                 last = knee.last_length_bytes
                 inside = [i for i, x in enumerate(sweep.x) if i >= start and x <= (last or x)]
                 if inside:

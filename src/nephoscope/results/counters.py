@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from nephoscope.model import TrialRecord
+from nephoscope.results.run_data import RunData
 
 COUNTERS: tuple[tuple[str, str, str], ...] = (
     ("steal_ratio", "stolen by the hypervisor", "ratio"),
@@ -30,35 +30,34 @@ MISSING = "spare_missing"
 class CounterLine:
     """One counter over the trials of one target; n: trials that show it, of `trials`.
 
-    median, most: None where no trial shows it. why: the reason most often given for that.
+    counter: its key. median, maximum: None where no trial shows it. why_missing: the reason most
+    often given for that.
     """
 
     target: str
-    key: str
+    counter: str
     name: str
     unit: str
     median: float | None
-    most: float | None
+    maximum: float | None
     n: int
     trials: int
-    why: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "target": self.target,
-            "counter": self.key,
-            "unit": self.unit,
-            "median": self.median,
-            "most": self.most,
-            "n": self.n,
-            "trials": self.trials,
-            "why_missing": self.why or None,
-        }
+    why_missing: str | None = None
 
 
-def counters(records: Iterable[TrialRecord]) -> tuple[CounterLine, ...]:
-    """The counters by target; warm-up rounds and trials without any counters do not count."""
+@dataclass(frozen=True, slots=True)
+class TrialCounters:
+    """System counters during the trials of a run, by target."""
+
+    lines: tuple[CounterLine, ...]
+
+
+def analyse(data: RunData) -> TrialCounters:
+    """Returns the counters by target, without warm-up rounds and trials without any counters."""
+    return TrialCounters(_lines(data.records))
+
+
+def _lines(records: Iterable[TrialRecord]) -> tuple[CounterLine, ...]:
     by_target: dict[str, list[TrialRecord]] = {}
     for record in records:
         if record.key.round > 0 and record.beside:
@@ -77,7 +76,7 @@ def _line(target: str, records: list[TrialRecord], key: str, name: str, unit: st
         for value in found
         if isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    why = "" if values else "not shown by this machine"
+    why = None if values else "not shown by this machine"
     if not values and key.startswith(SPARE):
         reasons = [str(text) for record in records if (text := record.beside.get(MISSING))]
         why = max(set(reasons), key=reasons.count) if reasons else "measured without a gap meter"

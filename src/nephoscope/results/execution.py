@@ -5,11 +5,12 @@ which targets were lost. A pure function of the records.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.model import TrialRecord, TrialStatus
+from nephoscope.results.run_data import RunData
 
 PHASES = ("prepare", "start", "measure", "stop", "clean")
 MOST_SKEW_NS = 1_000_000
@@ -81,14 +82,10 @@ class Execution:
     tried_again: int
     warnings: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return asdict(self)
 
-
-def execution(manifest: Mapping[str, Any], records: Iterable[TrialRecord]) -> Execution | None:
-    """What the records tell; None where they have no time lines (imports, old runs)."""
-    timed = [record for record in records if record.timeline or record.failure_name == LOST]
+def analyse(data: RunData) -> Execution | None:
+    """Returns what the records state; None where they have no timelines (imports, old runs)."""
+    timed = [record for record in data.records if record.timeline or record.failure_name == LOST]
     if not timed:
         return None
     skew = _skew(timed)
@@ -109,7 +106,7 @@ def execution(manifest: Mapping[str, Any], records: Iterable[TrialRecord]) -> Ex
         phases=_phases(timed),
         skew=skew,
         loads=loads,
-        lost=_lost(manifest, timed),
+        lost=_lost(data.manifest, timed),
         tried_again=sum(record.attempt > 1 for record in timed),
         warnings=tuple(warnings),
     )

@@ -52,14 +52,16 @@ def present(run: StoredRun, *, as_json: bool) -> int:
     """Analyses the run, writes its report, prints the verdicts; the exit code."""
     from nephoscope import capabilities, runs
     from nephoscope.scheduler import text as scheduler_text
+    from nephoscope.scheduler.inference import SchedulerVerdicts
 
     result = measuring.finished(capabilities.build(run))
+    found = result.part(SchedulerVerdicts)
     paths = capabilities.write(result, run.report_path)
     runs.mark_reported(run)
     if as_json:
-        output.document(result.to_json())
+        output.document(capabilities.document(result))
         output.log(f"Report: {paths.html}")
     else:
-        output.say(scheduler_text.text(result.schedulers))
+        output.say(scheduler_text.text(found.targets if found is not None else ()))
         output.say(str(paths.html))
     return measuring.exit_code(result, run)

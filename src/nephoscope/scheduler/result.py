@@ -8,28 +8,25 @@ beside them are looked at apart from those without.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.model import Sample, TrialRecord, factors_key
-from nephoscope.scheduler.inference import Look, Scheduler, infer
+from nephoscope.results.run_data import RunData
+from nephoscope.scheduler.inference import Look, SchedulerVerdicts, infer
 from nephoscope.scheduler.observations import BENCHMARK, look_of
-from nephoscope.store import StoredRun, counts
+from nephoscope.store import counts
 from nephoscope.store.trialfile import MARKS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def schedulers(run: StoredRun, fingerprints: Mapping[str, Any]) -> tuple[Scheduler, ...]:
-    """A verdict for each target and combination of conditions, in the order of execution.
-
-    Empty for a run without `cpu.gaps`. fingerprints: target -> document, for the number of CPUs.
-    """
-    if not any(benchmark == BENCHMARK for benchmark in _benchmarks(run)):
-        return ()
-    cpus = {target: _cpus(document) for target, document in fingerprints.items()}
+def analyse(data: RunData) -> SchedulerVerdicts:
+    """Returns a verdict for each target and combination of conditions of a run of `cpu.gaps`."""
+    run = data.run
+    cpus = {target: _cpus(document) for target, document in data.fingerprints.items()}
     own = {param.id for param in run.spec(BENCHMARK).params}
     looks: dict[tuple[str, str], list[Look]] = {}
     for record, table in run.tables():
@@ -37,9 +34,11 @@ def schedulers(run: StoredRun, fingerprints: Mapping[str, Any]) -> tuple[Schedul
             target = record.key.target
             look = _look(record, table, cpus.get(target))
             looks.setdefault((target, factors_key(conditions_of(record, own))), []).append(look)
-    return tuple(
-        replace(infer(target, found), conditions=json.loads(conditions))
-        for (target, conditions), found in looks.items()
+    return SchedulerVerdicts(
+        tuple(
+            replace(infer(target, found), conditions=json.loads(conditions))
+            for (target, conditions), found in looks.items()
+        )
     )
 
 
@@ -49,13 +48,6 @@ def conditions_of(record: TrialRecord, own: Iterable[str]) -> dict[str, Any]:
     if record.loads:
         found["loads"] = ", ".join(sorted({str(load["name"]) for load in record.loads}))
     return found
-
-
-def _benchmarks(run: StoredRun) -> Iterable[str]:
-    settings = run.manifest.get("settings")
-    if settings is None:
-        return (record.benchmark for record in run.records())
-    return (str(setting.get("benchmark")) for setting in settings)
 
 
 def _look(record: TrialRecord, table: pa.Table, cpus: int | None) -> Look:

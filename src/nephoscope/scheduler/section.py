@@ -11,6 +11,7 @@ from nephoscope.model import RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
 from nephoscope.scheduler import blocks as scheduler_text
+from nephoscope.scheduler.inference import SchedulerVerdicts
 
 BENCHMARKS = ("cpu.gaps",)
 
@@ -36,7 +37,8 @@ def build(result: RunResult) -> Section | None:
     metrics = selection.of_benchmark(result, *BENCHMARKS)
     gaps = _gaps(result)
     keys = selection.histogram_keys(result, "cpu.gaps", lambda name: name.startswith("gap_length"))
-    schedulers = result.schedulers
+    found = result.part(SchedulerVerdicts)
+    schedulers = found.targets if found is not None else ()
     if not metrics and not gaps and not keys and not schedulers:
         return None
     blocks: list[Block] = [

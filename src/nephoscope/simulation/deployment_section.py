@@ -17,8 +17,8 @@ MAX_SHOWN = 6
 
 def build(result: RunResult) -> Section | None:
     """Every simulated deployment, and all beside each other where there are several."""
-    deployments = result.derived.get("simulation")
-    if not isinstance(deployments, Simulation) or not deployments.deployments:
+    deployments = result.part(Simulation)
+    if deployments is None or not deployments.deployments:
         return None
     several = len(deployments.deployments) > 1
     names = tables.names_of(deployments.deployments)

@@ -12,6 +12,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.analysis.case import Case, Unchecked, capped, surely_above, surely_below, told
 from nephoscope.model import Estimate, Finding, Severity, level_name
+from nephoscope.simulation.records import Simulation
 
 Answers = Iterator[Finding | Unchecked]
 
@@ -28,8 +29,8 @@ _MEAN, _WITHIN = "response_time_mean_ns", "within_objective_ratio"
 
 
 def _of(case: Case, part: str) -> list[Any]:
-    """Records of results/simulation_records.py of this target."""
-    found = case.derived.get("simulation")
+    """Returns the records of this target."""
+    found = case.part(Simulation)
     return [one for one in getattr(found, part, ()) if one.target == case.target]
 
 
@@ -116,8 +117,8 @@ def better_than_each(case: Case) -> Answers:
     Where each region goes to its closest site, that cannot be but by less load; so the scenarios
     differ in something else, such as their latencies.
     """
-    found = case.derived.get("simulation")
-    deployments = [(one, _sites(one)) for one in getattr(found, "deployments", ())]
+    simulated = case.part(Simulation) or Simulation()
+    deployments = [(one, _sites(one)) for one in simulated.deployments]
     evidence = []
     for several, sites in deployments:
         if several.target != case.target:
@@ -234,3 +235,6 @@ def no_saving(case: Case) -> Answers:
                 ),
                 "Keep instances longer than the break-even time, or do not select.",
             )
+
+
+RULES = (unserved, too_busy, beyond_objective, better_than_each, choices, no_saving)

@@ -15,8 +15,8 @@ BENCHMARKS = ("sim.place",)
 
 def build(result: RunResult) -> Section | None:
     """Every question of where to put sites that the run answers."""
-    placements = result.derived.get("simulation")
-    if not isinstance(placements, Simulation) or not placements.placements:
+    placements = result.part(Simulation)
+    if placements is None or not placements.placements:
         return None
     names = tables.names_of(placements.placements)
     blocks: list[Block] = []

@@ -7,22 +7,13 @@ plan varied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nephoscope.analysis.compare import estimate_json
-from nephoscope.model import Estimate
+from nephoscope.model import INTERNAL, Estimate
 
 USER_BASE, SITE, CACHE = "user_base", "site", "cache"
-
-
-def _told(estimate: Estimate | None) -> dict[str, Any] | None:
-    return None if estimate is None else estimate_json(estimate)
-
-
-def _all(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: estimate_json(estimate) for name, estimate in found.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +23,6 @@ class Simulated:
     target: str
     conditions: Mapping[str, Any]
     scenario: str = ""
-
-    def head(self) -> dict[str, Any]:
-        """The first keys of the `--json` object."""
-        return {
-            "target": self.target,
-            "scenario": self.scenario,
-            "conditions": dict(self.conditions),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +39,6 @@ class Place:
     longitude: float | None
     users: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "region": self.region,
-            "latitude": self.latitude,
-            "longitude": self.longitude,
-            "users": self.users,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -77,10 +49,6 @@ class Share:
 
     name: str
     figures: Mapping[str, Estimate]
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {"name": self.name, "figures": _all(self.figures)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +64,6 @@ class HourCurve:
     hours: tuple[int, ...]
     estimates: tuple[Estimate, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "metric": self.metric,
-            "kind": self.kind,
-            "of": self.of,
-            "hours": list(self.hours),
-            "estimates": [estimate_json(one) for one in self.estimates],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -114,10 +72,6 @@ class Cost:
     site: str
     part: str
     estimate: Estimate
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {"site": self.site, "part": self.part, "cost_usd": estimate_json(self.estimate)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,22 +89,7 @@ class Deployment(Simulated):
     sites: tuple[Share, ...]
     curves: tuple[HourCurve, ...]
     costs: tuple[Cost, ...]
-    compat: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            **self.head(),
-            "objective_ns": self.objective_ns,
-            "compat": self.compat or None,
-            "places": [one.to_json() for one in self.places],
-            "overall": self.overall.to_json(),
-            "regions": [one.to_json() for one in self.regions],
-            "user_bases": [one.to_json() for one in self.user_bases],
-            "sites": [one.to_json() for one in self.sites],
-            "curves": [one.to_json() for one in self.curves],
-            "costs": [one.to_json() for one in self.costs],
-        }
+    compat: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +104,6 @@ class Option:
     within_ratio: float
     mean_ns: float | None
     chosen: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "sites": list(self.sites),
-            "cost_usd_per_h": self.cost_usd_per_h,
-            "within_ratio": self.within_ratio,
-            "response_time_mean_ns": self.mean_ns,
-            "chosen": self.chosen,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +121,6 @@ class Sensitivity:
     best: tuple[str, ...]
     best_cost_usd_per_h: float | None
     same: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "latency_factor": self.latency,
-            "growth_factor": self.growth,
-            "within_ratio": self.within_ratio,
-            "met": self.met,
-            "best": list(self.best),
-            "best_cost_usd_per_h": self.best_cost_usd_per_h,
-            "same": self.same,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,19 +140,6 @@ class Placement(Simulated):
     met: bool | None = None
     confirmed: bool | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            **self.head(),
-            "objective_ns": self.objective_ns,
-            "front": [one.to_json() for one in self.front],
-            "chosen": list(self.chosen),
-            "met": self.met,
-            "confirmed": self.confirmed,
-            "figures": _all(self.figures),
-            "sensitivity": [one.to_json() for one in self.sensitivity],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Track:
@@ -254,26 +158,15 @@ class Guest:
     vcpu: int | None
     figures: Mapping[str, Estimate]
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {"vm": self.vm, "vcpu": self.vcpu, "figures": _all(self.figures)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedScheduler(Simulated):
     """One host with its virtual machines. tracks: the first moments of one replication."""
 
     guests: tuple[Guest, ...]
-    tracks: tuple[Track, ...]
-    window_ns: float
-    trial: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output; the tracks stay in the store."""
-        return {
-            **self.head(),
-            "guests": [one.to_json() for one in self.guests],
-        }
+    tracks: tuple[Track, ...] = field(metadata=INTERNAL)
+    window_ns: float = field(metadata=INTERNAL)
+    trial: str = field(default="", metadata=INTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,14 +180,6 @@ class Surface:
     x: tuple[float, ...]
     saving: tuple[tuple[float | None, ...], ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "share_of_fast": list(self.p),
-            "factor": list(self.x),
-            "saving_ratio": [list(row) for row in self.saving],
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection(Simulated):
@@ -302,14 +187,6 @@ class Selection(Simulated):
 
     figures: Mapping[str, Estimate]
     surface: Surface | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            **self.head(),
-            "figures": _all(self.figures),
-            "surface": None if self.surface is None else self.surface.to_json(),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,14 +197,4 @@ class Simulation:
     placements: tuple[Placement, ...] = ()
     schedulers: tuple[SimulatedScheduler, ...] = ()
     selections: tuple[Selection, ...] = ()
-    notes: Sequence[str] = field(default=())
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "deployments": [one.to_json() for one in self.deployments],
-            "placements": [one.to_json() for one in self.placements],
-            "schedulers": [one.to_json() for one in self.schedulers],
-            "selections": [one.to_json() for one in self.selections],
-            "notes": list(self.notes),
-        }
+    notes: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from nephoscope.model import Estimate, Factors, MetricResult, TrialRecord, TrialStatus, factors_key
+from nephoscope.results.run_data import RunData
 from nephoscope.simulation import documents
 from nephoscope.simulation.records import (
     Cost,
@@ -66,11 +67,9 @@ class _Group:
         return sorted(found, key=lambda level: (isinstance(level, str), level))
 
 
-def simulation(
-    records: Iterable[TrialRecord], metrics: Sequence[MetricResult]
-) -> Simulation | None:
-    """The simulated part of a run; None where none of its benchmarks is a simulation."""
-    groups = _groups(records, metrics)
+def analyse(data: RunData) -> Simulation | None:
+    """Returns the simulated part of a run; None where no trial of a simulation counts."""
+    groups = _groups(data.records, data.metrics)
     if not groups:
         return None
     notes: list[str] = []
@@ -160,7 +159,7 @@ def _deployment(group: _Group, notes: list[str]) -> Deployment:
             for own, line in group.lines
             if line.metric == "cost_usd" and own.keys() == {"site", "part"}
         ),
-        compat=compat if isinstance(compat, str) else "",
+        compat=compat if isinstance(compat, str) and compat else None,
     )
 
 

@@ -27,8 +27,8 @@ _TOLD = {
 
 def build(result: RunResult) -> Section | None:
     """Every strategy that was simulated."""
-    savings = result.derived.get("simulation")
-    if not isinstance(savings, Simulation) or not savings.selections:
+    savings = result.part(Simulation)
+    if savings is None or not savings.selections:
         return None
     names = tables.names_of(savings.selections)
     blocks: list[Block] = [_table(savings.selections, names)]

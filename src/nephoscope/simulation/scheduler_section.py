@@ -27,8 +27,8 @@ _WIDE = 20
 
 def build(result: RunResult) -> Section | None:
     """Every simulated host: a strip, a table of its machines, and distributions."""
-    tracks = result.derived.get("simulation")
-    if not isinstance(tracks, Simulation) or not tracks.schedulers:
+    tracks = result.part(Simulation)
+    if tracks is None or not tracks.schedulers:
         return None
     names = tables.names_of(tracks.schedulers)
     blocks: list[Block] = [

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
     from nephoscope.store.trialfile import Beside
 
-RUNNING, MEASURED, FINISHED, FAILED = "running", "measured", "finished", "failed"
+RUNNING: Final = "running"
+MEASURED: Final = "measured"
+FINISHED: Final = "finished"
+FAILED: Final = "failed"
 STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 """running: trials are missing. measured: all trials are there. finished: reported as well.
 failed: nothing could be measured; the same command begins a new run."""

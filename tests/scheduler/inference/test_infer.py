@@ -17,6 +17,7 @@ from tests.analysis.scheduler.simulated import (
     side_by_side,
 )
 
+from nephoscope import documents
 from nephoscope.scheduler.inference import Gap, Look, Scheduler, Word, infer
 from nephoscope.scheduler.inference.refills import find
 
@@ -245,7 +246,7 @@ def test_a_grid_is_found_whatever_its_period(
 def test_the_document_has_no_looks_and_every_interval() -> None:
     rng = random.Random(3)
     found = verdict(look(budgets(1, 0.5, 100, rng)))
-    document = found.to_json()
+    document = documents.to_json(found)
     assert document["word"] == "reservation or cap"
     assert "looks" not in document
     assert document["fit"]["share"]["n"] == found.fit.share.n  # type: ignore[union-attr]

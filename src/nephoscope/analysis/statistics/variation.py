@@ -21,7 +21,7 @@ from nephoscope.analysis.statistics.values import (
     clean,
     finite,
 )
-from nephoscope.model import Consistency, Estimate
+from nephoscope.model import Consistency, ConsistencyWord, Estimate
 
 STEADY_BELOW = 0.02
 """Steady: the whole interval of the robust CoV lies below 2 %. Then 10 repetitions, the least we
@@ -53,7 +53,9 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
     if not math.isfinite(point):  # half of the repetitions are timeouts
         return UNKNOWN
     low, high = _robust_cv_interval(array, point, confidence, seed)
-    word = "steady" if high < STEADY_BELOW else "erratic" if low > ERRATIC_ABOVE else "variable"
+    word: ConsistencyWord = (
+        "steady" if high < STEADY_BELOW else "erratic" if low > ERRATIC_ABOVE else "variable"
+    )
     top = high if math.isfinite(high) else None
     cv = cv_point(array) if np.all(np.isfinite(array)) else None
     return Consistency(point, cv, quartile_dispersion(array), low, top, word)

@@ -18,7 +18,7 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
-from nephoscope.results.counters import CounterLine
+from nephoscope.results.counters import TrialCounters
 from nephoscope.results.execution import PHASES, Execution, LoadUse, PhaseTime, Skew
 
 _MEANINGS = {
@@ -32,8 +32,8 @@ _MEANINGS = {
 
 def build(result: RunResult) -> Section | None:
     """Time by phase, the skew of common starts, what the loads achieved, who was lost."""
-    execution = result.derived.get("execution")
-    if not isinstance(execution, Execution):
+    execution = result.part(Execution)
+    if execution is None:
         return None
     blocks: list[Block] = []
     items = [Item(wording.clean(text), tone="warning") for text in execution.warnings]
@@ -65,8 +65,9 @@ def build(result: RunResult) -> Section | None:
 
 def _counters(result: RunResult) -> list[Block]:
     """The counters beside the trials; those that nothing shows in one sentence."""
-    lines = [one for one in result.derived.get("beside", ()) if isinstance(one, CounterLine)]
-    shown = [one for one in lines if one.median is not None and one.most is not None]
+    counters = result.part(TrialCounters)
+    lines = counters.lines if counters is not None else ()
+    shown = [one for one in lines if one.median is not None and one.maximum is not None]
     if not shown:
         return []
     several = len({one.target for one in lines}) > 1
@@ -74,7 +75,7 @@ def _counters(result: RunResult) -> list[Block]:
         (
             wording.clean(f"{one.target}: {one.name}" if several else one.name),
             units.format_value(one.median or 0.0, one.unit),
-            units.format_value(one.most or 0.0, one.unit),
+            units.format_value(one.maximum or 0.0, one.unit),
             str(one.n),
         )
         for one in shown
@@ -86,7 +87,7 @@ def _counters(result: RunResult) -> list[Block]:
         Column("n", numeric=True),
     )
     blocks: list[Block] = [Heading("System counters during trials"), Table(columns, rows)]
-    hidden = dict.fromkeys(f"{one.name}: {one.why}" for one in lines if one.why)
+    hidden = dict.fromkeys(f"{one.name}: {one.why_missing}" for one in lines if one.why_missing)
     if hidden:
         blocks.append(Sentence(wording.clean(f"Unavailable counters: {'; '.join(hidden)}.")))
     return blocks

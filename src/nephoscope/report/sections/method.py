@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from nephoscope import catalog, units
 from nephoscope.errors import NephoscopeError
-from nephoscope.model import RunResult
+from nephoscope.model import RunResult, RunSummary, TrialCounts
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Table
 
@@ -39,46 +39,35 @@ def _list(lines: tuple[str, ...] | list[str]) -> Items:
 def _facts(result: RunResult) -> list[tuple[str, str]]:
     run = result.run
     rows = [
-        ("Question", run.get("question")),
-        ("Plan", run.get("plan")),
-        ("Run", run.get("id")),
-        ("Seed", run.get("seed")),
+        ("Question", run.question),
+        ("Plan", run.plan),
+        ("Run", run.id),
+        ("Seed", run.seed),
         ("Versions", _versions(run)),
-        ("Targets", wording.joined(_names(run.get("targets")))),
-        ("Started", run.get("started_at")),
-        ("Finished", run.get("finished_at") or "not finished"),
-        ("State", run.get("state")),
-        ("Rounds", run.get("rounds")),
-        ("Trials", _trials(run.get("trials"))),
+        ("Targets", wording.joined(run.targets)),
+        ("Started", run.started_at),
+        ("Finished", run.finished_at or "not finished"),
+        ("State", run.state),
+        ("Rounds", run.rounds),
+        ("Trials", _trials(run.trials)),
         ("Repetitions", _repetitions(result)),
-        ("Confidence", _ratio(run.get("confidence"))),
-        ("Margin", _ratio(run.get("margin"))),
+        ("Confidence", units.format_value(run.confidence, "ratio")),
+        ("Margin", units.format_value(run.margin, "ratio")),
         ("Time", _time(run)),
         ("Precision", _precision(result)),
         ("Order", "random order within rounds (seeded); each round measures every setting once"),
-        ("Stored in", run.get("path") or run.get("store")),
+        ("Stored in", run.path or run.store),
     ]
     return [(name, wording.clean(value)) for name, value in rows if value not in (None, "")]
 
 
-def _names(targets: Any) -> list[str]:
-    """Names of targets, given as names, as mappings with a name, or as one mapping by name."""
-    if isinstance(targets, Mapping):
-        return [str(name) for name in targets]
-    if not isinstance(targets, list | tuple):
-        return []
-    return [str(t.get("name", "?")) if isinstance(t, Mapping) else str(t) for t in targets]
-
-
-def _versions(run: Mapping[str, Any]) -> str:
-    parts = [("nephoscope", run.get("nephoscope")), ("probe", run.get("probe"))]
+def _versions(run: RunSummary) -> str:
+    parts = [("nephoscope", run.nephoscope), ("probe", run.probe)]
     return ", ".join(f"{name} {version}" for name, version in parts if version)
 
 
-def _trials(trials: Any) -> str:
-    if not isinstance(trials, Mapping):
-        return ""
-    return ", ".join(f"{count} {name}" for name, count in trials.items())
+def _trials(trials: TrialCounts) -> str:
+    return ", ".join(f"{count} {name}" for name, count in asdict(trials).items())
 
 
 def _repetitions(result: RunResult) -> str:
@@ -88,26 +77,20 @@ def _repetitions(result: RunResult) -> str:
     return f"n = {counts[0]}" if len(counts) == 1 else f"n from {counts[0]} to {counts[-1]}"
 
 
-def _ratio(value: Any) -> str:
-    return units.format_value(value, "ratio") if isinstance(value, int | float) else ""
-
-
-def _time(run: Mapping[str, Any]) -> str:
-    spent, budget = run.get("spent_s"), run.get("budget_s")
-    text = f"{units.format_duration(spent)}" if isinstance(spent, int | float) else ""
-    if isinstance(budget, int | float):
-        of = f"budget of {units.format_duration(budget)}"
+def _time(run: RunSummary) -> str:
+    text = "" if run.spent_s is None else units.format_duration(run.spent_s)
+    if run.budget_s is not None:
+        of = f"budget of {units.format_duration(run.budget_s)}"
         text = f"{text}, {of}" if text else of
     return text
 
 
 def _precision(result: RunResult) -> str:
-    converged = result.run.get("converged")
-    wide = len(result.run.get("not_converged") or ())
+    wide = len(result.run.not_converged)
     parts = [wording.precision_text(result.metrics)]
-    if converged is True:
+    if result.run.converged:
         parts.append("Every headline metric reached the requested precision.")
-    elif converged is False:
+    else:
         parts.append(f"{wording.plural(wide, 'headline result')} missed the requested precision.")
     return " ".join(part for part in parts if part)
 

@@ -8,8 +8,20 @@ from nephoscope.scheduler.inference.verdict import (
     Loop,
     Obtained,
     Scheduler,
+    SchedulerVerdicts,
     Word,
     of_kind,
 )
 
-__all__ = ["Fit", "Gap", "Look", "Loop", "Obtained", "Scheduler", "Word", "infer", "of_kind"]
+__all__ = [
+    "Fit",
+    "Gap",
+    "Look",
+    "Loop",
+    "Obtained",
+    "Scheduler",
+    "SchedulerVerdicts",
+    "Word",
+    "infer",
+    "of_kind",
+]

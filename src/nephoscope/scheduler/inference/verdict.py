@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from nephoscope.model import Estimate
+from nephoscope.model import INTERNAL, Estimate
 
 Pairs = tuple[tuple[float, int], ...]
 """(value, count) of a distribution, ascending; values in nanoseconds."""
@@ -136,14 +136,6 @@ class Fit:
     slice_ns: Estimate | None = None
     period_ns: Estimate | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "share": _estimate(self.share),
-            "slice_ns": _estimate(self.slice_ns),
-            "period_ns": _estimate(self.period_ns),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Obtained:
@@ -158,16 +150,6 @@ class Obtained:
     processes: int
     share: tuple[float, ...]
     total: Estimate
-
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output."""
-        return {
-            "look": self.look,
-            "cpu": self.cpu,
-            "processes": self.processes,
-            "share": list(self.share),
-            "total": _estimate(self.total),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,39 +172,16 @@ class Scheduler:
     missing: tuple[str, ...] = ()
     next_step: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
-    looks: tuple[Look, ...] = ()
+    looks: tuple[Look, ...] = field(default=(), metadata=INTERNAL)
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of the `--json` output (contracts/result.schema.json); without the looks."""
-        return {
-            "target": self.target,
-            "conditions": dict(self.conditions),
-            "word": self.word.value,
-            "sentence": self.sentence,
-            "per_cpu": [one.to_json() for one in self.per_cpu],
-            "fit": self.fit.to_json(),
-            "evidence": list(self.evidence),
-            "contradictions": list(self.contradictions),
-            "missing": list(self.missing),
-            "next_step": self.next_step,
-        }
+
+@dataclass(frozen=True, slots=True)
+class SchedulerVerdicts:
+    """The scheduler of each target under each combination of conditions, in order of execution."""
+
+    targets: tuple[Scheduler, ...]
 
 
 def of_kind(looks: Iterable[Look], *kinds: str) -> list[Look]:
     """The looks of these kinds, in their order."""
     return [look for look in looks if look.kind in kinds]
-
-
-def _estimate(found: Estimate | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "confidence": found.confidence,
-        "n": found.n,
-        "unit": found.unit,
-        "method": found.method,
-        "note": found.note,
-    }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nephoscope.model import Estimate, RunResult
+from nephoscope.scheduler.inference import SchedulerVerdicts
 from nephoscope.studies.catalogue import Number, ReferenceStudy
 from nephoscope.studies.comparison import measured
 from nephoscope.studies.comparison.side_by_side import is_simulated
@@ -122,7 +123,8 @@ def _inferred(row: EmulatedRow, result: RunResult) -> tuple[str, str]:
     """Verdict and sentence of the inference on the row's target; '' where it is not asked."""
     if not row.verdict:
         return "", ""
-    for scheduler in result.schedulers:
+    verdicts = result.part(SchedulerVerdicts)
+    for scheduler in verdicts.targets if verdicts is not None else ():
         if scheduler.target == row.target:
             return str(scheduler.word), str(scheduler.sentence)
     return "nothing", "no trial shows what schedules it"

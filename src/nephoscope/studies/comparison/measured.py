@@ -84,7 +84,7 @@ def select(result: RunResult, figure: MeasuredFigure, selection: Selection) -> M
 
 
 def _confidence(result: RunResult) -> float:
-    return float(result.run["confidence"])
+    return result.run.confidence
 
 
 def _has_levels(factors: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -34,7 +34,7 @@ def compare_part(
     """Returns the comparison of a run of the part's plan with the study."""
     return PartResult(
         part,
-        str(result.run["id"]),
+        str(result.run.id),
         tuple(compare(study, part, result)),
         tuple(fill_tables(study, part, result)),
         tuple(fill_figures(study, part, result)),

@@ -10,35 +10,33 @@ from typing import Any
 
 from nephoscope.analysis.statistics import histograms
 from nephoscope.capabilities import findings as judged
+from nephoscope.capabilities import table
 from nephoscope.catalog import FINGERPRINT, SIMULATED, BenchmarkSpec
-from nephoscope.census import sightings
 from nephoscope.errors import UnknownName
-from nephoscope.experiments import result as experiment
-from nephoscope.isolation import result as isolation
-from nephoscope.machine import result
 from nephoscope.model import (
     InvalidTrial,
+    LineKey,
     MetricResult,
     RunResult,
+    RunSummary,
+    TrialCounts,
     TrialRecord,
     TrialStatus,
 )
 from nephoscope.plans import Plan
-from nephoscope.results import counters as beside
-from nephoscope.results import execution, lines, names
+from nephoscope.results import lines, names
 from nephoscope.results.lines import Key, Wanted
-from nephoscope.scheduler import result as scheduler
-from nephoscope.simulation import result as simulation
+from nephoscope.results.run_data import RunData
 from nephoscope.store import StoredRun, counts, query
 
 DEFAULT_CONFIDENCE = 0.95
 
-Merged = dict[tuple[str, str, str, str], tuple[list[float], list[int]]]
+Histograms = dict[LineKey, tuple[list[float], list[int]]]
 """As RunResult.histograms."""
 
 
 def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
-    """Analyses a run: estimates, distributions, time lines, findings, and what does not count.
+    """Analyses a run: estimates, distributions, time lines, findings, and excluded trials.
 
     confidence: of every interval; the plan's unless given. Raises StoreError when the run cannot
     be read.
@@ -50,19 +48,8 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     metrics, merged, refused = _metrics(run, records, values, distributions, level)
     fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
     summary = _summary(run, records, metrics, level)
-    further = result.derive(metrics, merged, fingerprints, level)
-    found = experiment.experiment(manifest, metrics, level)
-    further |= {"experiment": found} if found is not None else {}
-    further |= sightings.of_run(run, level)
-    taken = isolation.isolation(manifest, records, metrics, values, distributions, level)
-    further |= {"isolation": taken} if taken is not None else {}
-    if named := scheduler.schedulers(run, fingerprints):
-        further |= {"schedulers": named}
-    simulated = simulation.simulation(records, metrics)
-    further |= {"simulation": simulated} if simulated is not None else {}
-    further |= {"beside": beside.counters(records)}
-    executed = execution.execution(manifest, records)
-    further |= {"execution": executed} if executed is not None else {}
+    data = RunData(run, records, metrics, values, distributions, merged, fingerprints, level)
+    parts = tuple(_parts(data))
     series = _series(run)
     return RunResult(
         run=summary,
@@ -70,19 +57,27 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
         findings=judged.findings(
             fingerprints,
             metrics,
-            judged.summarise(records, summary["not_converged"]),
-            further,
+            judged.summarise(records, summary.not_converged),
+            parts,
             series,
         ),
         invalid=tuple(
             _invalid(record) for record in records if record.status is not TrialStatus.VALID
         ),
+        refused=(*map(str, manifest.get("refused") or ()), *refused),
         fingerprints=fingerprints,
         histograms=merged,
         series=series,
-        refused=(*map(str, manifest.get("refused") or ()), *refused),
-        derived=further,
+        parts=parts,
     )
+
+
+def _parts(data: RunData) -> Iterable[Any]:
+    """Yields the record of every capability that has one for this run."""
+    for entry in table.TABLE:
+        record = table.load(entry.analyse)(data) if entry.applies(data) else None
+        if record is not None:
+            yield record
 
 
 def _metrics(
@@ -91,7 +86,7 @@ def _metrics(
     values: Sequence[query.TrialValue],
     distributions: Sequence[query.TrialHistogram],
     confidence: float,
-) -> tuple[list[MetricResult], Merged, list[str]]:
+) -> tuple[list[MetricResult], Histograms, list[str]]:
     """All lines in the plan's order, the merged histograms, and what was refused."""
     place = {record.key.name: record.position for record in records}
     wanted = _WantedOf(run)
@@ -107,7 +102,7 @@ def _metrics(
             simulated=key.target in models,
         )
         out.append((wanted.order(key, group.trial), line))
-    merged: Merged = {}
+    merged: Histograms = {}
     for key, distribution in lines.group_histograms(distributions, place).items():
         headline = key.metric in wanted(key, distribution.trial).headline
         found, reason = lines.percentile_lines(
@@ -216,7 +211,7 @@ def _summary(
     records: Sequence[TrialRecord],
     metrics: Sequence[MetricResult],
     confidence: float,
-) -> dict[str, Any]:
+) -> RunSummary:
     manifest = run.manifest
     wide = [
         names.label(line.benchmark, line.metric, line.factors)
@@ -225,31 +220,31 @@ def _summary(
         if any(warning.startswith(names.NOT_CONVERGED) for warning in line.warnings)
     ]
     real = [record for record in records if record.key.round > 0]
-    return {
-        "id": run.id,
-        "plan": str(manifest.get("plan_name") or manifest["plan"].get("name", "")),
-        "question": str(manifest.get("question") or ""),
-        "seed": manifest.get("seed"),
-        "state": manifest["state"],
-        "started_at": _moment(manifest.get("started_at")),
-        "finished_at": _moment(manifest.get("finished_at")),
-        "nephoscope": manifest.get("nephoscope"),
-        "probe": manifest.get("probe"),
-        "targets": [str(target["name"]) for target in manifest["targets"]],
-        "store": str(run.path.parents[1]),
-        "path": str(run.path),
-        "report": str(run.report_path / "report.html"),
-        "rounds": max((record.key.round for record in real), default=0),
-        "trials": {
-            "valid": sum(counts(record) for record in real),
-            "invalid": sum(record.status is TrialStatus.INVALID for record in real),
-            "failed": sum(record.status is TrialStatus.FAILED for record in real),
-            "warmup": len(records) - len(real),
-        },
-        "budget_s": manifest.get("budget_s"),
-        "spent_s": manifest.get("spent_s"),
-        "converged": not wide,
-        "not_converged": wide,
-        "confidence": confidence,
-        "margin": float(manifest.get("margin") or 0.03),
-    }
+    return RunSummary(
+        id=run.id,
+        plan=str(manifest.get("plan_name") or manifest["plan"].get("name", "")),
+        question=str(manifest.get("question") or ""),
+        seed=manifest.get("seed"),
+        state=manifest["state"],
+        started_at=_moment(manifest.get("started_at")),
+        finished_at=_moment(manifest.get("finished_at")),
+        nephoscope=manifest.get("nephoscope"),
+        probe=manifest.get("probe"),
+        targets=tuple(str(target["name"]) for target in manifest["targets"]),
+        store=str(run.path.parents[1]),
+        path=str(run.path),
+        report=str(run.report_path / "report.html"),
+        rounds=max((record.key.round for record in real), default=0),
+        trials=TrialCounts(
+            valid=sum(counts(record) for record in real),
+            invalid=sum(record.status is TrialStatus.INVALID for record in real),
+            failed=sum(record.status is TrialStatus.FAILED for record in real),
+            warmup=len(records) - len(real),
+        ),
+        budget_s=manifest.get("budget_s"),
+        spent_s=manifest.get("spent_s"),
+        converged=not wide,
+        not_converged=tuple(wide),
+        confidence=confidence,
+        margin=float(manifest.get("margin") or 0.03),
+    )

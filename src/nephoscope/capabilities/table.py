@@ -1,0 +1,156 @@
+"""The table of capabilities: what each contributes to results, findings, reports and commands.
+
+To add a capability, write its folder and its entry here. References are `module:name` and are
+imported when a run needs them, so that no command loads the code of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nephoscope.results.run_data import RunData
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules of findings: a tuple of functions. Rules with a lower `position` come first."""
+
+    rules: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSection:
+    """A section of the report: a function `(result) -> Section | None` and its place on the page.
+
+    Benchmarks that the section draws are its module's BENCHMARKS; they get no general chart.
+    """
+
+    name: str
+    build: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One capability and its contributions.
+
+    name: key of its record in the result's JSON document. record: type of the record. analyse:
+    function `(RunData) -> record | None`. applies: whether a run can have a record at all; answers
+    without importing the capability. findings, sections: used where the run has a record.
+    commands: click commands.
+    """
+
+    name: str
+    record: str
+    analyse: str
+    applies: Callable[[RunData], bool] = lambda data: True
+    findings: tuple[Rules, ...] = ()
+    sections: tuple[ReportSection, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+def load(reference: str) -> Any:
+    """Returns the object that `module:name` refers to."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+TABLE: tuple[Capability, ...] = (
+    Capability(
+        "machine",
+        record="nephoscope.results.machine_figures:MachineFigures",
+        analyse="nephoscope.machine.result:analyse",
+        findings=(
+            Rules("nephoscope.machine.findings:LIMIT_RULES", 100),
+            Rules("nephoscope.machine.interference_findings:RULES", 200),
+            Rules("nephoscope.machine.slow_findings:RULES", 500),
+            Rules("nephoscope.machine.findings:CLOCK_RULES", 600),
+            Rules("nephoscope.machine.measured_findings:RULES", 700),
+            Rules("nephoscope.machine.findings:PROPERTY_RULES", 800),
+        ),
+        sections=(
+            ReportSection("machine", "nephoscope.machine.section:build", 805),
+            ReportSection("cache_ladder", "nephoscope.machine.cache_ladder_section:build", 610),
+            ReportSection("scaling", "nephoscope.machine.scaling_section:build", 620),
+            ReportSection("disk", "nephoscope.machine.disk_section:build", 630),
+            ReportSection("loopback", "nephoscope.machine.loopback_section:build", 640),
+        ),
+    ),
+    Capability(
+        "experiment",
+        record="nephoscope.experiments.records:Experiment",
+        analyse="nephoscope.experiments.result:analyse",
+        applies=lambda data: data.has_design,
+        sections=(ReportSection("experiment", "nephoscope.experiments.section:build", 220),),
+    ),
+    Capability(
+        "isolation",
+        record="nephoscope.isolation.records:Isolation",
+        analyse="nephoscope.isolation.result:analyse",
+        applies=lambda data: "resource" in data.factors,
+        findings=(Rules("nephoscope.isolation.findings:RULES", 300),),
+        sections=(ReportSection("isolation", "nephoscope.isolation.section:build", 210),),
+    ),
+    Capability(
+        "scheduler",
+        record="nephoscope.scheduler.inference.verdict:SchedulerVerdicts",
+        analyse="nephoscope.scheduler.result:analyse",
+        applies=lambda data: "cpu.gaps" in data.benchmarks,
+        sections=(ReportSection("scheduling", "nephoscope.scheduler.section:build", 600),),
+    ),
+    Capability(
+        "simulation",
+        record="nephoscope.simulation.records:Simulation",
+        analyse="nephoscope.simulation.result:analyse",
+        applies=lambda data: any(name.startswith("sim.") for name in data.benchmarks),
+        findings=(Rules("nephoscope.simulation.findings:RULES", 400),),
+        sections=(
+            ReportSection("placement", "nephoscope.simulation.placement_section:build", 110),
+            ReportSection("deployments", "nephoscope.simulation.deployment_section:build", 120),
+            ReportSection(
+                "simulated_scheduler", "nephoscope.simulation.scheduler_section:build", 130
+            ),
+            ReportSection("saving", "nephoscope.simulation.saving_section:build", 140),
+        ),
+    ),
+    Capability(
+        "census",
+        record="nephoscope.census.records:Census",
+        analyse="nephoscope.census.sightings:analyse",
+        applies=lambda data: len(data.manifest["targets"]) > 1,
+        sections=(ReportSection("census", "nephoscope.census.section:build", 400),),
+    ),
+    Capability(
+        "execution",
+        record="nephoscope.results.execution:Execution",
+        analyse="nephoscope.results.execution:analyse",
+    ),
+    Capability(
+        "counters",
+        record="nephoscope.results.counters:TrialCounters",
+        analyse="nephoscope.results.counters:analyse",
+    ),
+)
+
+SHARED_SECTIONS: tuple[ReportSection, ...] = (
+    ReportSection("summary", "nephoscope.report.sections.summary:build", 100),
+    ReportSection("results", "nephoscope.report.sections.results:build", 500),
+    ReportSection("other_benchmarks", "nephoscope.report.sections.other_benchmarks:build", 700),
+    ReportSection("findings", "nephoscope.report.sections.findings:build", 800),
+    ReportSection("execution", "nephoscope.report.sections.execution:build", 810),
+    ReportSection("method", "nephoscope.report.sections.method:build", 820),
+    ReportSection("excluded_trials", "nephoscope.report.sections.excluded_trials:build", 830),
+)
+"""The sections of every report."""
+
+
+def contributing(parts: tuple[Any, ...]) -> list[tuple[Capability, Any]]:
+    """Returns the capabilities that these records are of, in the table's order, each with its
+    record."""
+    by_type = {f"{type(part).__module__}:{type(part).__qualname__}": part for part in parts}
+    return [(entry, by_type[entry.record]) for entry in TABLE if entry.record in by_type]

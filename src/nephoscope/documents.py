@@ -1,0 +1,96 @@
+"""Turns records into JSON documents and states the JSON Schema of such documents.
+
+A record is a dataclass, and its definition is the only one: the keys of its document are its
+fields (but those with the metadata `model.INTERNAL`) and its `model.stated` properties. Pydantic is
+needed for schemas only, so that no command has to load it to print a document.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Set
+from enum import Enum
+from typing import Any, get_type_hints
+
+from nephoscope.model import stated
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+_KEYS: dict[type[Any], tuple[str, ...]] = {}
+
+
+def to_json(value: Any) -> Any:
+    """Returns the JSON document of a record; a number that JSON does not have becomes null."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): to_json(content) for name, content in value.items()}
+    if isinstance(value, list | tuple | Set):
+        return [to_json(content) for content in value]
+    if dataclasses.is_dataclass(value):
+        record: type[Any] = type(value)
+        return {name: to_json(getattr(value, name)) for name in keys(record)}
+    return value
+
+
+def to_text(document: Any) -> str:
+    """Returns a JSON document as it is printed and written to files."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def keys(record: type[Any]) -> tuple[str, ...]:
+    """Returns the keys of the documents of a record type, in their order."""
+    if record not in _KEYS:
+        public = [field.name for field in dataclasses.fields(record) if not _is_internal(field)]
+        _KEYS[record] = (*public, *_stated(record))
+    return _KEYS[record]
+
+
+def _is_internal(field: dataclasses.Field[Any]) -> bool:
+    return bool(field.metadata.get("internal"))
+
+
+def _stated(record: type[Any]) -> dict[str, Any]:
+    """Returns the stated properties of a record type by name."""
+    return {
+        name: value
+        for base in reversed(record.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, stated)
+    }
+
+
+def schema_of(record: type[Any], title: str) -> dict[str, Any]:
+    """Returns the JSON Schema of the documents of a record type."""
+    from pydantic import TypeAdapter
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class RecordSchema(GenerateJsonSchema):
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+            document = super().dataclass_schema(schema)
+            document = self.resolve_ref_schema(document)
+            record = schema["cls"]
+            for name, value in _stated(record).items():
+                returned = get_type_hints(value.fget)["return"]
+                document["properties"][name] = self.generate_inner(
+                    TypeAdapter(returned).core_schema
+                )
+            properties = {name: document["properties"][name] for name in keys(record)}
+            for content in properties.values():
+                content.pop("title", None)
+                content.pop("default", None)
+            document.pop("title", None)
+            return {
+                **document,
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            }
+
+    found = TypeAdapter(record).json_schema(mode="serialization", schema_generator=RecordSchema)
+    return {"$schema": DRAFT, "title": title, **found}

@@ -1,0 +1,69 @@
+"""Figures of a machine that follow from several lines together: memory levels, thread scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nephoscope.model import Estimate, Factors, LineKey, factors_key
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """One plateau of the ladder, in order of length.
+
+    level: 'L1' … 'RAM' where a known size agrees, else 'level 1', 'level 2', … by position.
+    first_length_bytes, last_length_bytes: the measured lengths at which it begins and ends.
+    plateau_value: median over it, in the unit of the values.
+    """
+
+    level: str
+    first_length_bytes: int
+    last_length_bytes: int
+    plateau_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLevels:
+    """Levels of memory that a metric shows over vector lengths. factors: the others."""
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: Factors
+    knees: tuple[Knee, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadScaling:
+    """Part of N times one thread's rate that N threads reach, paired by round; 1 is perfect.
+
+    efficiency: number of threads -> ratio. factors: the others.
+    """
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: Factors
+    efficiency: Mapping[int, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFigures:
+    """All of them. broken_laws: a sentence for each consistency law that the figures break."""
+
+    memory_levels: tuple[MemoryLevels, ...] = ()
+    scaling: tuple[ThreadScaling, ...] = ()
+    broken_laws: tuple[str, ...] = ()
+
+    def knees(self, key: LineKey) -> tuple[Knee, ...]:
+        """Returns the memory levels of a line without its length; none where it is no ladder."""
+        return next((one.knees for one in self.memory_levels if _key(one) == key), ())
+
+    def efficiency(self, key: LineKey) -> Mapping[int, Estimate]:
+        """Returns the efficiencies of a line without its number of threads."""
+        return next((one.efficiency for one in self.scaling if _key(one) == key), {})
+
+
+def _key(line: MemoryLevels | ThreadScaling) -> LineKey:
+    return (line.benchmark, line.metric, line.target, factors_key(line.factors))

@@ -1,0 +1,55 @@
+"""What the analyses of a run read: its samples, metric lines and plan, loaded once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from nephoscope.model import LineKey, MetricResult, TrialRecord
+from nephoscope.store import StoredRun
+from nephoscope.store.query import TrialHistogram, TrialValue
+
+
+@dataclass(frozen=True)
+class RunData:
+    """A stored run with its metric lines.
+
+    values, distributions: the rows of store.query.trial_medians and histograms. histograms: merged,
+    as RunResult.histograms. fingerprints: target -> document. confidence: of every interval.
+    """
+
+    run: StoredRun
+    records: Sequence[TrialRecord]
+    metrics: Sequence[MetricResult]
+    values: Sequence[TrialValue]
+    distributions: Sequence[TrialHistogram]
+    histograms: Mapping[LineKey, tuple[list[float], list[int]]]
+    fingerprints: Mapping[str, Any]
+    confidence: float
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Returns the run's manifest."""
+        return self.run.manifest
+
+    @cached_property
+    def benchmarks(self) -> frozenset[str]:
+        """Returns the benchmarks of the run's trials and of its metric lines."""
+        of_trials = {record.benchmark for record in self.records}
+        return frozenset(of_trials | {line.benchmark for line in self.metrics})
+
+    @cached_property
+    def factors(self) -> frozenset[str]:
+        """Returns the names of the factors of the run's settings."""
+        settings = self.manifest.get("settings") or ()
+        return frozenset(name for setting in settings for name in setting.get("factors") or {})
+
+    @cached_property
+    def has_design(self) -> bool:
+        """States whether the plan asks for more than its settings one by one."""
+        plan = self.manifest.get("plan") or {}
+        design = plan.get("design") or {}
+        asked = any(design.get(key) for key in ("baseline", "a_a", "nest"))
+        return bool(asked or plan.get("factors") or str(design.get("fraction", "1")) != "1")

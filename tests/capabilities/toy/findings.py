@@ -1,0 +1,20 @@
+"""The findings of the toy capability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toy.records import Extremes
+
+from nephoscope.analysis.case import Case
+from nephoscope.model import Finding, Severity
+
+
+def spread(case: Case) -> Iterator[Finding]:
+    """Yields a finding where values differ."""
+    found = case.part(Extremes)
+    if found is not None and found.span:
+        yield Finding("toy", Severity.INFO, "The values differ.", (f"span: {found.span:g}",))
+
+
+RULES = (spread,)
