@@ -22,8 +22,7 @@ sys.path[:0] = [str(_paired.ROOT), str(_paired.ROOT / "src")]
 
 from tests import sshd  # noqa: E402
 
-from nephoscope.targets.ssh_channel import SshChannel  # noqa: E402
-from nephoscope.targets.ssh_way import way_of  # noqa: E402
+from nephoscope.targets.ssh.channel import SshChannel  # noqa: E402
 
 COMMANDS = 100
 BOUND = (None, 1.0)
@@ -68,7 +67,7 @@ def main() -> int:
         words, seconds = theirs(server, Path(folder) / "master")
         master = subprocess.Popen([*words, "-M", "-N"], stdin=subprocess.DEVNULL)
         loop = asyncio.new_event_loop()
-        channel = SshChannel("far", way_of(server.record()))
+        channel = SshChannel("far", server.record().route())
         try:
             loop.run_until_complete(channel.open(20))
             while subprocess.run([*words, "-O", "check"], capture_output=True).returncode != 0:

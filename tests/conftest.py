@@ -106,7 +106,7 @@ def _private_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def probe() -> Path:
     """The probe that the set-up built."""
-    from nephoscope.targets.probe import find_probe
+    from nephoscope.targets.probe.version import find_probe
 
     return find_probe()
 

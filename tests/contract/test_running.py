@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.contract.test_targets import factory, machine, using
-from tests.targets.test_process import gone
+from tests.targets.test_child import gone
 
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.targets import Peer, Target, session

@@ -9,9 +9,9 @@ from pydantic import ConfigDict, Field
 
 from nephoscope.targets import Target
 from nephoscope.targets.base import Endpoint, IpVersion
+from nephoscope.targets.channels.local import LocalChannel
 from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
-from nephoscope.targets.local_channel import LocalChannel
-from nephoscope.targets.probed import ProbeTarget
+from nephoscope.targets.probe.target import ProbeTarget
 
 
 class ToyTarget(ProbeTarget):

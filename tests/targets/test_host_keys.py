@@ -10,7 +10,7 @@ import pytest
 from tests.sshd import keygen, lacking
 
 from nephoscope.errors import TargetError
-from nephoscope.targets.host_keys import fingerprint, load_host_keys
+from nephoscope.targets.ssh.host_keys import fingerprint, load_host_keys
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
 

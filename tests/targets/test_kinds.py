@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from nephoscope.errors import UsageError
 from nephoscope.targets.kinds import parse, read
 from nephoscope.targets.kinds.ssh import SshRecord
-from nephoscope.targets.ssh_way import Hop, parse_hop
+from nephoscope.targets.ssh.route import Hop, parse_hop
 
 READ = {
     "local": {},
@@ -80,8 +80,8 @@ def test_an_odd_host_name_still_has_a_name() -> None:
 
 def test_a_record_says_the_way() -> None:
     record = SshRecord(name="far", address="web", port=2, user="me", jump=("a", "you@[::1]:3"))
-    way = record.way()
-    assert (way.to, way.jump) == (Hop("web", 2, "me"), (Hop("a"), Hop("::1", 3, "you")))
+    route = record.route()
+    assert (route.to, route.jump) == (Hop("web", 2, "me"), (Hop("a"), Hop("::1", 3, "you")))
     assert parse_hop("a") == Hop("a")
 
 

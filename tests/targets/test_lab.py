@@ -16,8 +16,8 @@ from nephoscope.lab.handle import GuestAccess, Host, Lab, Nic
 from nephoscope.lab.provisioner import LABS
 from nephoscope.targets import Target
 from nephoscope.targets.base import Endpoint
+from nephoscope.targets.channels.lab import route_into
 from nephoscope.targets.kinds.lab import LabRecord
-from nephoscope.targets.lab_channel import way_into
 from nephoscope.targets.local import LocalTarget
 
 TOPOLOGY = files.from_values({"version": 1, "name": "office", "hosts": {"a": {}, "b": {}}})
@@ -77,7 +77,7 @@ def test_hosts_of_one_lab_reach_each_other_on_the_network_they_share() -> None:
 
 def test_a_guest_is_reached_with_the_keys_of_the_lab_alone() -> None:
     guest = GuestAccess("169.254.77.2", 22, "root", Path("/n"), Path("/key"), Path("/known"))
-    way = way_into(guest)
+    way = route_into(guest)
     assert (way.to.host, way.to.port, way.to.user) == ("169.254.77.2", 22, "root")
     assert (way.identity, way.known_hosts, way.config) == ("/key", "/known", False)
     assert way.connect is not None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nephoscope import catalog
 from nephoscope.model import Sample
-from nephoscope.targets.output import parse_output
+from nephoscope.targets.probe.output import parse_output
 
 SPEC = catalog.load().benchmark("null")
 SAMPLE = {"metric": "null_ns", "value": 2.5, "count": 1, "at_ns": 10}

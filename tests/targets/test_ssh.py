@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.sshd import Server, children, keygen, lacking, serving
-from tests.targets.test_process import alive, gone
+from tests.targets.test_child import alive, gone
 
 from nephoscope.errors import TargetError
 from nephoscope.targets.kinds.ssh import SshRecord as Record
-from nephoscope.targets.ssh import SshTarget
+from nephoscope.targets.ssh.target import SshTarget
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
@@ -188,7 +188,7 @@ def test_the_users_configuration_is_respected_but_nothing_is_forwarded(
     async def work(target: SshTarget) -> tuple[Any, bytes]:
         program = await target._channel.start(["sh", "-c", "env; test -t 0 && echo a terminal"])
         ended = await program.rest(10, 1 << 16, 1000)
-        return target._known(), ended.stdout
+        return target._reached_by(), ended.stdout
 
     known, said = using(Record(name="x", kind="ssh", address="far-away"), work)
     reached = known["reached"]
@@ -235,7 +235,7 @@ def test_a_configured_jump_host_is_gone_through_and_checked(
         record = Record(name="x", kind="ssh", address="far")
 
         async def through(target: SshTarget) -> Any:
-            return (await one_trial(target)).failure, target._known()["reached"]["through"]
+            return (await one_trial(target)).failure, target._reached_by()["reached"]["through"]
 
         assert using(record, through) == (None, ["bastion"])
         assert jump.log().count("Accepted publickey") == 1

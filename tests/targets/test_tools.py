@@ -13,8 +13,8 @@ from nephoscope.adapters import ADAPTERS, Command, Output, Server, ToolError
 from nephoscope.errors import BenchmarkFailed, Lacking
 from nephoscope.model import Sample
 from nephoscope.targets.base import Peer
-from nephoscope.targets.process import Ended
-from nephoscope.targets.tools import (
+from nephoscope.targets.channels.child import Ended
+from nephoscope.targets.probe.tools import (
     client_job,
     served_by,
     server_job,

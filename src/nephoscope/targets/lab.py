@@ -11,11 +11,11 @@ from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.provisioner import LABS
 from nephoscope.targets.base import Endpoint, IpVersion, Target
-from nephoscope.targets.channel import Channel, Program
-from nephoscope.targets.lab_channel import EnteredChannel, way_into
-from nephoscope.targets.local_channel import LocalChannel
-from nephoscope.targets.probed import ProbeTarget
-from nephoscope.targets.ssh_channel import SshChannel
+from nephoscope.targets.channels.channel import Channel, Program
+from nephoscope.targets.channels.lab import EnteredShell, route_into
+from nephoscope.targets.channels.local import LocalChannel
+from nephoscope.targets.probe.target import ProbeTarget
+from nephoscope.targets.ssh.channel import SshChannel
 
 SHARES_FILES = "bare"
 """The platform whose hosts see this machine's files."""
@@ -51,7 +51,7 @@ class LabTarget(ProbeTarget):
         address = self._channel_in.found().address(self.host, client.host)
         return Endpoint(address, address)
 
-    def _known(self) -> Mapping[str, Any]:
+    def _reached_by(self) -> Mapping[str, Any]:
         return {"reached": self._channel_in.known()}
 
 
@@ -135,7 +135,7 @@ def _ways(host: Host) -> tuple[object, ...]:
 
 def _way(name: str, host: Host) -> Channel:
     if host.guest is not None:
-        return SshChannel(name, way_into(host.guest))
+        return SshChannel(name, route_into(host.guest))
     if host.platform == SHARES_FILES:
         return LocalChannel(name, prefix=host.enter())
-    return EnteredChannel(name, host.enter())
+    return EnteredShell(name, host.enter())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from nephoscope.catalog import Catalog
 from nephoscope.targets.base import Endpoint, IpVersion, Target
-from nephoscope.targets.local_channel import LocalChannel
-from nephoscope.targets.probed import ProbeTarget
+from nephoscope.targets.channels.local import LocalChannel
+from nephoscope.targets.probe.target import ProbeTarget
 
 
 class LocalTarget(ProbeTarget):

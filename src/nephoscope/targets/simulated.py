@@ -17,9 +17,9 @@ from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import ANSWERED, SIMULATED, Catalog
 from nephoscope.errors import BenchmarkFailed, Lacking
 from nephoscope.targets.base import Peer
-from nephoscope.targets.local_channel import LocalChannel
-from nephoscope.targets.probed import ProbeTarget
-from nephoscope.targets.running import RunningProbe
+from nephoscope.targets.channels.local import LocalChannel
+from nephoscope.targets.probe.process import RunningProbe
+from nephoscope.targets.probe.target import ProbeTarget
 
 SEED = "seed"
 """Taken out of every trial's parameters: it is the chance of the trial, whatever is simulated."""
@@ -113,7 +113,7 @@ class SimTarget(ProbeTarget):
             file.write_text(text, encoding="utf-8")
         return f"@{file}"
 
-    def _known(self) -> Mapping[str, Any]:
+    def _reached_by(self) -> Mapping[str, Any]:
         return {"reached": {"by": "simulation"}}
 
 

@@ -25,7 +25,7 @@ def python(_: Places) -> Finding:
 
 def probe(_: Places) -> Finding:
     """The measuring program is there, runs, and is of this version."""
-    from nephoscope.targets.probe import check_version, find_probe
+    from nephoscope.targets.probe.version import check_version, find_probe
 
     try:
         path = find_probe()

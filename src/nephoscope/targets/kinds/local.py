@@ -56,6 +56,6 @@ class LocalRecord(TargetRecord):
 
     def require_programs(self) -> None:
         """See `TargetRecord.require_programs`."""
-        from nephoscope.targets.probe import find_probe
+        from nephoscope.targets.probe.version import find_probe
 
         find_probe()

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from nephoscope.reading.fields import Count
 from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits, as_name
-from nephoscope.targets.ssh_way import Hop, Way, parse_hop
+from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop
 
 if TYPE_CHECKING:
     from nephoscope.targets.base import Target
@@ -79,9 +79,9 @@ class SshRecord(TargetRecord):
     def make(self) -> Target:
         """See `TargetRecord.make`."""
         # asyncssh takes longer to import than a whole `nephoscope --help`.
-        from nephoscope.targets.ssh import SshTarget
+        from nephoscope.targets.ssh.target import SshTarget
 
-        return SshTarget(self.name, self.way())
+        return SshTarget(self.name, self.route())
 
     def touches(self, lab: str) -> Iterator[Touch]:
         """See `TargetRecord.touches`."""
@@ -92,11 +92,11 @@ class SshRecord(TargetRecord):
             "far file", f"{login}:{REMOTE_FOLDER}", "the probe by its hash, work of a trial"
         )
 
-    def way(self) -> Way:
+    def route(self) -> SshRoute:
         """Returns how the host is reached."""
         jump = tuple(hop for text in self.jump if (hop := parse_hop(text)) is not None)
         host = Hop(self.address, self.port, self.user)
-        return Way(host, jump, self.identity, self.known_hosts)
+        return SshRoute(host, jump, self.identity, self.known_hosts)
 
     def _login(self) -> str:
         user = f"{self.user}@" if self.user else ""

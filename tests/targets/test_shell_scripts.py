@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from nephoscope.errors import TargetError
-from nephoscope.targets import far_side
-from nephoscope.targets.lab_channel import EnteredChannel
+from nephoscope.targets.channels import shell_scripts
+from nephoscope.targets.channels.lab import EnteredShell
 
 SHELLS = {
     name: words
@@ -31,14 +31,14 @@ def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_p
     """The scripts run under this shell, with a home of their own."""
     words = SHELLS[request.param]
     monkeypatch.setattr(
-        far_side, "script", lambda text, *more: [*words, "-c", text, far_side.NAME, *more]
+        shell_scripts, "script", lambda text, *more: [*words, "-c", text, shell_scripts.NAME, *more]
     )
     monkeypatch.setenv("HOME", str(tmp_path))
     return str(request.param)
 
 
-async def opened() -> EnteredChannel:
-    channel = EnteredChannel("here", ["env"])
+async def opened() -> EnteredShell:
+    channel = EnteredShell("here", ["env"])
     await channel.open(10)
     return channel
 
@@ -132,7 +132,9 @@ def test_what_a_killed_process_left_is_swept(shell: str, tmp_path: Path) -> None
 def test_a_copy_that_is_cut_off_is_no_copy(shell: str, tmp_path: Path) -> None:
     there = tmp_path / "folder" / "file"
     ended = subprocess.run(
-        far_side.script(far_side.PUT, str(there), "10", "600"), input=b"short", capture_output=True
+        shell_scripts.script(shell_scripts.PUT, str(there), "10", "600"),
+        input=b"short",
+        capture_output=True,
     )
     assert ended.returncode == 1
     assert b"cut off" in ended.stderr
@@ -145,8 +147,8 @@ def test_a_home_that_cannot_be_used_falls_back_to_tmp(
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, not a folder")
     monkeypatch.setenv("HOME", str(blocked))
-    text = far_side.KEEPER.replace("/tmp/nephoscope-", f"{tmp_path}/nephoscope-")
-    monkeypatch.setattr(far_side, "KEEPER", text)
+    text = shell_scripts.SUPERVISOR.replace("/tmp/nephoscope-", f"{tmp_path}/nephoscope-")
+    monkeypatch.setattr(shell_scripts, "SUPERVISOR", text)
 
     async def where() -> Path:
         channel = await opened()
@@ -161,8 +163,8 @@ def test_a_folder_that_is_someone_elses_is_not_used(
     shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A symbolic link in /tmp would let another user choose what is run."""
-    text = far_side.KEEPER.replace("/tmp/nephoscope-$(id -u)", f"{tmp_path}/taken")
-    monkeypatch.setattr(far_side, "KEEPER", text)
+    text = shell_scripts.SUPERVISOR.replace("/tmp/nephoscope-$(id -u)", f"{tmp_path}/taken")
+    monkeypatch.setattr(shell_scripts, "SUPERVISOR", text)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "taken").symlink_to(tmp_path / "elsewhere")
     monkeypatch.setenv("HOME", "/dev/null")

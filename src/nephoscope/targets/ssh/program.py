@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import asyncssh
 
 from nephoscope.errors import TargetError
-from nephoscope.targets.far_side import command_line
-from nephoscope.targets.process import GRACE_S, Ended
-from nephoscope.targets.streams import Ahead, read_tail
+from nephoscope.targets.channels.child import GRACE_S, Ended
+from nephoscope.targets.channels.shell_scripts import command_line
+from nephoscope.targets.channels.streams import LineReader, read_tail
 from nephoscope.tasks import uncancelled
 
 MAX_NOISE_LINES = 10_000
@@ -40,7 +40,7 @@ class SshProgram:
         self._where = where
         self._process = process
         self._end_there = end_there
-        self._ahead = Ahead(process.stdout.read)
+        self._ahead = LineReader(process.stdout.read)
         self._tail = asyncio.ensure_future(read_tail(self._stderr))
         self._gone = asyncio.ensure_future(process.wait_closed())
         self._on_end: Callable[[], None] = lambda: None
@@ -83,16 +83,16 @@ class SshProgram:
             raise
         return program
 
-    async def say(self, line: bytes) -> None:
-        """See `Program.say`."""
+    async def send_line(self, line: bytes) -> None:
+        """See `Program.send_line`."""
         try:
             self._process.stdin.write(line)
             await self._process.stdin.drain()
         except (asyncssh.Error, OSError) as error:
             raise BrokenPipeError(str(error)) from error
 
-    def hush(self) -> None:
-        """See `Program.hush`."""
+    def close_input(self) -> None:
+        """See `Program.close_input`."""
         with contextlib.suppress(asyncssh.Error, OSError):
             self._process.stdin.write_eof()
 
@@ -144,7 +144,7 @@ class SshProgram:
 
     async def _end(self) -> None:
         if not self.ended():
-            self.hush()
+            self.close_input()
             if self.pid:
                 await self._end_there("term", self.pid)
             await asyncio.wait({self._gone}, timeout=GRACE_S)

@@ -9,7 +9,7 @@ MAX_LINE_BYTES = 1 << 20
 _CHUNK = 1 << 16
 
 
-class Ahead:
+class LineReader:
     """A stream of bytes of which lines are taken one by one, and then all the rest.
 
     Nothing is lost when a wait for a line is cancelled or times out.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope.targets.process import Ended, run_child
+from nephoscope.targets.channels.child import Ended, run_child
 
 SH = "/bin/sh"
 
@@ -123,7 +123,7 @@ def test_a_probe_dies_with_a_killed_parent(tmp_path: Path, probe: Path) -> None:
     """SIGKILL leaves the parent no time for anything: the probe itself has to notice."""
     script = (
         "import asyncio, sys\n"
-        "from nephoscope.targets.process import run_child\n"
+        "from nephoscope.targets.channels.child import run_child\n"
         "asyncio.run(run_child(sys.argv[1:], timeout_s=60, max_bytes=1000, max_lines=10))\n"
     )
     wait = '{"wait_ns": 60000000000}'

@@ -13,11 +13,10 @@ from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.targets.base import Endpoint, IpVersion, Peer, Target, TargetTrial
-from nephoscope.targets.channel import Channel
-from nephoscope.targets.output import MAX_BYTES, MAX_LINES, parser_of
-from nephoscope.targets.probe import check_version
-from nephoscope.targets.running import LATER_S, RunningProbe
-from nephoscope.targets.tools import (
+from nephoscope.targets.channels.channel import Channel
+from nephoscope.targets.probe.output import MAX_BYTES, MAX_LINES, parser_of
+from nephoscope.targets.probe.process import LATER_S, RunningProbe
+from nephoscope.targets.probe.tools import (
     ASK_S,
     client_job,
     served_by,
@@ -26,6 +25,7 @@ from nephoscope.targets.tools import (
     wrap,
     wrapped_by,
 )
+from nephoscope.targets.probe.version import check_version
 
 START_S = 60.0
 """A program that has not begun by then, on a busy machine and behind others, never will."""
@@ -67,7 +67,7 @@ class ProbeTarget:
                 f"{self.name}: no fingerprint: {trial.failure.message}", trial.failure.hint
             )
         document = trial.documents.get(metric, {})
-        return {**document, **self._known()} if isinstance(document, dict) else {}
+        return {**document, **self._reached_by()} if isinstance(document, dict) else {}
 
     async def run(self, benchmark: str, params: Mapping[str, Any], timeout_s: float) -> TargetTrial:
         """See `Target.run`."""
@@ -180,7 +180,7 @@ class ProbeTarget:
         """The words that give a trial its parameters."""
         return ["--params", json.dumps(dict(params))]
 
-    def _known(self) -> Mapping[str, Any]:
+    def _reached_by(self) -> Mapping[str, Any]:
         """What is known of the target besides the probe's document: keys for the fingerprint."""
         return {}
 

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nephoscope.targets.streams import Ahead, read_tail
+from nephoscope.targets.channels.streams import LineReader, read_tail
 from nephoscope.tasks import uncancelled
 
 GRACE_S = 2.0
@@ -79,16 +79,16 @@ class Child:
         self._process = process
         self._stdin = process.stdin
         self._stdout = process.stdout
-        self._ahead = Ahead(process.stdout.read)
+        self._ahead = LineReader(process.stdout.read)
         self._tail = asyncio.ensure_future(read_tail(process.stderr.read))
 
-    async def say(self, line: bytes) -> None:
-        """See `Program.say`."""
+    async def send_line(self, line: bytes) -> None:
+        """See `Program.send_line`."""
         self._stdin.write(line)
         await self._stdin.drain()
 
-    def hush(self) -> None:
-        """See `Program.hush`."""
+    def close_input(self) -> None:
+        """See `Program.close_input`."""
         self._stdin.close()
 
     async def chunk(self) -> bytes:

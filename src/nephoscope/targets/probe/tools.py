@@ -16,8 +16,8 @@ from nephoscope.adapters import Adapter, Output, ToolError
 from nephoscope.errors import BenchmarkFailed, Lacking, UsageError
 from nephoscope.model import Sample, Shape
 from nephoscope.targets.base import Peer, TargetTrial
-from nephoscope.targets.output import Parse, parse_output
-from nephoscope.targets.process import Ended
+from nephoscope.targets.channels.child import Ended
+from nephoscope.targets.probe.output import Parse, parse_output
 
 ASK_S = 20.0
 """A tool that does not print its version by then, on a busy machine, never will."""

@@ -17,8 +17,8 @@ from typing import Any, cast
 import asyncssh
 
 from nephoscope.errors import TargetError
-from nephoscope.targets.host_keys import DEFAULT_FILES, HostKeys, load_host_keys
-from nephoscope.targets.ssh_way import Hop, Way, parse_hop
+from nephoscope.targets.ssh.host_keys import DEFAULT_FILES, HostKeys, load_host_keys
+from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop
 
 KEEPALIVE_S = 15
 KEEPALIVES_LOST = 4
@@ -47,15 +47,15 @@ class Reached:
         return self.connections[-1]
 
 
-async def reach(name: str, way: Way, timeout_s: float) -> Reached:
+async def reach(name: str, route: SshRoute, timeout_s: float) -> Reached:
     """Connects to every hop in turn. Raises TargetError with one sentence."""
     connections: list[asyncssh.SSHClientConnection] = []
     try:
-        hops = _hops(name, way)
+        hops = _hops(name, route)
         for number, hop in enumerate(hops):
             is_last = number == len(hops) - 1
             where = name if is_last else f"{name} (jump host {hop})"
-            single = _Single(where, hop, way, is_last)
+            single = _Single(where, hop, route, is_last)
             connections.append(await single.connect(connections, timeout_s))
         return Reached(tuple(connections), single.host, single.port, single.user, tuple(hops[:-1]))
     except BaseException:
@@ -71,14 +71,14 @@ async def hang_up(connections: list[asyncssh.SSHClientConnection]) -> None:
             await asyncio.wait_for(connection.wait_closed(), 2.0)
 
 
-def _hops(name: str, way: Way) -> list[Hop]:
+def _hops(name: str, route: SshRoute) -> list[Hop]:
     """The jump hosts in order, then the host; before the first, those that it is reached through.
 
     Jump hosts that were given replace the ones that ~/.ssh/config has for the host.
     """
-    hops = [*way.jump, way.to]
-    while way.config and way.connect is None:
-        configured = _options(name, hops[0], way).config.get("ProxyJump")
+    hops = [*route.jump, route.to]
+    while route.config and route.connect is None:
+        configured = _options(name, hops[0], route).config.get("ProxyJump")
         if not configured:
             break
         before = [parse_hop(text.strip()) for text in str(configured).split(",")]
@@ -94,10 +94,10 @@ def _hops(name: str, way: Way) -> list[Hop]:
     return hops
 
 
-def _options(name: str, hop: Hop, way: Way) -> asyncssh.SSHClientConnectionOptions:
+def _options(name: str, hop: Hop, route: SshRoute) -> asyncssh.SSHClientConnectionOptions:
     """What the configuration says of a hop."""
     try:
-        return asyncssh.SSHClientConnectionOptions(**_chosen(hop, way), host=hop.host)
+        return asyncssh.SSHClientConnectionOptions(**_chosen(hop, route), host=hop.host)
     except (asyncssh.ConfigParseError, asyncssh.KeyImportError, OSError, ValueError) as error:
         raise TargetError(
             f"{name}: ~/.ssh/config or a key that it names cannot be used: {error}.",
@@ -105,16 +105,16 @@ def _options(name: str, hop: Hop, way: Way) -> asyncssh.SSHClientConnectionOptio
         ) from error
 
 
-def _chosen(hop: Hop, way: Way) -> dict[str, Any]:
+def _chosen(hop: Hop, route: SshRoute) -> dict[str, Any]:
     """Options that were given; the rest is as configured."""
-    chosen: dict[str, Any] = {"config": () if way.config else None, "ignore_encrypted": True}
+    chosen: dict[str, Any] = {"config": () if route.config else None, "ignore_encrypted": True}
     if hop.port is not None:
         chosen["port"] = hop.port
     if hop.user:
         chosen["username"] = hop.user
-    if way.identity:
-        chosen["client_keys"] = [str(Path(way.identity).expanduser())]
-    if not way.config:
+    if route.identity:
+        chosen["client_keys"] = [str(Path(route.identity).expanduser())]
+    if not route.config:
         chosen["agent_path"] = None
     return chosen
 
@@ -136,15 +136,15 @@ class _Client(asyncssh.SSHClient):
 class _Single:
     """One hop on its way to being connected."""
 
-    def __init__(self, where: str, hop: Hop, way: Way, is_last: bool) -> None:
+    def __init__(self, where: str, hop: Hop, route: SshRoute, is_last: bool) -> None:
         self._hop = hop
-        self._way = way
-        self._options = _options(where, hop, way)
+        self._route = route
+        self._options = _options(where, hop, route)
         self.host: str = self._options.host
         self.port: int = self._options.port
         self.user: str = self._options.username
         self._where = f"{where} ({self.user}@{self.host} port {self.port})"
-        self._connect = way.connect if is_last else None
+        self._connect = route.connect if is_last else None
         self._keys = load_host_keys(self._known_hosts())
 
     async def connect(
@@ -152,7 +152,7 @@ class _Single:
     ) -> asyncssh.SSHClientConnection:
         """The connection, through the last of those before. Raises TargetError."""
         options: dict[str, Any] = {
-            **_chosen(self._hop, self._way),
+            **_chosen(self._hop, self._route),
             "known_hosts": self._keys.trusted,
             "client_factory": lambda: _Client(self._keys),
             "preferred_auth": ("publickey",),
@@ -183,11 +183,11 @@ class _Single:
                 options["sock"] = await self._connect()
             return await asyncssh.connect(self._hop.host, **options)
         except (asyncssh.Error, OSError) as error:
-            raise self._told(error, timeout_s) from error
+            raise self._error(error, timeout_s) from error
 
     def _known_hosts(self) -> tuple[str, ...]:
-        if self._way.known_hosts:
-            return (self._way.known_hosts,)
+        if self._route.known_hosts:
+            return (self._route.known_hosts,)
         # Empty ("none") would mean no check at all to asyncssh; to us it means that none is known.
         own = self._options.config.get("UserKnownHostsFile")
         system = self._options.config.get("GlobalKnownHostsFile")
@@ -197,7 +197,7 @@ class _Single:
         ]
         return tuple(files) or ("/dev/null",)
 
-    def _told(self, error: Exception, timeout_s: float) -> TargetError:
+    def _error(self, error: Exception, timeout_s: float) -> TargetError:
         """One sentence for each way in which a connection does not come about."""
         where = self._where
         if isinstance(error, asyncssh.HostKeyNotVerifiable):

@@ -1,7 +1,8 @@
 """A machine with a shell and files of its own: over ssh, or inside a container.
 
-One shell (`far_side.KEEPER`) stays there as long as we do; it makes the work folder and removes it
-when we are gone, however we went. The probe is copied there once, under its SHA-256, and stays.
+One shell (`shell_scripts.SUPERVISOR`) stays there as long as the controller; it makes the work
+folder and removes it when the connection ends, for whatever reason. The probe is copied there once,
+under its SHA-256, and stays.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.errors import TargetError
-from nephoscope.targets import far_side
-from nephoscope.targets.channel import Program
-from nephoscope.targets.probe import find_probe
-from nephoscope.targets.process import GRACE_S, Ended
+from nephoscope.targets.channels import shell_scripts
+from nephoscope.targets.channels.channel import Program
+from nephoscope.targets.channels.child import GRACE_S, Ended
+from nephoscope.targets.probe.version import find_probe
 
 _CHUNK = 1 << 18
 _WORDS_BYTES = 1 << 16
 _ASK_S = 20.0
 
 
-class FarChannel:
+class ShellChannel:
     """`Channel` by a shell there; `_reach`, `_begin` and `_hang_up` are what a kind adds."""
 
     def __init__(self, name: str, *, probe: Path | None = None) -> None:
         self.name = name
         self._local_probe = probe
-        self._keeper: Program | None = None
+        self._supervisor: Program | None = None
         self._asking = asyncio.Lock()
         self._machine = ""
         self.own_address = ""
@@ -53,15 +54,19 @@ class FarChannel:
 
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`; keeps a connection that is still good."""
-        if self._keeper is not None and not self._keeper.ended():
+        if self._supervisor is not None and not self._supervisor.ended():
             return
         await self.close()
         await self._reach(timeout_s)
         try:
-            self._keeper = await self._begin(far_side.script(far_side.KEEPER, secrets.token_hex(4)))
-            words = ((await self._keeper.line()) or b"").decode("utf-8", "replace").split(None, 3)
+            self._supervisor = await self._begin(
+                shell_scripts.script(shell_scripts.SUPERVISOR, secrets.token_hex(4))
+            )
+            words = (
+                ((await self._supervisor.line()) or b"").decode("utf-8", "replace").split(None, 3)
+            )
             if len(words) != 4 or words[0] != "at":
-                raise await self._no_folder(self._keeper)
+                raise await self._no_folder(self._supervisor)
         except BaseException:
             await self.close()
             raise
@@ -71,7 +76,7 @@ class FarChannel:
         """See `Channel.probe`: uploaded once, under its SHA-256, and checked once a connection."""
         if self._probe:
             return self._probe
-        if self._keeper is None:
+        if self._supervisor is None:
             raise self._closed()
         source = self._local_probe or find_probe(self._machine)
         wanted = await asyncio.to_thread(_sha256, source)
@@ -89,7 +94,7 @@ class FarChannel:
 
     async def start(self, command: Sequence[str]) -> Program:
         """See `Channel.start`."""
-        if self._keeper is None or self._keeper.ended():
+        if self._supervisor is None or self._supervisor.ended():
             raise self._closed()
         return await self._begin(command)
 
@@ -126,25 +131,25 @@ class FarChannel:
 
     async def close(self) -> None:
         """See `Channel.close`; the probe stays there for the next time."""
-        keeper, self._keeper = self._keeper, None
+        supervisor, self._supervisor = self._supervisor, None
         self._probe = self._work = ""
-        if keeper is not None:
+        if supervisor is not None:
             # Its input ends, and it removes the work folder.
             with contextlib.suppress(TargetError):
-                keeper.hush()
-                await keeper.rest(GRACE_S, _WORDS_BYTES, 1000)
+                supervisor.close_input()
+                await supervisor.rest(GRACE_S, _WORDS_BYTES, 1000)
         await self._hang_up()
 
     async def _ask(self, verb: str, value: str = "") -> str:
-        """The keeper's answer to a question."""
-        if self._keeper is None:
+        """The supervisor's answer to a question."""
+        if self._supervisor is None:
             raise self._closed()
         async with self._asking, asyncio.timeout(_ASK_S):
             try:
-                await self._keeper.say(f"{verb} {value}\n".encode())
+                await self._supervisor.send_line(f"{verb} {value}\n".encode())
             except BrokenPipeError as error:
                 raise self._closed() from error
-            line = await self._keeper.line()
+            line = await self._supervisor.line()
         if line is None:
             raise self._closed()
         return line.decode("utf-8", "replace").rstrip("\n").partition(" ")[2]
@@ -165,16 +170,16 @@ class FarChannel:
 
     async def _upload(self, source: Path, there: str, mode: str) -> None:
         size = source.stat().st_size
-        program = await self.start(far_side.script(far_side.PUT, there, str(size), mode))
+        program = await self.start(shell_scripts.script(shell_scripts.PUT, there, str(size), mode))
         try:
             with source.open("rb") as stream:
                 while (chunk := stream.read(_CHUNK)) and not program.ended():
                     try:
-                        await program.say(chunk)
+                        await program.send_line(chunk)
                     except BrokenPipeError:
                         # It tells why in its last words.
                         break
-            program.hush()
+            program.close_input()
             ended = await program.rest(_ASK_S, _WORDS_BYTES, 1000)
         finally:
             await program.end()
@@ -189,8 +194,8 @@ class FarChannel:
             "Check the free space and the rights there; nothing half was left behind.",
         )
 
-    async def _no_folder(self, keeper: Program) -> TargetError:
-        ended = await keeper.rest(GRACE_S, _WORDS_BYTES, 1000)
+    async def _no_folder(self, supervisor: Program) -> TargetError:
+        ended = await supervisor.rest(GRACE_S, _WORDS_BYTES, 1000)
         if ended.returncode == 3:
             return TargetError(
                 f"{self.name}: there is no folder there that this user may write to and run "
@@ -201,7 +206,7 @@ class FarChannel:
         last = f" Its last words: {words[-1][:200]}" if words else ""
         return TargetError(
             f"{self.name}: the shell there did not do what it was asked.{last}",
-            f"It needs {far_side.SHELL} and the common tools (coreutils or busybox).",
+            f"It needs {shell_scripts.SHELL} and the common tools (coreutils or busybox).",
         )
 
     def _closed(self) -> TargetError:

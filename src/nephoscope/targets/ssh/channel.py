@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.targets.base import Endpoint
-from nephoscope.targets.far_channel import FarChannel
-from nephoscope.targets.host_keys import fingerprint
-from nephoscope.targets.ssh_connection import Reached, hang_up, reach
-from nephoscope.targets.ssh_program import SessionRefused, SshProgram
-from nephoscope.targets.ssh_way import Way
+from nephoscope.targets.channels.shell import ShellChannel
+from nephoscope.targets.ssh.connection import Reached, hang_up, reach
+from nephoscope.targets.ssh.host_keys import fingerprint
+from nephoscope.targets.ssh.program import SessionRefused, SshProgram
+from nephoscope.targets.ssh.route import SshRoute
 
 MAX_SESSIONS = 8
 """Sessions at once on a connection, with the one that stays; sshd's own bound is 10 by default."""
@@ -21,12 +21,12 @@ MAX_SESSIONS = 8
 _PLACE_S = 2.0
 
 
-class SshChannel(FarChannel):
+class SshChannel(ShellChannel):
     """One connection; every program is a session of it."""
 
-    def __init__(self, name: str, way: Way, *, probe: Path | None = None) -> None:
+    def __init__(self, name: str, route: SshRoute, *, probe: Path | None = None) -> None:
         super().__init__(name, probe=probe)
-        self._way = way
+        self._route = route
         self._reached: Reached | None = None
         self._sessions = asyncio.Semaphore(MAX_SESSIONS)
 
@@ -58,7 +58,7 @@ class SshChannel(FarChannel):
 
     async def _reach(self, timeout_s: float) -> None:
         self._sessions = asyncio.Semaphore(MAX_SESSIONS)
-        self._reached = await reach(self.name, self._way, timeout_s)
+        self._reached = await reach(self.name, self._route, timeout_s)
 
     async def _hang_up(self) -> None:
         reached, self._reached = self._reached, None
@@ -85,8 +85,8 @@ class SshChannel(FarChannel):
             await asyncio.sleep(_PLACE_S / 40)
 
     async def _end_there(self, how: str, pid: int) -> None:
-        keeper = self._keeper
-        if not isinstance(keeper, SshProgram) or keeper.ended() or keeper.pid == pid:
+        supervisor = self._supervisor
+        if not isinstance(supervisor, SshProgram) or supervisor.ended() or supervisor.pid == pid:
             return
         with contextlib.suppress(BrokenPipeError):
-            await keeper.say(f"{how} {pid}\n".encode())
+            await supervisor.send_line(f"{how} {pid}\n".encode())

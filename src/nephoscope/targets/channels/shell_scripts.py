@@ -13,7 +13,7 @@ SHELL = "/bin/sh"
 
 # A cache folder must be ours alone (another user may have made one of that name in /tmp), and
 # programs in it must be allowed to run (a home may be mounted noexec).
-KEEPER = r"""
+SUPERVISOR = r"""
 export LC_ALL=C
 umask 077
 folder=
@@ -71,7 +71,7 @@ mkdir -p "${1%/*}" && cat >"$part" && {
 """
 """Standard input to the file $1 of $2 bytes with mode $3: whole, or not at all."""
 
-NAME = "nephoscope-keeper"
+NAME = "nephoscope-supervisor"
 """Name of our shells in the far process list; the sweep knows them by it."""
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.targets.base import Peer, TargetTrial
-from nephoscope.targets.channel import Program
-from nephoscope.targets.output import MAX_BYTES, MAX_LINES, Parse
-from nephoscope.targets.process import Ended
+from nephoscope.targets.channels.channel import Program
+from nephoscope.targets.channels.child import Ended
+from nephoscope.targets.probe.output import MAX_BYTES, MAX_LINES, Parse
 
 LATER_S = 2.0
 """The probe ends itself at its deadline; ours comes later, for a probe that does not."""
@@ -37,10 +37,10 @@ class RunningProbe:
         """Says what may not be seen in a process list, before anything else."""
         if serve:
             self._token = secrets.token_hex(32)
-            await self._say(f"token {self._token}")
+            await self._send(f"token {self._token}")
         elif peer is not None:
             values = {"address": peer.address, "port": peer.port, "token": peer.token}
-            await self._say("peer " + json.dumps(values, separators=(",", ":")))
+            await self._send("peer " + json.dumps(values, separators=(",", ":")))
 
     async def ready(self, timeout_s: float) -> Mapping[str, Any]:
         """See `Running.ready`."""
@@ -65,11 +65,11 @@ class RunningProbe:
 
     async def go(self, at_ns: int | None = None) -> None:
         """See `Running.go`."""
-        await self._say("go" if at_ns is None else f"go {at_ns}")
+        await self._send("go" if at_ns is None else f"go {at_ns}")
 
     async def stop(self) -> None:
         """See `Running.stop`."""
-        await self._say("stop")
+        await self._send("stop")
 
     async def result(self, timeout_s: float) -> TargetTrial:
         """See `Running.result`."""
@@ -89,9 +89,9 @@ class RunningProbe:
         """Ends it at once, whatever it does; nothing it counted is kept. May be called twice."""
         await self._program.end()
 
-    async def _say(self, line: str) -> None:
+    async def _send(self, line: str) -> None:
         try:
-            await self._program.say(line.encode() + b"\n")
+            await self._program.send_line(line.encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             # It ended; `ready` or `result` tells why.
             pass

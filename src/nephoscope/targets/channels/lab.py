@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from nephoscope.errors import TargetError
 from nephoscope.lab import namespaces
 from nephoscope.lab.handle import GuestAccess
-from nephoscope.targets.far_channel import FarChannel
-from nephoscope.targets.process import Child, start_child
-from nephoscope.targets.ssh_way import Hop, Way
+from nephoscope.targets.channels.child import Child, start_child
+from nephoscope.targets.channels.shell import ShellChannel
+from nephoscope.targets.ssh.route import Hop, SshRoute
 
 _CONNECT_S = 10.0
 
 
-class EnteredChannel(FarChannel):
+class EnteredShell(ShellChannel):
     """A host with files of its own (a container), entered by a program in front of every command.
 
     prefix: the words of that program, `Host.enter()`.
@@ -42,7 +42,7 @@ class EnteredChannel(FarChannel):
             ) from error
 
 
-def way_into(guest: GuestAccess) -> Way:
+def route_into(guest: GuestAccess) -> SshRoute:
     """How a guest is reached: ssh from inside its host's network, with the lab's own keys."""
 
     def connect_there() -> socket.socket:
@@ -55,7 +55,7 @@ def way_into(guest: GuestAccess) -> Way:
     async def connect() -> socket.socket:
         return await asyncio.to_thread(connect_there)
 
-    return Way(
+    return SshRoute(
         Hop(guest.address, guest.port, guest.user),
         identity=str(guest.identity),
         known_hosts=str(guest.known_hosts),

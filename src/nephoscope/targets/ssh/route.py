@@ -21,7 +21,7 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SshRoute:
     """How a host is reached.
 
     config: whether ~/.ssh/config is read. connect: makes the socket of a host that is reached by

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from nephoscope.targets.process import Ended
+from nephoscope.targets.channels.child import Ended
 
 
 class Program(Protocol):
@@ -20,10 +20,10 @@ class Program(Protocol):
     gone.
     """
 
-    async def say(self, line: bytes) -> None:
+    async def send_line(self, line: bytes) -> None:
         """Writes one line to its standard input. BrokenPipeError when it has ended."""
 
-    def hush(self) -> None:
+    def close_input(self) -> None:
         """Ends its standard input."""
 
     async def chunk(self) -> bytes:

@@ -1,0 +1,1 @@
+"""The probe on a machine: found, started, introduced, read."""
