@@ -416,8 +416,8 @@ LOCAL_LAB = [{"name": "a", "kind": "lab"}]
             },
             "'w' is a target, and a role of v",
         ),
-        ({"design": {"fraction": "1/3x"}}, "design.fraction: '1/3x' is no fraction"),
-        ({"design": {"fraction": "2/3"}}, "'2/3' is no fraction"),
+        ({"design": {"fraction": "1/3x"}}, "design.fraction: '1/3x' is not a fraction"),
+        ({"design": {"fraction": "2/3"}}, "'2/3' is not a fraction"),
         ({"factors": {"f": FACTOR}, "design": {"fraction": "1/2"}}, "design.fraction: "),
         (
             {"factors": {"f": FACTOR}, "design": {"exclude": [{"g": 1}]}},
@@ -446,7 +446,7 @@ LOCAL_LAB = [{"name": "a", "kind": "lab"}]
         ({"design": {"nest": {"boot": 2}}}, "design.nest: only hosts of a lab"),
         ({"design": {"nest": {"rounds": 7}}, "repeat": {"min": 3}}, "repeat: `design.nest` sets"),
         ({"money": {"limit": 5}}, "money: no target says what an hour of it costs"),
-        ({"money": {"limit": 5, "currency": "dollars"}}, "'dollars' is no currency"),
+        ({"money": {"limit": 5, "currency": "dollars"}}, "'dollars' is not a currency"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )

@@ -1,4 +1,4 @@
-"""What a plan says, as records. The field texts become the JSON Schema that editors complete."""
+"""Records of a plan. Their descriptions become the JSON Schema and docs/reference/plan.md."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _CURRENCY = r"^[A-Z]{3}$"
 
 
 def _written(pattern: str, what: str, example: str) -> BeforeValidator:
-    """A text of that pattern; else a sentence with an example."""
+    """Returns a validator that requires a pattern, and gives an example otherwise."""
 
     def read(value: Any) -> str:
         text = str(value)
         if isinstance(value, bool) or not re.fullmatch(pattern, text):
-            raise ValueError(f"'{text}' is no {what}. Write {example}")
+            raise ValueError(f"'{text}' is not a {what}. Write {example}")
         return text
 
     return BeforeValidator(read)
@@ -49,21 +49,22 @@ class Repeat(Record):
 
     min: Annotated[Count, Field(ge=1, le=100_000)] = Field(
         default=10,
-        description="Rounds before the first look. Under 10 the stopping rule covers less than it "
-        "says, under 6 a median has no interval.",
+        description="Rounds before the stopping rule is first applied. Below 10 the intervals "
+        "cover less than stated; below 6 a median has no interval.",
     )
     max: Annotated[Count, Field(ge=1, le=100_000)] = Field(
-        default=100, description="Rounds after which a setting is 'not converged'."
+        default=100, description="Rounds after which a setting counts as not converged."
     )
     look_every: Annotated[Count, Field(ge=1, le=1000)] = Field(
-        default=5, description="Rounds between two looks at the interval."
+        default=5, description="Rounds between two applications of the stopping rule."
     )
     relative_half_width: Ratio = Field(
-        default=0.02, description="Narrow enough: half the interval's width over the estimate."
+        default=0.02,
+        description="Target precision: half the interval's width divided by the estimate.",
     )
     allocation: Literal["even", "widest"] = Field(
         default="even",
-        description="Who gets the time that is left after `min` rounds: `even` measures every "
+        description="Which settings get the time after `min` rounds: `even` measures every "
         "setting in every round, `widest` those whose intervals are widest relative to "
         "`relative_half_width`. Settings that are compared with each other need `even`.",
     )
@@ -76,7 +77,7 @@ class Repeat(Record):
 
 
 class RepeatChange(Record):
-    """What one benchmark repeats differently from the plan; absent fields are the plan's."""
+    """Repetition of one benchmark where it differs from the plan; absent fields are the plan's."""
 
     min: Annotated[Count, Field(ge=1, le=100_000)] | None = Field(
         default=None, description="As in the plan's `repeat`."
@@ -93,25 +94,27 @@ class RepeatChange(Record):
 
 
 class Entry(Record):
-    """One benchmark of a plan, with its parameters and what is varied."""
+    """One benchmark of a plan, with its parameters and factors."""
 
     benchmark: str = Field(description="Id of a benchmark; `nephoscope list` shows them.")
     params: dict[str, Any] = Field(
         default_factory=dict,
-        description="Parameters that stay the same. Sizes and times may have units: 64MiB, 100ms.",
+        description="Fixed parameters. Sizes and times may have units: 64MiB, 100ms.",
     )
     factors: dict[str, Annotated[list[Any], Field(min_length=1, max_length=_MAX_LEVELS)]] = Field(
         default_factory=dict,
-        description="Parameters that are varied, each with its list of levels; all are crossed.",
+        description="Varied parameters, each with its list of levels; all levels are crossed.",
     )
     timeout_s: Seconds = Field(
-        default=120.0, alias="timeout", description="Longest time of one trial."
+        default=120.0, alias="timeout", description="Time limit of one trial."
     )
     headline: tuple[str, ...] = Field(
-        default=(), description="Metrics on which repetition stops; by default the benchmark's own."
+        default=(),
+        description="Metrics to which the stopping rule applies; by default the benchmark's own.",
     )
     repeat: RepeatChange = Field(
-        default_factory=RepeatChange, description="What this benchmark repeats differently."
+        default_factory=RepeatChange,
+        description="Repetition of this benchmark where it differs from the plan.",
     )
     on: Names = Field(
         default=(),
@@ -122,7 +125,8 @@ class Entry(Record):
         default="", description="Name or role of the target that serves a two-sided benchmark."
     )
     together: bool = Field(
-        default=False, description="All targets of `on` at once, started at one moment."
+        default=False,
+        description="Run on all targets of `on` at the same time, with a common start.",
     )
 
 
@@ -133,33 +137,33 @@ class Factor(Record):
         description="What it sets: lab.links.NAME.delay, lab.hosts.NAME.cpu.cap, "
         "lab.hosts.NAME.platform, backgrounds.NAME.params.PARAM, backgrounds.NAME.active (false, "
         "true), backgrounds (which of them run: a name, a list of names, none), "
-        "backgrounds.*.params.PARAM (of every load that runs and does not say it itself), "
+        "backgrounds.*.params.PARAM (of every load that runs and does not set it itself), "
         "backgrounds.*.count (on how many of its targets each runs), "
         "benchmarks.N.params.PARAM."
     )
     levels: Annotated[list[Any], Field(min_length=1, max_length=_MAX_LEVELS)] = Field(
-        description="The values it takes."
+        description="Its levels."
     )
     blocked: bool | None = Field(
         default=None,
-        description="Trials of one level follow one another within a round, because changing it "
-        "is dear; the order of the levels stays random. By default so for platforms, memory and "
-        "virtual CPUs of a host.",
+        description="Run the trials of one level one after another within a round, because "
+        "changing it is expensive; the order of the levels stays random. By default true for platforms, "
+        "memory and virtual CPUs of a host.",
     )
 
 
 class Nest(Record):
-    """Repetition in levels: new instances, boots of each, rounds in each boot.
+    """Nested repetition: new instances, boots of each, rounds in each boot.
 
     Round r belongs to boot (r - 1) // rounds; all alternatives are renewed between two boots.
-    The rounds are as many as the product of the three; `repeat` has no say then.
+    The number of rounds is the product of the three; `repeat` has no effect.
     """
 
     instance: Annotated[Count, Field(ge=1, le=1000)] = Field(
-        default=1, description="How many times each target is made anew."
+        default=1, description="Instances of each target, each created anew."
     )
     boot: Annotated[Count, Field(ge=1, le=1000)] = Field(
-        default=1, description="How many times each instance is booted."
+        default=1, description="Boots of each instance."
     )
     rounds: Annotated[Count, Field(ge=1, le=1000)] = Field(
         default=5, description="Rounds in each boot."
@@ -176,13 +180,13 @@ class Nest(Record):
 
 
 class Design(Record):
-    """How the levels are combined, and what every alternative is held against."""
+    """How the levels are combined, and the baseline of every alternative."""
 
     fraction: Annotated[str, _written(_FRACTION, "fraction", "1/2 or 1/4, at most 1/64")] = Field(
         default="1",
         json_schema_extra={"pattern": _FRACTION},
         description="The part of the full crossing that is run: 1, 1/2, 1/4, … Regular where all "
-        "factors have two levels, else a balanced one; what is confounded is told.",
+        "factors have two levels, else a balanced one; the report lists what is confounded.",
     )
     exclude: tuple[dict[str, Any], ...] = Field(
         default=(),
@@ -196,21 +200,23 @@ class Design(Record):
     )
     a_a: bool = Field(
         default=False,
-        description="Every alternative twice in each round, as arms a and b: what differs between "
-        "the arms is the experiment's own noise.",
+        description="Run every alternative twice in each round, as arms a and b: differences "
+        "between the arms are the experiment's own noise.",
     )
     around: bool = Field(
         default=False,
-        description="Quiet, noisy, quiet: within a round every trial that has a baseline gets a "
-        "trial of that baseline right before and right after it; needs `baseline`.",
+        description="ABA design: within a round every trial that has a baseline gets a trial of "
+        "that baseline right before and right after it; needs `baseline`.",
     )
-    nest: Nest | None = Field(default=None, description="Repetition in levels.")
+    nest: Nest | None = Field(
+        default=None, description="Nested repetition: instances, boots, rounds."
+    )
 
 
 class BackgroundEntry(Record):
-    """A load that runs during whole trials; if it dies, the trial does not count.
+    """A load that runs during whole trials; if it fails, the trial does not count.
 
-    Or what is set during whole trials, so that a quota can stand beside loads in one factor.
+    Or conditions that hold during whole trials, so that a quota can be a level beside loads.
     """
 
     name: str = Field(pattern=NAME, description="Name in factors, journal and report.")
@@ -224,7 +230,7 @@ class BackgroundEntry(Record):
     peer: str = Field(default="", description="Name or role of the serving target.")
     params: dict[str, Any] = Field(default_factory=dict, description="Its parameters.")
     settle_s: Annotated[float, Field(ge=0, le=3600)] = Field(
-        default=0.2, description="Seconds that it runs before the trial starts."
+        default=0.2, description="Seconds for which it runs before the trial starts."
     )
 
 
@@ -234,11 +240,11 @@ class HookEntry(Record):
     benchmark: str = Field(description="Id of a benchmark.")
     on: Names = Field(default=(), description="Names or roles; default: the trial's own target.")
     params: dict[str, Any] = Field(default_factory=dict, description="Its parameters.")
-    timeout_s: Seconds = Field(default=60.0, alias="timeout", description="Its longest time.")
+    timeout_s: Seconds = Field(default=60.0, alias="timeout", description="Its time limit.")
 
 
 class Phases(Record):
-    """Longest time of each phase of a trial, besides `timeout`, which bounds `measure`."""
+    """Time limit of each phase of a trial, besides `timeout`, which bounds `measure`."""
 
     prepare_s: Seconds = Field(default=60.0, alias="prepare", description="Conditions, hooks.")
     start_s: Seconds = Field(default=10.0, alias="start", description="Until all sides are ready.")
@@ -247,7 +253,7 @@ class Phases(Record):
 
 
 class Observe(Record):
-    """What is watched beside every trial, so that a slow one can be explained."""
+    """System counters during every trial, so that a slow one can be explained."""
 
     gap_meter: bool = Field(
         default=True,
@@ -258,25 +264,27 @@ class Observe(Record):
 
 
 class Retry(Record):
-    """Which failed trials are tried again; nothing is retried silently."""
+    """Failures after which a trial is repeated; nothing is retried silently."""
 
-    times: Annotated[Count, Field(ge=0, le=10)] = Field(default=0, description="At most so often.")
+    times: Annotated[Count, Field(ge=0, le=10)] = Field(
+        default=0, description="Maximum number of retries of one trial."
+    )
     on: tuple[str, ...] = Field(
         default=("deadline", "probe_died"), description="Names of the failures."
     )
 
 
 class Money(Record):
-    """What the run may cost."""
+    """Limit of the run's cost."""
 
-    limit: Annotated[float, Field(gt=0)] = Field(description="At most this much.")
+    limit: Annotated[float, Field(gt=0)] = Field(description="Maximum cost.")
     currency: Annotated[str, _written(_CURRENCY, "currency", "USD or EUR")] = Field(
         default="USD", json_schema_extra={"pattern": _CURRENCY}, description="ISO 4217 code."
     )
 
 
 class Plan(Record):
-    """An experiment: targets, benchmarks, what is varied, and when it is enough."""
+    """An experiment: targets, benchmarks, factors, and the stopping rule."""
 
     version: Literal[1] = Field(default=1, description="Version of the plan format.")
     name: str = Field(pattern=NAME, description="Name of the plan; part of the run's id.")
@@ -284,30 +292,30 @@ class Plan(Record):
         default="", max_length=500, description="The question that this plan answers."
     )
     seed: Annotated[Count, Field(ge=0, le=2**63 - 1)] | None = Field(
-        default=None, description="Seed of the order of trials; drawn and stored when absent."
+        default=None,
+        description="Random seed of the order of trials; drawn and stored when absent.",
     )
     budget_s: Seconds | None = Field(
         default=None,
         alias="budget",
-        description="Time after which measuring ends; what is not converged by then is said.",
+        description="Time after which measuring ends; the report names what has not converged.",
     )
     confidence: Ratio = Field(default=0.95, description="Confidence of every interval.")
     margin: Ratio = Field(
-        default=0.03, description="Differences below this ratio do not matter in practice."
+        default=0.03,
+        description="Largest ratio by which two results may differ and still count as equivalent.",
     )
-    repeat: Repeat = Field(
-        default_factory=Repeat, description="When a setting has been repeated enough."
-    )
+    repeat: Repeat = Field(default_factory=Repeat, description="Stopping rule.")
     warmup: Annotated[Count, Field(ge=0, le=100)] = Field(
-        default=1, description="Rounds before the first that counts; kept, never analysed."
+        default=1, description="Warm-up rounds; stored, never analysed."
     )
     targets: tuple[AnyTarget, ...] = Field(
         default=(LocalRecord(),),
         min_length=1,
         max_length=_MAX_TARGETS,
-        description="What is measured.",
+        description="Machines to measure.",
     )
-    benchmarks: tuple[Entry, ...] = Field(min_length=1, description="With what it is measured.")
+    benchmarks: tuple[Entry, ...] = Field(min_length=1, description="Benchmarks to run.")
     include: Names = Field(
         default=(),
         description="Plan files, relative to this one, whose keys stand where this one has none. "
@@ -317,7 +325,7 @@ class Plan(Record):
         default=None, description="Topology file of the lab, or the topology itself."
     )
     factors: dict[str, Factor] = Field(
-        default_factory=dict, description="What is varied outside the benchmarks."
+        default_factory=dict, description="Factors outside the benchmarks."
     )
     design: Design = Field(default_factory=Design, description="How levels are combined.")
     backgrounds: tuple[BackgroundEntry, ...] = Field(
@@ -325,12 +333,16 @@ class Plan(Record):
     )
     before: tuple[HookEntry, ...] = Field(default=(), description="Before each trial.")
     after: tuple[HookEntry, ...] = Field(default=(), description="After each trial.")
-    phases: Phases = Field(default_factory=Phases, description="Longest times of the phases.")
-    observe: Observe = Field(
-        default_factory=Observe, description="What is watched beside every trial."
+    phases: Phases = Field(
+        default_factory=Phases, description="Time limits of the phases of a trial."
     )
-    retry: Retry = Field(default_factory=Retry, description="What is tried again.")
-    money: Money | None = Field(default=None, description="What the run may cost.")
+    observe: Observe = Field(
+        default_factory=Observe, description="System counters during every trial."
+    )
+    retry: Retry = Field(
+        default_factory=Retry, description="Failures after which a trial is repeated."
+    )
+    money: Money | None = Field(default=None, description="Limit of the run's cost.")
     concurrent: bool = Field(
         default=False,
         description="Trials on distinct machines may run at the same time. Hosts of one lab, and "
