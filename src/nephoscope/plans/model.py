@@ -147,8 +147,8 @@ class Factor(Record):
     blocked: bool | None = Field(
         default=None,
         description="Run the trials of one level one after another within a round, because "
-        "changing it is expensive; the order of the levels stays random. By default true for platforms, "
-        "memory and virtual CPUs of a host.",
+        "changing it is expensive; the order of the levels stays random. By default true for "
+        "platforms, memory and virtual CPUs of a host.",
     )
 
 
