@@ -35,10 +35,10 @@ NEPHOSCOPE_TEST_DURATIONS=$(mktemp)
 export NEPHOSCOPE_TEST_DURATIONS
 trap 'rm -f "$NEPHOSCOPE_TEST_DURATIONS" "$build_log"' EXIT
 
-# Tests that measure nothing wait often enough to leave half a CPU to the compiler.
+# Tests that measure nothing wait often: one worker more than there are CPUs, and the compiler beside.
 nice cargo test --locked --workspace --no-run >"$build_log" 2>&1 &
 building=$!
-part "Python without measurements" pythons "${slow}not alone" -n auto --dist loadfile --no-loadscope-reorder
+part "Python without measurements" pythons "${slow}not alone" -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder
 part "Building the Rust tests, what is left of it" finish_building
 part "Rust without measurements" cargo test --locked --workspace "${measuring[@]/#/--exclude=}"
 if [ "${1:-}" != --fast ]; then
