@@ -12,32 +12,45 @@ pub const HELP: &str = "\
 nephoscope-probe: measures the machine it runs on
 
   nephoscope-probe describe
-  nephoscope-probe run ID [--params JSON] [--deadline SECONDS] [--with-parent] [--control]
-                          [--gap-meter]
-  nephoscope-probe serve ID (--control | --token-file FILE) [--bind ADDRESS] [--params JSON]
-                            [--deadline SECONDS] [--with-parent]
-  nephoscope-probe wrap --job JSON [--deadline SECONDS] [--with-parent] [--control] [--gap-meter]
+  nephoscope-probe run ID [--params JSON] [--gap-meter] [LIMITS]
+  nephoscope-probe serve ID [--params JSON] [--bind ADDRESS] (--control | --token-file FILE) [LIMITS]
+  nephoscope-probe wrap --job JSON [--gap-meter] [LIMITS]
+  nephoscope-probe wrap --job JSON --server [--bind ADDRESS] (--control | --token-file FILE) [LIMITS]
   nephoscope-probe version
 
-  --params JSON      parameters as one JSON object; `describe` lists them
-  --job JSON         a program to run as a trial: {\"program\": NAME, \"arguments\": [TEXT…]}, and
-                     if wanted \"input\" (text for its standard input), \"directory\" (where its
-                     scratch folder goes) and \"needs_bytes\"; `{scratch}` in arguments and input
-                     becomes the path of that folder, which is removed at the end
-  --deadline S       end, whatever happens, after S seconds (default 600)
-  --with-parent      end when the parent process ends or standard input closes
-  --token-file FILE  serve only peers that present this token (- reads standard input's first line)
-  --bind ADDRESS     listen on this address of the machine (default: loopback only)
-  --control          obey the lines on standard input; its end cancels
-  --gap-meter        with `run`: keep the scheduling gaps of a CPU that the benchmark leaves free
+Commands:
+  describe           Print every benchmark with its parameters and metrics as JSON.
+  run                Run a benchmark once and print its samples as JSON lines.
+  serve              Serve the far side of a two-sided benchmark for one peer.
+  wrap               Run a third-party program, or a third-party server, as a trial.
+
+Options:
+  --params JSON      Parameters as one JSON object, or @FILE to read them from.
+  --job JSON         Program to run: {\"program\": NAME, \"arguments\": [TEXT…]}, and optionally
+                     \"input\" (text for its standard input), \"directory\" (parent of its scratch
+                     folder) and \"needs_bytes\". Arguments and input may contain {scratch} (path of
+                     the scratch folder, which is removed at the end), {peer_address} and
+                     {peer_port} (far side, from the control line `peer`).
+  --server           Run the program as a server until `stop`. Its job may also have \"port\" (default:
+                     a free one), \"protocol\" (tcp or udp) and \"ready_text\" (output to wait for);
+                     {address} and {port} are where it has to listen, {token} (only in \"input\") is
+                     what its peer presents.
+  --bind ADDRESS     Address of this machine to listen on [default: loopback].
+  --token-file FILE  Serve only the peer that presents this token; - reads it from standard input.
+  --gap-meter        Record scheduling gaps on a CPU that the benchmark leaves free.
+
+Limits:
+  --deadline S       End after S seconds at the latest [default: 600].
+  --with-parent      End when the parent process ends or standard input closes.
+  --control          Obey the lines on standard input, whose end cancels the trial.
 
 Lines of --control:
   peer {\"address\": IP, \"port\": N, \"token\": TEXT}
-                     to `run` of a two-sided benchmark, first: where the far side is
-  token TEXT         to `serve`, first: serve only the peer that presents this
-  go [NANOSECONDS]   to `run`, after it has printed {\"ready\": …}: start measuring, now or when the
-                     wall clock shows that many nanoseconds since the epoch
-  stop               end a load or a server in order, with its samples; cancel anything else";
+                     Far side of a two-sided benchmark; first line to `run` and `wrap`.
+  token TEXT         Token that the peer presents; first line to a server.
+  go [NANOSECONDS]   Start measuring once {\"ready\": …} was printed, now or when the wall clock
+                     shows that many nanoseconds since the epoch.
+  stop               End a load or a server in order, with its samples; cancel anything else.";
 
 /// What was asked for.
 #[derive(Debug)]

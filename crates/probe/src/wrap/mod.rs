@@ -1,51 +1,44 @@
-//! A program of somebody else's, run as a trial: counters before and after, the gate, its output with
-//! the time of each piece, and its end with ours. What the output means is the caller's business.
-use crate::clock;
+//! Third-party programs under the probe's supervision: counters before and after, the gate, a scratch
+//! folder, the output with the time of each piece, and an end with the probe's. What the output means
+//! is the caller's business. A program runs once ([`run`]) or as a server ([`server::serve`]).
+mod listening;
+mod output;
+mod server;
+
 use crate::disk::folder::Folder;
 use crate::disk::place;
 use crate::error::{Kind, ProbeError};
 use crate::instruments::Instrument;
 use crate::session::Session;
 use crate::trial::Trial;
+use nephoscope_wire::lines::Peer;
 use nephoscope_wire::spec::{Param, Spec};
+use output::Output;
 use serde::Deserialize;
 use serde_json::json;
 use std::fs::File;
-use std::io::{Error, Read, Seek, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::io::{Error, Seek, Write};
+use std::os::fd::FromRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
 const SPEC: Spec = Spec {
-    id: "wrap",
-    summary: "A program of somebody else's",
-    params: &[Param::text("job", "", "What to run.")],
-    metrics: &[],
-    overhead: "",
-    source: "",
-    two_sided: false,
-    load: false,
+    params: &[Param::text("job", "", "Program to run, as JSON.")],
+    ..Spec::new("wrap", "A third-party program")
 };
 
 /// Not in the table of benchmarks: it measures nothing by itself.
-pub const WRAP: Instrument = Instrument { spec: &SPEC, source: "", run, serve: None };
+pub const WRAP: Instrument =
+    Instrument { spec: &SPEC, source: "", run, serve: Some(server::serve) };
 
-/// What the program says is kept up to here; a program that says more is a mistake in its arguments.
-const MOST_BYTES: usize = 4 << 20;
-/// Of its standard error the beginning is kept, where the first cause is.
-const ERROR_BYTES: usize = 64 << 10;
-/// Moments of output that are kept.
-const MOST_MARKS: usize = 20_000;
-/// Stands for the scratch folder in arguments and input.
-const SCRATCH: &str = "{scratch}";
-
-/// What to run.
-#[derive(Deserialize)]
+/// Program to run.
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
     /// Name of the program; looked for in PATH.
     program: String,
     /// Its arguments, which no shell reads.
+    #[serde(default)]
     arguments: Vec<String>,
     /// What it finds on its standard input.
     #[serde(default)]
@@ -56,26 +49,75 @@ struct Job {
     /// Bytes that it will have on the disk at once.
     #[serde(default)]
     needs_bytes: u64,
+    /// Of a server: its port; 0 takes a free one.
+    #[serde(default)]
+    port: u16,
+    /// Of a server: what its port is for.
+    #[serde(default)]
+    protocol: listening::Protocol,
+    /// Of a server: it is ready when its output holds this text and it listens; empty waits for its
+    /// port alone.
+    #[serde(default)]
+    ready_text: String,
 }
 
+/// Texts that stand for values in arguments and input, with their values.
+type Placeholders = Vec<(&'static str, String)>;
+
+impl Job {
+    fn parse(trial: &Trial) -> Result<Self, ProbeError> {
+        serde_json::from_str(trial.params.text("job")).map_err(|error| {
+            ProbeError::usage(
+                format!("--job is not understood: {error}."),
+                "It takes {\"program\": NAME, \"arguments\": [TEXT…], \"input\": TEXT}.",
+            )
+        })
+    }
+
+    fn mentions(&self, placeholder: &str) -> bool {
+        let texts = self.arguments.iter().chain([&self.input]);
+        texts.into_iter().any(|text| text.contains(placeholder))
+    }
+
+    /// Refuses a secret where every user of the machine could read it in the process list.
+    fn check_secrets(&self) -> Result<(), ProbeError> {
+        if self.arguments.iter().any(|text| text.contains("token}")) {
+            return Err(ProbeError::usage(
+                "A token in `arguments` could be read by every user of the machine.",
+                "Put it into `input`.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn folder(&self) -> Result<Folder, ProbeError> {
+        let directory = place::directory(&self.directory);
+        place::check_space(&directory, self.needs_bytes)?;
+        Folder::make(&directory)
+    }
+}
+
+/// Runs the program once. Where its arguments or input name `{peer_address}`, `{peer_port}` or
+/// `{peer_token}`, the first control line says where the far side is.
 fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let job: Job = serde_json::from_str(trial.params.text("job")).map_err(|error| {
-        ProbeError::usage(
-            format!("--job is not understood: {error}."),
-            "It takes {\"program\": NAME, \"arguments\": [TEXT…], \"input\": TEXT}.",
-        )
-    })?;
-    let directory = place::directory(&job.directory);
-    place::check_space(&directory, job.needs_bytes)?;
-    let folder = Folder::make(&directory)?;
-    let said = Wrapped::prepare(&job, &folder).and_then(|wrapped| {
+    let job = Job::parse(trial)?;
+    job.check_secrets()?;
+    let mut values = Placeholders::new();
+    if job.mentions("{peer_") {
+        let Peer { address, port, token } = trial.session.read_peer("wrap")?;
+        values.push(("{peer_address}", address.to_string()));
+        values.push(("{peer_port}", port.to_string()));
+        values.push(("{peer_token}", token));
+    }
+    let folder = job.folder()?;
+    let result = Wrapped::prepare(&job, &folder, values).and_then(|wrapped| {
         trial.prepared()?;
         wrapped.run(trial.session, trial.started_ns())
     });
     let removed = folder.remove();
-    let said = said?;
+    let result = result?;
     removed?;
-    trial.out.line(&json!({ "tool": said }))
+    trial.out.line(&json!({ "tool": result }))
 }
 
 /// A program that is ready to start.
@@ -85,20 +127,23 @@ struct Wrapped {
 }
 
 impl Wrapped {
-    fn prepare(job: &Job, folder: &Folder) -> Result<Self, ProbeError> {
+    fn prepare(job: &Job, folder: &Folder, mut values: Placeholders) -> Result<Self, ProbeError> {
         let path = folder.path().to_str().ok_or_else(|| {
             ProbeError::usage("`directory` is no UTF-8 text.", "Set it to another directory.")
         })?;
-        let with_folder = |text: &str| text.replace(SCRATCH, path);
+        values.push(("{scratch}", path.to_owned()));
+        let filled = |text: &str| {
+            values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+        };
         let mut command = Command::new(&job.program);
         command
-            .args(job.arguments.iter().map(|argument| with_folder(argument)))
+            .args(job.arguments.iter().map(|argument| filled(argument)))
             .current_dir(folder.path())
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "HOME"))
             .env("LC_ALL", "C")
             .env("TMPDIR", folder.path())
-            .stdin(input(&with_folder(&job.input))?)
+            .stdin(input(&filled(&job.input))?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -112,22 +157,28 @@ impl Wrapped {
         Ok(Self { program: job.program.clone(), command })
     }
 
+    fn start(&mut self) -> Result<Group, ProbeError> {
+        self.command.spawn().map(Group).map_err(|error| self.not_started(&error))
+    }
+
     fn run(mut self, session: Session, started_ns: u64) -> Result<serde_json::Value, ProbeError> {
-        let child = self.command.spawn().map_err(|error| self.not_started(&error))?;
-        let mut group = Group(child);
-        let mut said = Said::default();
-        said.listen(session, &mut group.0, started_ns)?;
+        let mut group = self.start()?;
+        let mut output = Output::of(&mut group.0, started_ns);
+        while !output.is_ended() {
+            session.check()?;
+            output.read(100)?;
+            output.check_size()?;
+        }
         let status = group.0.wait();
         let status = status.map_err(|error| ProbeError::os("Waiting for the program", &error))?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(json!({
             "program": self.program,
             "exit": status.code(),
             "signal": status.signal(),
-            "stdout": text(&said.out),
-            "stderr": text(&said.errors),
-            "stderr_bytes": said.error_bytes,
-            "marks": said.marks,
+            "stdout": output.stdout(),
+            "stderr": output.first_errors(),
+            "stderr_bytes": output.error_bytes(),
+            "marks": output.marks(),
         }))
     }
 
@@ -171,109 +222,40 @@ fn input(text: &str) -> Result<Stdio, ProbeError> {
 /// The program with all that it started; whoever of them still runs is killed.
 struct Group(Child);
 
-impl Drop for Group {
-    fn drop(&mut self) {
+impl Group {
+    fn signal(&self, signal: libc::c_int) {
         let group = self.0.id().cast_signed();
         // SAFETY: a signal to the group that this program alone leads; its number is ours until the
         // leader is waited for, and after that only its own members can still carry it.
-        unsafe { libc::kill(-group, libc::SIGKILL) };
+        unsafe { libc::kill(-group, signal) };
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
         let _ = self.0.wait();
-    }
-}
-
-/// What a program said, and when.
-#[derive(Default)]
-struct Said {
-    out: Vec<u8>,
-    errors: Vec<u8>,
-    error_bytes: u64,
-    /// Nanoseconds since the start, and how much of `out` was there then.
-    marks: Vec<(u64, usize)>,
-}
-
-impl Said {
-    /// Reads both outputs to their ends.
-    fn listen(
-        &mut self,
-        session: Session,
-        child: &mut Child,
-        started_ns: u64,
-    ) -> Result<(), ProbeError> {
-        let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
-        let mut bytes = vec![0u8; 64 << 10];
-        while out.is_some() || errors.is_some() {
-            session.check()?;
-            let waiting = |fd: Option<libc::c_int>| libc::pollfd {
-                fd: fd.unwrap_or(-1),
-                events: libc::POLLIN,
-                revents: 0,
-            };
-            let mut polls = [
-                waiting(out.as_ref().map(AsRawFd::as_raw_fd)),
-                waiting(errors.as_ref().map(AsRawFd::as_raw_fd)),
-            ];
-            // SAFETY: two valid records. A signal or the time ends it; then it comes round.
-            if unsafe { libc::poll(polls.as_mut_ptr(), 2, 100) } <= 0 {
-                continue;
-            }
-            let now_ns = clock::monotonic_ns().saturating_sub(started_ns);
-            if polls[0].revents != 0 {
-                let got = some_of(&mut out, &mut bytes)?;
-                self.out.extend_from_slice(&bytes[..got]);
-                if got > 0 && self.marks.len() < MOST_MARKS {
-                    self.marks.push((now_ns, self.out.len()));
-                }
-            }
-            if polls[1].revents != 0 {
-                let got = some_of(&mut errors, &mut bytes)?;
-                self.error_bytes += got as u64;
-                let room = ERROR_BYTES.saturating_sub(self.errors.len()).min(got);
-                self.errors.extend_from_slice(&bytes[..room]);
-            }
-            if self.out.len() > MOST_BYTES {
-                return Err(ProbeError::new(
-                    Kind::Failed,
-                    "too_much_output",
-                    format!("The program printed more than {MOST_BYTES} bytes."),
-                    "Take smaller parameters.",
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads what has come; at its end the stream is given up.
-fn some_of<R: Read>(stream: &mut Option<R>, bytes: &mut [u8]) -> Result<usize, ProbeError> {
-    let Some(open) = stream else { return Ok(0) };
-    match open.read(bytes) {
-        Ok(0) => {
-            *stream = None;
-            Ok(0)
-        }
-        Ok(got) => Ok(got),
-        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(0),
-        Err(error) => Err(ProbeError::os("Reading the program's output", &error)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
 
     fn job(program: &str, arguments: &[&str], input: &str) -> Job {
         Job {
             program: program.to_owned(),
             arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
             input: input.to_owned(),
-            directory: String::new(),
-            needs_bytes: 0,
+            ..Job::default()
         }
     }
 
     fn wrapped(job: &Job) -> Result<serde_json::Value, ProbeError> {
         let folder = Folder::make(&place::directory("")).unwrap();
-        let said = Wrapped::prepare(job, &folder)?.run(Session::detached(), clock::monotonic_ns());
+        let said = Wrapped::prepare(job, &folder, Vec::new())?
+            .run(Session::detached(), clock::monotonic_ns());
         folder.remove().unwrap();
         said
     }
@@ -315,5 +297,12 @@ mod tests {
     fn endless_output_is_ended() {
         let error = wrapped(&job("sh", &["-c", "while :; do echo yes yes yes; done"], ""));
         assert_eq!(error.unwrap_err().name, "too_much_output");
+    }
+
+    #[test]
+    fn a_token_may_stand_in_the_input_only() {
+        assert!(job("sh", &["{token}"], "").check_secrets().is_err());
+        assert!(job("sh", &["{peer_token}"], "").check_secrets().is_err());
+        assert!(job("sh", &["{port}"], "pass {token}").check_secrets().is_ok());
     }
 }

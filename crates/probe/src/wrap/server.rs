@@ -1,0 +1,235 @@
+//! A third-party server: started on the given address, reported as ready once it listens there, ended
+//! in order at `stop`, with what it used.
+//!
+//! Most servers cannot check a token, so the address is what protects them: a server that listens on
+//! other addresses than the given one is refused. One that can check it finds it as `{token}` in
+//! its `input`.
+use super::listening;
+use super::output::Output;
+use super::{Group, Job, Placeholders, Wrapped};
+use crate::clock;
+use crate::error::{Kind, ProbeError};
+use crate::files::Files;
+use crate::session::Session;
+use crate::trial::{ListenConfig, Trial};
+use serde_json::{json, Value};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// A server that does not listen by then never will.
+const START_NS: u64 = 30_000_000_000;
+/// Time that it has to end after SIGTERM.
+const END_NS: u64 = 3_000_000_000;
+/// Between two looks at its port.
+const LOOK_MS: libc::c_int = 20;
+
+/// Runs the program as a server until `stop`; returns how it ended, what it used and what it printed
+/// last.
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+    let job = Job::parse(trial)?;
+    job.check_secrets()?;
+    let address = address(&job, listen.bind)?;
+    let values = Placeholders::from([
+        ("{address}", address.ip().to_string()),
+        ("{port}", address.port().to_string()),
+        ("{token}", listen.token.clone()),
+    ]);
+    let folder = job.folder()?;
+    let served = Wrapped::prepare(&job, &folder, values).and_then(|mut wrapped| {
+        let before = ChildrenUsage::read();
+        let group = wrapped.start()?;
+        let mut server = Server::new(trial.session, &job, address, group);
+        server.wait_until_ready()?;
+        trial.listens_at(address)?;
+        let status = server.wait_for_stop()?;
+        Ok(server.report(status, &before))
+    });
+    let removed = folder.remove();
+    let served = served?;
+    removed?;
+    Ok(served)
+}
+
+/// Where the server is to listen: a free port where the job names none.
+fn address(job: &Job, bind: IpAddr) -> Result<SocketAddr, ProbeError> {
+    let free = |_| {
+        let listener = TcpListener::bind((bind, job.port))?;
+        let address = listener.local_addr()?;
+        // The port that is free for connections may be taken for datagrams.
+        UdpSocket::bind(address).map(|_| address)
+    };
+    let mut attempts = (0..16).map(free);
+    let bound = attempts.find(Result::is_ok).unwrap_or_else(|| free(0));
+    bound.map_err(|error| {
+        ProbeError::new(
+            Kind::Lacks,
+            "no_such_address",
+            format!("Nothing can listen on {}: {error}.", SocketAddr::new(bind, job.port)),
+            "Name an address that this machine has (ip address), and a port that is free.",
+        )
+    })
+}
+
+/// A server that was started.
+struct Server<'a> {
+    session: Session,
+    job: &'a Job,
+    address: SocketAddr,
+    group: Group,
+    output: Output,
+}
+
+impl<'a> Server<'a> {
+    fn new(session: Session, job: &'a Job, address: SocketAddr, mut group: Group) -> Self {
+        let output = Output::of(&mut group.0, clock::monotonic_ns());
+        Self { session, job, address, group, output }
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), ProbeError> {
+        let until_ns = clock::monotonic_ns() + START_NS;
+        while !self.is_ready()? {
+            self.session.check()?;
+            if let Some(status) = self.status()? {
+                return Err(self.ended(status, "before it listened"));
+            }
+            if self.session.is_stopped() || clock::monotonic_ns() > until_ns {
+                let message =
+                    format!("{} did not get ready at {}.", self.job.program, self.address);
+                return Err(self.failed("server_not_ready", message));
+            }
+            self.read_output()?;
+        }
+        Ok(())
+    }
+
+    /// Whether it listens, there and nowhere else, and has printed what was to be waited for.
+    fn is_ready(&self) -> Result<bool, ProbeError> {
+        let port = self.address.port();
+        let listening = listening::addresses(&Files::machine(), self.job.protocol, port);
+        let listening = listening.map_err(|reason| {
+            let hint = "Mount /proc where the probe runs.";
+            ProbeError::new(Kind::Lacks, "no_socket_table", format!("{reason}."), hint)
+        })?;
+        let wanted = self.address.ip();
+        if let Some(other) = listening.iter().find(|ip| ip.is_unspecified() && **ip != wanted) {
+            let message = format!(
+                "{} listens on {other}, where strangers reach it, instead of {wanted}.",
+                self.job.program
+            );
+            return Err(self.failed("server_listens_elsewhere", message));
+        }
+        let printed = self.job.ready_text.is_empty() || self.output.holds(&self.job.ready_text);
+        Ok(printed && listening.contains(&wanted))
+    }
+
+    /// Waits for `stop` and ends the server; returns how it ended.
+    fn wait_for_stop(&mut self) -> Result<ExitStatus, ProbeError> {
+        while !self.session.is_stopped() {
+            self.session.check()?;
+            if let Some(status) = self.status()? {
+                // Some servers end after the client that they were told to expect.
+                return match status.success() {
+                    true => Ok(status),
+                    false => Err(self.ended(status, "while it served")),
+                };
+            }
+            self.read_output()?;
+        }
+        self.group.signal(libc::SIGTERM);
+        let until_ns = clock::monotonic_ns() + END_NS;
+        loop {
+            self.session.check()?;
+            if let Some(status) = self.status()? {
+                return Ok(status);
+            }
+            if clock::monotonic_ns() > until_ns {
+                self.group.signal(libc::SIGKILL);
+            }
+            self.read_output()?;
+        }
+    }
+
+    fn read_output(&mut self) -> Result<(), ProbeError> {
+        if self.output.is_ended() {
+            clock::nap(LOOK_MS as u64 * 1_000_000);
+            return Ok(());
+        }
+        self.output.read(LOOK_MS)?;
+        self.output.keep_tails();
+        Ok(())
+    }
+
+    fn status(&mut self) -> Result<Option<ExitStatus>, ProbeError> {
+        let status = self.group.0.try_wait();
+        status.map_err(|error| ProbeError::os("Waiting for the server", &error))
+    }
+
+    /// How it ended, what it used and what it printed last.
+    fn report(&mut self, status: ExitStatus, before: &ChildrenUsage) -> Value {
+        self.read_rest();
+        let usage = ChildrenUsage::read();
+        let (stdout, stderr) = self.output.tails();
+        json!({
+            "program": self.job.program,
+            "exit": status.code(),
+            "signal": status.signal(),
+            "stdout": stdout,
+            "stderr": stderr,
+            "cpu_ns": usage.cpu_ns - before.cpu_ns,
+            "max_rss_bytes": usage.max_rss_bytes,
+        })
+    }
+
+    /// What was printed last may still be in the pipes; a descendant may hold them open.
+    fn read_rest(&mut self) {
+        let until_ns = clock::monotonic_ns() + 200_000_000;
+        while !self.output.is_ended() && clock::monotonic_ns() < until_ns {
+            if self.output.read(LOOK_MS).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn ended(&mut self, status: ExitStatus, when: &str) -> ProbeError {
+        self.read_rest();
+        let program = &self.job.program;
+        self.failed("server_ended", format!("{program} ended {when} ({status})."))
+    }
+
+    /// An error with the server's own last words.
+    fn failed(&self, name: &'static str, message: String) -> ProbeError {
+        let (stdout, stderr) = self.output.tails();
+        let lines: Vec<_> = stderr.lines().chain(stdout.lines()).collect();
+        let last = lines.iter().rev().find(|line| !line.trim().is_empty());
+        let hint = match last {
+            Some(line) => format!("Correct its arguments; its output ends with: {}", line.trim()),
+            None => "Correct its arguments; it printed nothing.".to_owned(),
+        };
+        ProbeError::new(Kind::Failed, name, message, hint)
+    }
+}
+
+/// What the children that were waited for have used.
+struct ChildrenUsage {
+    cpu_ns: u64,
+    max_rss_bytes: u64,
+}
+
+impl ChildrenUsage {
+    fn read() -> Self {
+        // SAFETY: fills a plain struct.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+            usage
+        };
+        let ns = |time: libc::timeval| {
+            time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
+        };
+        Self {
+            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+            max_rss_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
+        }
+    }
+}
