@@ -1,122 +1,86 @@
-//! When work arrives: at random, evenly, in bursts, or as it was recorded.
-use crate::error::{above_zero, Refused};
+//! Arrival processes: Poisson, deterministic, or in bursts.
+use crate::error::{positive, InvalidInput};
 use crate::random::Stream;
 use crate::{Nanos, SECOND};
-use std::sync::Arc;
 
-/// A stream of arrivals.
-#[derive(Clone, Debug)]
+/// An arrival process.
+#[derive(Clone, Copy, Debug)]
 pub enum Arrivals {
-    /// Independent of each other, at a mean rate a second.
-    Poisson { per_s: f64 },
-    /// One after each interval.
-    Constant { every_ns: f64 },
-    /// So many at one moment; the moments are independent of each other.
-    Bursts { size: u32, bursts_per_s: f64 },
-    /// At these moments, ascending; afterwards nothing comes any more.
-    Trace { at_ns: Arc<[Nanos]> },
+    Poisson {
+        per_s: f64,
+    },
+    Constant {
+        interval_ns: f64,
+    },
+    /// `size` simultaneous arrivals; the bursts are a Poisson process.
+    Bursts {
+        size: u32,
+        bursts_per_s: f64,
+    },
 }
 
 impl Arrivals {
-    /// Poisson arrivals of that rate. Refused: a rate that is not above zero.
-    pub fn poisson(per_s: f64) -> Result<Self, Refused> {
-        Ok(Self::Poisson { per_s: above_zero("the arrival rate", per_s)? })
+    pub fn poisson(per_s: f64) -> Result<Self, InvalidInput> {
+        Ok(Self::Poisson { per_s: positive("The arrival rate", per_s)? })
     }
 
-    /// Even arrivals of that rate. Refused: a rate that is not above zero.
-    pub fn constant(per_s: f64) -> Result<Self, Refused> {
-        Ok(Self::Constant { every_ns: SECOND as f64 / above_zero("the arrival rate", per_s)? })
+    pub fn constant(per_s: f64) -> Result<Self, InvalidInput> {
+        Ok(Self::Constant { interval_ns: SECOND as f64 / positive("The arrival rate", per_s)? })
     }
 
-    /// Bursts of that size, of that rate of arrivals together. Refused: size 0, no rate.
-    pub fn bursts(size: u32, per_s: f64) -> Result<Self, Refused> {
-        let size_given = above_zero("the size of a burst", f64::from(size))?;
-        let bursts_per_s = above_zero("the arrival rate", per_s)? / size_given;
-        Ok(Self::Bursts { size, bursts_per_s })
+    /// Returns bursts of `size` arrivals. per_s: rate of single arrivals.
+    pub fn bursts(size: u32, per_s: f64) -> Result<Self, InvalidInput> {
+        let arrivals = positive("The burst size", f64::from(size))?;
+        Ok(Self::Bursts { size, bursts_per_s: positive("The arrival rate", per_s)? / arrivals })
     }
 
-    /// Arrivals as recorded. Refused: moments that go back.
-    pub fn trace(at_ns: impl Into<Arc<[Nanos]>>) -> Result<Self, Refused> {
-        let at_ns = at_ns.into();
-        if let Some(place) = at_ns.windows(2).position(|pair| pair[1] < pair[0]) {
-            return Err(Refused::new(
-                format!("Arrival {} of the trace lies before the one in front of it.", place + 2),
-                "Sort the trace by time.",
-            ));
-        }
-        Ok(Self::Trace { at_ns })
-    }
-
-    /// Mean arrivals a second; None for a trace of fewer than two moments.
-    pub fn per_s(&self) -> Option<f64> {
-        match self {
-            Self::Poisson { per_s } => Some(*per_s),
-            Self::Constant { every_ns } => Some(SECOND as f64 / every_ns),
-            Self::Bursts { size, bursts_per_s } => Some(f64::from(*size) * bursts_per_s),
-            Self::Trace { at_ns } => {
-                let (first, last) = (at_ns.first()?, at_ns.last()?);
-                let length = last.checked_sub(*first).filter(|length| *length > 0)?;
-                Some((at_ns.len() - 1) as f64 * SECOND as f64 / length as f64)
-            }
+    /// Returns the mean rate of arrivals.
+    pub fn per_s(&self) -> f64 {
+        match *self {
+            Self::Poisson { per_s } => per_s,
+            Self::Constant { interval_ns } => SECOND as f64 / interval_ns,
+            Self::Bursts { size, bursts_per_s } => f64::from(size) * bursts_per_s,
         }
     }
 
-    /// The arrivals themselves, from moment 0 on, with chance from that stream.
-    pub fn begin(&self, stream: Stream) -> Coming {
-        Coming { arrivals: self.clone(), stream, exact_ns: 0.0, number: 0, of_burst: 0, at: 0 }
+    /// Returns the arrival times from 0 on.
+    pub fn start(&self, stream: Stream) -> ArrivalTimes {
+        ArrivalTimes { arrivals: *self, stream, fraction_ns: 0.0, left_in_burst: 0, last: 0 }
     }
 }
 
-/// Arrivals one by one.
+/// The arrival times of a process, one by one.
 #[derive(Clone, Debug)]
-pub struct Coming {
+pub struct ArrivalTimes {
     arrivals: Arrivals,
     stream: Stream,
-    /// Where the next interval begins, with its part of a nanosecond since [`Coming::at`].
-    exact_ns: f64,
-    number: usize,
-    of_burst: u32,
-    at: Nanos,
+    /// What the last arrival is later than `last`, below one nanosecond.
+    fraction_ns: f64,
+    left_in_burst: u32,
+    last: Nanos,
 }
 
-impl Coming {
-    /// Moment of the next arrival; None when nothing comes any more.
+impl ArrivalTimes {
+    /// Returns the time of the next arrival.
     #[inline]
-    pub fn next_at(&mut self) -> Option<Nanos> {
-        match &self.arrivals {
-            Arrivals::Poisson { per_s } => {
-                let gap = self.stream.exponential() * (SECOND as f64 / per_s);
-                Some(self.step(gap))
-            }
-            Arrivals::Constant { every_ns } => {
-                let gap = *every_ns;
-                Some(self.step(gap))
-            }
+    pub fn next_time(&mut self) -> Nanos {
+        let interval_ns = match self.arrivals {
+            Arrivals::Poisson { per_s } => self.stream.exponential() * (SECOND as f64 / per_s),
+            Arrivals::Constant { interval_ns } => interval_ns,
             Arrivals::Bursts { size, bursts_per_s } => {
-                if self.of_burst > 0 {
-                    self.of_burst -= 1;
-                    return Some(self.at);
+                if self.left_in_burst > 0 {
+                    self.left_in_burst -= 1;
+                    return self.last;
                 }
-                self.of_burst = size - 1;
-                let gap = self.stream.exponential() * (SECOND as f64 / bursts_per_s);
-                Some(self.step(gap))
+                self.left_in_burst = size - 1;
+                self.stream.exponential() * (SECOND as f64 / bursts_per_s)
             }
-            Arrivals::Trace { at_ns } => {
-                let at = at_ns.get(self.number).copied();
-                self.number += 1;
-                at
-            }
-        }
-    }
-
-    /// Goes on by a length; what is less than a nanosecond is kept for the next step.
-    #[inline]
-    fn step(&mut self, gap_ns: f64) -> Nanos {
-        self.exact_ns += gap_ns;
-        let whole = self.exact_ns.floor();
-        self.exact_ns -= whole;
-        self.at = self.at.saturating_add(whole as Nanos);
-        self.at
+        };
+        self.fraction_ns += interval_ns;
+        let whole = self.fraction_ns.floor();
+        self.fraction_ns -= whole;
+        self.last = self.last.saturating_add(whole as Nanos);
+        self.last
     }
 }
 
@@ -125,8 +89,8 @@ mod tests {
     use super::*;
 
     fn first(arrivals: &Arrivals, n: usize) -> Vec<Nanos> {
-        let mut coming = arrivals.begin(Stream::of(1, 0, 0));
-        std::iter::from_fn(|| coming.next_at()).take(n).collect()
+        let mut times = arrivals.start(Stream::of(1, 0, 0));
+        (0..n).map(|_| times.next_time()).collect()
     }
 
     #[test]
@@ -150,20 +114,12 @@ mod tests {
             let seconds = *first(&arrivals, n).last().unwrap() as f64 / SECOND as f64;
             // Of bursts of four there are 25,000: five standard errors are 3.2 %.
             assert!((n as f64 / seconds / 1e6 - 1.0).abs() < 0.032, "{arrivals:?}");
-            assert_eq!(arrivals.per_s(), Some(1e6));
+            assert_eq!(arrivals.per_s(), 1e6);
         }
     }
 
     #[test]
-    fn a_trace_is_kept_and_ends() {
-        let trace = Arrivals::trace([1, 1, 5]).unwrap();
-        assert_eq!(first(&trace, 9), [1, 1, 5]);
-        assert_eq!(trace.per_s(), Some(2.0 * SECOND as f64 / 4.0));
-        assert!(Arrivals::trace([2, 1]).unwrap_err().what.contains("Arrival 2"));
-    }
-
-    #[test]
-    fn what_is_no_rate_is_refused() {
+    fn invalid_rates_are_refused() {
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(Arrivals::poisson(rate).is_err() && Arrivals::constant(rate).is_err());
             assert!(Arrivals::bursts(2, rate).is_err());

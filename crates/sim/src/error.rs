@@ -1,45 +1,61 @@
-//! What a model refuses: one sentence that says what, where and what to do next.
+//! Why a model cannot be simulated: one sentence for what and where, one for the next step.
 use nephoscope_wire::error::{Error, Kind};
 use std::fmt;
 
-/// Why a model cannot be simulated as it was given.
+/// Input that cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// What is wrong, and where.
+pub struct InvalidInput {
+    /// What is wrong, and where; begins with the scenario key where there is one.
     pub what: String,
     /// What to do next.
     pub hint: String,
 }
 
-impl Refused {
-    /// A refusal from its two sentences.
+impl InvalidInput {
     pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.into(), hint: hint.into() }
     }
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{} {}", self.what, self.hint)
+impl fmt::Display for InvalidInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.what, self.hint)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for InvalidInput {}
 
-/// What a model refuses is the caller's to change.
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
-        Self::new(Kind::Usage, "refused", refused.what, refused.hint)
+impl From<InvalidInput> for Error {
+    fn from(invalid: InvalidInput) -> Self {
+        Self::new(Kind::Usage, "refused", invalid.what, invalid.hint)
     }
 }
 
-/// The value, if it is a finite number above zero.
-pub fn above_zero(name: &str, value: f64) -> Result<f64, Refused> {
-    if value.is_finite() && value > 0.0 {
+/// Returns an error of these two sentences.
+pub fn refuse<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, InvalidInput> {
+    Err(InvalidInput::new(what, hint))
+}
+
+/// Returns the value if it is above zero and not absurdly large.
+pub fn positive(key: &str, value: f64) -> Result<f64, InvalidInput> {
+    if value > 0.0 && value <= 1e15 {
         return Ok(value);
     }
-    Err(Refused::new(
-        format!("{name} is {value}, which is no number above zero."),
-        format!("Give {name} a value above zero."),
-    ))
+    refuse(format!("{key} is {value}."), "Give a number above zero.")
+}
+
+/// Returns the value if it lies within the bounds.
+pub fn within(key: &str, value: f64, min: f64, max: f64) -> Result<f64, InvalidInput> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    refuse(format!("{key} is {value}."), format!("Give a number from {min} to {max}."))
+}
+
+/// Returns an error if the scenario is of another format version than 1.
+pub fn check_version(version: u32) -> Result<(), InvalidInput> {
+    if version == 1 {
+        return Ok(());
+    }
+    refuse(format!("version is {version}."), "This program reads version 1: write `version: 1`.")
 }

@@ -1,53 +1,42 @@
-//! A small, exact discrete-event simulator.
+//! An exact discrete-event simulator of queues, schedulers and sites around the world.
 //!
-//! Time is integer nanoseconds; two events may lie as close together as they like, and events of one
-//! moment come in the order in which they were asked for. What is kept grows with what is in flight
-//! and never with what has passed. The same seed gives the same bytes, on any number of threads.
+//! Time is in integer nanoseconds; simultaneous events are processed in the order in which they were
+//! scheduled. Memory grows with what is in flight, never with simulated time. The same seed gives the
+//! same results, bit by bit.
 //!
 //! | to | use |
 //! |---|---|
-//! | run a model of your own | [`Model`], [`simulate`], [`Agenda`] |
-//! | let work wait or share | [`resource::Fifo`], [`resource::Priority`], [`resource::Sharing`] |
-//! | let work arrive | [`arrivals::Arrivals`] |
-//! | draw at random | [`random::Stream`] |
-//! | count what happened | [`tally`], with [`warmup`] cut and [`replicate`]d runs |
-//! | choose among unequal instances | [`selection`] |
+//! | run a model | [`Model`], [`simulate`], [`EventQueue`] |
+//! | serve jobs | [`resource::Fifo`], [`resource::ProcessorSharing`] |
+//! | generate arrivals | [`arrivals::Arrivals`] |
+//! | draw random numbers | [`random::Stream`], [`random::Distribution`] |
+//! | collect results | [`statistics`], [`replicate`] |
+//! | simulate CPU schedulers | [`scheduler`] |
+//! | select among unequal instances | [`selection`] |
 //! | place sites for users around the world | [`geo`] |
-//! | check a queue | [`queue`] simulated, [`theory`] in closed form |
-//!
-//! ```
-//! use nephoscope_sim::queue::{Queue, Service, Discipline};
-//! use nephoscope_sim::arrivals::Arrivals;
-//!
-//! let queue = Queue {
-//!     arrivals: Arrivals::poisson(800.0).unwrap(),
-//!     service: Service::exponential(1e6).unwrap(),
-//!     discipline: Discipline::Fifo,
-//!     servers: 1,
-//!     requests: 10_000,
-//! };
-//! let seen = queue.run(7, 0).unwrap();
-//! assert_eq!(seen.response.count(), 10_000);
-//! ```
-pub mod agenda;
+//! | check a queue | [`queue`], [`closed_forms`] |
 pub mod arrivals;
+pub mod closed_forms;
 pub mod error;
+pub mod event_queue;
 pub mod geo;
 pub mod queue;
 pub mod random;
 pub mod replicate;
 pub mod resource;
+pub mod samples;
+pub mod scenarios;
 pub mod scheduler;
 pub mod selection;
-pub mod tally;
-pub mod theory;
-pub mod warmup;
-pub mod wheel;
+pub mod statistics;
+#[cfg(test)]
+mod testing;
+mod timer_wheel;
 
-pub use agenda::{simulate, Agenda, Model, Stop};
-pub use error::Refused;
+pub use error::InvalidInput;
+pub use event_queue::{simulate, EventQueue, Model};
 
-/// A moment or a length of simulated time, in nanoseconds.
+/// A time or a duration in nanoseconds of simulated time.
 pub type Nanos = u64;
 
 /// Nanoseconds in a second.

@@ -1,281 +1,205 @@
-//! One queue: arrivals, a service time, servers. What every larger model is made of, and what is
-//! held against the closed forms.
-use crate::arrivals::{Arrivals, Coming};
-use crate::error::{above_zero, Refused};
-use crate::random::{Lengths, Stream};
-use crate::resource::{Fifo, Sharing};
-use crate::tally::{OverTime, Times};
-use crate::{simulate, Agenda, Model, Nanos, Stop, SECOND};
+//! One open queue: arrivals, service times, equal servers; compared with the closed forms.
+use crate::arrivals::{ArrivalTimes, Arrivals};
+use crate::error::{positive, refuse, InvalidInput};
+use crate::random::{Distribution, Stream};
+use crate::resource::{Fifo, ProcessorSharing};
+use crate::statistics::{Durations, TimeWeighted};
+use crate::{simulate, EventQueue, Model, Nanos, SECOND};
 
-/// How long a request needs a server.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Service(pub Lengths);
-
-impl Service {
-    /// Exponential service of that mean. Refused: a mean that is not above zero.
-    pub fn exponential(mean_ns: f64) -> Result<Self, Refused> {
-        Ok(Self(Lengths::Exponential(above_zero("the service time", mean_ns)?)))
-    }
-
-    /// Service that always takes as long. Refused: a length that is not above zero.
-    pub fn constant(length_ns: f64) -> Result<Self, Refused> {
-        Ok(Self(Lengths::Constant(above_zero("the service time", length_ns)?)))
-    }
-}
-
-/// How the servers serve.
+/// Order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
-    /// In order of arrival, each to its end.
+    /// In order of arrival, each request on one server to its end.
     Fifo,
-    /// All at once, equally.
+    /// All requests at once, equally (processor sharing).
     Sharing,
 }
 
 /// An open queue.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// When requests come.
     pub arrivals: Arrivals,
-    /// How long each needs a server.
-    pub service: Service,
-    /// How they are served.
+    /// Service time of a request in nanoseconds.
+    pub service: Distribution,
     pub discipline: Discipline,
-    /// Equal servers.
     pub servers: u32,
-    /// Requests until the end, all served.
+    /// Number of requests, all of which are served.
     pub requests: u64,
 }
 
-/// What was seen of a queue.
+/// Results of one replication.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    /// Response times.
-    pub response: Times,
-    /// Requests in the system, as they changed.
-    pub inside: OverTime,
-    /// The end.
-    pub ended: Nanos,
-    /// Events that happened.
+pub struct Outcome {
+    pub response: Durations,
+    /// Number of requests in the system.
+    pub in_system: TimeWeighted,
+    /// Time of the last departure.
+    pub end: Nanos,
     pub events: u64,
 }
 
-impl Seen {
-    /// Little's law, mean inside over rate times mean response: 1, but for what integer nanoseconds
-    /// round. None of no request.
+impl Outcome {
+    /// Returns Little's law as a ratio, mean number in the system over arrival rate times mean
+    /// response: 1, except for rounding to nanoseconds. None without requests.
     pub fn little_ratio(&self) -> Option<f64> {
-        let rate = self.response.count() as f64 / self.ended as f64;
-        Some(self.inside.mean(self.ended)? / (rate * self.response.moments().mean()?))
+        let rate = self.response.count() as f64 / self.end as f64;
+        Some(self.in_system.mean(self.end)? / (rate * self.response.moments().mean()?))
     }
 }
 
 impl Queue {
-    /// Utilisation: what the servers are offered over what they can do; None of a trace too short.
-    pub fn utilisation(&self) -> Option<f64> {
-        let per_ns = self.arrivals.per_s()? / SECOND as f64;
-        Some(per_ns * self.service.0.mean_ns() / f64::from(self.servers))
+    /// Returns the offered load over the capacity.
+    pub fn utilisation(&self) -> f64 {
+        let per_ns = self.arrivals.per_s() / SECOND as f64;
+        per_ns * self.service.mean_ns() / f64::from(self.servers)
     }
 
-    /// Refused: no server; a utilisation of 1 or more, whose line would only grow.
-    pub fn check(&self) -> Result<(), Refused> {
-        above_zero("the number of servers", f64::from(self.servers))?;
-        if let Some(utilisation) = self.utilisation().filter(|share| *share >= 1.0) {
-            return Err(Refused::new(
-                format!("The queue is offered {utilisation:.2} times what it can serve."),
+    /// Returns an error for no servers, or a utilisation of 1 or more, at which the queue would only
+    /// grow.
+    pub fn check(&self) -> Result<(), InvalidInput> {
+        positive("servers", f64::from(self.servers))?;
+        let utilisation = self.utilisation();
+        if utilisation >= 1.0 {
+            return refuse(
+                format!("The queue is offered {utilisation:.2} times its capacity."),
                 "Lower the arrival rate or the service time, or add servers.",
-            ));
+            );
         }
         Ok(())
     }
 
-    /// Simulates it from empty until all requests are served. Refused: what [`Queue::check`] refuses.
-    pub fn run(&self, seed: u64, replication: u64) -> Result<Seen, Refused> {
+    /// Simulates the queue from empty until all requests are served.
+    pub fn run(&self, seed: u64, replication: u64) -> Result<Outcome, InvalidInput> {
         self.check()?;
-        let draws = Draws {
-            coming: self.arrivals.begin(Stream::of(seed, replication, 0)),
-            service: Stream::of(seed, replication, 1),
-            lengths: self.service.0,
-            left: self.requests,
+        let mut simulation = Simulation {
+            arrivals: self.arrivals.start(Stream::new(seed, replication, 0)),
+            service: self.service,
+            service_stream: Stream::new(seed, replication, 1),
+            arrivals_left: self.requests,
+            servers: match self.discipline {
+                Discipline::Fifo => Servers::Fifo(Fifo::new(self.servers as usize)),
+                Discipline::Sharing => Servers::Sharing(ProcessorSharing::new(self.servers), 0),
+            },
+            response: Durations::default(),
+            in_system: TimeWeighted::default(),
         };
-        Ok(match self.discipline {
-            Discipline::Fifo => run(Line { draws, fifo: Fifo::new(self.servers as usize) }),
-            Discipline::Sharing => {
-                run(Shared { draws, sharing: Sharing::new(self.servers), expected: 0 })
-            }
-        })
+        let mut events = EventQueue::default();
+        simulation.schedule_arrival(&mut events);
+        simulate(&mut simulation, &mut events, Nanos::MAX - 1);
+        let Simulation { response, in_system, .. } = simulation;
+        Ok(Outcome { response, in_system, end: in_system.last_change(), events: events.processed() })
     }
 }
 
-/// The chance in a queue.
-struct Draws {
-    coming: Coming,
-    service: Stream,
-    lengths: Lengths,
-    left: u64,
-}
-
-impl Draws {
-    fn next_at(&mut self) -> Option<Nanos> {
-        self.left = self.left.checked_sub(1)?;
-        self.coming.next_at()
-    }
-}
-
-/// A queue of either discipline, with the counts that both keep.
-struct Counted<Q> {
-    queue: Q,
-    response: Times,
-    inside: OverTime,
-}
-
-fn run<Q>(queue: Q) -> Seen
-where
-    Counted<Q>: Model<Event = Happening>,
-    Q: HasDraws,
-{
-    let mut model = Counted { queue, response: Times::default(), inside: OverTime::default() };
-    let mut agenda = Agenda::default();
-    if let Some(at) = model.queue.draws().next_at() {
-        agenda.at(at, Happening::Comes);
-    }
-    simulate(&mut model, &mut agenda, Nanos::MAX - 1);
-    let ended = model.inside.changed();
-    Seen { response: model.response, inside: model.inside, ended, events: agenda.passed() }
-}
-
-trait HasDraws {
-    fn draws(&mut self) -> &mut Draws;
-}
-
-/// What happens in a queue.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
-    /// A request comes.
-    Comes,
-    /// A server ends the request that came then.
-    Ends(Nanos),
-    /// The next of the shared requests ends, unless this was overtaken: of that number only.
-    Next(u64),
+enum Event {
+    Arrival,
+    /// A server completes the request that arrived at that time.
+    Departure(Nanos),
+    /// The next of the shared requests completes, if the number is that of the last announcement.
+    NextCompletion(u64),
 }
 
-struct Line {
-    draws: Draws,
-    fifo: Fifo<Nanos>,
+enum Servers {
+    /// Each job is its arrival time.
+    Fifo(Fifo<Nanos>),
+    /// With the number of the last announcement of a completion.
+    Sharing(ProcessorSharing<()>, u64),
 }
 
-impl HasDraws for Line {
-    fn draws(&mut self) -> &mut Draws {
-        &mut self.draws
+struct Simulation {
+    arrivals: ArrivalTimes,
+    service: Distribution,
+    service_stream: Stream,
+    arrivals_left: u64,
+    servers: Servers,
+    response: Durations,
+    in_system: TimeWeighted,
+}
+
+impl Simulation {
+    fn schedule_arrival(&mut self, events: &mut EventQueue<Event>) {
+        if let Some(left) = self.arrivals_left.checked_sub(1) {
+            self.arrivals_left = left;
+            events.schedule_at(self.arrivals.next_time(), Event::Arrival);
+        }
     }
-}
 
-impl Counted<Line> {
     #[inline]
-    fn serve(&mut self, came: Nanos, agenda: &mut Agenda<Happening>) {
-        let draws = &mut self.queue.draws;
-        let length = draws.lengths.draw(&mut draws.service);
-        let length = draws.service.rounded(length);
-        agenda.after(length, Happening::Ends(came));
+    fn start_service(&mut self, arrived: Nanos, events: &mut EventQueue<Event>) {
+        let service_ns = self.service.draw(&mut self.service_stream);
+        let service_ns = self.service_stream.round(service_ns);
+        events.schedule_after(service_ns, Event::Departure(arrived));
+    }
+
+    fn handle_sharing(&mut self, event: Event, events: &mut EventQueue<Event>) {
+        let now = events.now();
+        let Servers::Sharing(sharing, announced) = &mut self.servers else { return };
+        if matches!(event, Event::NextCompletion(number) if number != *announced) {
+            return;
+        }
+        while let Some(completed) = sharing.pop_completed(now) {
+            self.in_system.decrement(now);
+            self.response.add(completed.response_ns);
+        }
+        if matches!(event, Event::Arrival) {
+            self.in_system.increment(now);
+            sharing.arrive(now, self.service.draw(&mut self.service_stream), ());
+        }
+        *announced += 1;
+        let next = sharing.next_completion().map(|time| (time, Event::NextCompletion(*announced)));
+        if matches!(event, Event::Arrival) {
+            self.schedule_arrival(events);
+        }
+        if let Some((time, completion)) = next {
+            events.schedule_at(time, completion);
+        }
     }
 }
 
-impl Model for Counted<Line> {
-    type Event = Happening;
+impl Model for Simulation {
+    type Event = Event;
 
     #[inline]
-    fn happens(&mut self, event: Happening, agenda: &mut Agenda<Happening>) -> Stop {
-        let now = agenda.now();
-        match event {
-            Happening::Comes => {
-                self.inside.up(now);
-                if let Some(at) = self.queue.draws.next_at() {
-                    agenda.at(at, Happening::Comes);
-                }
-                if let Some(came) = self.queue.fifo.comes(now) {
-                    self.serve(came, agenda);
-                }
-            }
-            Happening::Ends(came) => {
-                self.inside.down(now);
-                self.response.add((now - came) as f64);
-                if let Some(came) = self.queue.fifo.done() {
-                    self.serve(came, agenda);
+    fn handle(&mut self, event: Event, events: &mut EventQueue<Event>) {
+        let now = events.now();
+        match (&mut self.servers, event) {
+            (Servers::Fifo(fifo), Event::Arrival) => {
+                let started = fifo.arrive(now);
+                self.in_system.increment(now);
+                self.schedule_arrival(events);
+                if let Some(arrived) = started {
+                    self.start_service(arrived, events);
                 }
             }
-            Happening::Next(_) => {}
-        }
-        Stop::No
-    }
-}
-
-struct Shared {
-    draws: Draws,
-    sharing: Sharing<()>,
-    /// Number of the announcement of the next end that still holds.
-    expected: u64,
-}
-
-impl HasDraws for Shared {
-    fn draws(&mut self) -> &mut Draws {
-        &mut self.draws
-    }
-}
-
-impl Counted<Shared> {
-    /// Takes what has ended, and announces what ends next.
-    fn settle(&mut self, agenda: &mut Agenda<Happening>) {
-        self.queue.expected += 1;
-        if let Some(at) = self.queue.sharing.next_end() {
-            agenda.at(at, Happening::Next(self.queue.expected));
-        }
-    }
-
-    fn take(&mut self, now: Nanos) {
-        while let Some(end) = self.queue.sharing.finished(now) {
-            self.inside.down(now);
-            self.response.add(end.response_ns);
-        }
-    }
-}
-
-impl Model for Counted<Shared> {
-    type Event = Happening;
-
-    fn happens(&mut self, event: Happening, agenda: &mut Agenda<Happening>) -> Stop {
-        let now = agenda.now();
-        match event {
-            Happening::Next(number) if number != self.queue.expected => return Stop::No,
-            Happening::Comes => {
-                self.take(now);
-                self.inside.up(now);
-                let draws = &mut self.queue.draws;
-                let length = draws.lengths.draw(&mut draws.service);
-                if let Some(at) = draws.next_at() {
-                    agenda.at(at, Happening::Comes);
+            (Servers::Fifo(fifo), Event::Departure(arrived)) => {
+                let next = fifo.complete();
+                self.in_system.decrement(now);
+                self.response.add((now - arrived) as f64);
+                if let Some(arrived) = next {
+                    self.start_service(arrived, events);
                 }
-                self.queue.sharing.comes(now, length, ());
             }
-            _ => self.take(now),
+            _ => self.handle_sharing(event, events),
         }
-        self.settle(agenda);
-        Stop::No
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replicate::{interval, replicate};
-    use crate::theory;
+    use crate::replicate::replicate;
+    use crate::testing::interval;
+    use crate::closed_forms;
 
     const RATE: f64 = 800.0;
 
-    /// Mean response over its closed form: its 99 % interval over 12 replications, each with the
-    /// first tenth left out of no request but diluted by many, contains 1.
-    fn holds(service: Lengths, discipline: Discipline, servers: u32, exact_s: f64) {
+    /// Asserts that the 99 % interval over 12 replications of the mean response over its closed form
+    /// contains 1.
+    fn assert_mean(service: Distribution, discipline: Discipline, servers: u32, exact_s: f64) {
         let queue = Queue {
             arrivals: Arrivals::poisson(RATE * f64::from(servers)).unwrap(),
-            service: Service(service),
+            service,
             discipline,
             servers,
             requests: 400_000,
@@ -292,41 +216,41 @@ mod tests {
 
     #[test]
     fn m_m_1() {
-        let exact = theory::mmc_response(1, RATE, 1e-3);
-        holds(Lengths::Exponential(1e6), Discipline::Fifo, 1, exact);
+        let exact = closed_forms::mmc_response(1, RATE, 1e-3);
+        assert_mean(Distribution::Exponential(1e6), Discipline::Fifo, 1, exact);
     }
 
     #[test]
     fn m_m_c() {
         for servers in [2, 50] {
-            let exact = theory::mmc_response(servers, RATE * f64::from(servers), 1e-3);
-            holds(Lengths::Exponential(1e6), Discipline::Fifo, servers, exact);
+            let exact = closed_forms::mmc_response(servers, RATE * f64::from(servers), 1e-3);
+            assert_mean(Distribution::Exponential(1e6), Discipline::Fifo, servers, exact);
         }
     }
 
     #[test]
     fn m_d_1() {
-        holds(Lengths::Constant(1e6), Discipline::Fifo, 1, theory::mg1_response(RATE, 1e-3, 0.0));
+        assert_mean(Distribution::Constant(1e6), Discipline::Fifo, 1, closed_forms::mg1_response(RATE, 1e-3, 0.0));
     }
 
     #[test]
-    fn m_g_1_shared() {
-        let exact = theory::mg1_sharing_response(RATE, 1e-3);
-        for lengths in [
-            Lengths::Exponential(1e6),
-            Lengths::Constant(1e6),
-            Lengths::Hyper(0.1, 5.5e6, 0.5e6),
-            Lengths::log_normal(1e6, 1.5).unwrap(),
+    fn m_g_1_processor_sharing() {
+        let exact = closed_forms::mg1_sharing_response(RATE, 1e-3);
+        for service in [
+            Distribution::Exponential(1e6),
+            Distribution::Constant(1e6),
+            Distribution::Hyper(0.1, 5.5e6, 0.5e6),
+            Distribution::log_normal(1e6, 1.5).unwrap(),
         ] {
-            holds(lengths, Discipline::Sharing, 1, exact);
+            assert_mean(service, Discipline::Sharing, 1, exact);
         }
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes() {
+    fn the_same_seed_gives_the_same_bits() {
         let queue = Queue {
             arrivals: Arrivals::poisson(RATE).unwrap(),
-            service: Service::exponential(1e6).unwrap(),
+            service: Distribution::Exponential(1e6),
             discipline: Discipline::Sharing,
             servers: 1,
             requests: 5_000,
@@ -334,7 +258,7 @@ mod tests {
         let run = |threads| {
             replicate(6, threads, |replication| {
                 let seen = queue.run(1, replication).unwrap();
-                (seen.response.moments().mean().unwrap().to_bits(), seen.ended, seen.events)
+                (seen.response.moments().mean().unwrap().to_bits(), seen.end, seen.events)
             })
         };
         assert_eq!(run(1), run(3));
@@ -345,7 +269,7 @@ mod tests {
     fn an_overloaded_queue_is_refused_before_it_runs() {
         let queue = |per_s| Queue {
             arrivals: Arrivals::poisson(per_s).unwrap(),
-            service: Service::exponential(1e6).unwrap(),
+            service: Distribution::Exponential(1e6),
             discipline: Discipline::Fifo,
             servers: 2,
             requests: 10,

@@ -1,17 +1,17 @@
-//! Random numbers in independent streams: one for each source of chance of each replication, so that
-//! a change in one place of a model does not move the draws of another.
-use crate::error::{above_zero, Refused};
+//! Independent streams of random numbers: one for each source of randomness in each replication, so
+//! that a change in one part of a model does not alter the draws of another (common random numbers).
+use crate::error::{positive, refuse, InvalidInput};
 use crate::Nanos;
 use rand::{Rng, RngCore, SeedableRng};
-use rand_distr::{Distribution, Exp1, LogNormal, Poisson};
+use rand_distr::{Exp1, LogNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of random numbers (xoshiro256++).
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// One step of SplitMix64, which scatters what differs in one bit over all bits.
-fn scattered(mut word: u64) -> u64 {
+/// Returns one output of SplitMix64, in which inputs that differ in one bit differ in all bits.
+fn split_mix(mut word: u64) -> u64 {
     word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -19,106 +19,96 @@ fn scattered(mut word: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream of a source of chance in one replication of a seed.
+    /// Returns the stream of a source of randomness in one replication.
     ///
-    /// seed: of the whole experiment. replication: its number. source: number of the source within
-    /// the model. Streams of different triples start 2^64 draws apart at least, with a probability
-    /// that leaves no doubt: each has 256 bits of state, drawn from all three numbers.
-    pub fn of(seed: u64, replication: u64, source: u64) -> Self {
+    /// seed: of the whole experiment. source: number of the source within the model. Streams of
+    /// different triples do not overlap in practice: each has 256 bits of state, made from all three.
+    pub fn new(seed: u64, replication: u64, source: u64) -> Self {
         let mut state = [0u8; 32];
-        let mut word = scattered(seed);
+        let mut word = split_mix(seed);
         for (number, bytes) in state.chunks_exact_mut(8).enumerate() {
-            word = scattered(word ^ scattered(replication ^ (number as u64) << 56));
-            word = scattered(word ^ scattered(source.rotate_left(32) ^ number as u64));
+            word = split_mix(word ^ split_mix(replication ^ (number as u64) << 56));
+            word = split_mix(word ^ split_mix(source.rotate_left(32) ^ number as u64));
             bytes.copy_from_slice(&word.to_le_bytes());
         }
         Self(Xoshiro256PlusPlus::from_seed(state))
     }
 
-    /// Uniform in [0, 1).
+    /// Draws uniformly from [0, 1).
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         self.0.random::<f64>()
     }
 
-    /// Uniform among 0, 1, …, below - 1; 0 when `below` is 0 or 1.
+    /// Draws uniformly from 0, 1, …, bound - 1; 0 for a bound of 0 or 1.
     #[inline]
-    pub fn below(&mut self, below: u64) -> u64 {
-        if below < 2 {
+    pub fn below(&mut self, bound: u64) -> u64 {
+        if bound < 2 {
             0
         } else {
-            self.0.random_range(0..below)
+            self.0.random_range(0..bound)
         }
     }
 
-    /// Exponential of mean 1.
+    /// Draws from the exponential distribution of mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        Exp1.sample(&mut self.0)
+        self.draw(&Exp1)
     }
 
-    /// Exponential of that mean, in whole nanoseconds, rounded at random so that its mean is kept
-    /// however small it is.
+    /// Draws from the exponential distribution of that mean, in whole nanoseconds; see [`Stream::round`].
     #[inline]
     pub fn exponential_ns(&mut self, mean_ns: f64) -> Nanos {
-        let length = self.exponential() * mean_ns;
-        self.rounded(length)
+        let duration_ns = self.exponential() * mean_ns;
+        self.round(duration_ns)
     }
 
-    /// A length in whole nanoseconds whose expectation is `length`; below 0 it is 0. From a
-    /// millisecond on it is simply rounded: that is off by less than a millionth.
+    /// Rounds at random to whole nanoseconds, so that the mean is preserved; negative values become
+    /// 0. From a millisecond on it rounds to the nearest: that is off by less than a millionth.
     #[inline]
-    pub fn rounded(&mut self, length: f64) -> Nanos {
-        let up = if length < 1e6 { self.uniform() } else { 0.5 };
-        (length + up) as Nanos
+    pub fn round(&mut self, duration_ns: f64) -> Nanos {
+        let offset = if duration_ns < 1e6 { self.uniform() } else { 0.5 };
+        (duration_ns + offset) as Nanos
     }
 
-    /// Poisson of that mean (above 0).
-    pub fn poisson(&mut self, mean: &Poisson<f64>) -> u64 {
-        mean.sample(&mut self.0) as u64
-    }
-
-    /// A draw from a distribution of `rand_distr`.
+    /// Draws from a distribution of `rand_distr`.
     #[inline]
-    pub fn draw<T>(&mut self, from: &impl Distribution<T>) -> T {
+    pub fn draw<T>(&mut self, from: &impl rand_distr::Distribution<T>) -> T {
         from.sample(&mut self.0)
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 }
 
-/// How lengths of time are spread.
+/// A distribution of durations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Lengths {
-    /// Always the same.
+pub enum Distribution {
     Constant(f64),
-    /// Exponential of that mean.
+    /// Of that mean.
     Exponential(f64),
-    /// Two exponentials: the first mean with that probability, else the second mean.
+    /// Hyperexponential: probability of the first mean, first mean, second mean.
     Hyper(f64, f64, f64),
-    /// The sum of that many exponentials, of that mean together.
+    /// Number of stages, mean of their sum.
     Erlang(u32, f64),
-    /// Log-normal, of that mean and the logarithm's standard deviation.
+    /// Mean, and the distribution itself.
     LogNormal(f64, LogNormal<f64>),
-    /// Uniform between two lengths.
-    Uniform(f64, f64),
 }
 
-impl Lengths {
-    /// A log-normal of that mean and coefficient of variation.
-    pub fn log_normal(mean_ns: f64, variation: f64) -> Result<Self, Refused> {
-        let mean = above_zero("mean_ns", mean_ns)?;
-        let variance = (1.0 + above_zero("variation", variation)?.powi(2)).ln();
-        let spread = LogNormal::new(mean.ln() - variance / 2.0, variance.sqrt())
-            .map_err(|why| Refused::new(format!("No log-normal: {why}."), "Give other values."))?;
-        Ok(Self::LogNormal(mean, spread))
+impl Distribution {
+    /// Returns a log-normal distribution. variation: coefficient of variation.
+    pub fn log_normal(mean_ns: f64, variation: f64) -> Result<Self, InvalidInput> {
+        let mean = positive("The mean", mean_ns)?;
+        let variance = (1.0 + positive("The coefficient of variation", variation)?.powi(2)).ln();
+        match LogNormal::new(mean.ln() - variance / 2.0, variance.sqrt()) {
+            Ok(distribution) => Ok(Self::LogNormal(mean, distribution)),
+            Err(error) => refuse(format!("No log-normal: {error}."), "Give other values."),
+        }
     }
 
-    /// Their mean in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         match *self {
             Self::Constant(mean)
@@ -126,15 +116,14 @@ impl Lengths {
             | Self::Erlang(_, mean)
             | Self::LogNormal(mean, _) => mean,
             Self::Hyper(share, first, second) => share * first + (1.0 - share) * second,
-            Self::Uniform(low, high) => f64::midpoint(low, high),
         }
     }
 
-    /// One length in nanoseconds.
+    /// Draws one duration in nanoseconds.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         match self {
-            Self::Constant(length) => *length,
+            Self::Constant(duration) => *duration,
             Self::Exponential(mean) => stream.exponential() * mean,
             Self::Hyper(share, first, second) => {
                 let mean = if stream.uniform() < *share { first } else { second };
@@ -144,8 +133,7 @@ impl Lengths {
                 let sum: f64 = (0..*stages).map(|_| stream.exponential()).sum();
                 sum * mean / f64::from(*stages)
             }
-            Self::LogNormal(_, spread) => stream.draw(spread),
-            Self::Uniform(low, high) => low + (high - low) * stream.uniform(),
+            Self::LogNormal(_, distribution) => stream.draw(distribution),
         }
     }
 }
@@ -155,9 +143,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_the_same_again_and_no_other_is() {
+    fn streams_are_reproducible_and_distinct() {
         let draws = |seed, replication, source| {
-            let mut stream = Stream::of(seed, replication, source);
+            let mut stream = Stream::new(seed, replication, source);
             (0..8).map(|_| stream.bits()).collect::<Vec<_>>()
         };
         assert_eq!(draws(1, 2, 3), draws(1, 2, 3));
@@ -170,37 +158,36 @@ mod tests {
     #[test]
     fn streams_are_not_correlated() {
         // 20,000 pairs of uniforms: a correlation has a standard deviation of 0.007; 0.035 are five.
-        let (mut a, mut b) = (Stream::of(5, 0, 0), Stream::of(5, 0, 1));
+        let (mut a, mut b) = (Stream::new(5, 0, 0), Stream::new(5, 0, 1));
         let n = 20_000;
         let sum: f64 = (0..n).map(|_| (a.uniform() - 0.5) * (b.uniform() - 0.5)).sum();
         assert!((12.0 * sum / f64::from(n)).abs() < 0.035);
     }
 
     #[test]
-    fn means_are_what_they_say() {
-        let mut stream = Stream::of(11, 0, 0);
-        let kinds = [
-            Lengths::Constant(3.0),
-            Lengths::Exponential(3.0),
-            Lengths::Hyper(0.25, 6.0, 2.0),
-            Lengths::Erlang(4, 3.0),
-            Lengths::log_normal(3.0, 1.0).unwrap(),
-            Lengths::Uniform(1.0, 5.0),
+    fn sample_means_agree_with_the_declared_ones() {
+        let mut stream = Stream::new(11, 0, 0);
+        let distributions = [
+            Distribution::Constant(3.0),
+            Distribution::Exponential(3.0),
+            Distribution::Hyper(0.25, 6.0, 2.0),
+            Distribution::Erlang(4, 3.0),
+            Distribution::log_normal(3.0, 1.0).unwrap(),
         ];
         let n = 200_000;
-        for kind in kinds {
-            let mean = (0..n).map(|_| kind.draw(&mut stream)).sum::<f64>() / f64::from(n);
-            assert!((kind.mean_ns() - 3.0).abs() < 1e-12);
+        for distribution in distributions {
+            let mean = (0..n).map(|_| distribution.draw(&mut stream)).sum::<f64>() / f64::from(n);
+            assert!((distribution.mean_ns() - 3.0).abs() < 1e-12);
             // The widest has a deviation of about 4: five standard errors are 0.045.
-            assert!((mean - 3.0).abs() < 0.045, "{kind:?}: {mean}");
+            assert!((mean - 3.0).abs() < 0.045, "{distribution:?}: {mean}");
         }
     }
 
     #[test]
-    fn rounding_keeps_the_mean() {
-        let mut stream = Stream::of(3, 0, 0);
+    fn rounding_preserves_the_mean() {
+        let mut stream = Stream::new(3, 0, 0);
         let n = 100_000;
-        let mean = (0..n).map(|_| stream.rounded(0.3)).sum::<u64>() as f64 / f64::from(n);
+        let mean = (0..n).map(|_| stream.round(0.3)).sum::<u64>() as f64 / f64::from(n);
         assert!((mean - 0.3).abs() < 0.0075, "{mean}");
     }
 }

@@ -1,157 +1,158 @@
-//! Which site answers.
-use super::farm::Farm;
+//! Selection of the site that serves a request.
+use super::instance_pool::InstancePool;
+use super::network::MS;
+use super::profile::HOUR;
 use super::scenario::Broker;
-use super::travel::Network;
-use super::users::HOUR;
-use super::world::{Base, Way, World};
+use super::topology::{Base, NetworkPath, Topology};
+use super::transfer::Network;
 use crate::random::Stream;
 use crate::Nanos;
 
-/// CloudAnalyst: a processing time older than this says nothing any more: ten minutes.
-const STALE: Nanos = HOUR / 6;
-/// What a new processing time counts in the recent one.
-const RECENT: f64 = 0.1;
-/// A site that is not asked is taken for less and less busy, by e in so many nanoseconds: otherwise
-/// one long line would keep everybody away long after it is gone.
-const FADES_NS: f64 = 1e10;
+/// CloudAnalyst: a processing time older than ten minutes is discarded.
+const MAX_AGE: Nanos = HOUR / 6;
+/// Weight of a new processing time in the moving average.
+const NEW_WEIGHT: f64 = 0.1;
+/// The expected load of a site that receives no requests falls by a factor of e in this time: otherwise
+/// one long queue would divert all requests long after it is gone.
+const DECAY_NS: f64 = 1e10;
 
-/// What is known of a site's processing times.
+/// Processing times of a site.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Processing {
-    /// The last one, in nanoseconds, and when it was seen.
+pub struct ProcessingTimes {
+    /// The last one in nanoseconds, and when it was observed.
     pub last: Option<(f64, Nanos)>,
-    /// Recent ones, the later the more.
-    recent: f64,
-    /// CloudAnalyst: the least at its minutely looks.
+    average: f64,
+    /// CloudAnalyst: the minimum at its checks every minute.
     pub best: Option<f64>,
 }
 
-/// Who chooses sites.
+/// The broker, which selects sites.
 #[derive(Clone, Debug)]
-pub struct Brokers {
+pub struct SiteBroker {
     rule: Broker,
-    tool: bool,
-    /// Of each site.
-    pub processing: Vec<Processing>,
-    /// What a request takes on an idle instance.
+    compat: bool,
+    pub processing: Vec<ProcessingTimes>,
+    /// Service time of a request on an idle instance of each site.
     idle_ns: Vec<f64>,
     stream: Stream,
 }
 
-/// What is passable at present.
-pub struct Present<'a> {
-    /// The sites.
-    pub farms: &'a [Farm],
-    /// Known broken ways of this base by site; empty where nothing can break.
-    pub broken: &'a [u32],
+/// What is available at present.
+pub struct Availability<'a> {
+    pub pools: &'a [InstancePool],
+    /// Number of known failures of the paths of this base by site; empty if none can fail.
+    pub failures: &'a [u32],
 }
 
-impl Present<'_> {
-    fn open(&self, site: usize) -> bool {
-        self.farms[site].known_down == 0 && self.broken.get(site).is_none_or(|count| *count == 0)
+impl Availability<'_> {
+    fn is_open(&self, site: usize) -> bool {
+        self.pools[site].known_failures == 0
+            && self.failures.get(site).is_none_or(|count| *count == 0)
     }
 }
 
-impl Brokers {
-    /// Brokers of that rule.
-    pub fn new(rule: Broker, tool: bool, world: &World, instructions: f64, stream: Stream) -> Self {
-        let idle = |speed: f64| instructions / speed * super::network::MS;
+impl SiteBroker {
+    pub fn new(
+        rule: Broker,
+        compat: bool,
+        topology: &Topology,
+        instructions: f64,
+        stream: Stream,
+    ) -> Self {
+        let idle = |speed: f64| instructions / speed * MS;
         Self {
             rule,
-            tool,
-            processing: vec![Processing::default(); world.sites.len()],
-            idle_ns: world.sites.iter().map(|(_, site)| idle(site.speed)).collect(),
+            compat,
+            processing: vec![ProcessingTimes::default(); topology.sites.len()],
+            idle_ns: topology.sites.iter().map(|(_, site)| idle(site.speed)).collect(),
             stream,
         }
     }
 
-    /// A site has processed a request.
+    /// Records the processing time of a request.
     #[inline]
-    pub fn note(&mut self, site: usize, took_ns: f64, now: Nanos) {
-        let seen = &mut self.processing[site];
-        let known = seen.last.is_some();
-        seen.recent = if known { seen.recent + RECENT * (took_ns - seen.recent) } else { took_ns };
-        seen.last = Some((took_ns, now));
+    pub fn record(&mut self, site: usize, took_ns: f64, now: Nanos) {
+        let times = &mut self.processing[site];
+        times.average = match times.last {
+            Some(_) => times.average + NEW_WEIGHT * (took_ns - times.average),
+            None => took_ns,
+        };
+        times.last = Some((took_ns, now));
     }
 
-    /// The site for a message; None if none can be reached.
+    /// Returns the site for a message; None if none is available.
     #[inline]
     pub fn choose(
         &mut self,
         base: &Base,
-        present: &Present<'_>,
+        present: &Availability<'_>,
         network: &mut Network,
         now: Nanos,
     ) -> Option<usize> {
         match self.rule {
             Broker::Closest | Broker::Reconfiguring => self.closest(base, present),
-            Broker::BestResponse if self.tool => self.tool_best(base, present, network, now),
+            Broker::BestResponse if self.compat => {
+                self.cloudanalyst_best(base, present, network, now)
+            }
             Broker::BestResponse => self.best(base, present, now),
             Broker::Weighted => self.weighted(base, present),
             Broker::Overflow { requests_per_instance } => {
-                self.overflow(base, present, requests_per_instance)
+                overflow(base, present, requests_per_instance)
             }
         }
     }
 
-    /// One of the nearest sites, by chance among the equally near.
+    /// Returns one of the nearest sites, a random one of several.
     #[inline]
-    fn closest(&mut self, base: &Base, present: &Present<'_>) -> Option<usize> {
-        let mut open = base.nearest.iter().filter(|entry| present.open(entry.0));
+    fn closest(&mut self, base: &Base, present: &Availability<'_>) -> Option<usize> {
+        let mut open = base.nearest.iter().filter(|entry| present.is_open(entry.0));
         let (first, rank) = *open.next()?;
         let others = open.take_while(|entry| entry.1 == rank).count() as u64;
         if others == 0 {
             return Some(first);
         }
         let place = self.stream.below(others + 1) as usize;
-        base.nearest.iter().filter(|entry| present.open(entry.0)).nth(place).map(|entry| entry.0)
+        let mut open = base.nearest.iter().filter(|entry| present.is_open(entry.0));
+        open.nth(place).map(|entry| entry.0)
     }
 
-    fn best(&mut self, base: &Base, present: &Present<'_>, now: Nanos) -> Option<usize> {
-        let mut best: Option<(f64, usize)> = None;
-        for (site, way) in ways(base).filter(|(site, _)| present.open(*site)) {
-            let (seen, idle_ns) = (&self.processing[site], self.idle_ns[site]);
-            let busy_ns = seen.last.map_or(0.0, |(_, at)| {
-                (seen.recent - idle_ns) * (-((now - at) as f64) / FADES_NS).exp()
+    fn best(&mut self, base: &Base, present: &Availability<'_>, now: Nanos) -> Option<usize> {
+        first_min(paths(base).filter(|(site, _)| present.is_open(*site)), |site, path| {
+            let (times, idle_ns) = (&self.processing[site], self.idle_ns[site]);
+            let busy_ns = times.last.map_or(0.0, |(_, time)| {
+                (times.average - idle_ns) * (-((now - time) as f64) / DECAY_NS).exp()
             });
-            let takes = 2.0 * way.mean_ns + idle_ns + busy_ns;
-            if best.is_none_or(|(least, _)| takes < least) {
-                best = Some((takes, site));
-            }
-        }
-        best.map(|entry| entry.1)
+            2.0 * path.mean_ns + idle_ns + busy_ns
+        })
     }
 
-    /// CloudAnalyst's: if the closest does not seem best, one of the two by chance.
-    fn tool_best(
+    /// CloudAnalyst's: if the closest site does not seem best, a random one of the two.
+    fn cloudanalyst_best(
         &mut self,
         base: &Base,
-        present: &Present<'_>,
+        present: &Availability<'_>,
         network: &mut Network,
         now: Nanos,
     ) -> Option<usize> {
         let closest = self.closest(base, present)?;
-        let mut best: Option<(f64, usize)> = None;
-        for (site, way) in ways(base) {
-            let seen = &mut self.processing[site];
-            seen.last = seen.last.filter(|(_, at)| now - at <= STALE);
-            let takes = seen.last.map_or(0.0, |last| last.0) + network.tool_estimate(way);
-            if best.is_none_or(|(least, _)| takes < least) {
-                best = Some((takes, site));
-            }
-        }
-        let best = best.map_or(closest, |entry| entry.1);
-        let other = best != closest && self.stream.uniform() < 0.5;
-        Some(if other { best } else { closest })
+        let best = first_min(paths(base), |site, path| {
+            let times = &mut self.processing[site];
+            times.last = times.last.filter(|(_, time)| now - time <= MAX_AGE);
+            // It takes the delay of one byte for that of the request.
+            times.last.map_or(0.0, |last| last.0) + network.cloudanalyst_delay(path, 1.0)
+        });
+        let best = best.unwrap_or(closest);
+        let is_best = best != closest && self.stream.uniform() < 0.5;
+        Some(if is_best { best } else { closest })
     }
 
-    fn weighted(&mut self, base: &Base, present: &Present<'_>) -> Option<usize> {
-        let open = |(site, _): &(usize, &Way)| present.open(*site);
-        let weight = |site: usize| present.farms[site].setup.weight;
-        let sum: f64 = ways(base).filter(open).map(|(site, _)| weight(site)).sum();
+    fn weighted(&mut self, base: &Base, present: &Availability<'_>) -> Option<usize> {
+        let open = |(site, _): &(usize, &NetworkPath)| present.is_open(*site);
+        let weight = |site: usize| present.pools[site].site.weight;
+        let sum: f64 = paths(base).filter(open).map(|(site, _)| weight(site)).sum();
         let mut left = self.stream.uniform() * sum;
         let mut chosen = None;
-        for (site, _) in ways(base).filter(open).filter(|(site, _)| weight(*site) > 0.0) {
+        for (site, _) in paths(base).filter(open).filter(|(site, _)| weight(*site) > 0.0) {
             chosen = Some(site);
             left -= weight(site);
             if left < 0.0 {
@@ -160,18 +161,32 @@ impl Brokers {
         }
         chosen
     }
-
-    fn overflow(&mut self, base: &Base, present: &Present<'_>, most: f64) -> Option<usize> {
-        let open = || base.nearest.iter().map(|entry| entry.0).filter(|site| present.open(*site));
-        let room = |site: &usize| {
-            let farm = &present.farms[*site];
-            (farm.headed as f64) < most * farm.balance.open() as f64
-        };
-        let roomy = open().find(room);
-        roomy.or_else(|| open().next())
-    }
 }
 
-fn ways(base: &Base) -> impl Iterator<Item = (usize, &Way)> {
-    base.ways.iter().enumerate().filter_map(|(site, way)| Some((site, way.as_ref()?)))
+fn overflow(base: &Base, present: &Availability<'_>, max: f64) -> Option<usize> {
+    let open = || base.nearest.iter().map(|entry| entry.0).filter(|site| present.is_open(*site));
+    let has_room = |site: &usize| {
+        let pool = &present.pools[*site];
+        (pool.assigned as f64) < max * pool.balancer.open_count() as f64
+    };
+    open().find(has_room).or_else(|| open().next())
+}
+
+fn paths(base: &Base) -> impl Iterator<Item = (usize, &NetworkPath)> {
+    base.paths.iter().enumerate().filter_map(|(site, path)| Some((site, path.as_ref()?)))
+}
+
+/// Returns the first site of minimum time.
+fn first_min<'a>(
+    paths: impl Iterator<Item = (usize, &'a NetworkPath)>,
+    mut time: impl FnMut(usize, &NetworkPath) -> f64,
+) -> Option<usize> {
+    let mut best: Option<(f64, usize)> = None;
+    for (site, path) in paths {
+        let time = time(site, path);
+        if best.is_none_or(|(min, _)| time < min) {
+            best = Some((time, site));
+        }
+    }
+    best.map(|entry| entry.1)
 }

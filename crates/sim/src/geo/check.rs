@@ -1,245 +1,198 @@
-//! A scenario that cannot be simulated is refused, with the place and what to do.
-use super::scenario::{Broker, Outage, Scenario, Site, UserBase};
-use crate::error::Refused;
+//! Checks of a scenario that do not need its names to be resolved.
+use super::scenario::{Broker, Latency, Outage, Scenario, Site, UserBase};
+use crate::error::{check_version, positive, refuse, within, InvalidInput};
 
-/// The version that is read here.
-const VERSION: u32 = 1;
-/// More hours than anything is simulated for: ten years.
-const MOST_HOURS: f64 = 87_600.0;
-
-fn refused<T>(what: String, hint: &str) -> Result<T, Refused> {
-    Err(Refused::new(what, hint))
-}
-
-/// The value, if it lies within the bounds.
-fn within(place: &str, value: f64, least: f64, most: f64) -> Result<(), Refused> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    refused(format!("{place} is {value}."), &format!("Give a number from {least} to {most}."))
-}
-
-/// The value, if it is above zero and not absurd.
-fn above_zero(place: &str, value: f64) -> Result<(), Refused> {
-    if value > 0.0 && value <= 1e15 {
-        return Ok(());
-    }
-    refused(format!("{place} is {value}."), "Give a number above zero.")
-}
+/// Maximum number of simulated hours: ten years.
+const MAX_HOURS: f64 = 87_600.0;
 
 impl Scenario {
-    /// Reads a scenario from JSON and checks it. Refused: what cannot be read or simulated.
-    pub fn from_json(text: &str) -> Result<Self, Refused> {
-        let scenario: Self = serde_json::from_str(text).map_err(|error| {
-            Refused::new(
-                format!("The scenario cannot be read: {error}."),
-                "Correct it there; `describe` lists the keys.",
-            )
-        })?;
-        scenario.check()?;
-        Ok(scenario)
-    }
-
-    /// Seconds that are simulated before anything counts.
+    /// Returns the length of the warm-up in seconds.
     pub fn warm_up_s(&self) -> f64 {
         self.warm_up_s.unwrap_or(if self.compat.is_some() { 0.0 } else { 60.0 })
     }
 
-    /// Refuses values that mean nothing, each with its key. Names, ways and loads are checked when
-    /// they are resolved.
-    pub fn check(&self) -> Result<(), Refused> {
-        if self.version != VERSION {
-            let what = format!("The scenario is of version {}.", self.version);
-            return refused(what, "This program reads version 1.");
-        }
-        above_zero("duration_h", self.duration_h)?;
-        within("duration_h", self.duration_h, 0.0, MOST_HOURS)?;
+    /// Returns an error for values out of bounds. Names, network paths and loads are checked when they
+    /// are resolved.
+    pub fn check(&self) -> Result<(), InvalidInput> {
+        check_version(self.version)?;
+        positive("duration_h", self.duration_h)?;
+        within("duration_h", self.duration_h, 0.0, MAX_HOURS)?;
         within("warm_up_s", self.warm_up_s(), 0.0, 86_400.0)?;
         within("failover_s", self.failover_s, 0.0, 86_400.0)?;
-        above_zero("instructions", self.instructions)?;
+        positive("instructions", self.instructions)?;
         if let Some(objective) = self.objective_ms {
-            above_zero("objective_ms", objective)?;
+            positive("objective_ms", objective)?;
         }
         let (users, requests) = (self.grouping.users, self.grouping.requests);
         if users == 0 || requests == 0 || requests > users {
-            return refused(
+            return refuse(
                 format!("grouping is {users} users and {requests} requests."),
                 "Give at least 1 each, and no more requests than users.",
             );
         }
         if let Broker::Overflow { requests_per_instance } = self.broker {
-            above_zero("broker.overflow.requests_per_instance", requests_per_instance)?;
+            positive("broker.overflow.requests_per_instance", requests_per_instance)?;
         }
         if self.user_bases.is_empty() {
-            return refused("There are no user bases.".into(), "Give at least one.");
+            return refuse("user_bases: there are no user bases.", "Give at least one.");
         }
         if self.sites.is_empty() {
-            return refused("There are no sites.".into(), "Give at least one.");
+            return refuse("sites: there are no sites.", "Give at least one.");
         }
         self.check_names()?;
         self.user_bases.iter().try_for_each(|(name, base)| base.check(name))?;
         self.sites.iter().try_for_each(|(name, site)| site.check(name, self.broker))?;
         for (name, cache) in self.caches.iter() {
-            within(&format!("caches.{name}.hit_ratio"), cache.hit_ratio, 0.0, 1.0)?;
-            within(&format!("caches.{name}.serves_ms"), cache.serves_ms, 0.0, 3.6e6)?;
-            within(
-                &format!("caches.{name}.transfer_usd_per_gb"),
-                cache.transfer_usd_per_gb,
-                0.0,
-                1e6,
-            )?;
+            let key = |key: &str| format!("caches.{name}.{key}");
+            within(&key("hit_ratio"), cache.hit_ratio, 0.0, 1.0)?;
+            within(&key("service_ms"), cache.service_ms, 0.0, 3.6e6)?;
+            within(&key("transfer_usd_per_gb"), cache.transfer_usd_per_gb, 0.0, 1e6)?;
         }
         for failure in &self.link_failures {
-            let place = format!("The failure between {}", failure.between.join(" and "));
-            outage(&place, Outage { from_h: failure.from_h, to_h: failure.to_h })?;
+            let key = format!("link_failures: the one between {}", failure.between.join(" and "));
+            check_outage(&key, Outage { from_h: failure.from_h, to_h: failure.to_h })?;
         }
-        if let super::scenario::Latency::Distance(rule) = &self.latency {
+        if let Latency::Distance(rule) = &self.latency {
             within("latency.distance.fixed_ms", rule.fixed_ms, 0.0, 1e4)?;
-            above_zero("latency.distance.km_per_ms", rule.km_per_ms)?;
+            positive("latency.distance.km_per_ms", rule.km_per_ms)?;
             within("latency.distance.detour", rule.detour, 1.0, 100.0)?;
         }
-        if self.broker == Broker::Weighted && self.sites.iter().all(|(_, site)| site.weight == 0.0)
-        {
-            return refused("All sites have weight 0.".into(), "Give one a weight above zero.");
+        let is_weighted = self.broker == Broker::Weighted;
+        if is_weighted && self.sites.iter().all(|(_, site)| site.weight == 0.0) {
+            return refuse("sites: all have weight 0.", "Give one a weight above zero.");
         }
         self.check_compat()
     }
 
-    /// Results are told by name: one name means one place.
-    fn check_names(&self) -> Result<(), Refused> {
-        let twice = self.caches.names().find(|name| self.sites.get(name).is_some());
-        if let Some(name) = twice {
-            return refused(
-                format!("`{name}` is the name of a site and of a cache."),
+    /// Results are reported by name, so names of sites and caches have to be unique.
+    fn check_names(&self) -> Result<(), InvalidInput> {
+        if let Some(name) = self.caches.names().find(|name| self.sites.get(name).is_some()) {
+            return refuse(
+                format!("caches.{name}: a site has the same name."),
                 "Give one of them another name.",
             );
         }
         let ends = self.link_failures.iter().flat_map(|failure| &failure.between);
         for end in ends {
-            if !self.knows(end) {
-                return refused(
-                    format!("A link failure names `{end}`, which is no place of the scenario."),
+            if !self.has_location(end) {
+                return refuse(
+                    format!("link_failures names `{end}`, which is no location of the scenario."),
                     "Name a user base, site, cache or region.",
                 );
             }
         }
-        let most = usize::from(u16::MAX);
-        if self.sites.len() > most || self.user_bases.len() > most {
-            return refused(
-                "The scenario has more than 65,535 sites or user bases.".into(),
-                "Put some of them together.",
-            );
+        let max = usize::from(u16::MAX);
+        if self.sites.len() > max || self.user_bases.len() > max {
+            let what = "The scenario has more than 65,535 sites or user bases.";
+            return refuse(what, "Combine some of them.");
         }
         Ok(())
     }
 
-    fn knows(&self, name: &String) -> bool {
+    fn has_location(&self, name: &String) -> bool {
         let is = |region: &Option<String>| region.as_ref() == Some(name);
         self.user_bases.iter().any(|(known, base)| known == name || is(&base.region))
             || self.sites.iter().any(|(known, site)| known == name || is(&site.region))
             || self.caches.iter().any(|(known, cache)| known == name || is(&cache.region))
     }
 
-    /// What the other tool does not have.
-    fn check_compat(&self) -> Result<(), Refused> {
+    /// Returns an error for what CloudAnalyst does not have.
+    fn check_compat(&self) -> Result<(), InvalidInput> {
         if self.compat.is_none() {
             return Ok(());
         }
         let base = |is: fn(&UserBase) -> bool| self.user_bases.iter().any(|(_, base)| is(base));
         let site = |is: fn(&Site) -> bool| self.sites.iter().any(|(_, site)| is(site));
-        let lacks = [
+        let unsupported = [
             ("caches", !self.caches.is_empty()),
             ("link_failures", !self.link_failures.is_empty()),
             ("think_time_s", base(|base| base.think_time_s.is_some())),
             ("page", base(|base| base.page.is_some())),
             ("access_mbps", base(|base| base.access_mbps.is_some())),
-            ("fails", site(|site| !site.fails.is_empty())),
+            ("outages", site(|site| !site.outages.is_empty())),
             ("reliability", site(|site| site.reliability.is_some())),
             ("autoscaling", site(|site| site.autoscaling.is_some())),
             ("warm_up_s", self.warm_up_s() > 0.0),
+            ("broker weighted", self.broker == Broker::Weighted),
+            ("broker overflow", matches!(self.broker, Broker::Overflow { .. })),
         ];
-        let lack = lacks.iter().find(|(_, used)| *used).map(|(key, _)| *key);
-        let rule = match self.broker {
-            Broker::Weighted => Some("broker weighted"),
-            Broker::Overflow { .. } => Some("broker overflow"),
-            _ => None,
-        };
-        match lack.or(rule) {
-            Some(key) => refused(
-                format!("compat: cloudanalyst knows no {key}."),
-                "Leave it out, or leave compat out.",
-            ),
+        match unsupported.iter().find(|(_, is_used)| *is_used) {
+            Some((key, _)) => {
+                let what = format!("compat: cloudanalyst does not support {key}.");
+                refuse(what, "Remove it, or remove compat.")
+            }
             None => Ok(()),
         }
     }
 }
 
 impl UserBase {
-    fn check(&self, name: &str) -> Result<(), Refused> {
-        let place = format!("user_bases.{name}");
+    fn check(&self, name: &str) -> Result<(), InvalidInput> {
+        let key = format!("user_bases.{name}");
         match (self.requests_per_user_h, self.think_time_s) {
-            (Some(per_h), None) => above_zero(&format!("{place}.requests_per_user_h"), per_h)?,
-            (None, Some(think)) => above_zero(&format!("{place}.think_time_s"), think)?,
+            (Some(per_h), None) => positive(&format!("{key}.requests_per_user_h"), per_h)?,
+            (None, Some(think_s)) => positive(&format!("{key}.think_time_s"), think_s)?,
             _ => {
-                return refused(
-                    format!("{place} has not exactly one of requests_per_user_h and think_time_s."),
-                    "Give requests_per_user_h, or think_time_s if users wait for their answers.",
+                return refuse(
+                    format!("{key} has not exactly one of requests_per_user_h and think_time_s."),
+                    "Give requests_per_user_h, or think_time_s if users wait for responses.",
                 )
             }
-        }
+        };
         if let Some(mbps) = self.access_mbps {
-            above_zero(&format!("{place}.access_mbps"), mbps)?;
+            positive(&format!("{key}.access_mbps"), mbps)?;
         }
-        self.page.as_ref().map_or(Ok(()), |page| page.check(&format!("{place}.page")))
+        self.page.as_ref().map_or(Ok(()), |page| page.check(&format!("{key}.page")))
     }
 }
 
 impl Site {
-    fn check(&self, name: &str, broker: Broker) -> Result<(), Refused> {
-        let place = format!("sites.{name}");
-        for (key, count) in
-            [("hosts", self.hosts), ("processors", self.processors), ("instances", self.instances)]
-        {
-            within(&format!("{place}.{key}"), f64::from(count), 1.0, 1e6)?;
-        }
-        above_zero(&format!("{place}.speed"), self.speed)?;
-        within(&format!("{place}.weight"), self.weight, 0.0, 1e9)?;
+    fn check(&self, name: &str, broker: Broker) -> Result<(), InvalidInput> {
+        let site = format!("sites.{name}");
+        let key = |key: &str| format!("{site}.{key}");
+        within(&key("hosts"), f64::from(self.hosts), 1.0, 1e6)?;
+        within(&key("processors"), f64::from(self.processors), 1.0, 1e6)?;
+        within(&key("instances"), f64::from(self.instances), 1.0, 1e6)?;
+        positive(&key("speed"), self.speed)?;
+        within(&key("weight"), self.weight, 0.0, 1e9)?;
         let price = self.price;
-        within(&format!("{place}.price.instance_usd_per_h"), price.instance_usd_per_h, 0.0, 1e6)?;
-        within(&format!("{place}.price.transfer_usd_per_gb"), price.transfer_usd_per_gb, 0.0, 1e6)?;
-        above_zero(&format!("{place}.price.billed_s"), price.billed_s)?;
-        for one in &self.fails {
-            outage(&place, *one)?;
+        within(&key("price.instance_usd_per_h"), price.instance_usd_per_h, 0.0, 1e6)?;
+        within(&key("price.transfer_usd_per_gb"), price.transfer_usd_per_gb, 0.0, 1e6)?;
+        positive(&key("price.billed_s"), price.billed_s)?;
+        for outage in &self.outages {
+            check_outage(&site, *outage)?;
         }
-        if let Some(chance) = self.reliability {
-            above_zero(&format!("{place}.reliability.up_h"), chance.up_h)?;
-            above_zero(&format!("{place}.reliability.down_h"), chance.down_h)?;
+        if let Some(failures) = self.reliability {
+            positive(&key("reliability.up_h"), failures.up_h)?;
+            positive(&key("reliability.down_h"), failures.down_h)?;
         }
-        if broker == Broker::Reconfiguring && self.instances > 100 && self.autoscaling.is_none() {
-            return refused(
-                format!("{place} begins with {} instances; broker reconfiguring gives it no more than 100.", self.instances),
-                "Give the site an autoscaling of its own.",
-            );
-        }
-        self.autoscaling.map_or(Ok(()), |rule| {
-            let place = format!("{place}.autoscaling");
-            within(&format!("{place}.up_at"), rule.up_at, 0.01, 1.0)?;
-            within(&format!("{place}.down_at"), rule.down_at, 0.0, rule.up_at)?;
-            within(&format!("{place}.every_s"), rule.every_s, 1.0, 86_400.0)?;
-            within(&format!("{place}.delay_s"), rule.delay_s, 0.0, 86_400.0)?;
-            within(&format!("{place}.least"), f64::from(rule.least), 1.0, f64::from(rule.most))?;
-            let most = f64::from(rule.most);
-            within(&format!("{place}.most"), most, f64::from(self.instances), 1e6)
-        })
+        let Some(rule) = self.autoscaling else {
+            if broker == Broker::Reconfiguring && self.instances > 100 {
+                return refuse(
+                    format!("{site}.instances is {}; broker reconfiguring allows 100.", self.instances),
+                    "Give the site an autoscaling rule of its own.",
+                );
+            }
+            return Ok(());
+        };
+        let max = f64::from(rule.max);
+        within(&key("autoscaling.up_at"), rule.up_at, 0.01, 1.0)?;
+        within(&key("autoscaling.down_at"), rule.down_at, 0.0, rule.up_at)?;
+        within(&key("autoscaling.every_s"), rule.every_s, 1.0, 86_400.0)?;
+        within(&key("autoscaling.delay_s"), rule.delay_s, 0.0, 86_400.0)?;
+        within(&key("autoscaling.min"), f64::from(rule.min), 1.0, max)?;
+        within(&key("autoscaling.max"), max, f64::from(self.instances), 1e6)?;
+        Ok(())
     }
 }
 
-fn outage(place: &str, one: Outage) -> Result<(), Refused> {
-    if one.from_h >= 0.0 && one.from_h < one.to_h && one.to_h.is_finite() {
+fn check_outage(key: &str, outage: Outage) -> Result<(), InvalidInput> {
+    let Outage { from_h, to_h } = outage;
+    if from_h >= 0.0 && from_h < to_h && to_h.is_finite() {
         return Ok(());
     }
-    refused(
-        format!("{place} is down from hour {} to hour {}.", one.from_h, one.to_h),
-        "Give the first and a later hour of the run.",
+    refuse(
+        format!("{key} is down from hour {from_h} to hour {to_h}."),
+        "Give the start and a later hour of the run.",
     )
 }

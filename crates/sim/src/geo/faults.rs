@@ -1,189 +1,189 @@
-//! Sites and ways that fail and come back.
-use super::model::{Event, Message, Running};
-use super::network::Spot;
+//! Failures of sites and network paths.
+use super::model::{Event, Message, Simulation};
+use super::network::Location;
+use super::profile::HOUR;
 use super::scenario::{LinkFailure, Outage, Reliability, Scenario};
-use super::server::Part;
-use super::users::HOUR;
-use super::world::World;
+use super::server::Batch;
+use super::topology::Topology;
 use crate::random::Stream;
-use crate::{Agenda, Nanos};
+use crate::{EventQueue, Nanos};
 
-/// What fails when.
+/// Scheduled and random failures.
 #[derive(Clone, Debug)]
 pub struct Faults {
-    notice: Nanos,
+    /// Delay until the broker knows of a failure or a recovery.
+    failover: Nanos,
     outages: Vec<Vec<Outage>>,
-    by_chance: Vec<Option<Reliability>>,
+    random: Vec<Option<Reliability>>,
     links: Vec<LinkFailure>,
-    /// Ways that each link failure breaks: user base and site.
-    breaks: Vec<Vec<(usize, usize)>>,
-    /// By user base and site, how many failures hold the way broken; empty where none can.
-    broken: Vec<Vec<u32>>,
-    /// The same, as brokers know it.
-    known: Vec<Vec<u32>>,
+    /// User base and site of the network paths that each link failure affects.
+    affected: Vec<Vec<(usize, usize)>>,
+    /// Number of failures of each network path, by user base and site; empty if none can fail.
+    failures: Vec<Vec<u32>>,
+    /// Number of those that the broker knows.
+    known_failures: Vec<Vec<u32>>,
     stream: Stream,
 }
 
 impl Faults {
-    /// The failures of a scenario.
-    pub fn of(scenario: &Scenario, world: &World, stream: Stream) -> Self {
+    pub fn new(scenario: &Scenario, topology: &Topology, stream: Stream) -> Self {
         let affected = |failure: &LinkFailure| {
-            let ways = (0..world.bases.len())
-                .flat_map(|base| (0..world.sites.len()).map(move |site| (base, site)));
-            ways.filter(|(base, site)| uses(world, *base, *site, failure)).collect()
+            let paths = (0..topology.bases.len())
+                .flat_map(|base| (0..topology.sites.len()).map(move |site| (base, site)));
+            paths.filter(|(base, site)| affects(topology, *base, *site, failure)).collect()
         };
         let counts = if scenario.link_failures.is_empty() {
-            vec![Vec::new(); world.bases.len()]
+            vec![Vec::new(); topology.bases.len()]
         } else {
-            vec![vec![0; world.sites.len()]; world.bases.len()]
+            vec![vec![0; topology.sites.len()]; topology.bases.len()]
         };
         Self {
-            notice: super::travel::from_ms(scenario.failover_s * 1e3),
-            outages: world.sites.iter().map(|(_, site)| site.fails.clone()).collect(),
-            by_chance: world.sites.iter().map(|(_, site)| site.reliability).collect(),
+            failover: super::transfer::from_ms(scenario.failover_s * 1e3),
+            outages: topology.sites.iter().map(|(_, site)| site.outages.clone()).collect(),
+            random: topology.sites.iter().map(|(_, site)| site.reliability).collect(),
             links: scenario.link_failures.clone(),
-            breaks: scenario.link_failures.iter().map(affected).collect(),
-            broken: counts.clone(),
-            known: counts,
+            affected: scenario.link_failures.iter().map(affected).collect(),
+            failures: counts.clone(),
+            known_failures: counts,
             stream,
         }
     }
 
-    /// Puts what is known in advance on the agenda.
-    pub(super) fn starts(&mut self, begin: Nanos, end: Nanos, agenda: &mut Agenda<Event>) {
-        let at = |hour: f64| begin + (hour * HOUR as f64).round() as Nanos;
+    /// Schedules the failures that are known in advance, and the first random ones.
+    pub(super) fn schedule(&mut self, start: Nanos, end: Nanos, events: &mut EventQueue<Event>) {
+        let time = |hour: f64| start + (hour * HOUR as f64).round() as Nanos;
+        let states = |from_h: f64, to_h: f64| [(time(from_h), true), (time(to_h), false)];
         for (site, outages) in self.outages.iter().enumerate() {
             for outage in outages {
-                for (hour, down) in [(outage.from_h, true), (outage.to_h, false)] {
-                    for (known, late) in [(false, 0), (true, self.notice)] {
+                for (time, is_down) in states(outage.from_h, outage.to_h) {
+                    for (is_known, delay) in [(false, 0), (true, self.failover)] {
                         let site = site as u16;
-                        let event = Event::Site { site, down, known, random: false };
-                        agenda.at(at(hour) + late, event);
+                        let event = Event::SiteState { site, is_down, is_known, is_random: false };
+                        events.schedule_at(time + delay, event);
                     }
                 }
             }
         }
         for (number, failure) in self.links.iter().enumerate() {
-            for (hour, down) in [(failure.from_h, true), (failure.to_h, false)] {
-                for (known, late) in [(false, 0), (true, self.notice)] {
-                    let event = Event::Ways { failure: number as u16, down, known };
-                    agenda.at(at(hour) + late, event);
+            for (time, is_down) in states(failure.from_h, failure.to_h) {
+                for (is_known, delay) in [(false, 0), (true, self.failover)] {
+                    let event = Event::LinkState { failure: number as u16, is_down, is_known };
+                    events.schedule_at(time + delay, event);
                 }
             }
         }
-        for site in 0..self.by_chance.len() {
-            self.turns_next(site, false, 0, end, agenda);
+        for site in 0..self.random.len() {
+            self.schedule_random(site, false, 0, end, events);
         }
     }
 
-    /// The next failure or repair by chance of a site that is up or down now.
-    fn turns_next(
+    /// Schedules the next random failure or repair of a site that is up or down now.
+    fn schedule_random(
         &mut self,
         site: usize,
-        down: bool,
+        is_down: bool,
         now: Nanos,
         end: Nanos,
-        agenda: &mut Agenda<Event>,
+        events: &mut EventQueue<Event>,
     ) {
-        let Some(chance) = self.by_chance[site] else { return };
-        let mean_h = if down { chance.down_h } else { chance.up_h };
-        let at = now.saturating_add(self.stream.exponential_ns(mean_h * HOUR as f64));
-        if at < end {
-            for (known, late) in [(false, 0), (true, self.notice)] {
-                let event = Event::Site { site: site as u16, down: !down, known, random: true };
-                agenda.at(at + late, event);
-            }
+        let Some(times) = self.random[site] else { return };
+        let mean_h = if is_down { times.down_h } else { times.up_h };
+        let time = now.saturating_add(self.stream.exponential_ns(mean_h * HOUR as f64));
+        if time >= end {
+            return;
+        }
+        for (is_known, delay) in [(false, 0), (true, self.failover)] {
+            let (site, is_down, is_random) = (site as u16, !is_down, true);
+            let event = Event::SiteState { site, is_down, is_known, is_random };
+            events.schedule_at(time + delay, event);
         }
     }
 
-    /// A link failure begins or ends.
-    pub(super) fn ways_turn(&mut self, failure: usize, down: bool, known: bool) {
-        let counts = if known { &mut self.known } else { &mut self.broken };
-        for (base, site) in &self.breaks[failure] {
-            let count = &mut counts[*base][*site];
-            *count = if down { *count + 1 } else { *count - 1 };
+    pub(super) fn set_link_state(&mut self, failure: usize, is_down: bool, is_known: bool) {
+        let counts = if is_known { &mut self.known_failures } else { &mut self.failures };
+        for (base, site) in &self.affected[failure] {
+            change(&mut counts[*base][*site], is_down);
         }
     }
 
-    /// Whether the way is broken.
+    /// Returns whether a network path is down.
     #[inline]
-    pub fn broken(&self, base: usize, site: usize) -> bool {
-        self.broken[base].get(site).is_some_and(|count| *count > 0)
+    pub fn is_down(&self, base: usize, site: usize) -> bool {
+        self.failures[base].get(site).is_some_and(|count| *count > 0)
     }
 
-    /// By site, how many failures of the ways from a base brokers know of.
+    /// Returns the number of known failures of the network paths from a base by site.
     #[inline]
-    pub fn known(&self, base: usize) -> &[u32] {
-        &self.known[base]
+    pub fn known_failures(&self, base: usize) -> &[u32] {
+        &self.known_failures[base]
     }
 }
 
-/// Whether a leg of the way lies between the two ends of a failure.
-fn uses(world: &World, base: usize, site: usize, failure: &LinkFailure) -> bool {
-    let (from, to) = (&world.bases[base], &world.sites[site].0);
-    let named = |spot: &Spot, end: &String| spot.name == *end || spot.region == *end;
-    let between = |one: &Spot, other: &Spot| {
+fn change(count: &mut u32, is_down: bool) {
+    *count = if is_down { *count + 1 } else { *count - 1 };
+}
+
+/// Returns whether a leg of the network path lies between the two ends of a failure.
+fn affects(topology: &Topology, base: usize, site: usize, failure: &LinkFailure) -> bool {
+    let (from, to) = (&topology.bases[base], &topology.sites[site].0);
+    let is = |location: &Location, end: &String| location.name == *end || location.region == *end;
+    let lies_between = |from: &Location, to: &Location| {
         let [a, b] = &failure.between;
-        (named(one, a) && named(other, b)) || (named(one, b) && named(other, a))
+        (is(from, a) && is(to, b)) || (is(from, b) && is(to, a))
     };
     match &from.cache {
         Some((cache, _)) => {
-            let cache = &world.caches[*cache];
-            between(&from.spot, cache) || between(cache, to)
+            let cache = &topology.caches[*cache];
+            lies_between(&from.location, cache) || lies_between(cache, to)
         }
-        None => between(&from.spot, to),
+        None => lies_between(&from.location, to),
     }
 }
 
-impl Running<'_> {
-    /// A site goes down or comes back, or brokers notice it.
-    pub(super) fn site_turns(
+impl Simulation<'_> {
+    /// A site goes down or recovers, or the broker notices it.
+    pub(super) fn set_site_state(
         &mut self,
         site: usize,
-        (down, known, random): (bool, bool, bool),
-        agenda: &mut Agenda<Event>,
+        (is_down, is_known, is_random): (bool, bool, bool),
+        events: &mut EventQueue<Event>,
     ) {
-        let farm = &mut self.farms[site];
-        let count = if known { &mut farm.known_down } else { &mut farm.down };
-        *count = if down { *count + 1 } else { *count - 1 };
-        if known {
+        let pool = &mut self.pools[site];
+        change(if is_known { &mut pool.known_failures } else { &mut pool.failures }, is_down);
+        if is_known {
             return;
         }
-        if down && farm.down == 1 {
-            self.loses_all(site, agenda);
+        if is_down && pool.failures == 1 {
+            self.lose_all(site, events);
         }
-        if random {
-            self.faults.turns_next(site, down, agenda.now(), self.end, agenda);
+        if is_random {
+            self.faults.schedule_random(site, is_down, events.now(), self.end, events);
         }
     }
 
-    /// Everything in service or waiting at a site is lost.
-    fn loses_all(&mut self, site: usize, agenda: &mut Agenda<Event>) {
-        let now = agenda.now();
-        let mut lost: Vec<Part> = self.farms[site].waiting.drain(..).collect();
-        for instance in 0..self.farms[site].instances.len() {
-            let farm = &mut self.farms[site];
-            let one = &mut farm.instances[instance];
-            let parts = one.server.clear();
-            one.announced = Nanos::MAX;
-            parts.iter().for_each(|_| farm.balance.ends(instance));
-            for changed in farm.ends_at(instance, now).unwrap_or_default() {
-                self.announces_anew(site, changed, agenda);
+    /// Loses everything in service or waiting at a site.
+    fn lose_all(&mut self, site: usize, events: &mut EventQueue<Event>) {
+        let now = events.now();
+        let mut lost: Vec<Batch> = self.pools[site].waiting.drain(..).collect();
+        for number in 0..self.pools[site].instances.len() {
+            let pool = &mut self.pools[site];
+            let instance = &mut pool.instances[number];
+            let batches = instance.server.clear();
+            instance.scheduled = Nanos::MAX;
+            batches.iter().for_each(|_| pool.balancer.complete(number));
+            for changed in pool.mark_idle(number, now).unwrap_or_default() {
+                self.reschedule_completion(site, changed, events);
             }
-            lost.extend(parts);
+            lost.extend(batches);
         }
-        for part in lost {
-            let message = self.messages.get(part.message);
-            message.lost = true;
-            message.left -= 1;
-            let Message { left, arrived, answered, .. } = *message;
-            let farm = &mut self.farms[site];
-            farm.inside.set(now, farm.inside.value() - u64::from(part.requests));
-            farm.spent += u128::from(now - arrived) * u128::from(part.requests);
-            match (left, answered) {
-                (0, false) => self.served(part.message, agenda),
+        for batch in lost {
+            let message = self.messages.get(batch.message);
+            message.is_lost = true;
+            let Message { batches_left, is_answered, .. } = self.leave_system(batch, now);
+            match (batches_left, is_answered) {
+                (0, false) => self.complete_message(batch.message, events),
                 (0, true) => {
-                    self.messages.take(part.message);
+                    self.messages.remove(batch.message);
                 }
                 _ => {}
             }

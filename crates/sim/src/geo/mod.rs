@@ -1,53 +1,50 @@
-//! Sites for users around the world: what response time users feel, and what it costs.
+//! Sites for users around the world: response time and cost.
 //!
-//! A [`Scenario`] names user bases, sites, and what lies between them; [`run`] simulates it once,
-//! and its [`Outcome`] tells what was seen. With `compat` the model is CloudAnalyst's with all its
-//! quirks; without, it is free of them:
+//! A [`Scenario`] describes user bases, sites, and the network between them; [`run`] simulates it once
+//! and returns its [`Outcome`]. With `compat` the model is CloudAnalyst's with all its errors:
 //!
-//! | CloudAnalyst | here |
+//! | CloudAnalyst | otherwise |
 //! |---|---|
-//! | all users of a base ask at one moment | a Poisson stream whose rate follows the local hour |
-//! | the first part of a message answers for all of it | the last one does |
+//! | all users of a base send simultaneously | a Poisson process whose rate follows the local hour |
+//! | the first batch of a message ends its response | the last one does |
 //! | each message counts as one | each request does |
-//! | bandwidth is halved, doubled, taken off twice | a link sends one message after the other |
+//! | bandwidth is halved, doubled, subtracted twice | a link sends one message after another |
 //! | megabits that are megabytes, gigabytes that are megabytes | units as they are named |
-//! | peak hours of the first day only, in UTC | local hours of every day, across midnight too |
+//! | peak hours of the first day only, in UTC | local hours of every day, over midnight too |
 //! | one seed, no warm-up | a seed for each replication, a minute of warm-up |
-mod ask;
-mod balance;
+mod autoscaling;
 mod broker;
-pub mod builtin;
 mod check;
-mod farm;
+mod cloudanalyst;
 mod faults;
+mod instance_pool;
 pub mod load;
+mod load_balancer;
+mod locations;
 mod model;
-pub mod named;
 pub mod network;
-mod noise;
-mod pages;
+pub mod ordered_map;
+mod outcome;
+pub mod page;
+mod page_loads;
 pub mod place;
-mod places;
+pub mod profile;
+mod random_factor;
+pub mod regions;
+mod request_source;
 mod samples;
-mod scale;
 pub mod scenario;
-mod seen;
 mod send;
 mod serve;
 mod server;
 mod slab;
-pub mod table;
 #[cfg(test)]
 mod tests;
-mod tool;
-mod travel;
-pub mod users;
-pub mod web;
-pub mod world;
+pub mod topology;
+mod transfer;
 
 pub use model::run;
-pub use named::Named;
-pub use samples::Emit;
+pub use ordered_map::OrderedMap;
+pub use outcome::{BaseOutcome, Outcome, RegionOutcome, SiteOutcome};
 pub use scenario::Scenario;
-pub use seen::{BaseSeen, Outcome, RegionSeen, SiteSeen};
-pub use world::World;
+pub use topology::Topology;

@@ -1,55 +1,53 @@
-//! The simulation itself: what happens when a message is sent, arrives, is served, comes back.
-use super::ask::Asking;
-use super::broker::Brokers;
-use super::farm::Farm;
+//! The simulation: its events and its state.
+use super::broker::SiteBroker;
 use super::faults::Faults;
-use super::noise::Noise;
-use super::scenario::{Broker, Scenario, Spread};
-use super::seen::Outcome;
+use super::instance_pool::InstancePool;
+use super::outcome::Outcome;
+use super::page_loads::PageLoad;
+use super::profile::{DAY, HOUR};
+use super::random_factor::RandomFactor;
+use super::request_source::RequestSource;
+use super::scenario::{Broker, Scenario, Site, Spread};
 use super::slab::Slab;
-use super::travel::Network;
-use super::users::{DAY, HOUR};
-use super::world::World;
-use crate::error::Refused;
-use crate::random::{Lengths, Stream};
-use crate::{simulate, Agenda, Model, Nanos, Stop, SECOND};
+use super::topology::Topology;
+use super::transfer::{from_ms, Network};
+use crate::error::InvalidInput;
+use crate::random::{Distribution, Stream};
+use crate::{simulate, EventQueue, Model, Nanos, SECOND};
 
 /// No page.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_PAGE: u32 = u32::MAX;
 
-/// What happens.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// Users of a base ask.
-    Asks(u16),
+    /// Users of a base send a request.
+    Request(u16),
     /// A message arrives at its site.
-    Comes(OnItsWay),
+    MessageArrival(InFlightMessage),
     /// A message of a page load arrives at its site.
-    Arrives(u32),
-    /// An instance is done with something, if that is still announced for now.
-    Ends { site: u16, instance: u32 },
-    /// An answer is back (CloudAnalyst's, which counts what is on its way).
-    Back(OnItsWay),
-    /// A group of users has its answer and thinks.
-    Thinks(u16),
-    /// A site looks whether it has instances enough.
-    Looks(u16),
-    /// An ordered instance begins to serve.
-    Opens(u16),
-    /// A site goes down or comes back; known: brokers notice it.
-    Site { site: u16, down: bool, known: bool, random: bool },
-    /// A way breaks or is mended; known: brokers notice it.
-    Ways { failure: u16, down: bool, known: bool },
-    /// Counting begins.
-    Begins,
-    /// Counting of what lasts ends.
-    Closes,
+    PageMessageArrival(u32),
+    /// An instance completes a batch, if that is still scheduled for now.
+    Completion { site: u16, instance: u32 },
+    /// A response arrives at the users (CloudAnalyst's, which counts what is in flight).
+    ResponseArrival(InFlightMessage),
+    /// A group of users has its response and thinks.
+    Thinking(u16),
+    /// The autoscaler checks a site.
+    ScalingCheck(u16),
+    /// A starting instance is ready.
+    InstanceReady(u16),
+    /// A site goes down or recovers; is_known: the broker notices it.
+    SiteState { site: u16, is_down: bool, is_known: bool, is_random: bool },
+    /// A link goes down or recovers; is_known: the broker notices it.
+    LinkState { failure: u16, is_down: bool, is_known: bool },
+    WarmUpEnd,
+    MeasurementEnd,
 }
 
-/// What has to be known of a message on its way: it lies in the event itself, because tens of
-/// thousands of them come in another order than they were sent, each a cache miss elsewhere.
+/// A message in flight. It is part of the event itself, because tens of thousands of them arrive in
+/// another order than they were sent, each of which would be a cache miss elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OnItsWay {
+pub(super) struct InFlightMessage {
     pub sent: Nanos,
     pub requests: u32,
     pub base: u16,
@@ -64,208 +62,212 @@ pub(super) struct Message {
     pub base: u16,
     pub site: u16,
     pub requests: u32,
-    /// Parts that are not done.
-    pub left: u32,
-    /// The page load that it belongs to, with its place there.
+    pub batches_left: u32,
+    /// The page load to which it belongs, with its position there.
     pub page: u32,
     pub chain: u16,
     pub step: u16,
-    pub answered: bool,
-    pub lost: bool,
+    pub is_answered: bool,
+    pub is_lost: bool,
 }
 
-/// A scenario as it runs.
-pub(super) struct Running<'a> {
+/// A running scenario.
+pub(super) struct Simulation<'a> {
     pub scenario: &'a Scenario,
-    pub world: &'a World,
-    pub tool: bool,
-    pub farms: Vec<Farm>,
+    pub topology: &'a Topology,
+    /// CloudAnalyst's model.
+    pub compat: bool,
+    pub pools: Vec<InstancePool>,
     pub network: Network,
-    pub asking: Vec<Asking>,
-    pub brokers: Brokers,
+    pub sources: Vec<RequestSource>,
+    pub broker: SiteBroker,
     pub faults: Faults,
     pub messages: Slab<Message>,
-    /// Messages that are not answered.
+    /// Number of unanswered messages.
     pub in_flight: usize,
-    pub pages: Slab<super::pages::Load>,
-    pub seen: Outcome,
-    /// From when on it counts.
-    pub begin: Nanos,
-    /// Until when users ask.
+    pub pages: Slab<PageLoad>,
+    pub outcome: Outcome,
+    /// End of the warm-up.
+    pub start: Nanos,
+    /// No requests are sent from then on.
     pub end: Nanos,
-    /// How far into a day moment 0 lies.
-    pub shift: Nanos,
-    /// When the last users looked whether to ask (CloudAnalyst's end).
-    pub last_look: Nanos,
-    pub service: Stream,
-    /// Instructions of a request, by their mean.
-    pub spread: Lengths,
+    /// Time of the day at time 0.
+    pub day_offset: Nanos,
+    /// Time of the last burst (CloudAnalyst's end).
+    pub last_burst: Nanos,
+    pub service_stream: Stream,
+    /// Instructions of a request relative to their mean.
+    pub relative_instructions: Distribution,
 }
 
-/// Simulates a scenario once. Refused: a scenario that cannot be, more load than the sites can
-/// serve, more memory than there is.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, Refused> {
+/// Simulates a scenario once.
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, InvalidInput> {
     scenario.check()?;
-    let world = World::of(scenario)?;
-    super::load::check(scenario, &world)?;
-    let mut agenda = Agenda::default();
-    let mut running = Running::new(scenario, &world, seed)?;
-    running.starts(&mut agenda);
-    simulate(&mut running, &mut agenda, Nanos::MAX - 1);
-    Ok(running.closes(agenda.passed()))
+    let topology = Topology::new(scenario)?;
+    super::load::check(scenario, &topology)?;
+    let mut events = EventQueue::default();
+    let mut simulation = Simulation::new(scenario, &topology, seed)?;
+    simulation.schedule_initial(&mut events);
+    simulate(&mut simulation, &mut events, Nanos::MAX - 1);
+    Ok(simulation.finish(events.processed()))
 }
 
-impl<'a> Running<'a> {
-    fn new(scenario: &'a Scenario, world: &'a World, seed: u64) -> Result<Self, Refused> {
-        let tool = scenario.compat.is_some();
-        let stream = |source: u64| Stream::of(seed, 0, source);
-        let begin = (scenario.warm_up_s() * SECOND as f64).round() as Nanos;
-        let end = begin + (scenario.duration_h * HOUR as f64).round() as Nanos;
-        let shift = (DAY - begin % DAY) % DAY;
-        let users = if tool {
-            Noise::Hundredths(Box::default())
-        } else {
-            Noise::of(scenario.variation.users, "variation.users")?
+impl<'a> Simulation<'a> {
+    fn new(
+        scenario: &'a Scenario,
+        topology: &'a Topology,
+        seed: u64,
+    ) -> Result<Self, InvalidInput> {
+        let compat = scenario.compat.is_some();
+        let stream = |source: u64| Stream::new(seed, 0, source);
+        let start = (scenario.warm_up_s() * SECOND as f64).round() as Nanos;
+        let end = start + (scenario.duration_h * HOUR as f64).round() as Nanos;
+        let day_offset = (DAY - start % DAY) % DAY;
+        let users = match compat {
+            true => RandomFactor::cloudanalyst(),
+            false => RandomFactor::new(scenario.variation.users, "variation.users")?,
         };
-        let asking = (0..world.bases.len() as u64).map(|base| {
-            Asking::new(&scenario.grouping, users.clone(), shift, end, stream(100 + base))
+        let sources = (0..topology.bases.len() as u64).map(|base| {
+            let stream = stream(100 + base);
+            RequestSource::new(&scenario.grouping, users.clone(), day_offset, end, stream)
         });
-        let farm = |site: &super::scenario::Site| {
+        let pool = |site: &Site| {
             let mut site = site.clone();
-            if scenario.broker == Broker::Reconfiguring && !tool {
+            if scenario.broker == Broker::Reconfiguring && !compat {
                 site.autoscaling = site.autoscaling.or_else(|| Some(Default::default()));
             }
-            Farm::new(&site, scenario.balancer, tool, shift)
+            InstancePool::new(site, scenario.balancer, compat, day_offset)
         };
+        let (rule, instructions) = (scenario.broker, scenario.instructions);
         Ok(Self {
             scenario,
-            world,
-            tool,
-            farms: world.sites.iter().map(|(_, site)| farm(site)).collect(),
-            network: Network::of(scenario, world, stream(1))?,
-            asking: asking.collect(),
-            brokers: Brokers::new(scenario.broker, tool, world, scenario.instructions, stream(2)),
-            faults: Faults::of(scenario, world, stream(3)),
+            topology,
+            compat,
+            pools: topology.sites.iter().map(|(_, site)| pool(site)).collect(),
+            network: Network::new(scenario, topology, stream(1))?,
+            sources: sources.collect(),
+            broker: SiteBroker::new(rule, compat, topology, instructions, stream(2)),
+            faults: Faults::new(scenario, topology, stream(3)),
             messages: Slab::default(),
             in_flight: 0,
             pages: Slab::default(),
-            seen: Outcome::new(scenario, world),
-            begin,
+            outcome: Outcome::new(scenario, topology),
+            start,
             end,
-            shift,
-            last_look: 0,
-            service: stream(4),
-            spread: match scenario.instructions_spread {
-                Spread::Constant => Lengths::Constant(1.0),
-                Spread::Exponential => Lengths::Exponential(1.0),
-                Spread::LogNormal(variation) => Lengths::log_normal(1.0, variation)?,
+            day_offset,
+            last_burst: 0,
+            service_stream: stream(4),
+            relative_instructions: match scenario.instructions_spread {
+                Spread::Constant => Distribution::Constant(1.0),
+                Spread::Exponential => Distribution::Exponential(1.0),
+                Spread::LogNormal(variation) => Distribution::log_normal(1.0, variation)?,
             },
         })
     }
 
-    fn starts(&mut self, agenda: &mut Agenda<Event>) {
-        agenda.at(self.begin, Event::Begins);
-        self.faults.starts(self.begin, self.end, agenda);
-        for base in 0..self.asking.len() {
-            let first = match self.tool {
-                true => Some(super::travel::from_ms(100.0)),
-                false => self.asking[base].next(&self.world.bases[base], 0),
+    fn schedule_initial(&mut self, events: &mut EventQueue<Event>) {
+        events.schedule_at(self.start, Event::WarmUpEnd);
+        self.faults.schedule(self.start, self.end, events);
+        for base in 0..self.sources.len() {
+            let first = match self.compat {
+                true => Some(from_ms(100.0)),
+                false => self.sources[base].next(&self.topology.bases[base], 0),
             };
-            if let Some(at) = first {
-                agenda.at(at, Event::Asks(base as u16));
+            if let Some(time) = first {
+                events.schedule_at(time, Event::Request(base as u16));
             }
         }
-        for site in 0..self.farms.len() {
-            if let Some(every) = self.looks_every(site) {
-                agenda.at(every, Event::Looks(site as u16));
+        for site in 0..self.pools.len() {
+            if let Some(interval) = self.scaling_interval(site) {
+                events.schedule_at(interval, Event::ScalingCheck(site as u16));
             }
         }
-        agenda.at(self.end, Event::Closes);
+        events.schedule_at(self.end, Event::MeasurementEnd);
     }
 
-    fn closes(mut self, events: u64) -> Outcome {
-        self.seen.events = events;
-        self.seen.closes_times();
+    fn finish(mut self, events: u64) -> Outcome {
+        self.outcome.events = events;
+        self.outcome.merge_moments();
         for (number, (_, cache)) in self.scenario.caches.iter().enumerate() {
-            self.seen.closes_cache(self.farms.len() + number, cache);
+            self.outcome.close_cache(self.pools.len() + number, cache);
         }
-        for (site, farm) in self.farms.iter().enumerate() {
-            let area = farm.inside.area(farm.inside.changed());
-            let ratio = (farm.spent > 0).then(|| area as f64 / farm.spent as f64);
-            self.seen.sites[site].little_ratio = ratio;
-        }
-        if self.tool {
-            let until = self.last_look.max(self.end);
-            for (site, farm) in self.farms.iter().enumerate() {
-                self.seen.closes(site, farm, until, true);
+        let until = self.last_burst.max(self.end);
+        for (site, pool) in self.pools.iter().enumerate() {
+            let area = pool.in_system.area(pool.in_system.last_change());
+            let time = pool.time_in_system;
+            self.outcome.sites[site].little_ratio = (time > 0).then(|| area as f64 / time as f64);
+            if self.compat {
+                self.outcome.close_site(site, pool, until, true);
             }
         }
-        self.seen
+        self.outcome
     }
 
-    /// The counts of what lasts, at the moment at which the run ends; requests may still be in
-    /// service.
-    fn closes_counts(&mut self, now: Nanos) {
-        for (site, farm) in self.farms.iter_mut().enumerate() {
-            let many = farm.many.value() as f64;
-            farm.by_hour.set(now, many);
-            if !self.tool {
-                self.seen.closes(site, farm, now, false);
+    /// Closes the statistics of sites at the end of the run; requests may still be in service.
+    fn end_measurement(&mut self, now: Nanos) {
+        for (site, pool) in self.pools.iter_mut().enumerate() {
+            let count = pool.count.value() as f64;
+            pool.count_by_hour.set(now, count);
+            if !self.compat {
+                self.outcome.close_site(site, pool, now, false);
             }
         }
     }
 
-    /// Whether what was sent then counts.
-    pub(super) fn counts(&self, sent: Nanos) -> bool {
-        sent >= self.begin
+    /// Returns whether a request sent at that time is measured.
+    pub(super) fn is_measured(&self, sent: Nanos) -> bool {
+        sent >= self.start
     }
 }
 
-impl Model for Running<'_> {
+impl Model for Simulation<'_> {
     type Event = Event;
 
-    fn happens(&mut self, event: Event, agenda: &mut Agenda<Event>) -> Stop {
-        let now = agenda.now();
+    fn handle(&mut self, event: Event, events: &mut EventQueue<Event>) {
+        let now = events.now();
         match event {
-            Event::Asks(base) if self.tool => self.burst(base as usize, agenda),
-            Event::Asks(number) => {
-                let base = &self.world.bases[number as usize];
-                if let Some(at) = self.asking[number as usize].next(base, now) {
-                    agenda.at(at, Event::Asks(number));
+            Event::Request(base) if self.compat => self.send_burst(base as usize, events),
+            Event::Request(number) => {
+                let base = &self.topology.bases[number as usize];
+                let source = &mut self.sources[number as usize];
+                if let Some(time) = source.next(base, now) {
+                    events.schedule_at(time, Event::Request(number));
                 }
-                if self.asking[number as usize].asks(base) {
-                    self.sends(number as usize, self.scenario.grouping.users, agenda);
-                }
-            }
-            Event::Comes(message) => self.comes(&message, agenda),
-            Event::Arrives(id) => self.arrives(id, agenda),
-            Event::Ends { site, instance } => {
-                let (site, instance) = (site as usize, instance as usize);
-                let one = &mut self.farms[site].instances[instance];
-                if one.announced == now {
-                    one.announced = Nanos::MAX;
-                    self.takes(site, instance, agenda);
-                    self.announces(site, instance, agenda);
+                if source.sends(base) {
+                    self.send_message(number as usize, self.scenario.grouping.users, events);
                 }
             }
-            Event::Back(message) => self.back(&message, agenda),
-            Event::Thinks(base) => self.asking[base as usize].out -= 1,
-            Event::Looks(site) => self.looks(site as usize, agenda),
-            Event::Opens(site) => self.opens(site as usize, agenda),
-            Event::Site { site, down, known, random } => {
-                self.site_turns(site as usize, (down, known, random), agenda);
+            Event::MessageArrival(message) => {
+                let id = self.messages.insert(message.at_site(now));
+                self.process_arrival(id, events);
             }
-            Event::Ways { failure, down, known } => {
-                self.faults.ways_turn(failure as usize, down, known);
+            Event::PageMessageArrival(id) => self.process_arrival(id, events),
+            Event::Completion { site, instance } => {
+                let (site, number) = (site as usize, instance as usize);
+                let instance = &mut self.pools[site].instances[number];
+                if instance.scheduled == now {
+                    instance.scheduled = Nanos::MAX;
+                    self.collect_completed(site, number, events);
+                    self.schedule_completion(site, number, events);
+                }
             }
-            Event::Begins => {
+            Event::ResponseArrival(message) => self.receive_response(&message, events),
+            Event::Thinking(base) => self.sources[base as usize].waiting -= 1,
+            Event::ScalingCheck(site) => self.check_scaling(site as usize, events),
+            Event::InstanceReady(site) => self.start_instance(site as usize, events),
+            Event::SiteState { site, is_down, is_known, is_random } => {
+                self.set_site_state(site as usize, (is_down, is_known, is_random), events);
+            }
+            Event::LinkState { failure, is_down, is_known } => {
+                self.faults.set_link_state(failure as usize, is_down, is_known);
+            }
+            Event::WarmUpEnd => {
                 if now > 0 {
-                    self.farms.iter_mut().for_each(|farm| farm.begins(now));
+                    self.pools.iter_mut().for_each(|pool| pool.end_warm_up(now));
                 }
             }
-            Event::Closes => self.closes_counts(now),
+            Event::MeasurementEnd => self.end_measurement(now),
         }
-        self.seen.in_flight = self.seen.in_flight.max(self.in_flight);
-        Stop::No
+        self.outcome.in_flight = self.outcome.in_flight.max(self.in_flight);
     }
 }

@@ -1,100 +1,99 @@
-//! What lies between places: how long the way takes, and how much it carries.
-use super::named::Named;
-use super::noise::Noise;
+//! Locations, and the latency and bandwidth between them.
+use super::ordered_map::OrderedMap;
+use super::random_factor::RandomFactor;
+use super::regions;
 use super::scenario::{Bandwidth, Distance, Latency, Position, Scenario};
-use super::table;
-use crate::error::Refused;
+use crate::error::{refuse, InvalidInput};
 use crate::random::Stream;
 use std::sync::Arc;
 
 /// Nanoseconds in a millisecond.
 pub const MS: f64 = 1e6;
 
-/// A place: a user base, a cache or a site.
+/// Location of a user base, a cache or a site.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spot {
-    /// Its name.
+pub struct Location {
     pub name: String,
-    /// Its region: its own name if it was given none.
+    /// Its own name if it has no region.
     pub region: String,
-    /// Where it lies, if that is known.
     pub position: Option<Position>,
 }
 
-impl Spot {
-    /// A place as the scenario gives it. Refused: half a position, or one that is not on the Earth.
-    pub fn of(
+impl Location {
+    /// Returns an error for half a position, and for one that is not on the Earth.
+    pub fn new(
         scenario: &Scenario,
         name: &str,
         region: Option<&str>,
         lat: Option<f64>,
         lon: Option<f64>,
-    ) -> Result<Self, Refused> {
-        let given = match (lat, lon) {
+    ) -> Result<Self, InvalidInput> {
+        let own = match (lat, lon) {
             (Some(lat), Some(lon)) => Some(Position { lat, lon }),
             (None, None) => None,
             _ => {
-                return Err(Refused::new(
-                    format!("`{name}` has only one of lat and lon."),
-                    "Give both, or neither and a region.",
-                ))
+                let hint = "Give both, or neither and a region.";
+                return refuse(format!("`{name}` has only one of lat and lon."), hint);
             }
         };
         let region = region.unwrap_or(name);
         let of_region = || scenario.regions.get(region).copied();
-        let known = || table::known(region).map(|number| table::REGIONS[number].1);
-        let position = given.or_else(of_region).or_else(known);
+        let of_known = || regions::index(region).map(|index| regions::REGIONS[index].1);
+        let position = own.or_else(of_region).or_else(of_known);
         if let Some(Position { lat, lon }) = position {
             if !(lat.abs() <= 90.0 && lon.abs() <= 180.0) {
-                return Err(Refused::new(
-                    format!("`{name}` lies at {lat}, {lon}, which is no place on the Earth."),
+                return refuse(
+                    format!("`{name}` has position {lat}, {lon}, which is not on the Earth."),
                     "Give degrees: lat from -90 to 90, lon from -180 to 180.",
-                ));
+                );
             }
         }
         Ok(Self { name: name.into(), region: region.into(), position })
     }
 }
 
-/// How long a way takes.
+/// One-way latency in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delay {
-    /// Nanoseconds one way, on average.
+    /// Varies around that mean.
     Mean(f64),
-    /// One of these, nanoseconds one way.
-    Drawn(Arc<[f64]>),
+    /// Is resampled from these.
+    Measured(Arc<[f64]>),
 }
 
 impl Delay {
-    /// Its mean in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         match self {
             Self::Mean(mean) => *mean,
-            Self::Drawn(values) => values.iter().sum::<f64>() / values.len() as f64,
+            Self::Measured(values) => values.iter().sum::<f64>() / values.len() as f64,
         }
     }
 
-    /// One draw in nanoseconds.
     #[inline]
-    pub fn draw(&self, noise: &Noise, stream: &mut Stream) -> f64 {
+    pub fn draw(&self, factor: &RandomFactor, stream: &mut Stream) -> f64 {
         match self {
-            Self::Mean(mean) => mean * noise.draw(stream),
-            Self::Drawn(values) => values[stream.below(values.len() as u64) as usize],
+            Self::Mean(mean) => mean * factor.draw(stream),
+            Self::Measured(values) => values[stream.below(values.len() as u64) as usize],
         }
     }
 }
 
 /// Looks a pair up by names first, then by regions, in either order.
-fn pair<'a, T>(table: &'a Named<Named<T>>, one: &Spot, other: &Spot) -> Option<&'a T> {
-    let names = [(&one.name, &other.name), (&one.name, &other.region)];
-    let regions = [(&one.region, &other.name), (&one.region, &other.region)];
+fn find_pair<'a, T>(
+    table: &'a OrderedMap<OrderedMap<T>>,
+    from: &Location,
+    to: &Location,
+) -> Option<&'a T> {
+    let names = [(&from.name, &to.name), (&from.name, &to.region)];
+    let regions = [(&from.region, &to.name), (&from.region, &to.region)];
     names.iter().chain(&regions).find_map(|(a, b)| {
-        let there = table.get(a).and_then(|row| row.get(b));
-        there.or_else(|| table.get(b).and_then(|row| row.get(a)))
+        let forward = table.get(a).and_then(|row| row.get(b));
+        forward.or_else(|| table.get(b).and_then(|row| row.get(a)))
     })
 }
 
-/// Kilometres on the great circle. Source: the haversine formula, mean radius 6371.0088 km (IUGG).
+/// Returns the great-circle distance in kilometres. Source: the haversine formula, mean radius
+/// 6371.0088 km (IUGG).
 pub fn great_circle_km(from: Position, to: Position) -> f64 {
     let half = |a: f64, b: f64| ((b - a).to_radians() / 2.0).sin().powi(2);
     let cosines = from.lat.to_radians().cos() * to.lat.to_radians().cos();
@@ -102,69 +101,69 @@ pub fn great_circle_km(from: Position, to: Position) -> f64 {
     2.0 * 6371.0088 * chord.sqrt().min(1.0).asin()
 }
 
-/// Milliseconds one way from a distance.
-fn by_distance(rule: &Distance, one: &Spot, other: &Spot) -> Result<f64, Refused> {
-    let place = |spot: &Spot| {
-        spot.position.ok_or_else(|| {
-            Refused::new(
-                format!("`{}` has no position, and latency is to follow from distance.", spot.name),
-                "Give it lat and lon, or a region that has them, or give latency as a matrix.",
-            )
-        })
+/// Returns the one-way latency in milliseconds that follows from the distance.
+fn latency_by_distance(
+    rule: &Distance,
+    from: &Location,
+    to: &Location,
+) -> Result<f64, InvalidInput> {
+    let position = |location: &Location| match location.position {
+        Some(position) => Ok(position),
+        None => refuse(
+            format!("`{}` has no position, from which latency could follow.", location.name),
+            "Give it lat and lon, or a region that has them, or give latency as a matrix.",
+        ),
     };
-    let km = great_circle_km(place(one)?, place(other)?);
+    let km = great_circle_km(position(from)?, position(to)?);
     Ok(rule.fixed_ms + rule.detour * km / rule.km_per_ms)
 }
 
-/// The way between two places; None where there is none. Refused: a latency that is none.
-pub fn latency(scenario: &Scenario, one: &Spot, other: &Spot) -> Result<Option<Delay>, Refused> {
+/// Returns the latency between two locations; None if they are not connected.
+pub fn latency(
+    scenario: &Scenario,
+    from: &Location,
+    to: &Location,
+) -> Result<Option<Delay>, InvalidInput> {
+    let check = |ms: f64| {
+        // A latency of an hour is a mistake in the unit.
+        if (0.0..3.6e6).contains(&ms) {
+            return Ok(());
+        }
+        let what = format!("The latency between `{}` and `{}` is {ms} ms.", from.name, to.name);
+        refuse(what, "Give milliseconds from zero on.")
+    };
     let ms = match &scenario.latency {
-        Latency::Cloudanalyst => table::latency_ms(&one.region, &other.region),
-        Latency::Matrix(matrix) => pair(matrix, one, other).copied(),
-        Latency::Distance(rule) => Some(by_distance(rule, one, other)?),
+        Latency::Cloudanalyst => regions::latency_ms(&from.region, &to.region),
+        Latency::Matrix(matrix) => find_pair(matrix, from, to).copied(),
+        Latency::Distance(rule) => Some(latency_by_distance(rule, from, to)?),
         Latency::Measured(matrix) => {
-            let Some(values) = pair(matrix, one, other) else { return Ok(None) };
-            let wrong = values.iter().find(|value| !is_latency(**value));
-            if let Some(ms) = wrong.copied().or(values.is_empty().then_some(f64::NAN)) {
-                return Err(no_latency(one, other, ms));
+            let Some(values) = find_pair(matrix, from, to) else { return Ok(None) };
+            if values.is_empty() {
+                check(f64::NAN)?;
             }
-            return Ok(Some(Delay::Drawn(values.iter().map(|ms| ms * MS / 2.0).collect())));
+            values.iter().try_for_each(|ms| check(*ms))?;
+            return Ok(Some(Delay::Measured(values.iter().map(|ms| ms * MS / 2.0).collect())));
         }
     };
-    match ms {
-        Some(ms) if !is_latency(ms) => Err(no_latency(one, other, ms)),
-        ms => Ok(ms.map(|ms| Delay::Mean(ms * MS))),
-    }
+    ms.map(|ms| check(ms).map(|()| Delay::Mean(ms * MS))).transpose()
 }
 
-fn is_latency(ms: f64) -> bool {
-    // An hour on the way is a mistake in the unit.
-    (0.0..3.6e6).contains(&ms)
-}
-
-fn no_latency(one: &Spot, other: &Spot, ms: f64) -> Refused {
-    Refused::new(
-        format!("The latency between `{}` and `{}` is {ms} ms.", one.name, other.name),
-        "Give milliseconds from zero on.",
-    )
-}
-
-/// Bandwidth between two places, as given; None without a limit. Refused: one not above zero.
+/// Returns the bandwidth between two locations; None for no limit.
 pub fn bandwidth_mbps(
     scenario: &Scenario,
-    one: &Spot,
-    other: &Spot,
-) -> Result<Option<f64>, Refused> {
+    from: &Location,
+    to: &Location,
+) -> Result<Option<f64>, InvalidInput> {
     let given = match &scenario.bandwidth {
         Bandwidth::Unlimited => None,
-        Bandwidth::Cloudanalyst => table::bandwidth_mbps(&one.region, &other.region),
-        Bandwidth::Matrix(matrix) => pair(matrix, one, other).copied(),
+        Bandwidth::Cloudanalyst => regions::bandwidth_mbps(&from.region, &to.region),
+        Bandwidth::Matrix(matrix) => find_pair(matrix, from, to).copied(),
     };
     match given {
-        Some(mbps) if !(mbps.is_finite() && mbps > 0.0) => Err(Refused::new(
-            format!("The bandwidth between `{}` and `{}` is {mbps}.", one.name, other.name),
-            "Give megabits a second above zero, or leave the pair out for no limit.",
-        )),
+        Some(mbps) if !(mbps.is_finite() && mbps > 0.0) => refuse(
+            format!("The bandwidth between `{}` and `{}` is {mbps}.", from.name, to.name),
+            "Give Mbit/s above zero, or remove the pair for no limit.",
+        ),
         given => Ok(given),
     }
 }
@@ -175,27 +174,27 @@ mod tests {
 
     #[test]
     fn great_circles() {
-        let place = |lat, lon| Position { lat, lon };
+        let position = |lat, lon| Position { lat, lon };
         // A quarter of the way around, and New York to London (airports: 5,540 km).
-        let quarter = great_circle_km(place(0.0, 0.0), place(0.0, 90.0));
+        let quarter = great_circle_km(position(0.0, 0.0), position(0.0, 90.0));
         assert!((quarter - 10_007.557).abs() < 0.01, "{quarter}");
-        let ocean = great_circle_km(place(40.64, -73.78), place(51.47, -0.45));
+        let ocean = great_circle_km(position(40.64, -73.78), position(51.47, -0.45));
         assert!((ocean - 5540.0).abs() < 10.0, "{ocean}");
-        assert_eq!(great_circle_km(place(3.0, 4.0), place(3.0, 4.0)), 0.0);
+        assert_eq!(great_circle_km(position(3.0, 4.0), position(3.0, 4.0)), 0.0);
     }
 
     #[test]
     fn names_come_before_regions_in_either_order() {
         let text = r#"{"eu":{"us":80,"site":70},"base":{"us":60}}"#;
-        let table: Named<Named<f64>> = serde_json::from_str(text).unwrap();
-        let spot = |name: &str, region: &str| Spot {
+        let table: OrderedMap<OrderedMap<f64>> = serde_json::from_str(text).unwrap();
+        let location = |name: &str, region: &str| Location {
             name: name.into(),
             region: region.into(),
             position: None,
         };
-        assert_eq!(pair(&table, &spot("a", "us"), &spot("b", "eu")), Some(&80.0));
-        assert_eq!(pair(&table, &spot("a", "eu"), &spot("site", "us")), Some(&70.0));
-        assert_eq!(pair(&table, &spot("base", "eu"), &spot("c", "us")), Some(&60.0));
-        assert_eq!(pair(&table, &spot("a", "asia"), &spot("b", "eu")), None);
+        assert_eq!(find_pair(&table, &location("a", "us"), &location("b", "eu")), Some(&80.0));
+        assert_eq!(find_pair(&table, &location("a", "eu"), &location("site", "us")), Some(&70.0));
+        assert_eq!(find_pair(&table, &location("base", "eu"), &location("c", "us")), Some(&60.0));
+        assert_eq!(find_pair(&table, &location("a", "asia"), &location("b", "eu")), None);
     }
 }

@@ -1,100 +1,75 @@
-//! An outcome as the samples of a trial: metric, factors, value, how often.
-use super::seen::{Outcome, RegionSeen};
-use crate::tally::{Moments, Times};
-
-/// Takes a sample: metric, factors, value, how often it was seen.
-pub type Emit<'a> = &'a mut dyn FnMut(&str, &[(&str, String)], f64, u64);
-
-/// What a sample is about.
-type Factors<'a> = [(&'a str, String)];
+//! The samples of an outcome. Times are in nanoseconds; hours are those of the day in UTC.
+use super::outcome::{Outcome, RegionOutcome};
+use crate::samples::{Factors, Sink};
+use crate::statistics::Moments;
+use serde_json::json;
 
 impl Outcome {
-    /// Tells every sample. Times are in nanoseconds; hours are those of the day in UTC.
-    pub fn samples(&self, emit: Emit<'_>) {
+    pub fn emit(&self, sink: &mut Sink<'_>) {
         let overall = self.overall();
-        histogram(emit, &[], &overall);
-        extremes(emit, &[], overall.moments(), self.mean_ns(|_| true));
-        emit("requests", &[], self.requests() as f64, 1);
-        emit("cost_usd", &[], self.cost_usd(), 1);
-        self.shares(emit, &[], &self.regions.iter().collect::<Vec<_>>());
+        sink.histogram("response_time_ns", &[], overall.pairs());
+        emit_range(sink, &[], overall.moments(), self.mean_ns(|_| true));
+        sink.scalar("requests", &[], self.requests() as f64);
+        sink.scalar("cost_usd", &[], self.cost_usd());
+        self.emit_ratios(sink, &[], &self.regions.iter().collect::<Vec<_>>());
         for base in &self.bases {
-            extremes(emit, &[("user_base", base.name.clone())], &base.times, base.times.mean());
+            emit_range(sink, &[("user_base", json!(base.name))], &base.times, base.times.mean());
         }
         for (number, region) in self.regions.iter().enumerate() {
-            let of = [("region", region.name.clone())];
-            histogram(emit, &of, &region.times);
+            let of = [("region", json!(region.name))];
+            sink.histogram("response_time_ns", &of, region.times.pairs());
             let mean = self.mean_ns(|base| base.region == number);
-            extremes(emit, &of, region.times.moments(), mean);
-            emit("requests", &of, region.requests as f64, 1);
-            self.shares(emit, &of, &[region]);
+            emit_range(sink, &of, region.times.moments(), mean);
+            sink.scalar("requests", &of, region.requests as f64);
+            self.emit_ratios(sink, &of, &[region]);
         }
         for (hour, times) in self.hours.iter().enumerate() {
-            if let Some(mean) = times.mean() {
-                emit("response_time_mean_ns", &[("hour", hour.to_string())], mean, 1);
-            }
+            let of = [("hour", json!(hour.to_string()))];
+            sink.optional("response_time_mean_ns", &of, times.mean());
         }
-        self.sites(emit);
+        self.emit_sites(sink);
     }
 
-    fn shares(&self, emit: Emit<'_>, of: &Factors<'_>, regions: &[&RegionSeen]) {
-        let sum = |count: fn(&RegionSeen) -> u64| {
+    fn emit_ratios(&self, sink: &mut Sink<'_>, of: &Factors<'_>, regions: &[&RegionOutcome]) {
+        let sum = |count: fn(&RegionOutcome) -> u64| {
             regions.iter().map(|region| count(region)).sum::<u64>() as f64
         };
         let unserved = sum(|region| region.unserved);
-        let asked = sum(|region| region.requests) + unserved;
-        if asked == 0.0 {
+        let sent = sum(|region| region.requests) + unserved;
+        if sent == 0.0 {
             return;
         }
-        emit("unserved_ratio", of, unserved / asked, 1);
+        sink.scalar("unserved_ratio", of, unserved / sent);
         if self.objective_ns.is_some() {
-            emit("within_objective_ratio", of, sum(|region| region.within) / asked, 1);
+            sink.scalar("within_objective_ratio", of, sum(|region| region.within) / sent);
         }
     }
 
-    fn sites(&self, emit: Emit<'_>) {
+    fn emit_sites(&self, sink: &mut Sink<'_>) {
         for site in &self.sites {
-            let of = [("site", site.name.clone())];
-            histogram(emit, &of, &site.times);
-            extremes(emit, &of, site.times.moments(), site.times.moments().mean());
-            if let Some(mean) = site.processing.mean() {
-                emit("processing_time_mean_ns", &of, mean, 1);
-            }
-            emit("requests", &of, site.by_hour.iter().sum::<u64>() as f64, 1);
+            let name = ("site", json!(site.name));
+            let of = [name.clone()];
+            let with = |factor: &'static str, level: &str| [name.clone(), (factor, json!(level))];
+            sink.histogram("response_time_ns", &of, site.times.pairs());
+            emit_range(sink, &of, site.times.moments(), site.times.moments().mean());
+            sink.optional("processing_time_mean_ns", &of, site.processing.mean());
+            sink.scalar("requests", &of, site.by_hour.iter().sum::<u64>() as f64);
             for (hour, requests) in site.by_hour.iter().enumerate() {
-                emit("requests", &at_hour(&site.name, hour), *requests as f64, 1);
+                sink.scalar("requests", &with("hour", &hour.to_string()), *requests as f64);
             }
-            if let Some(utilisation) = site.utilisation {
-                emit("utilisation_ratio", &of, utilisation, 1);
-            }
+            sink.optional("utilisation_ratio", &of, site.utilisation);
             for (hour, mean) in &site.instances {
-                emit("instances", &at_hour(&site.name, *hour), *mean, 1);
+                sink.scalar("instances", &with("hour", &hour.to_string()), *mean);
             }
-            for (part, usd) in [("instances", site.instances_usd), ("transfer", site.transfer_usd)]
-            {
-                let of = [("site", site.name.clone()), ("part", part.to_string())];
-                emit("cost_usd", &of, usd, 1);
-            }
+            sink.scalar("cost_usd", &with("part", "instances"), site.instances_usd);
+            sink.scalar("cost_usd", &with("part", "transfer"), site.transfer_usd);
         }
     }
 }
 
-fn at_hour(site: &str, hour: usize) -> [(&'static str, String); 2] {
-    [("site", site.to_string()), ("hour", hour.to_string())]
-}
-
-fn histogram(emit: Emit<'_>, of: &Factors<'_>, times: &Times) {
-    let histogram = times.histogram();
-    for step in histogram.iter_recorded() {
-        let value = histogram.median_equivalent(step.value_iterated_to()) as f64;
-        emit("response_time_ns", of, value, step.count_at_value());
-    }
-}
-
-fn extremes(emit: Emit<'_>, of: &Factors<'_>, times: &Moments, mean: Option<f64>) {
-    let Some((least, largest)) = times.range() else { return };
-    if let Some(mean) = mean {
-        emit("response_time_mean_ns", of, mean, 1);
-    }
-    emit("response_time_min_ns", of, least, 1);
-    emit("response_time_max_ns", of, largest, 1);
+fn emit_range(sink: &mut Sink<'_>, of: &Factors<'_>, times: &Moments, mean: Option<f64>) {
+    let Some((min, max)) = times.range() else { return };
+    sink.optional("response_time_mean_ns", of, mean);
+    sink.scalar("response_time_min_ns", of, min);
+    sink.scalar("response_time_max_ns", of, max);
 }

@@ -1,130 +1,111 @@
-//! What a scenario of sites and users says: the keys, their units, their defaults.
+//! Keys of a scenario of sites and users.
 //!
-//! Every key that is not listed here is refused. Hours of a run count from 00:00 UTC of its first
-//! day. Latency is one way, in milliseconds; a round trip takes twice as long.
+//! Hours of a run count from 00:00 UTC of its first day. Latency is one way, in milliseconds; a round
+//! trip takes twice as long.
+mod network;
 mod sites;
 mod users;
-mod ways;
 
-use super::named::Named;
-use super::place::Question;
-use serde::{Deserialize, Serialize};
+use super::ordered_map::OrderedMap;
+use super::place::PlacementConfig;
+use crate::scenarios::{default, default_count};
+use serde::Deserialize;
 
 pub use sites::{Autoscaling, Cache, Discipline, Outage, Price, Reliability, Site};
 pub use users::{Position, UserBase, Users, Zone};
-pub use ways::{Balancer, Bandwidth, Broker, Distance, Latency, LinkFailure};
+pub use network::{Balancer, Bandwidth, Broker, Distance, Latency, LinkFailure};
 
-/// Users, sites, and what lies between them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Users, sites, and the network between them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Version of this format: 1.
     pub version: u32,
-    /// What it is called.
+    /// Name.
     #[serde(default)]
     pub name: String,
-    /// What it shows, and where its figures come from.
+    /// Purpose, and sources of the values.
     #[serde(default)]
     pub note: String,
-    /// `cloudanalyst` keeps that tool's quirks, each of which the model is free of otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Compatibility mode: `cloudanalyst` reproduces the known errors of that tool.
     pub compat: Option<Compat>,
-    /// Simulated hours that count.
-    #[serde(default = "day")]
+    /// Simulated hours that are measured.
+    #[serde(default = "default::<24>")]
     pub duration_h: f64,
-    /// Seconds simulated before anything counts. Default: 60; with `compat` 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Length of the warm-up in seconds; 60 if left out, 0 with `compat`.
     pub warm_up_s: Option<f64>,
-    /// Where chance begins.
-    #[serde(default = "one")]
+    /// Random seed.
+    #[serde(default = "default_count::<1, _>")]
     pub seed: u64,
-    /// A response within so many milliseconds satisfies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Response time objective in milliseconds.
     pub objective_ms: Option<f64>,
-    /// Who asks.
-    pub user_bases: Named<UserBase>,
-    /// Who answers.
-    pub sites: Named<Site>,
-    /// Caches near the users.
-    #[serde(default, skip_serializing_if = "Named::is_empty")]
-    pub caches: Named<Cache>,
-    /// Where regions lie, besides the six that are known: north_america, south_america, europe,
+    /// User bases by name.
+    pub user_bases: OrderedMap<UserBase>,
+    /// Sites by name.
+    pub sites: OrderedMap<Site>,
+    /// Caches near the users, by name.
+    #[serde(default)]
+    pub caches: OrderedMap<Cache>,
+    /// Positions of regions besides the six that are known: north_america, south_america, europe,
     /// asia, africa, oceania.
-    #[serde(default, skip_serializing_if = "Named::is_empty")]
-    pub regions: Named<Position>,
-    /// How long the way takes.
+    #[serde(default)]
+    pub regions: OrderedMap<Position>,
+    /// Latency between regions.
     #[serde(default)]
     pub latency: Latency,
-    /// How much the way carries.
+    /// Bandwidth between regions.
     #[serde(default)]
     pub bandwidth: Bandwidth,
-    /// Ways that are broken for some hours.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Failures of network paths.
+    #[serde(default)]
     pub link_failures: Vec<LinkFailure>,
-    /// Seconds until brokers notice that a site or a way has failed or is back.
-    #[serde(default = "half_a_minute")]
+    /// Seconds until the broker notices that a site or a network path has failed or recovered.
+    #[serde(default = "default::<30>")]
     pub failover_s: f64,
-    /// Which site answers.
+    /// Rule that selects the site of a request.
     #[serde(default)]
     pub broker: Broker,
-    /// Which instance of the site answers.
+    /// Rule that selects the instance within a site.
     #[serde(default)]
     pub balancer: Balancer,
-    /// Users and requests that are simulated as one.
+    /// Grouping of users and requests.
     #[serde(default)]
     pub grouping: Grouping,
-    /// Instructions that a request needs.
-    #[serde(default = "hundred")]
+    /// Mean number of instructions of a request.
+    #[serde(default = "default::<100>")]
     pub instructions: f64,
-    /// How the instructions of requests are spread around that mean.
+    /// Distribution of the instructions around that mean.
     #[serde(default)]
     pub instructions_spread: Spread,
-    /// How much latency, bandwidth and users vary around their means.
+    /// Random variation of latency, bandwidth and users around their means.
     #[serde(default)]
     pub variation: Variation,
-    /// What to do with more load than the sites can serve.
+    /// Handling of more load than the sites can serve.
     #[serde(default)]
     pub overload: Overload,
-    /// Which of the sites there should be: limits for choosing among them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Question>,
+    /// Placement: which of the sites to choose, and within which limits.
+    pub place: Option<PlacementConfig>,
 }
 
-fn day() -> f64 {
-    24.0
-}
-
-fn one() -> u64 {
-    1
-}
-
-fn half_a_minute() -> f64 {
-    30.0
-}
-
-fn hundred() -> f64 {
-    100.0
-}
-
-/// Another tool's model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Compatibility with the model of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compat {
-    /// CloudAnalyst of 2010: bursts instead of a stream of requests; the answer counts when the first
-    /// part of a message is done; peak hours are absolute hours in UTC, whose ends are left out; a
-    /// way's traffic is taken off twice; round robin also steps at completions; messages of fewer
+    /// CloudAnalyst of 2010: users send in bursts instead of a stream; a response ends with the first
+    /// batch of a message; peak hours are absolute hours in UTC without their ends; the traffic of a
+    /// network path is subtracted twice; round robin also advances at completions; messages of fewer
     /// users weigh as much as full ones; bandwidth is in units of 2^20 bytes a second; transfer is
-    /// paid by 2^20 bytes.
+    /// billed by 2^20 bytes.
     Cloudanalyst,
 }
 
-/// Users and requests that are simulated as one: faster, and coarser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Grouping of users and requests, which makes the simulation faster and coarser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grouping {
-    /// Users whose requests travel as one message.
+    /// Number of users whose requests are sent as one message.
     pub users: u32,
-    /// Requests of a message that an instance serves as one.
+    /// Number of requests of a message that an instance serves as one batch.
     pub requests: u32,
 }
 
@@ -134,24 +115,24 @@ impl Default for Grouping {
     }
 }
 
-/// How the instructions of requests are spread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Distribution of the instructions of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
-    /// Every request needs the same.
+    /// The same for every request.
     #[default]
     Constant,
     /// Exponential.
     Exponential,
-    /// Log-normal, of that coefficient of variation.
+    /// Log-normal with this coefficient of variation.
     LogNormal(f64),
 }
 
-/// Standard deviations over means, drawn anew for every message (users: for every hour).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Coefficients of variation; drawn for every message (users: for every hour).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Variation {
-    /// Of the latency; measured latency varies as measured.
+    /// Of the latency; measured latency varies as it was measured.
     pub latency: f64,
     /// Of the bandwidth.
     pub bandwidth: f64,
@@ -165,13 +146,13 @@ impl Default for Variation {
     }
 }
 
-/// What to do with more load than the sites can serve.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Handling of more load than the sites can serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overload {
-    /// Say so instead of running.
+    /// Refuse to run.
     #[default]
     Refuse,
-    /// Run: lines grow for as long as the load lasts.
+    /// Run; queues grow as long as the overload lasts.
     Run,
 }

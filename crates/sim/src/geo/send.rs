@@ -1,100 +1,114 @@
-//! A message on its way to a site, and an answer on its way to the users.
-use super::broker::Present;
-use super::model::{Event, OnItsWay, Running};
-use super::seen::Answer;
-use super::travel::Direction;
-use super::users::{DAY, HOUR};
-use crate::{Agenda, Nanos, SECOND};
+//! Messages from the users to a site, and responses to the users.
+use super::broker::Availability;
+use super::model::{Event, InFlightMessage, Simulation};
+use super::network::MS;
+use super::outcome::Response;
+use super::profile::{DAY, HOUR};
+use super::transfer::Direction;
+use crate::{EventQueue, Nanos};
 
-impl Running<'_> {
-    /// A message of so many requests is sent now.
-    pub(super) fn sends(&mut self, number: usize, requests: u32, agenda: &mut Agenda<Event>) {
-        let (now, base) = (agenda.now(), &self.world.bases[number]);
-        self.asking[number].out += 1;
-        if self.hits_cache(number, requests, agenda) {
+impl Simulation<'_> {
+    /// Sends a message of so many requests now.
+    pub(super) fn send_message(
+        &mut self,
+        number: usize,
+        requests: u32,
+        events: &mut EventQueue<Event>,
+    ) {
+        let (now, base) = (events.now(), &self.topology.bases[number]);
+        self.sources[number].waiting += 1;
+        if self.answer_from_cache(number, requests, events) {
             return;
         }
-        let present = Present { farms: &self.farms, broken: self.faults.known(number) };
-        let chosen = self.brokers.choose(base, &present, &mut self.network, now);
-        let passable = |site: &usize| !self.faults.broken(number, *site);
-        let way = chosen.filter(passable).and_then(|site| Some((site, base.ways[site].as_ref()?)));
-        let Some((site, way)) = way else {
-            self.loses(number, now, requests, agenda);
+        let failures = self.faults.known_failures(number);
+        let present = Availability { pools: &self.pools, failures };
+        let chosen = self.broker.choose(base, &present, &mut self.network, now);
+        let chosen = chosen.filter(|site| !self.faults.is_down(number, *site));
+        let path = chosen.and_then(|site| Some((site, base.paths[site].as_ref()?)));
+        let Some((site, path)) = path else {
+            self.lose(number, now, requests, events);
             return;
         };
-        let message = OnItsWay { sent: now, requests, base: number as u16, site: site as u16 };
-        if way.page.is_some() {
-            self.begins_page(message.at_site(now), agenda);
+        let (base_number, site_number) = (number as u16, site as u16);
+        let message = InFlightMessage { sent: now, requests, base: base_number, site: site_number };
+        if path.page.is_some() {
+            self.start_page(message.at_site(now), events);
             return;
         }
-        let bytes = base.asks.request_bytes as f64;
-        let takes = self.network.send(base, way, Direction::Up, now, (requests, bytes));
-        self.farms[site].headed += u64::from(requests);
+        let bytes = base.config.request_bytes as f64;
+        let duration = self.network.send(base, path, Direction::Up, now, (requests, bytes));
+        self.pools[site].assigned += u64::from(requests);
         self.in_flight += 1;
-        agenda.at(now + (takes + 0.5) as Nanos, Event::Comes(message));
+        events.schedule_at(now + (duration + 0.5) as Nanos, Event::MessageArrival(message));
     }
 
-    /// Whether a cache answers; if so, it has.
-    fn hits_cache(&mut self, number: usize, requests: u32, agenda: &mut Agenda<Event>) -> bool {
-        let base = &self.world.bases[number];
-        let Some((cache, delay)) = &base.cache else { return false };
-        let of = &self.scenario.caches.0[*cache].1;
-        if !self.network.chance(of.hit_ratio) {
+    /// Answers a message from the cache, if there is one that holds the answer; returns whether it did.
+    fn answer_from_cache(
+        &mut self,
+        number: usize,
+        requests: u32,
+        events: &mut EventQueue<Event>,
+    ) -> bool {
+        let base = &self.topology.bases[number];
+        let Some((number_of_cache, delay)) = &base.cache else { return false };
+        let cache = &self.scenario.caches.0[*number_of_cache].1;
+        if !self.network.draw_bool(cache.hit_ratio) {
             return false;
         }
-        let now = agenda.now();
-        let own_line = base.access_ns_per_byte * (base.up_bytes() + base.down_bytes());
-        let response_ns = if let Some(page) = &base.asks.page {
-            let bytes_per_s = SECOND as f64 / base.access_ns_per_byte;
-            let round_trip_ns = self.network.round_trip(delay);
-            page.exchanges(round_trip_ns, bytes_per_s).load_ns(of.serves_ms * super::network::MS)
+        let now = events.now();
+        let service_ns = cache.service_ms * MS;
+        let round_trip_ns = self.network.round_trip(delay);
+        let response_ns = if let Some(page) = &base.config.page {
+            page.exchanges(round_trip_ns, base.access_bytes_per_s()).load_ns(service_ns)
         } else {
-            self.network.round_trip(delay) + of.serves_ms * super::network::MS + own_line
+            let access_ns = base.access_ns_per_byte * (base.up_bytes() + base.down_bytes());
+            round_trip_ns + service_ns + access_ns
         };
-        let place = self.farms.len() + cache;
-        if self.counts(now) {
-            self.seen.sites[place].bytes += f64::from(requests) * base.down_bytes();
+        let site = self.pools.len() + number_of_cache;
+        if self.is_measured(now) {
+            self.outcome.sites[site].bytes += f64::from(requests) * base.down_bytes();
         }
-        self.answers(number, place, now, response_ns, requests, agenda);
+        self.answer(number, site, now, response_ns, requests, events);
         true
     }
 
-    /// Users have their answer after `response_ns`.
-    pub(super) fn answers(
+    /// Users have their response after `response_ns`.
+    pub(super) fn answer(
         &mut self,
         base: usize,
-        place: usize,
+        site: usize,
         sent: Nanos,
         response_ns: f64,
         requests: u32,
-        agenda: &mut Agenda<Event>,
+        events: &mut EventQueue<Event>,
     ) {
-        if self.counts(sent) {
-            let hour = ((sent + self.shift) % DAY / HOUR) as usize;
-            let weight = if self.tool { 1 } else { requests };
-            self.seen.answers(&Answer { base, place, hour, response_ns, requests, weight });
+        if self.is_measured(sent) {
+            let hour = ((sent + self.day_offset) % DAY / HOUR) as usize;
+            let weight = if self.compat { 1 } else { requests };
+            let response = Response { base, site, hour, response_ns, requests, weight };
+            self.outcome.add_response(&response);
         }
-        self.frees(base, sent + (response_ns + 0.5) as Nanos, agenda);
+        self.release_users(base, sent + (response_ns + 0.5) as Nanos, events);
     }
 
-    /// A group of users has its answer by then, or knows that there is none.
-    fn frees(&mut self, base: usize, at: Nanos, agenda: &mut Agenda<Event>) {
-        if self.world.bases[base].asks.think_time_s.is_some() {
-            agenda.at(at.max(agenda.now()), Event::Thinks(base as u16));
+    /// A group of users has its response at that time, or knows that there is none.
+    fn release_users(&mut self, base: usize, time: Nanos, events: &mut EventQueue<Event>) {
+        if self.topology.bases[base].config.think_time_s.is_some() {
+            events.schedule_at(time.max(events.now()), Event::Thinking(base as u16));
         }
     }
 
-    /// Requests that get no answer.
-    pub(super) fn loses(
+    /// Requests get no response.
+    pub(super) fn lose(
         &mut self,
         base: usize,
         sent: Nanos,
         requests: u32,
-        agenda: &mut Agenda<Event>,
+        events: &mut EventQueue<Event>,
     ) {
-        if self.counts(sent) {
-            self.seen.loses(base, requests);
+        if self.is_measured(sent) {
+            self.outcome.add_unserved(base, requests);
         }
-        self.frees(base, agenda.now(), agenda);
+        self.release_users(base, events.now(), events);
     }
 }

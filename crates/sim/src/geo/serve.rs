@@ -1,187 +1,223 @@
-//! A message at its site: its parts are given to instances, served, and it is answered.
-use super::model::{Event, Message, OnItsWay, Running, NONE};
-use super::server::Part;
-use super::travel::Direction;
-use crate::random::Lengths;
-use crate::{Agenda, Nanos};
+//! Messages at a site: their batches are assigned to instances and served, and they are answered.
+use super::model::{Event, InFlightMessage, Message, Simulation, NO_PAGE};
+use super::network::MS;
+use super::server::Batch;
+use super::transfer::Direction;
+use crate::random::Distribution;
+use crate::{EventQueue, Nanos};
 
-impl OnItsWay {
-    /// The message when it is there, alone and not begun.
+impl InFlightMessage {
+    /// Returns the message at its site, before its service and without a page.
     pub(super) fn at_site(self, arrived: Nanos) -> Message {
-        let Self { sent, requests, base, site } = self;
-        let (left, page, chain, step, answered, lost) = (0, NONE, 0, 0, false, false);
-        Message { sent, arrived, base, site, requests, left, page, chain, step, answered, lost }
+        Message {
+            sent: self.sent,
+            arrived,
+            base: self.base,
+            site: self.site,
+            requests: self.requests,
+            batches_left: 0,
+            page: NO_PAGE,
+            chain: 0,
+            step: 0,
+            is_answered: false,
+            is_lost: false,
+        }
     }
 }
 
 impl Message {
-    /// What has to be known of it on its way back.
-    pub(super) fn on_its_way(&self) -> OnItsWay {
+    pub(super) fn in_flight(&self) -> InFlightMessage {
         let Self { sent, requests, base, site, .. } = *self;
-        OnItsWay { sent, requests, base, site }
+        InFlightMessage { sent, requests, base, site }
     }
 }
 
-impl Running<'_> {
-    /// A message comes to its site.
-    #[inline]
-    pub(super) fn comes(&mut self, message: &OnItsWay, agenda: &mut Agenda<Event>) {
-        let id = self.messages.put(message.at_site(agenda.now()));
-        self.arrives(id, agenda);
-    }
-
-    /// A message is at its site: it is split into parts, each for an instance.
-    pub(super) fn arrives(&mut self, id: u32, agenda: &mut Agenda<Event>) {
-        let now = agenda.now();
+impl Simulation<'_> {
+    /// Splits a message that arrives at its site into batches, and assigns them to instances.
+    pub(super) fn process_arrival(&mut self, id: u32, events: &mut EventQueue<Event>) {
+        let now = events.now();
         let message = *self.messages.get(id);
         let site = message.site as usize;
-        if self.tool {
-            let base = &self.world.bases[message.base as usize];
-            if let Some(way) = &base.ways[site] {
-                self.network.lands(way, message.requests);
+        if self.compat {
+            let base = &self.topology.bases[message.base as usize];
+            if let Some(path) = &base.paths[site] {
+                self.network.subtract_traffic(path, message.requests);
             }
-            self.seen.sites[site].bytes += base.asks.request_bytes as f64;
+            self.outcome.sites[site].bytes += base.config.request_bytes as f64;
         }
-        if self.farms[site].down > 0 {
-            self.messages.get(id).lost = true;
-            self.served(id, agenda);
+        let pool = &mut self.pools[site];
+        if pool.failures > 0 {
+            self.messages.get(id).is_lost = true;
+            self.complete_message(id, events);
             return;
         }
-        let inside = self.farms[site].inside.value() + u64::from(message.requests);
-        self.farms[site].inside.set(now, inside);
-        let most = self.scenario.grouping.requests;
-        let alone = message.requests <= most;
-        self.messages.get(id).left = if alone { 1 } else { message.requests.div_ceil(most) };
+        pool.in_system.set(now, pool.in_system.value() + u64::from(message.requests));
+        let max = self.scenario.grouping.requests;
+        let is_single = message.requests <= max;
+        self.messages.get(id).batches_left =
+            if is_single { 1 } else { message.requests.div_ceil(max) };
         let mut rest = message.requests;
         while rest > 0 {
-            let part = Part { message: id, requests: rest.min(most) };
-            rest -= part.requests;
-            match self.farms[site].balance.choose() {
-                Some(instance) => self.serves(site, instance, part, agenda),
-                None => self.farms[site].waiting.push_back(part),
+            let batch = Batch { message: id, requests: rest.min(max) };
+            rest -= batch.requests;
+            match self.pools[site].balancer.choose() {
+                Some(instance) => self.serve(site, instance, batch, events),
+                None => self.pools[site].waiting.push_back(batch),
             }
         }
     }
 
-    /// An instance takes a part.
-    fn serves(&mut self, site: usize, instance: usize, part: Part, agenda: &mut Agenda<Event>) {
-        let now = agenda.now();
-        if !self.farms[site].instances[instance].server.is_empty() {
-            self.takes(site, instance, agenda);
-        }
-        let of_mean = match self.spread {
-            Lengths::Constant(_) => f64::from(part.requests),
-            spread => (0..part.requests).map(|_| spread.draw(&mut self.service)).sum(),
-        };
-        let farm = &mut self.farms[site];
-        let one = &mut farm.instances[instance];
-        let length_ns = of_mean * self.scenario.instructions / one.speed * super::network::MS;
-        one.server.comes(now, length_ns, part);
-        farm.begins_at(instance, now);
-        farm.balance.begins(instance, now, (length_ns + 0.5) as Nanos);
-        self.announces(site, instance, agenda);
-    }
-
-    /// Announces an instance's next end, unless an earlier look is announced already.
-    #[inline]
-    pub(super) fn announces(&mut self, site: usize, instance: usize, agenda: &mut Agenda<Event>) {
-        let one = &mut self.farms[site].instances[instance];
-        let Some(at) = one.server.next_end().filter(|at| *at < one.announced) else { return };
-        one.announced = at;
-        let (site, instance) = (site as u16, instance as u32);
-        agenda.at(at, Event::Ends { site, instance });
-    }
-
-    /// Takes what an instance has done by now.
-    pub(super) fn takes(&mut self, site: usize, instance: usize, agenda: &mut Agenda<Event>) {
-        let now = agenda.now();
-        while let Some(part) = self.farms[site].instances[instance].finished(now, self.tool) {
-            self.done(site, instance, part, agenda);
-        }
-        if let Some(faster) = self.farms[site].ends_at(instance, now) {
-            faster.into_iter().for_each(|one| self.announces_anew(site, one, agenda));
-        }
-    }
-
-    /// Announces the next end of an instance whose speed has changed.
-    pub(super) fn announces_anew(
+    fn serve(
         &mut self,
         site: usize,
-        instance: usize,
-        agenda: &mut Agenda<Event>,
+        number: usize,
+        batch: Batch,
+        events: &mut EventQueue<Event>,
     ) {
-        self.farms[site].instances[instance].announced = Nanos::MAX;
-        self.announces(site, instance, agenda);
-    }
-
-    /// A part is done.
-    fn done(&mut self, site: usize, instance: usize, part: Part, agenda: &mut Agenda<Event>) {
-        let now = agenda.now();
-        let message = self.messages.get(part.message);
-        message.left -= 1;
-        let Message { left, answered, arrived, base, .. } = *message;
-        let farm = &mut self.farms[site];
-        farm.balance.ends(instance);
-        farm.inside.set(now, farm.inside.value() - u64::from(part.requests));
-        farm.spent += u128::from(now - arrived) * u128::from(part.requests);
-        if self.tool {
-            let bytes = self.world.bases[base as usize].asks.response_bytes as f64;
-            self.seen.sites[site].bytes += bytes * f64::from(part.requests);
-            if !answered {
-                self.tool_answers(part.message, agenda);
+        let now = events.now();
+        if !self.pools[site].instances[number].server.is_empty() {
+            self.collect_completed(site, number, events);
+        }
+        let relative = match self.relative_instructions {
+            Distribution::Constant(_) => f64::from(batch.requests),
+            distribution => {
+                let requests = 0..batch.requests;
+                requests.map(|_| distribution.draw(&mut self.service_stream)).sum()
             }
-            if left == 0 {
-                self.messages.take(part.message);
+        };
+        let pool = &mut self.pools[site];
+        let instance = &mut pool.instances[number];
+        let service_ns = relative * self.scenario.instructions / instance.speed * MS;
+        instance.server.arrive(now, service_ns, batch);
+        pool.mark_busy(number, now);
+        pool.balancer.assign(number, now, (service_ns + 0.5) as Nanos);
+        self.schedule_completion(site, number, events);
+    }
+
+    /// Schedules an instance's next completion, unless an earlier event is scheduled already.
+    #[inline]
+    pub(super) fn schedule_completion(
+        &mut self,
+        site: usize,
+        number: usize,
+        events: &mut EventQueue<Event>,
+    ) {
+        let instance = &mut self.pools[site].instances[number];
+        let next = instance.server.next_completion();
+        let Some(time) = next.filter(|time| *time < instance.scheduled) else { return };
+        instance.scheduled = time;
+        let (site, instance) = (site as u16, number as u32);
+        events.schedule_at(time, Event::Completion { site, instance });
+    }
+
+    /// Takes what an instance has completed by now.
+    pub(super) fn collect_completed(
+        &mut self,
+        site: usize,
+        number: usize,
+        events: &mut EventQueue<Event>,
+    ) {
+        let now = events.now();
+        while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat)
+        {
+            self.complete_batch(site, number, batch, events);
+        }
+        for changed in self.pools[site].mark_idle(number, now).unwrap_or_default() {
+            self.reschedule_completion(site, changed, events);
+        }
+    }
+
+    /// Schedules the next completion of an instance whose speed has changed.
+    pub(super) fn reschedule_completion(
+        &mut self,
+        site: usize,
+        number: usize,
+        events: &mut EventQueue<Event>,
+    ) {
+        self.pools[site].instances[number].scheduled = Nanos::MAX;
+        self.schedule_completion(site, number, events);
+    }
+
+    /// Counts a batch that leaves its site; returns its message.
+    pub(super) fn leave_system(&mut self, batch: Batch, now: Nanos) -> Message {
+        let message = self.messages.get(batch.message);
+        message.batches_left -= 1;
+        let requests = batch.requests;
+        let pool = &mut self.pools[message.site as usize];
+        pool.in_system.set(now, pool.in_system.value() - u64::from(requests));
+        pool.time_in_system += u128::from(now - message.arrived) * u128::from(requests);
+        *message
+    }
+
+    fn complete_batch(
+        &mut self,
+        site: usize,
+        number: usize,
+        batch: Batch,
+        events: &mut EventQueue<Event>,
+    ) {
+        self.pools[site].balancer.complete(number);
+        let Message { batches_left, is_answered, base, .. } =
+            self.leave_system(batch, events.now());
+        if self.compat {
+            let bytes = self.topology.bases[base as usize].config.response_bytes as f64;
+            self.outcome.sites[site].bytes += bytes * f64::from(batch.requests);
+            if !is_answered {
+                self.answer_first_batch(batch.message, events);
             }
-        } else if left == 0 {
-            self.served(part.message, agenda);
+            if batches_left == 0 {
+                self.messages.remove(batch.message);
+            }
+        } else if batches_left == 0 {
+            self.complete_message(batch.message, events);
         }
-        if !self.farms[site].waiting.is_empty() {
-            self.dequeues(site, agenda);
-        }
-    }
-
-    /// What waits goes to an instance, if one is free.
-    pub(super) fn dequeues(&mut self, site: usize, agenda: &mut Agenda<Event>) {
-        while !self.farms[site].waiting.is_empty() {
-            let Some(instance) = self.farms[site].balance.choose() else { return };
-            let Some(part) = self.farms[site].waiting.pop_front() else { return };
-            self.serves(site, instance, part, agenda);
+        if !self.pools[site].waiting.is_empty() {
+            self.serve_waiting(site, events);
         }
     }
 
-    /// A message is served, or lost: its answer goes back.
-    pub(super) fn served(&mut self, id: u32, agenda: &mut Agenda<Event>) {
-        let now = agenda.now();
+    /// Assigns waiting batches to instances, as long as one is idle.
+    pub(super) fn serve_waiting(&mut self, site: usize, events: &mut EventQueue<Event>) {
+        while !self.pools[site].waiting.is_empty() {
+            let Some(number) = self.pools[site].balancer.choose() else { return };
+            let Some(batch) = self.pools[site].waiting.pop_front() else { return };
+            self.serve(site, number, batch, events);
+        }
+    }
+
+    /// Sends the response to a message that was served, or lost.
+    pub(super) fn complete_message(&mut self, id: u32, events: &mut EventQueue<Event>) {
+        let now = events.now();
         let message = *self.messages.get(id);
         self.in_flight -= 1;
         let (base, site) = (message.base as usize, message.site as usize);
-        self.farms[site].headed -= u64::from(message.requests);
-        if !message.lost {
+        self.pools[site].assigned -= u64::from(message.requests);
+        if !message.is_lost {
             let took_ns = (now - message.arrived) as f64;
-            self.brokers.note(site, took_ns, now);
-            if self.counts(message.sent) {
+            self.broker.record(site, took_ns, now);
+            if self.is_measured(message.sent) {
                 let weight = u64::from(message.requests);
-                self.seen.sites[site].processing.add_many(took_ns, weight);
+                self.outcome.sites[site].processing.add_many(took_ns, weight);
             }
         }
-        if message.page != NONE {
-            self.page_goes_on(id, agenda);
+        if message.page != NO_PAGE {
+            self.continue_page(id, events);
             return;
         }
-        self.messages.take(id);
-        let (from, way) = (&self.world.bases[base], &self.world.bases[base].ways[site]);
-        let Some(way) = way.as_ref().filter(|_| !message.lost) else {
-            self.loses(base, message.sent, message.requests, agenda);
+        self.messages.remove(id);
+        let (from, path) = (&self.topology.bases[base], &self.topology.bases[base].paths[site]);
+        let Some(path) = path.as_ref().filter(|_| !message.is_lost) else {
+            self.lose(base, message.sent, message.requests, events);
             return;
         };
         let bytes = from.down_bytes();
-        let back = self.network.send(from, way, Direction::Down, now, (message.requests, bytes));
-        if self.counts(message.sent) {
+        let duration =
+            self.network.send(from, path, Direction::Down, now, (message.requests, bytes));
+        if self.is_measured(message.sent) {
             let both = from.up_bytes() + bytes;
-            self.seen.sites[site].bytes += both * f64::from(message.requests);
+            self.outcome.sites[site].bytes += both * f64::from(message.requests);
         }
-        let response_ns = (now - message.sent) as f64 + back;
-        self.answers(base, site, message.sent, response_ns, message.requests, agenda);
+        let response_ns = (now - message.sent) as f64 + duration;
+        self.answer(base, site, message.sent, response_ns, message.requests, events);
     }
 }

@@ -1,51 +1,50 @@
-//! Places for what is in flight: given back when it has landed.
+//! Reusable storage for what is in flight.
 
-/// Things with a number as long as they are there.
+/// Values with numbers that are reused.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
-    things: Vec<T>,
+    values: Vec<T>,
     free: Vec<u32>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { things: Vec::new(), free: Vec::new() }
+        Self { values: Vec::new(), free: Vec::new() }
     }
 }
 
 impl<T: Copy> Slab<T> {
-    /// Takes a thing in and gives its number.
+    /// Stores a value and returns its number.
     #[inline]
-    pub fn put(&mut self, thing: T) -> u32 {
+    pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
-                self.things[number as usize] = thing;
+                self.values[number as usize] = value;
                 number
             }
             None => {
-                self.things.push(thing);
-                (self.things.len() - 1) as u32
+                self.values.push(value);
+                (self.values.len() - 1) as u32
             }
         }
     }
 
-    /// The thing of a number.
     #[inline]
     pub fn get(&mut self, number: u32) -> &mut T {
-        &mut self.things[number as usize]
+        &mut self.values[number as usize]
     }
 
-    /// Gives a thing away; its number may be used again. When nothing is left, numbers begin anew,
-    /// so that things that come together lie together.
+    /// Removes a value; its number may be reused. When nothing is left, numbers restart at 0, so that
+    /// values of the same time are adjacent.
     #[inline]
-    pub fn take(&mut self, number: u32) -> T {
-        let thing = self.things[number as usize];
+    pub fn remove(&mut self, number: u32) -> T {
+        let value = self.values[number as usize];
         self.free.push(number);
-        if self.free.len() == self.things.len() {
-            self.things.clear();
+        if self.free.len() == self.values.len() {
+            self.values.clear();
             self.free.clear();
         }
-        thing
+        value
     }
 }
 
@@ -54,12 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_used_again() {
+    fn numbers_are_reused() {
         let mut slab = Slab::default();
-        let (a, b) = (slab.put('a'), slab.put('b'));
-        assert_eq!(slab.take(a), 'a');
-        assert_eq!((slab.put('c'), *slab.get(b)), (a, 'b'));
-        assert_eq!((slab.take(a), slab.take(b)), ('c', 'b'));
-        assert_eq!((slab.put('d'), slab.put('e')), (0, 1));
+        let (a, b) = (slab.insert('a'), slab.insert('b'));
+        assert_eq!(slab.remove(a), 'a');
+        assert_eq!((slab.insert('c'), *slab.get(b)), (a, 'b'));
+        assert_eq!((slab.remove(a), slab.remove(b)), ('c', 'b'));
+        assert_eq!((slab.insert('d'), slab.insert('e')), (0, 1));
     }
 }

@@ -1,54 +1,44 @@
-//! Servers that take work in the order in which it came.
+//! Equal servers that take jobs in order of arrival.
 use std::collections::VecDeque;
 
-/// A number of equal servers and one line in front of them.
+/// Equal servers with one queue.
 #[derive(Clone, Debug)]
 pub struct Fifo<J> {
     servers: usize,
     busy: usize,
-    line: VecDeque<J>,
+    queue: VecDeque<J>,
 }
 
 impl<J> Fifo<J> {
-    /// So many servers, all free.
+    /// Returns idle servers.
     pub fn new(servers: usize) -> Self {
-        Self { servers, busy: 0, line: VecDeque::new() }
+        Self { servers, busy: 0, queue: VecDeque::new() }
     }
 
-    /// A job comes: it is given back if a server takes it now, else it waits.
+    /// Returns the arriving job if a server starts it now; else it is queued.
     #[inline]
-    pub fn comes(&mut self, job: J) -> Option<J> {
+    pub fn arrive(&mut self, job: J) -> Option<J> {
         if self.busy < self.servers {
             self.busy += 1;
             Some(job)
         } else {
-            self.line.push_back(job);
+            self.queue.push_back(job);
             None
         }
     }
 
-    /// A server has finished: the job that it takes next, if one waits.
+    /// Frees a server, and returns the job that it starts next, if one is queued.
     ///
     /// # Panics
     /// If no server was busy.
     #[inline]
-    pub fn done(&mut self) -> Option<J> {
-        assert!(self.busy > 0, "a server finished, and none was busy");
-        let next = self.line.pop_front();
+    pub fn complete(&mut self) -> Option<J> {
+        assert!(self.busy > 0, "a job completed, and no server was busy");
+        let next = self.queue.pop_front();
         if next.is_none() {
             self.busy -= 1;
         }
         next
-    }
-
-    /// Servers at work.
-    pub fn busy(&self) -> usize {
-        self.busy
-    }
-
-    /// Jobs that wait.
-    pub fn waiting(&self) -> usize {
-        self.line.len()
     }
 }
 
@@ -57,18 +47,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_of_arrival_is_kept() {
+    fn jobs_are_served_in_order_of_arrival() {
         let mut fifo = Fifo::new(2);
-        let taken: Vec<_> = (1..=5).filter_map(|job| fifo.comes(job)).collect();
-        assert_eq!((taken.as_slice(), fifo.busy(), fifo.waiting()), ([1, 2].as_slice(), 2, 3));
-        let later: Vec<_> = (0..5).map(|_| fifo.done()).collect();
+        let taken: Vec<_> = (1..=5).filter_map(|job| fifo.arrive(job)).collect();
+        assert_eq!(taken, [1, 2]);
+        let later: Vec<_> = (0..5).map(|_| fifo.complete()).collect();
         assert_eq!(later, [Some(3), Some(4), Some(5), None, None]);
-        assert_eq!((fifo.busy(), fifo.waiting()), (0, 0));
+        assert_eq!(fifo.busy, 0);
     }
 
     #[test]
-    #[should_panic(expected = "none was busy")]
-    fn nobody_finishes_nothing() {
-        Fifo::<u8>::new(1).done();
+    #[should_panic(expected = "no server was busy")]
+    fn completing_without_jobs_panics() {
+        Fifo::<u8>::new(1).complete();
     }
 }

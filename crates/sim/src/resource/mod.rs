@@ -1,8 +1,6 @@
-//! What work waits for: servers in order of arrival, servers by priority, servers that are shared.
+//! Servers: in order of arrival, or shared by all jobs.
 mod fifo;
-mod priority;
-mod sharing;
+mod processor_sharing;
 
 pub use fifo::Fifo;
-pub use priority::Priority;
-pub use sharing::{Finished, Sharing};
+pub use processor_sharing::{Completed, ProcessorSharing};

@@ -1,97 +1,94 @@
-//! Xen's borrowed virtual time: the one that is furthest behind runs.
+//! Xen's borrowed virtual time: the virtual CPU with the least virtual time runs.
 use super::host::Host;
-use super::state::{Decision, Processor, Rules};
+use super::policy::{Decision, Policy, Processor};
 use crate::Nanos;
+use serde::Deserialize;
 
+/// Minimum charging unit.
 const MCU: Nanos = 100_000;
-const ALLOWANCE: Nanos = 5_000_000;
+const CONTEXT_ALLOWANCE: Nanos = 5_000_000;
 
-/// A switch of the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Settings of BVT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct BvtSettings {
-    /// Whether the time until the second would be ahead is in nanoseconds where it should be in
-    /// MCU, as in Xen, which makes every quantum the context allowance in effect.
+    /// Whether the lead of the second virtual CPU is taken in nanoseconds instead of minimum charging
+    /// units, as in Xen: every quantum is then the context allowance in effect.
     pub as_in_xen: bool,
 }
 
-struct Virtual {
+struct Vcpu {
     /// Actual virtual time, in units of advance.
-    avt: u64,
+    virtual_time: u64,
     advance: u64,
-    wants: bool,
-    running: bool,
+    is_runnable: bool,
     home: usize,
 }
 
-/// The scheduler's state.
+/// The state of the policy.
 pub struct Bvt {
-    vcpus: Vec<Virtual>,
+    vcpus: Vec<Vcpu>,
     settings: BvtSettings,
 }
 
 impl Bvt {
-    /// All at virtual time zero; a virtual CPU stays on one processor.
     pub fn new(host: &Host, settings: BvtSettings) -> Self {
-        let one = |(home, domain): (usize, usize)| Virtual {
-            avt: 0,
+        let vcpu = |(home, domain): (usize, usize)| Vcpu {
+            virtual_time: 0,
             advance: u64::from(host.domains[domain].mcu_advance),
-            wants: false,
-            running: false,
+            is_runnable: false,
             home,
         };
-        let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).map(one).collect();
+        let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).map(vcpu).collect();
         Self { vcpus, settings }
     }
 
-    /// Those that want to run on a processor, the furthest behind first.
-    fn line(&self, processor: usize) -> impl Iterator<Item = (u64, usize)> + '_ {
-        let here = self.vcpus.iter().enumerate();
-        here.filter(move |(_, one)| one.wants && one.home == processor)
-            .map(|(number, one)| (one.avt, number))
+    /// Returns virtual time and number of the runnable virtual CPUs of a processor.
+    fn runnable(&self, processor: usize) -> impl Iterator<Item = (u64, usize)> + '_ {
+        let vcpus = self.vcpus.iter().enumerate();
+        vcpus
+            .filter(move |(_, vcpu)| vcpu.is_runnable && vcpu.home == processor)
+            .map(|(number, vcpu)| (vcpu.virtual_time, number))
     }
 }
 
-impl Rules for Bvt {
-    fn ran(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
-        let one = &mut self.vcpus[vcpu];
-        one.avt += ran_ns.div_ceil(MCU) * one.advance;
+impl Policy for Bvt {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+        let vcpu = &mut self.vcpus[vcpu];
+        vcpu.virtual_time += ran_ns.div_ceil(MCU) * vcpu.advance;
     }
 
-    fn wakes(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Option<usize> {
+    fn wake(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Option<usize> {
         let home = self.vcpus[vcpu].home;
-        let least = self.line(home).map(|(avt, _)| avt).min();
-        let one = &mut self.vcpus[vcpu];
-        one.avt = one.avt.max(least.unwrap_or(one.avt));
-        one.wants = true;
-        let avt = one.avt;
+        let min = self.runnable(home).map(|(virtual_time, _)| virtual_time).min();
+        let vcpu = &mut self.vcpus[vcpu];
+        vcpu.virtual_time = vcpu.virtual_time.max(min.unwrap_or(vcpu.virtual_time));
+        vcpu.is_runnable = true;
+        let virtual_time = vcpu.virtual_time;
         match processors[home].current {
-            Some(current) if self.vcpus[current].avt <= avt => None,
+            Some(current) if self.vcpus[current].virtual_time <= virtual_time => None,
             _ => Some(home),
         }
     }
 
-    fn blocks(&mut self, vcpu: usize, _: Nanos) {
-        self.vcpus[vcpu].wants = false;
+    fn block(&mut self, vcpu: usize, _: Nanos) {
+        self.vcpus[vcpu].is_runnable = false;
     }
 
-    fn decides(&mut self, processor: usize, _: Option<usize>, now: Nanos) -> Decision {
-        let mut line: Vec<(u64, usize)> = self.line(processor).collect();
-        line.sort_unstable();
-        for (_, vcpu) in &line {
-            self.vcpus[*vcpu].running = false;
-        }
-        let Some((least, vcpu)) = line.first().copied() else {
-            return Decision { vcpu: None, again_at: None };
+    fn decide(&mut self, processor: usize, _: Option<usize>, now: Nanos) -> Decision {
+        let mut runnable: Vec<(u64, usize)> = self.runnable(processor).collect();
+        runnable.sort_unstable();
+        let Some((min, vcpu)) = runnable.first().copied() else {
+            return Decision { vcpu: None, decide_at: None };
         };
-        self.vcpus[vcpu].running = true;
-        let quantum = match line.get(1) {
-            None => 10 * ALLOWANCE,
+        let quantum = match runnable.get(1) {
+            None => 10 * CONTEXT_ALLOWANCE,
             Some((second, _)) => {
-                let behind = (second - least) / self.vcpus[vcpu].advance;
+                let lead = (second - min) / self.vcpus[vcpu].advance;
                 let unit = if self.settings.as_in_xen { 1 } else { MCU };
-                behind * unit + ALLOWANCE
+                lead * unit + CONTEXT_ALLOWANCE
             }
         };
-        Decision { vcpu: Some(vcpu), again_at: Some(now + quantum) }
+        Decision { vcpu: Some(vcpu), decide_at: Some(now + quantum) }
     }
 }

@@ -1,6 +1,6 @@
 //! Xen's Credit scheduler, of release 4.1: weights by credits, caps by parking.
 use super::host::Host;
-use super::state::{Accounted, Decision, Processor, Rules};
+use super::policy::{Decision, Parking, Policy, Processor};
 use crate::Nanos;
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ const MS: Nanos = 1_000_000;
 const TICK: Nanos = 10 * MS;
 const ACCOUNT: Nanos = 30 * MS;
 const SLICE: Nanos = 30 * MS;
-/// Credits of one accounting period of a processor.
+/// Credits of a processor in each accounting period.
 const PERIOD_CREDITS: i64 = 300;
-/// A credit is so much time.
+/// CPU time of a credit.
 const CREDIT_NS: Nanos = MS / 10;
 
-/// The lower, the sooner it runs.
+/// Priorities, the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
+enum Priority {
     Boost,
     Under,
     Over,
@@ -24,16 +24,16 @@ enum Class {
 struct Account {
     domain: usize,
     credit: i64,
-    /// Time run that is less than a credit.
-    rest_ns: Nanos,
-    class: Class,
-    parked: bool,
-    active: bool,
-    /// The processor in whose queue it waits.
-    waits_on: Option<usize>,
+    /// CPU time that is not charged yet, less than a credit.
+    uncharged_ns: Nanos,
+    priority: Priority,
+    is_parked: bool,
+    is_active: bool,
+    /// The processor in whose queue it is.
+    queued_on: Option<usize>,
     /// The processor on which it ran last.
     home: usize,
-    wants: bool,
+    is_runnable: bool,
 }
 
 struct Share {
@@ -41,7 +41,7 @@ struct Share {
     cap: i64,
 }
 
-/// The scheduler's state.
+/// The state of the policy.
 pub struct Credit {
     accounts: Vec<Account>,
     shares: Vec<Share>,
@@ -50,18 +50,17 @@ pub struct Credit {
 }
 
 impl Credit {
-    /// All credits zero.
     pub fn new(host: &Host) -> Self {
         let account = |(number, domain): (usize, usize)| Account {
             domain,
             credit: 0,
-            rest_ns: 0,
-            class: Class::Under,
-            parked: false,
-            active: false,
-            waits_on: None,
+            uncharged_ns: 0,
+            priority: Priority::Under,
+            is_parked: false,
+            is_active: false,
+            queued_on: None,
             home: number % host.processors,
-            wants: false,
+            is_runnable: false,
         };
         let share = |domain: &super::Domain| Share {
             weight: i64::from(domain.weight),
@@ -75,54 +74,54 @@ impl Credit {
         }
     }
 
-    /// Puts it behind all of its class or better.
-    fn queue(&mut self, vcpu: usize, processor: usize) {
-        let class = self.accounts[vcpu].class;
+    /// Inserts a virtual CPU behind all of its priority or a higher one.
+    fn enqueue(&mut self, vcpu: usize, processor: usize) {
+        let priority = self.accounts[vcpu].priority;
         let queue = &self.queues[processor];
-        let place = queue.iter().position(|other| self.accounts[*other].class > class);
+        let place = queue.iter().position(|other| self.accounts[*other].priority > priority);
         let place = place.unwrap_or(queue.len());
         self.queues[processor].insert(place, vcpu);
-        self.accounts[vcpu].waits_on = Some(processor);
+        self.accounts[vcpu].queued_on = Some(processor);
     }
 
-    fn leave(&mut self, vcpu: usize) {
-        if let Some(processor) = self.accounts[vcpu].waits_on.take() {
+    fn dequeue(&mut self, vcpu: usize) {
+        if let Some(processor) = self.accounts[vcpu].queued_on.take() {
             self.queues[processor].retain(|other| *other != vcpu);
         }
     }
 
-    /// The head of the queue of the first of the next processors that has one of a better class.
-    fn steal(&self, processor: usize, than: Option<Class>) -> Option<usize> {
+    /// Returns the head of the queue of the first of the next processors whose priority is higher.
+    fn steal(&self, processor: usize, than: Option<Priority>) -> Option<usize> {
         let others = (1..self.queues.len()).map(|step| (processor + step) % self.queues.len());
         others
             .filter_map(|other| self.queues[other].front().copied())
-            .find(|vcpu| than.is_none_or(|class| self.accounts[*vcpu].class < class))
+            .find(|vcpu| than.is_none_or(|priority| self.accounts[*vcpu].priority < priority))
     }
 
-    fn give(&mut self, domain: usize, fair: i64, accounted: &mut Accounted) {
-        let mine: Vec<usize> = (0..self.accounts.len())
-            .filter(|vcpu| self.accounts[*vcpu].domain == domain && self.accounts[*vcpu].active)
+    fn distribute(&mut self, domain: usize, fair: i64, parking: &mut Parking) {
+        let vcpus: Vec<usize> = (0..self.accounts.len())
+            .filter(|vcpu| self.accounts[*vcpu].domain == domain && self.accounts[*vcpu].is_active)
             .collect();
-        let n = mine.len() as i64;
+        let n = vcpus.len() as i64;
         let cap = self.shares[domain].cap;
         let cap_each = ceil_div(ceil_div(cap * PERIOD_CREDITS, 100), n);
-        for vcpu in mine {
+        for vcpu in vcpus {
             let account = &mut self.accounts[vcpu];
             account.credit += ceil_div(fair, n);
             if account.credit < 0 {
-                account.class = Class::Over;
-                if cap > 0 && account.credit < -cap_each && !account.parked {
-                    account.parked = true;
-                    accounted.parked.push(vcpu);
+                account.priority = Priority::Over;
+                if cap > 0 && account.credit < -cap_each && !account.is_parked {
+                    account.is_parked = true;
+                    parking.parked.push(vcpu);
                 }
                 account.credit = account.credit.max(-PERIOD_CREDITS);
             } else {
-                account.class = Class::Under;
-                if std::mem::take(&mut account.parked) {
-                    accounted.unparked.push(vcpu);
+                account.priority = Priority::Under;
+                if std::mem::take(&mut account.is_parked) {
+                    parking.unparked.push(vcpu);
                 }
                 if account.credit > PERIOD_CREDITS {
-                    account.active = false;
+                    account.is_active = false;
                     account.credit /= 2;
                 }
             }
@@ -131,123 +130,123 @@ impl Credit {
     }
 }
 
-fn ceil_div(value: i64, by: i64) -> i64 {
-    value.div_euclid(by) + i64::from(value.rem_euclid(by) > 0)
+fn ceil_div(value: i64, divisor: i64) -> i64 {
+    value.div_euclid(divisor) + i64::from(value.rem_euclid(divisor) > 0)
 }
 
-impl Rules for Credit {
-    fn ran(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+impl Policy for Credit {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
         let account = &mut self.accounts[vcpu];
-        let ran = account.rest_ns + ran_ns;
+        let ran = account.uncharged_ns + ran_ns;
         account.credit -= (ran / CREDIT_NS) as i64;
-        account.rest_ns = ran % CREDIT_NS;
+        account.uncharged_ns = ran % CREDIT_NS;
     }
 
-    fn wakes(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Option<usize> {
+    fn wake(&mut self, vcpu: usize, _: Nanos, processors: &[Processor]) -> Option<usize> {
         let account = &mut self.accounts[vcpu];
-        account.wants = true;
-        if account.parked {
+        account.is_runnable = true;
+        if account.is_parked {
             return None;
         }
-        if account.class == Class::Under {
-            account.class = Class::Boost;
+        if account.priority == Priority::Under {
+            account.priority = Priority::Boost;
         }
-        let (class, home) = (account.class, account.home);
-        self.queue(vcpu, home);
+        let (priority, home) = (account.priority, account.home);
+        self.enqueue(vcpu, home);
         match processors[home].current {
             None => Some(home),
-            Some(current) if class < self.accounts[current].class => Some(home),
-            // It stays here; one processor that is idle is told to look for work.
-            Some(_) => processors.iter().position(|one| one.current.is_none()),
+            Some(current) if priority < self.accounts[current].priority => Some(home),
+            // It stays here; an idle processor looks for work.
+            Some(_) => processors.iter().position(|processor| processor.current.is_none()),
         }
     }
 
-    fn blocks(&mut self, vcpu: usize, _: Nanos) {
-        self.accounts[vcpu].wants = false;
+    fn block(&mut self, vcpu: usize, _: Nanos) {
+        self.accounts[vcpu].is_runnable = false;
     }
 
-    fn decides(&mut self, processor: usize, current: Option<usize>, now: Nanos) -> Decision {
-        if let Some(vcpu) = current.filter(|vcpu| !self.accounts[*vcpu].parked) {
-            self.queue(vcpu, processor);
+    fn decide(&mut self, processor: usize, current: Option<usize>, now: Nanos) -> Decision {
+        if let Some(vcpu) = current.filter(|vcpu| !self.accounts[*vcpu].is_parked) {
+            self.enqueue(vcpu, processor);
         }
         let head = self.queues[processor].front().copied();
-        let class = head.map(|vcpu| self.accounts[vcpu].class);
-        let better = match class {
-            Some(Class::Boost | Class::Under) => None,
-            _ => self.steal(processor, class),
+        let priority = head.map(|vcpu| self.accounts[vcpu].priority);
+        let stolen = match priority {
+            Some(Priority::Boost | Priority::Under) => None,
+            _ => self.steal(processor, priority),
         };
-        let next = better.or(head);
+        let next = stolen.or(head);
         if let Some(vcpu) = next {
-            self.leave(vcpu);
+            self.dequeue(vcpu);
             self.accounts[vcpu].home = processor;
         }
-        Decision { vcpu: next, again_at: next.map(|_| now + SLICE) }
+        Decision { vcpu: next, decide_at: next.map(|_| now + SLICE) }
     }
 
     fn tick_ns(&self) -> Option<Nanos> {
         Some(TICK)
     }
 
-    fn ticks(&mut self, processor: usize, current: Option<usize>, _: Nanos) -> bool {
+    fn tick(&mut self, processor: usize, current: Option<usize>, _: Nanos) -> bool {
         if let Some(vcpu) = current {
             let account = &mut self.accounts[vcpu];
-            account.active = true;
-            if account.class == Class::Boost {
-                account.class = Class::Under;
+            account.is_active = true;
+            if account.priority == Priority::Boost {
+                account.priority = Priority::Under;
             }
-            // An idle processor looks for work by itself; a busy one stays what it is.
+            // Only an idle processor looks for work at its tick.
             return false;
         }
         self.queues.iter().any(|queue| !queue.is_empty()) && processor < self.queues.len()
     }
 
-    fn account_ns(&self) -> Option<Nanos> {
+    fn accounting_ns(&self) -> Option<Nanos> {
         Some(ACCOUNT)
     }
 
-    fn accounts(&mut self, _: Nanos) -> Accounted {
+    fn account(&mut self, _: Nanos) -> Parking {
         let active = |domain: usize, accounts: &[Account]| {
-            accounts.iter().filter(|one| one.domain == domain && one.active).count() as i64
+            accounts.iter().filter(|account| account.domain == domain && account.is_active).count() as i64
         };
         let mut weight_left: i64 = (0..self.shares.len())
             .map(|domain| self.shares[domain].weight * active(domain, &self.accounts))
             .sum();
         let mut pool = PERIOD_CREDITS * self.queues.len() as i64;
-        let owed = (-self.balance).max(0);
-        pool += owed;
+        let debt = (-self.balance).max(0);
+        pool += debt;
         let weight_all = weight_left;
         self.balance = 0;
-        let mut accounted = Accounted::default();
+        let mut parking = Parking::default();
         for domain in 0..self.shares.len() {
-            let n = active(domain, &self.accounts);
-            if n == 0 {
+            let count = active(domain, &self.accounts);
+            if count == 0 {
                 continue;
             }
-            let (weight, cap) = (self.shares[domain].weight * n, self.shares[domain].cap);
-            let mut peak = n * PERIOD_CREDITS + ceil_div(owed * weight, weight_all);
+            let (weight, cap) = (self.shares[domain].weight * count, self.shares[domain].cap);
+            let mut peak = count * PERIOD_CREDITS + ceil_div(debt * weight, weight_all);
             if cap > 0 {
                 peak = peak.min(ceil_div(cap * PERIOD_CREDITS, 100));
             }
             let mut fair = ceil_div(pool * weight, weight_left);
             fair = fair.min(peak);
-            // What this one cannot use is left for those that follow.
+            // What this domain cannot use is left for those that follow.
             pool -= fair;
             weight_left -= weight;
-            self.give(domain, fair, &mut accounted);
+            self.distribute(domain, fair, &mut parking);
         }
-        // Classes changed: every queue is put into order again, equals as they stood.
+        // Priorities changed: every queue is sorted again, stably.
         for processor in 0..self.queues.len() {
             let mut queue = std::mem::take(&mut self.queues[processor]);
             queue.retain(|vcpu| {
                 let account = &mut self.accounts[*vcpu];
-                if account.parked {
-                    account.waits_on = None;
+                if account.is_parked {
+                    account.queued_on = None;
                 }
-                !account.parked
+                !account.is_parked
             });
-            queue.make_contiguous().sort_by_key(|vcpu| self.accounts[*vcpu].class);
+            queue.make_contiguous().sort_by_key(|vcpu| self.accounts[*vcpu].priority);
             self.queues[processor] = queue;
         }
-        accounted
+        parking
     }
 }

@@ -1,309 +1,305 @@
-//! What happens on a host, in which order, and who is told.
+//! The event loop of a host: which virtual CPU runs where, and when that changes.
 use super::bvt::Bvt;
 use super::credit::Credit;
-use super::host::{Host, Policy};
+use super::host::{Host, Scheduler};
 use super::linux::Linux;
+use super::policy::{Decision, Policy, Processor, RunInterval, Vcpu};
 use super::sedf::Sedf;
-use super::state::{Decision, Processor, Rules, Stretch, Vcpu};
-use super::workload::Doing;
-use crate::error::Refused;
+use super::workload::Task;
+use crate::error::InvalidInput;
 use crate::random::Stream;
-use crate::tally::Times;
-use crate::{simulate as run, Agenda, Model, Nanos, Stop};
+use crate::statistics::Durations;
+use crate::{EventQueue, Model, Nanos};
 
-/// What was counted of a whole run, beside its stretches.
+/// Counts of a whole run.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// Scheduling events that happened.
+pub struct RunCounts {
     pub events: u64,
     /// Response times of every virtual CPU that serves requests.
-    pub responses: Vec<Option<Times>>,
+    pub responses: Vec<Option<Durations>>,
 }
 
-/// Simulates a host for a while; `tell` is told of every stretch that a virtual CPU ran, in order of
-/// its end. Returns the number of scheduling events. Refused: no processor, no virtual CPU, a triple
-/// outside Xen's limits, more time promised on a processor than it has.
+/// Simulates a host, and hands every run interval to `on_run` in order of its end. Response times are
+/// those of requests that arrive from `warm_up_ns` on. Returns an error for a host that its
+/// scheduler would not accept.
 pub fn simulate(
     host: &Host,
     seed: u64,
-    length_ns: Nanos,
-    tell: impl FnMut(Stretch),
-) -> Result<u64, Refused> {
-    Ok(observe(host, seed, length_ns, 0, tell)?.events)
-}
-
-/// As [`simulate`], with the response times of requests that came from `before_ns` on.
-pub fn observe(
-    host: &Host,
-    seed: u64,
-    length_ns: Nanos,
-    before_ns: Nanos,
-    tell: impl FnMut(Stretch),
-) -> Result<Told, Refused> {
+    duration_ns: Nanos,
+    warm_up_ns: Nanos,
+    on_run: impl FnMut(RunInterval),
+) -> Result<RunCounts, InvalidInput> {
     host.check()?;
-    let how = How { seed, length_ns, before_ns };
-    Ok(match host.policy {
-        Policy::Credit => drive(host, Credit::new(host), how, tell),
-        Policy::Sedf => drive(host, Sedf::new(host)?, how, tell),
-        Policy::Bvt(settings) => drive(host, Bvt::new(host, settings), how, tell),
-        Policy::Linux(settings) => drive(host, Linux::new(host, settings, seed)?, how, tell),
+    let run = Run { seed, duration_ns, warm_up_ns };
+    Ok(match host.scheduler {
+        Scheduler::Credit => run.simulate(host, Credit::new(host), on_run),
+        Scheduler::Sedf => run.simulate(host, Sedf::new(host)?, on_run),
+        Scheduler::Bvt(settings) => run.simulate(host, Bvt::new(host, settings), on_run),
+        Scheduler::Linux(settings) => run.simulate(host, Linux::new(host, settings, seed)?, on_run),
     })
 }
 
-#[derive(Clone, Copy)]
-struct How {
+struct Run {
     seed: u64,
-    length_ns: Nanos,
-    before_ns: Nanos,
+    duration_ns: Nanos,
+    warm_up_ns: Nanos,
 }
 
-fn drive<R: Rules>(host: &Host, mut rules: R, how: How, tell: impl FnMut(Stretch)) -> Told {
-    let workloads = host.domains.iter().flat_map(|domain| domain.vcpus.iter());
-    let mut vcpus: Vec<Vcpu> = workloads
-        .enumerate()
-        .map(|(number, workload)| Vcpu {
-            doing: Doing::new(workload, Stream::of(how.seed, 0, number as u64), how.before_ns),
-            wants: false,
-            on: None,
-        })
-        .collect();
-    let mut agenda = Agenda::default();
-    for (number, vcpu) in vcpus.iter_mut().enumerate() {
-        if let Some(at) = vcpu.doing.first_wake() {
-            agenda.at(at, Happens::Wakes(number as u32));
+impl Run {
+    fn simulate<P: Policy>(
+        self,
+        host: &Host,
+        mut policy: P,
+        on_run: impl FnMut(RunInterval),
+    ) -> RunCounts {
+        let workloads = host.domains.iter().flat_map(|domain| domain.vcpus.iter()).enumerate();
+        let vcpu = |(number, workload)| {
+            let stream = Stream::new(self.seed, 0, number as u64);
+            let task = Task::new(workload, stream, self.warm_up_ns);
+            Vcpu { task, is_runnable: false, processor: None }
+        };
+        let mut vcpus: Vec<Vcpu> = workloads.map(vcpu).collect();
+        let mut events = EventQueue::default();
+        for (number, vcpu) in vcpus.iter_mut().enumerate() {
+            if let Some(time) = vcpu.task.first_wake_up() {
+                events.schedule_at(time, Event::WakeUp(number as u32));
+            }
         }
-    }
-    if let Some(every) = rules.tick_ns() {
-        (0..host.processors).for_each(|place| agenda.at(every, Happens::Ticks(place as u32)));
-    }
-    for processor in 0..host.processors {
-        if let Some(after) = rules.accounted_after() {
-            agenda.at(after, Happens::Looks(processor as u32));
+        let processors = 0..host.processors as u32;
+        if let Some(interval) = policy.tick_ns() {
+            processors.clone().for_each(|place| events.schedule_at(interval, Event::Tick(place)));
         }
+        for processor in processors {
+            if let Some(delay) = policy.next_check_in() {
+                events.schedule_at(delay, Event::Check(processor));
+            }
+        }
+        if let Some(interval) = policy.accounting_ns() {
+            events.schedule_at(interval, Event::Accounting);
+        }
+        let processors = vec![Processor::default(); host.processors];
+        let mut machine = Machine { policy, vcpus, processors, on_run };
+        machine.schedule_timers(&mut events);
+        crate::simulate(&mut machine, &mut events, self.duration_ns);
+        for processor in 0..host.processors {
+            machine.charge(processor, self.duration_ns);
+        }
+        let responses = machine.vcpus.into_iter().map(|vcpu| vcpu.task.into_responses());
+        RunCounts { events: events.processed(), responses: responses.collect() }
     }
-    if let Some(every) = rules.account_ns() {
-        agenda.at(every, Happens::Accounts);
-    }
-    let processors = vec![Processor::default(); host.processors];
-    let mut machine = Machine { rules, vcpus, processors, tell };
-    machine.set_alarms(&mut agenda);
-    run(&mut machine, &mut agenda, how.length_ns);
-    for processor in 0..host.processors {
-        machine.charge(processor, how.length_ns);
-    }
-    let responses = machine.vcpus.into_iter().map(|vcpu| vcpu.doing.into_responses());
-    Told { events: agenda.passed(), responses: responses.collect() }
 }
 
-/// Numbers of virtual CPUs, processors and alarms are kept short: the agenda moves these about.
+/// Numbers of virtual CPUs, processors and timers are small types: the event queue moves them about.
 #[derive(Clone, Copy)]
-enum Happens {
-    Wakes(u32),
-    /// The timer of a processor with that number.
+enum Event {
+    WakeUp(u32),
+    /// A processor's timer of that number.
     Timer(u32, u64),
-    /// The tick of one processor: at that place among those of the moment.
-    Ticks(u32),
-    /// A processor is looked at besides its ticks.
-    Looks(u32),
-    Accounts,
-    /// An alarm that the policy has set.
-    Rings(u32),
+    /// The tick at that place among those of the same time.
+    Tick(u32),
+    /// A check of a processor besides its ticks.
+    Check(u32),
+    Accounting,
+    /// A timer that the policy has set.
+    PolicyTimer(u32),
 }
 
 impl Processor {
-    /// When it decides again at the latest: as it was decided, or when the one that runs is done.
+    /// Sets the timer to the next decision, or to when the running virtual CPU completes its work.
     #[inline]
     fn set_timer(
         &mut self,
         processor: usize,
-        done_at: Option<Nanos>,
-        agenda: &mut Agenda<Happens>,
+        completion: Option<Nanos>,
+        events: &mut EventQueue<Event>,
     ) {
         self.timer += 1;
-        let at = match (self.again_at, done_at) {
-            (Some(again_at), Some(done_at)) => Some(again_at.min(done_at)),
-            (one, None) | (None, one) => one,
+        let time = match (self.decide_at, completion) {
+            (Some(decide_at), Some(completion)) => Some(decide_at.min(completion)),
+            (time, None) | (None, time) => time,
         };
-        if let Some(at) = at {
-            agenda.at(at, Happens::Timer(processor as u32, self.timer));
+        if let Some(time) = time {
+            events.schedule_at(time, Event::Timer(processor as u32, self.timer));
         }
     }
 }
 
-struct Machine<R, T> {
-    rules: R,
+struct Machine<P, F> {
+    policy: P,
     vcpus: Vec<Vcpu>,
     processors: Vec<Processor>,
-    tell: T,
+    on_run: F,
 }
 
-impl<R: Rules, T: FnMut(Stretch)> Machine<R, T> {
-    /// Charges who runs on a processor for the time until now.
+impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
+    /// Charges the virtual CPU that runs on a processor until now.
     #[inline]
     fn charge(&mut self, processor: usize, now: Nanos) {
-        let place = &mut self.processors[processor];
-        let until = place.since.max(now);
-        let from = std::mem::replace(&mut place.since, until);
-        if let Some(vcpu) = place.current {
-            self.ran(vcpu, processor, from, now);
+        let state = &mut self.processors[processor];
+        let until = state.charged_until.max(now);
+        let from = std::mem::replace(&mut state.charged_until, until);
+        if let Some(vcpu) = state.current {
+            self.charge_vcpu(vcpu, processor, from, now);
         }
     }
 
-    /// One that runs did so until now. Whether it has finished its work.
-    fn ran(&mut self, vcpu: usize, processor: usize, from: Nanos, now: Nanos) -> bool {
-        let doing = &mut self.vcpus[vcpu].doing;
+    /// Charges a virtual CPU; returns whether it has completed its work.
+    fn charge_vcpu(&mut self, vcpu: usize, processor: usize, from: Nanos, now: Nanos) -> bool {
+        let task = &mut self.vcpus[vcpu].task;
         if from < now {
-            (self.tell)(Stretch { vcpu, processor, from, to: now });
-            self.rules.ran(vcpu, now - from, now);
-            doing.works(from, now);
+            (self.on_run)(RunInterval { vcpu, processor, from, to: now });
+            self.policy.charge(vcpu, now - from, now);
+            task.run(from, now);
         }
-        doing.finished(now)
+        task.is_done(now)
     }
 
-    fn set_alarms(&mut self, agenda: &mut Agenda<Happens>) {
-        while let Some((at, alarm)) = self.rules.alarm() {
-            agenda.at(at, Happens::Rings(alarm as u32));
+    fn schedule_timers(&mut self, events: &mut EventQueue<Event>) {
+        while let Some((time, timer)) = self.policy.take_timer() {
+            events.schedule_at(time, Event::PolicyTimer(timer as u32));
         }
     }
 
-    fn decide(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
-        let now = agenda.now();
-        let place = &mut self.processors[processor];
-        let (mut current, from) = (place.current.take(), place.since);
-        if let Some(vcpu) = current {
-            let finished = self.ran(vcpu, processor, from, now);
-            let one = &mut self.vcpus[vcpu];
-            one.on = None;
-            if finished {
+    fn decide(&mut self, processor: usize, events: &mut EventQueue<Event>) {
+        let now = events.now();
+        let state = &mut self.processors[processor];
+        let (mut current, from) = (state.current.take(), state.charged_until);
+        if let Some(number) = current {
+            let is_done = self.charge_vcpu(number, processor, from, now);
+            let vcpu = &mut self.vcpus[number];
+            vcpu.processor = None;
+            if is_done {
                 current = None;
-                one.wants = false;
-                self.rules.blocks(vcpu, now);
-                if let Some(at) = one.doing.sleeps_until(now) {
-                    agenda.at(at, Happens::Wakes(vcpu as u32));
+                vcpu.is_runnable = false;
+                self.policy.block(number, now);
+                if let Some(time) = vcpu.task.sleep_until(now) {
+                    events.schedule_at(time, Event::WakeUp(number as u32));
                 }
             }
         }
-        let Decision { vcpu, again_at } = self.rules.decides(processor, current, now);
-        let place = &mut self.processors[processor];
-        let begins = now.max(place.taken_until);
-        let done_at = vcpu.and_then(|vcpu| {
-            let one = &mut self.vcpus[vcpu];
-            one.on = Some(processor);
-            one.doing.done_at(begins)
+        let Decision { vcpu, decide_at } = self.policy.decide(processor, current, now);
+        let state = &mut self.processors[processor];
+        let start = now.max(state.interrupted_until);
+        let completion = vcpu.and_then(|number| {
+            let vcpu = &mut self.vcpus[number];
+            vcpu.processor = Some(processor);
+            vcpu.task.completion(start)
         });
-        place.since = begins;
-        (place.current, place.again_at) = (vcpu, again_at);
-        place.set_timer(processor, done_at, agenda);
+        state.charged_until = start;
+        (state.current, state.decide_at) = (vcpu, decide_at);
+        state.set_timer(processor, completion, events);
     }
 
-    /// A processor's timer anew, when what the one that runs there has to do has changed.
-    fn set_timer(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
-        let place = &mut self.processors[processor];
-        let begins = agenda.now().max(place.since);
-        let done_at = place.current.and_then(|vcpu| self.vcpus[vcpu].doing.done_at(begins));
-        place.set_timer(processor, done_at, agenda);
+    /// Sets a processor's timer again, when the remaining work of what runs there has changed.
+    fn reset_timer(&mut self, processor: usize, events: &mut EventQueue<Event>) {
+        let state = &mut self.processors[processor];
+        let start = events.now().max(state.charged_until);
+        let completion = state.current.and_then(|vcpu| self.vcpus[vcpu].task.completion(start));
+        state.set_timer(processor, completion, events);
     }
 
-    /// Charges for what ran; decides anew where that says so.
-    fn look(&mut self, processor: usize, agenda: &mut Agenda<Happens>) {
-        let now = agenda.now();
+    /// Charges what runs on a processor, and decides again if the policy asks for it.
+    fn check(&mut self, processor: usize, events: &mut EventQueue<Event>) {
+        let now = events.now();
         self.charge(processor, now);
         let current = self.processors[processor].current;
-        if self.rules.ticks(processor, current, now) {
-            self.decide(processor, agenda);
+        if self.policy.tick(processor, current, now) {
+            self.decide(processor, events);
         }
     }
 
-    /// Something else has a processor for a while; whoever runs there goes on after it.
-    fn take_away(&mut self, processor: usize, length: Nanos, agenda: &mut Agenda<Happens>) {
-        let place = &mut self.processors[processor];
-        place.taken_until = place.taken_until.max(agenda.now()) + length;
-        place.since = place.taken_until;
-        self.set_timer(processor, agenda);
+    /// Something else takes a processor for a while; what runs there resumes afterwards.
+    fn interrupt(&mut self, processor: usize, duration: Nanos, events: &mut EventQueue<Event>) {
+        let state = &mut self.processors[processor];
+        state.interrupted_until = state.interrupted_until.max(events.now()) + duration;
+        state.charged_until = state.interrupted_until;
+        self.reset_timer(processor, events);
     }
 
-    fn wake(&mut self, vcpu: usize, agenda: &mut Agenda<Happens>) {
-        let now = agenda.now();
-        if let Some(processor) = self.vcpus[vcpu].on {
-            // More work for one that runs: its timer would end it too early.
+    fn wake(&mut self, vcpu: usize, events: &mut EventQueue<Event>) {
+        let now = events.now();
+        if let Some(processor) = self.vcpus[vcpu].processor {
+            // More work for a running one: its timer would end it too early.
             self.charge(processor, now);
         }
-        let one = &mut self.vcpus[vcpu];
-        if let Some(at) = one.doing.wake(now) {
-            agenda.at(at, Happens::Wakes(vcpu as u32));
+        let state = &mut self.vcpus[vcpu];
+        if let Some(time) = state.task.wake(now) {
+            events.schedule_at(time, Event::WakeUp(vcpu as u32));
         }
-        if let Some(processor) = one.on {
-            self.set_timer(processor, agenda);
-        } else if !std::mem::replace(&mut one.wants, true) {
-            if let Some(home) = self.rules.charged_before(vcpu) {
+        if let Some(processor) = state.processor {
+            self.reset_timer(processor, events);
+        } else if !std::mem::replace(&mut state.is_runnable, true) {
+            if let Some(home) = self.policy.charged_before_wake(vcpu) {
                 self.charge(home, now);
             }
-            if let Some(processor) = self.rules.wakes(vcpu, now, &self.processors) {
-                self.decide(processor, agenda);
-            }
+            self.wake_policy(vcpu, events);
         }
     }
 
-    fn account(&mut self, agenda: &mut Agenda<Happens>) {
-        let now = agenda.now();
+    fn wake_policy(&mut self, vcpu: usize, events: &mut EventQueue<Event>) {
+        if let Some(processor) = self.policy.wake(vcpu, events.now(), &self.processors) {
+            self.decide(processor, events);
+        }
+    }
+
+    fn account(&mut self, events: &mut EventQueue<Event>) {
+        let now = events.now();
         (0..self.processors.len()).for_each(|processor| self.charge(processor, now));
-        let accounted = self.rules.accounts(now);
-        for vcpu in accounted.parked {
-            if let Some(processor) = self.vcpus[vcpu].on {
-                self.decide(processor, agenda);
+        let parking = self.policy.account(now);
+        for vcpu in parking.parked {
+            if let Some(processor) = self.vcpus[vcpu].processor {
+                self.decide(processor, events);
             }
         }
-        for vcpu in accounted.unparked {
-            if self.vcpus[vcpu].wants && self.vcpus[vcpu].on.is_none() {
-                if let Some(processor) = self.rules.wakes(vcpu, now, &self.processors) {
-                    self.decide(processor, agenda);
-                }
+        for vcpu in parking.unparked {
+            if self.vcpus[vcpu].is_runnable && self.vcpus[vcpu].processor.is_none() {
+                self.wake_policy(vcpu, events);
             }
         }
     }
 }
 
-impl<R: Rules, T: FnMut(Stretch)> Model for Machine<R, T> {
-    type Event = Happens;
+impl<P: Policy, F: FnMut(RunInterval)> Model for Machine<P, F> {
+    type Event = Event;
 
-    fn happens(&mut self, event: Happens, agenda: &mut Agenda<Happens>) -> Stop {
+    fn handle(&mut self, event: Event, events: &mut EventQueue<Event>) {
         match event {
-            Happens::Wakes(vcpu) => self.wake(vcpu as usize, agenda),
-            Happens::Timer(processor, number) => {
+            Event::WakeUp(vcpu) => self.wake(vcpu as usize, events),
+            Event::Timer(processor, number) => {
                 if number == self.processors[processor as usize].timer {
-                    self.decide(processor as usize, agenda);
+                    self.decide(processor as usize, events);
                 }
             }
-            Happens::Ticks(place) => {
-                let processor = self.rules.ticking(place as usize);
-                self.look(processor, agenda);
-                if let Some(every) = self.rules.tick_ns() {
-                    agenda.after(every, Happens::Ticks(place));
+            Event::Tick(place) => {
+                let processor = self.policy.tick_order(place as usize);
+                self.check(processor, events);
+                if let Some(interval) = self.policy.tick_ns() {
+                    events.schedule_after(interval, Event::Tick(place));
                 }
             }
-            Happens::Looks(processor) => {
-                self.look(processor as usize, agenda);
-                let taken = self.rules.taken_ns();
-                if taken > 0 {
-                    self.take_away(processor as usize, taken, agenda);
+            Event::Check(processor) => {
+                self.check(processor as usize, events);
+                let duration = self.policy.interruption_ns();
+                if duration > 0 {
+                    self.interrupt(processor as usize, duration, events);
                 }
-                if let Some(after) = self.rules.accounted_after() {
-                    agenda.after(after, Happens::Looks(processor));
-                }
-            }
-            Happens::Accounts => {
-                self.account(agenda);
-                if let Some(every) = self.rules.account_ns() {
-                    agenda.after(every, Happens::Accounts);
+                if let Some(delay) = self.policy.next_check_in() {
+                    events.schedule_after(delay, Event::Check(processor));
                 }
             }
-            Happens::Rings(alarm) => {
-                for processor in self.rules.rings(alarm as usize, agenda.now(), &self.processors) {
-                    self.decide(processor, agenda);
+            Event::Accounting => {
+                self.account(events);
+                if let Some(interval) = self.policy.accounting_ns() {
+                    events.schedule_after(interval, Event::Accounting);
+                }
+            }
+            Event::PolicyTimer(timer) => {
+                let now = events.now();
+                for processor in self.policy.expire(timer as usize, now, &self.processors) {
+                    self.decide(processor, events);
                 }
             }
         }
-        self.set_alarms(agenda);
-        Stop::No
+        self.schedule_timers(events);
     }
 }

@@ -1,37 +1,35 @@
 //! Hosts whose processors are shared by virtual machines: Xen's Credit, SEDF and BVT, and Linux.
 //!
-//! A [`Host`] has processors, domains and one [`Policy`]. Domains have virtual CPUs, each with a
-//! [`Workload`]. Simulated, it tells every stretch that a virtual CPU ran ([`Stretch`]); shares, and
-//! runs, waits and periods as a clock loop inside would see them, are counted from those by
-//! [`seen::Seen`].
+//! A [`Host`] has processors, domains with virtual CPUs, each with a [`Workload`], and a
+//! [`Scheduler`]. [`simulate`] yields every [`RunInterval`] of a virtual CPU; from those an
+//! [`observer`] counts the share, and runs, waits and periods as a clock loop inside would observe
+//! them.
 //!
-//! [`scenario`] reads a host from JSON, runs it and gives samples; [`gaps`] is what the benchmark
-//! `cpu.gaps` would say inside one of its machines, and [`fixed_work`] a probe that times a fixed
-//! amount of work.
-pub mod builtin;
+//! [`scenario`] defines the keys of a scenario file and runs it; [`gaps`] is the benchmark `cpu.gaps`
+//! inside one of its machines, and [`fixed_work`] a probe that times a fixed amount of work.
 mod bvt;
 mod credit;
-mod division;
+mod divisor;
 pub mod fixed_work;
+mod gap_meter;
 pub mod gaps;
 #[cfg(test)]
 mod gaps_tests;
 mod host;
+mod host_from_scenario;
 pub mod linux;
 mod machine;
-pub mod meter;
+pub mod observer;
 pub mod outcome;
+mod policy;
 pub mod scenario;
 mod sedf;
-pub mod seen;
-mod state;
 #[cfg(test)]
 mod tests;
-mod translate;
 pub mod workload;
 
 pub use bvt::BvtSettings;
-pub use host::{Domain, Host, Policy, SedfTriple};
-pub use machine::{observe, simulate, Told};
-pub use state::Stretch;
+pub use host::{Domain, Host, Scheduler, SedfTriple};
+pub use machine::{simulate, RunCounts};
+pub use policy::RunInterval;
 pub use workload::Workload;

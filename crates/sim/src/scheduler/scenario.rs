@@ -1,265 +1,193 @@
-//! A scheduler scenario: JSON, checked, and run.
-//!
-//! | key | meaning | default |
-//! |---|---|---|
-//! | `version` | 1 | |
-//! | `name`, `note` | what it is called, and what it shows | none |
-//! | `policy` | `credit`, `sedf`, `bvt`, `linux` | |
-//! | `processors` | of the host | |
-//! | `duration_s`, `warmup_s` | what is counted, and what goes before it | 60, 10 |
-//! | `threshold_ms` | a shorter pause is not seen | 1 |
-//! | `timeline_s` | so much of the beginning is told interval by interval | 2 |
-//! | `linux` | `tick_ms` (4), `base_slice_ms` (0.7 times 1 + log2 of the processors, 8 at most), `bandwidth_slice_ms` (5), `wakeups_per_s` (0), `taken_per_s` (0), `taken_ms` (0) | |
-//! | `bvt` | `as_in_xen` (false) | |
-//! | `fixed_work` | `work_ms`, `starts` (1000): the probe that does a fixed amount of work | none |
-//! | `vms` | by name; they are placed in the order of their names | |
-//!
-//! A virtual machine: `vcpus` (1), `workload` (`spinning`, `periodic`, `bursty`, `web`), `cpus` (where
-//! its virtual CPUs stay, in turn), and what its policy knows: `weight` (256; Linux 100), `cap_percent`
-//! of one processor (Credit), `reservation` of each virtual CPU with `slice_ms`, `period_ms`, `extra`
-//! (SEDF; Linux: `SCHED_DEADLINE`, without `extra`), `mcu_advance` (10, BVT), `quota` with `cpus`,
-//! `period_ms` (100), `burst_ms` (0) (Linux). Reservations and quotas of Linux begin at a moment drawn
-//! from the seed, or at `phase_ms`.
-use crate::error::Refused;
-use serde::{Deserialize, Serialize};
+//! Keys of a scheduler scenario. Reservations and quotas of Linux start at a time drawn from the seed,
+//! or at their `phase_ms`. Machines are placed on processors in the order of their names.
+use super::bvt::BvtSettings;
+use crate::error::InvalidInput;
+use crate::scenarios::{default, default_count};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
-pub use super::outcome::{run, Interval, Outcome};
+pub use super::outcome::{run, Outcome};
 
-/// The name of a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A scheduling policy by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Named {
+pub enum PolicyName {
     /// Xen's Credit scheduler.
     Credit,
     /// Xen's simple earliest deadline first.
     Sedf,
     /// Xen's borrowed virtual time.
     Bvt,
-    /// Linux: weights, quotas and reservations together.
+    /// Linux: weights (EEVDF), quotas (CFS bandwidth) and reservations (`SCHED_DEADLINE`).
     Linux,
 }
 
-/// A host, what runs on it, and what is looked at.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A host, its virtual machines, and what is measured.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// 1.
+    /// Version of this format: 1.
     pub version: u32,
-    /// What it is called.
+    /// Name.
     #[serde(default)]
     pub name: String,
-    /// What it shows, and where its figures come from.
+    /// Purpose, and sources of the values.
     #[serde(default)]
     pub note: String,
-    /// How processors are given out.
-    pub policy: Named,
-    /// Processors of the host.
+    /// Scheduling policy.
+    pub policy: PolicyName,
+    /// Number of processors of the host.
     pub processors: usize,
-    /// Length of what is counted, in seconds.
-    #[serde(default = "sixty")]
+    /// Length of the measured part, in seconds.
+    #[serde(default = "default::<60>")]
     pub duration_s: f64,
-    /// Length of what goes before it, in seconds.
-    #[serde(default = "ten")]
+    /// Length of the warm-up before it, in seconds.
+    #[serde(default = "default::<10>")]
     pub warmup_s: f64,
-    /// A shorter pause is not seen, in milliseconds.
-    #[serde(default = "one")]
+    /// Shorter pauses are not observed, in milliseconds.
+    #[serde(default = "default::<1>")]
     pub threshold_ms: f64,
-    /// So many seconds of what is counted are told interval by interval.
-    #[serde(default = "two")]
+    /// Length of the timeline from the start of the measured part, in seconds.
+    #[serde(default = "default::<2>")]
     pub timeline_s: f64,
     /// Settings of Linux.
     #[serde(default)]
-    pub linux: LinuxGiven,
+    pub linux: LinuxConfig,
     /// Settings of BVT.
     #[serde(default)]
-    pub bvt: BvtGiven,
-    /// The probe that does a fixed amount of work.
-    #[serde(default)]
+    pub bvt: BvtSettings,
+    /// Probe that times a fixed amount of work in every virtual CPU.
     pub fixed_work: Option<FixedWork>,
     /// Virtual machines by name.
     pub vms: BTreeMap<String, Vm>,
 }
 
-/// Settings of Linux; None takes the kernel's own.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Settings of Linux; a setting that is left out has the kernel's own default.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct LinuxGiven {
-    /// The tick: 4 at `CONFIG_HZ` 250.
+pub struct LinuxConfig {
+    /// Tick; 4 (`CONFIG_HZ` 250) if left out.
     pub tick_ms: Option<f64>,
-    /// What a runnable one is given at a time.
+    /// Base slice of EEVDF; 0.7 times 1 + log2 of the processors (8 at most) if left out.
     pub base_slice_ms: Option<f64>,
-    /// What a processor takes of a quota at a time.
+    /// Part of a quota that a processor takes at a time; 5 if left out.
     pub bandwidth_slice_ms: Option<f64>,
-    /// How often a second something else of the host wakes on a processor, for no time worth telling;
-    /// what runs there is accounted for then, and not only at ticks.
+    /// Rate at which other tasks of the host wake up on a processor, for a negligible time; what runs
+    /// there is accounted for then, not only at ticks.
     pub wakeups_per_s: f64,
-    /// How often a second something else has a processor for a while: a program of the host, or a
-    /// machine below the host. No quota and no reservation is charged for it.
-    pub taken_per_s: f64,
-    /// How long it has it, on average; exponentially distributed.
-    pub taken_ms: f64,
+    /// Rate at which something else takes a processor for a while: a task of the host, or a machine
+    /// below the host. No quota and no reservation is charged for it.
+    pub interruptions_per_s: f64,
+    /// Mean length of such an interruption; exponentially distributed.
+    pub interruption_ms: f64,
 }
 
-/// Settings of BVT.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BvtGiven {
-    /// See [`BvtSettings::as_in_xen`].
-    pub as_in_xen: bool,
-}
-
-/// A probe that does a fixed amount of work, begun at moments without preference.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A probe that times a fixed amount of work, started at random times.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedWork {
     /// CPU time of the work.
     pub work_ms: f64,
-    /// How often it is begun.
-    #[serde(default = "thousand")]
+    /// Number of runs.
+    #[serde(default = "default_count::<1000, _>")]
     pub starts: u32,
 }
 
 /// A virtual machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vm {
-    /// Virtual CPUs, all with the same workload.
-    #[serde(default = "one_vcpu")]
+    /// Number of virtual CPUs, all with the same workload.
+    #[serde(default = "default_count::<1, _>")]
     pub vcpus: usize,
-    /// What each of them does.
+    /// Workload of each virtual CPU.
     #[serde(default)]
-    pub workload: Work,
-    /// Processors on which its virtual CPUs stay, in turn; none: in turn over all.
+    pub workload: WorkloadConfig,
+    /// Processors to which its virtual CPUs are pinned in turn; empty: all processors.
     #[serde(default)]
     pub cpus: Vec<usize>,
-    /// Weight under contention.
-    #[serde(default)]
+    /// Weight under contention (Credit, Linux); 256 (Linux: 100) if left out.
     pub weight: Option<u32>,
-    /// At most so many per cent of one processor, for all its virtual CPUs.
-    #[serde(default)]
+    /// Maximum CPU time of all its virtual CPUs, in percent of one processor (Credit).
     pub cap_percent: Option<u32>,
-    /// Time of each virtual CPU in each period.
-    #[serde(default)]
-    pub reservation: Option<ReservationGiven>,
-    /// Time of all its virtual CPUs in each period.
-    #[serde(default)]
-    pub quota: Option<QuotaGiven>,
-    /// Inverse weight of BVT.
-    #[serde(default)]
+    /// CPU time of each virtual CPU in each period (SEDF, Linux).
+    pub reservation: Option<ReservationConfig>,
+    /// CPU time of all its virtual CPUs in each period (Linux).
+    pub quota: Option<QuotaConfig>,
+    /// Inverse weight (BVT); 10 if left out.
     pub mcu_advance: Option<u32>,
 }
 
-/// What each virtual CPU of a machine does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Workload of each virtual CPU of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Work {
-    /// It never waits.
+pub enum WorkloadConfig {
+    /// Always runnable.
     #[default]
     Spinning,
-    /// It works at every multiple of a period.
+    /// Works at every multiple of a period.
     Periodic {
-        /// The period.
+        /// Period.
         every_ms: f64,
-        /// CPU time of each.
+        /// CPU time in each period.
         work_ms: f64,
     },
-    /// It works and sleeps, each exponentially distributed.
+    /// Works and sleeps in turn, both exponentially distributed.
     Bursty {
         /// Mean CPU time of a burst.
         work_ms: f64,
-        /// Mean sleep.
+        /// Mean length of a sleep.
         sleep_ms: f64,
     },
-    /// It serves requests; those of the machine are spread over its virtual CPUs.
+    /// Serves requests, which are distributed over the virtual CPUs.
     Web {
-        /// Requests of the whole machine.
+        /// Arrival rate for the whole machine.
         requests_per_s: f64,
         /// Mean CPU time of a request.
         service_ms: f64,
-        /// Whether every request takes as long; else exponentially distributed.
+        /// Whether all requests take the same CPU time; else it is exponentially distributed.
         #[serde(default)]
         constant: bool,
-        /// Requests that come at one moment.
-        #[serde(default = "one_request")]
+        /// Number of simultaneous requests.
+        #[serde(default = "default_count::<1, _>")]
         burst: u32,
     },
 }
 
-/// Slice and period.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A reservation.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ReservationGiven {
-    /// Time in each period.
+pub struct ReservationConfig {
+    /// CPU time in each period.
     pub slice_ms: f64,
-    /// The period.
+    /// Period.
     pub period_ms: f64,
-    /// Whether it may use what nobody else wants (SEDF).
+    /// Whether it may use idle time too (SEDF).
     #[serde(default)]
     pub extra: bool,
-    /// When the first period begins (Linux).
-    #[serde(default)]
+    /// Start of the first period (Linux); random if left out.
     pub phase_ms: Option<f64>,
 }
 
-/// Quota and period.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A quota.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct QuotaGiven {
-    /// So many processors' time.
+pub struct QuotaConfig {
+    /// CPU time in each period as a number of processors.
     pub cpus: f64,
-    /// The period.
-    #[serde(default = "hundred")]
+    /// Period.
+    #[serde(default = "default::<100>")]
     pub period_ms: f64,
-    /// What may be saved for later.
+    /// CPU time that may be saved for later periods.
     #[serde(default)]
     pub burst_ms: f64,
-    /// When the first refill comes.
-    #[serde(default)]
+    /// First refill; random if left out.
     pub phase_ms: Option<f64>,
 }
 
 impl Scenario {
-    /// A scenario from its JSON. Refused: what is no JSON, an unknown or missing key, and whatever
-    /// [`Scenario::check`] refuses.
-    pub fn from_json(text: &str) -> Result<Self, Refused> {
-        let scenario: Self = serde_json::from_str(text).map_err(|why| {
-            Refused::new(
-                format!("The scheduler scenario cannot be read: {why}."),
-                "Put the key named there right.",
-            )
-        })?;
-        scenario.check()?;
-        Ok(scenario)
-    }
-
-    /// Whether it can be simulated.
-    pub fn check(&self) -> Result<(), Refused> {
+    /// Returns an error for a scenario that cannot be simulated.
+    pub fn check(&self) -> Result<(), InvalidInput> {
         self.host(0).and_then(|host| host.check())
     }
-}
-
-fn sixty() -> f64 {
-    60.0
-}
-fn ten() -> f64 {
-    10.0
-}
-fn one() -> f64 {
-    1.0
-}
-fn two() -> f64 {
-    2.0
-}
-fn hundred() -> f64 {
-    100.0
-}
-fn thousand() -> u32 {
-    1000
-}
-fn one_vcpu() -> usize {
-    1
-}
-fn one_request() -> u32 {
-    1
 }

@@ -1,212 +1,208 @@
-//! Xen's simple earliest deadline first: a slice in every period, and what is left for who may.
+//! Xen's simple earliest deadline first: a slice in every period, and idle time for those that may use
+//! it.
 use super::host::{Host, SedfTriple};
-use super::state::{Decision, Processor, Rules};
-use crate::error::Refused;
+use super::policy::{Decision, Policy, Processor};
+use crate::error::{refuse, InvalidInput};
 use crate::Nanos;
 
 const EXTRA_QUANTUM: Nanos = 500_000;
-const PERIOD_LEAST: Nanos = 10_000;
-const PERIOD_LARGEST: Nanos = 10_000_000_000;
-const SLICE_LEAST: Nanos = 5_000;
-/// What a run in idle time adds to a score, over the weight.
-const SCORE: u64 = 1 << 17;
+const MIN_PERIOD: Nanos = 10_000;
+const MAX_PERIOD: Nanos = 10_000_000_000;
+const MIN_SLICE: Nanos = 5_000;
+/// Score of a quantum of idle time without a slice.
+const MAX_SCORE: u64 = 1 << 17;
 
-struct Reservation {
+struct Vcpu {
     triple: SedfTriple,
     deadline: Nanos,
     used: Nanos,
-    wants: bool,
+    is_runnable: bool,
     home: usize,
-    /// The run that is under way is in time that nobody has reserved.
-    on_extra: bool,
+    /// It runs in idle time.
+    is_extra: bool,
     score: u64,
-    /// Time lost by blocking within a slice: its score in the queue that goes first.
+    /// Time lost by blocking within a slice; orders the virtual CPUs that get idle time first.
     penalty: Option<u64>,
     blocked_at: Nanos,
 }
 
-impl Reservation {
-    fn begins(&self) -> Nanos {
+impl Vcpu {
+    fn period_start(&self) -> Nanos {
         self.deadline.saturating_sub(self.triple.period_ns)
     }
 
-    fn in_time(&self, now: Nanos) -> bool {
-        self.wants && self.triple.slice_ns > 0 && self.begins() <= now
+    fn is_eligible(&self, now: Nanos) -> bool {
+        self.is_runnable && self.triple.slice_ns > 0 && self.period_start() <= now
     }
 }
 
-/// The scheduler's state.
+/// The state of the policy.
 pub struct Sedf {
-    vcpus: Vec<Reservation>,
+    vcpus: Vec<Vcpu>,
 }
 
 impl Sedf {
-    /// All periods begin at 0. Refused: a triple outside Xen's limits, a processor promised away
-    /// more than once.
-    pub fn new(host: &Host) -> Result<Self, Refused> {
-        let mut promised = vec![0.0; host.processors];
+    /// Returns an error for a triple outside Xen's limits, and for a processor with more than 100 %
+    /// reserved. All periods start at 0.
+    pub fn new(host: &Host) -> Result<Self, InvalidInput> {
+        let mut reserved = vec![0.0; host.processors];
         let mut vcpus = Vec::new();
         for (home, domain) in host.homes().into_iter().zip(host.domain_of_vcpus()) {
             let triple = host.domains[domain].sedf;
             check(domain, triple)?;
-            promised[home] += triple.slice_ns as f64 / triple.period_ns as f64;
-            vcpus.push(Reservation {
+            reserved[home] += triple.slice_ns as f64 / triple.period_ns as f64;
+            vcpus.push(Vcpu {
                 triple,
                 deadline: triple.period_ns,
                 used: 0,
-                wants: false,
+                is_runnable: false,
                 home,
-                on_extra: false,
+                is_extra: false,
                 score: 0,
                 penalty: None,
                 blocked_at: 0,
             });
         }
-        match promised.iter().position(|share| *share > 1.0 + 1e-9) {
+        match reserved.iter().position(|share| *share > 1.0 + 1e-9) {
             None => Ok(Self { vcpus }),
-            Some(processor) => Err(Refused::new(
+            Some(processor) => refuse(
                 format!(
                     "The slices on processor {processor} are {:.0} % of its time.",
-                    promised[processor] * 100.0
+                    reserved[processor] * 100.0
                 ),
                 "Shorten slices, lengthen periods, or add processors.",
-            )),
+            ),
         }
     }
 
-    /// Charges periods that are over, on one processor.
-    fn turn_periods(&mut self, processor: usize, now: Nanos) {
-        for one in self.vcpus.iter_mut().filter(|one| one.home == processor && one.wants) {
-            if one.triple.slice_ns == 0 {
+    /// Starts the periods that are due on a processor.
+    fn start_periods(&mut self, processor: usize, now: Nanos) {
+        for vcpu in self.vcpus.iter_mut().filter(|vcpu| vcpu.home == processor && vcpu.is_runnable) {
+            if vcpu.triple.slice_ns == 0 {
                 continue;
             }
-            while one.used >= one.triple.slice_ns {
-                one.used -= one.triple.slice_ns;
-                one.deadline += one.triple.period_ns;
+            while vcpu.used >= vcpu.triple.slice_ns {
+                vcpu.used -= vcpu.triple.slice_ns;
+                vcpu.deadline += vcpu.triple.period_ns;
             }
-            if one.deadline <= now {
-                let late = (now - one.deadline) / one.triple.period_ns + 1;
-                one.deadline += late * one.triple.period_ns;
-                one.used = 0;
+            if vcpu.deadline <= now {
+                let late = (now - vcpu.deadline) / vcpu.triple.period_ns + 1;
+                vcpu.deadline += late * vcpu.triple.period_ns;
+                vcpu.used = 0;
             }
         }
     }
 
-    /// The next moment at which a period begins on a processor.
-    fn next_begin(&self, processor: usize, now: Nanos) -> Option<Nanos> {
-        let here = self.vcpus.iter().filter(|one| one.home == processor && one.wants);
-        here.filter(|one| one.triple.slice_ns > 0)
-            .map(Reservation::begins)
-            .filter(|begins| *begins > now)
+    /// Returns the next start of a period on a processor.
+    fn next_period(&self, processor: usize, now: Nanos) -> Option<Nanos> {
+        let here = self.vcpus.iter().filter(|vcpu| vcpu.home == processor && vcpu.is_runnable);
+        here.filter(|vcpu| vcpu.triple.slice_ns > 0)
+            .map(Vcpu::period_start)
+            .filter(|start| *start > now)
             .min()
     }
 
-    /// Who may use idle time on a processor: those that lost time first, then the lowest score.
-    fn extra(&self, processor: usize) -> Option<usize> {
+    /// Returns the virtual CPU that gets idle time: those that lost time first, then the lowest score.
+    fn next_extra(&self, processor: usize) -> Option<usize> {
         let here = self.vcpus.iter().enumerate();
-        here.filter(|(_, one)| one.home == processor && one.wants && one.triple.extra)
-            .min_by_key(|(number, one)| {
-                (one.penalty.is_none(), one.penalty.unwrap_or(one.score), *number)
+        here.filter(|(_, vcpu)| vcpu.home == processor && vcpu.is_runnable && vcpu.triple.extra)
+            .min_by_key(|(number, vcpu)| {
+                (vcpu.penalty.is_none(), vcpu.penalty.unwrap_or(vcpu.score), *number)
             })
             .map(|(number, _)| number)
     }
 }
 
-fn check(domain: usize, triple: SedfTriple) -> Result<(), Refused> {
+fn check(domain: usize, triple: SedfTriple) -> Result<(), InvalidInput> {
     let SedfTriple { slice_ns, period_ns, .. } = triple;
-    if !(PERIOD_LEAST..=PERIOD_LARGEST).contains(&period_ns) {
-        return Err(Refused::new(
+    if !(MIN_PERIOD..=MAX_PERIOD).contains(&period_ns) {
+        return refuse(
             format!("The period of domain {domain} is {period_ns} ns."),
             "It may be 10 us to 10 s.",
-        ));
+        );
     }
-    if slice_ns > period_ns || (slice_ns > 0 && slice_ns < SLICE_LEAST) {
-        return Err(Refused::new(
+    if slice_ns > period_ns || (slice_ns > 0 && slice_ns < MIN_SLICE) {
+        return refuse(
             format!("The slice of domain {domain} is {slice_ns} ns of {period_ns} ns."),
             "It may be 0, or 5 us up to the period.",
-        ));
+        );
     }
     Ok(())
 }
 
-impl Rules for Sedf {
-    fn ran(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
-        let one = &mut self.vcpus[vcpu];
-        if !one.on_extra {
-            one.used += ran_ns;
-        } else if let Some(penalty) = &mut one.penalty {
+impl Policy for Sedf {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+        let vcpu = &mut self.vcpus[vcpu];
+        if !vcpu.is_extra {
+            vcpu.used += ran_ns;
+        } else if let Some(penalty) = &mut vcpu.penalty {
             *penalty += ran_ns;
-            if *penalty > one.triple.slice_ns {
-                one.penalty = None;
+            if *penalty > vcpu.triple.slice_ns {
+                vcpu.penalty = None;
             }
         } else {
-            let TripleScore(step) = TripleScore::of(one.triple);
-            one.score += step * ran_ns.div_ceil(EXTRA_QUANTUM);
+            vcpu.score += quantum_score(vcpu.triple) * ran_ns.div_ceil(EXTRA_QUANTUM);
         }
     }
 
-    fn wakes(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Option<usize> {
-        let one = &mut self.vcpus[vcpu];
-        one.wants = true;
-        if one.triple.slice_ns > 0 {
-            // One that wakes for the first time has slept long.
-            if one.blocked_at > 0 && now < one.deadline {
-                // A short sleep: the rest of the slice is lost, and goes before in idle time.
-                one.deadline += one.triple.period_ns;
-                one.penalty = one.triple.extra.then_some(one.used);
+    fn wake(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Option<usize> {
+        let vcpu = &mut self.vcpus[vcpu];
+        vcpu.is_runnable = true;
+        if vcpu.triple.slice_ns > 0 {
+            // The first wake-up counts as vcpu after a long sleep.
+            if vcpu.blocked_at > 0 && now < vcpu.deadline {
+                // A short sleep: the rest of the slice is lost, and made up for in idle time.
+                vcpu.deadline += vcpu.triple.period_ns;
+                vcpu.penalty = vcpu.triple.extra.then_some(vcpu.used);
             } else {
-                one.deadline = now + one.triple.period_ns;
+                vcpu.deadline = now + vcpu.triple.period_ns;
             }
-            one.used = 0;
+            vcpu.used = 0;
         }
-        let (home, deadline, ready) = (one.home, one.deadline, one.in_time(now));
+        let (home, deadline, ready) = (vcpu.home, vcpu.deadline, vcpu.is_eligible(now));
         match processors[home].current {
             None => Some(home),
             Some(current) => {
                 let other = &self.vcpus[current];
-                let sooner = ready && (other.on_extra || deadline < other.deadline);
+                let sooner = ready && (other.is_extra || deadline < other.deadline);
                 sooner.then_some(home)
             }
         }
     }
 
-    fn blocks(&mut self, vcpu: usize, now: Nanos) {
-        let one = &mut self.vcpus[vcpu];
-        one.wants = false;
-        one.blocked_at = now.max(1);
+    fn block(&mut self, vcpu: usize, now: Nanos) {
+        let vcpu = &mut self.vcpus[vcpu];
+        vcpu.is_runnable = false;
+        vcpu.blocked_at = now.max(1);
     }
 
-    fn decides(&mut self, processor: usize, _: Option<usize>, now: Nanos) -> Decision {
-        self.turn_periods(processor, now);
-        let begin = self.next_begin(processor, now);
+    fn decide(&mut self, processor: usize, _: Option<usize>, now: Nanos) -> Decision {
+        self.start_periods(processor, now);
+        let next_period = self.next_period(processor, now);
         let ready = self.vcpus.iter().enumerate();
         let first = ready
-            .filter(|(_, one)| one.home == processor && one.in_time(now))
-            .min_by_key(|(number, one)| (one.deadline, *number));
-        if let Some((vcpu, one)) = first {
-            let left = now + (one.triple.slice_ns - one.used);
-            self.vcpus[vcpu].on_extra = false;
-            let again_at = Some(begin.map_or(left, |begin| begin.min(left)));
-            return Decision { vcpu: Some(vcpu), again_at };
+            .filter(|(_, vcpu)| vcpu.home == processor && vcpu.is_eligible(now))
+            .min_by_key(|(number, vcpu)| (vcpu.deadline, *number));
+        if let Some((number, vcpu)) = first {
+            let left = now + (vcpu.triple.slice_ns - vcpu.used);
+            self.vcpus[number].is_extra = false;
+            let decide_at = Some(next_period.map_or(left, |next| next.min(left)));
+            return Decision { vcpu: Some(number), decide_at };
         }
-        if begin.is_none_or(|begin| begin - now >= EXTRA_QUANTUM) {
-            if let Some(vcpu) = self.extra(processor) {
-                self.vcpus[vcpu].on_extra = true;
-                return Decision { vcpu: Some(vcpu), again_at: Some(now + EXTRA_QUANTUM) };
+        if next_period.is_none_or(|next| next - now >= EXTRA_QUANTUM) {
+            if let Some(vcpu) = self.next_extra(processor) {
+                self.vcpus[vcpu].is_extra = true;
+                return Decision { vcpu: Some(vcpu), decide_at: Some(now + EXTRA_QUANTUM) };
             }
         }
-        Decision { vcpu: None, again_at: begin }
+        Decision { vcpu: None, decide_at: next_period }
     }
 }
 
-/// What a quantum of idle time adds to a score: more, the smaller the reservation.
-struct TripleScore(u64);
-
-impl TripleScore {
-    fn of(triple: SedfTriple) -> Self {
-        Self(match triple.slice_ns {
-            0 => SCORE,
-            slice => 1024 * triple.period_ns / slice,
-        })
+/// Returns what a quantum of idle time adds to the score: more, the smaller the reservation.
+fn quantum_score(triple: SedfTriple) -> u64 {
+    match triple.slice_ns {
+        0 => MAX_SCORE,
+        slice => 1024 * triple.period_ns / slice,
     }
 }

@@ -1,17 +1,17 @@
 //! Shares and lengths against the tables of a published emulation and of the models' own arithmetic.
-use super::seen::Seen;
-use super::{simulate, BvtSettings, Domain, Host, Policy, SedfTriple, Stretch, Workload};
-use crate::random::Lengths;
+use super::observer::VcpuObserver;
+use super::{simulate, BvtSettings, Domain, Host, Scheduler, SedfTriple, RunInterval, Workload};
+use crate::random::Distribution;
 use crate::{Nanos, SECOND};
 
 const MS: Nanos = 1_000_000;
 
 /// What each virtual CPU sees of a minute, after ten seconds.
-fn seen(host: &Host) -> Vec<Seen> {
+fn seen(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (10 * SECOND, 70 * SECOND);
-    let mut all: Vec<Seen> = (0..vcpus).map(|vcpu| Seen::new(vcpu, from, to, MS)).collect();
-    simulate(host, 1, to, |stretch| all[stretch.vcpu].add(&stretch)).unwrap();
+    let mut all: Vec<VcpuObserver> = (0..vcpus).map(|vcpu| VcpuObserver::new(vcpu, from, to, MS)).collect();
+    simulate(host, 1, to, 0, |run| all[run.vcpu].add(&run)).unwrap();
     all
 }
 
@@ -28,7 +28,7 @@ fn reserved(slice_ms: u64, period_ms: u64, n: usize) -> Domain {
     Domain { sedf, vcpus: spinning(n), ..Domain::default() }
 }
 
-fn host(policy: Policy, processors: usize, domains: Vec<Domain>) -> Host {
+fn host(scheduler: Scheduler, processors: usize, domains: Vec<Domain>) -> Host {
     Host { processors, domains, policy }
 }
 
@@ -43,7 +43,7 @@ fn shares(host: &Host, wanted: &[f64]) {
 /// The only length of each kind, in ms.
 fn modes(host: &Host) -> (u64, u64, u64) {
     let seen = &seen(host)[0];
-    let only = |lengths: &super::seen::Lengths| {
+    let only = |lengths: &super::seen::Distribution| {
         let (length, share) = lengths.mode().unwrap();
         assert!(share > 0.99, "{lengths:?}");
         length / MS
@@ -56,7 +56,7 @@ fn sedf_rows() {
     for (slice, period) in [(30, 40), (150, 210)] {
         let share = 100.0 * slice as f64 / period as f64;
         for n in [1, 2] {
-            let host = host(Policy::Sedf, 4, vec![reserved(slice, period, n)]);
+            let host = host(Scheduler::Sedf, 4, vec![reserved(slice, period, n)]);
             shares(&host, &[share, share]);
             assert_eq!(modes(&host), (slice, period - slice, period));
         }
@@ -68,33 +68,33 @@ fn credit_rows() {
     for (weight, cap, two) in
         [(256, 150, 75.0), (256, 200, 100.0), (512, 200, 100.0), (512, 190, 95.0)]
     {
-        shares(&host(Policy::Credit, 4, vec![capped(weight, cap, 1)]), &[100.0]);
-        shares(&host(Policy::Credit, 4, vec![capped(weight, cap, 2)]), &[two, two]);
+        shares(&host(Scheduler::Credit, 4, vec![capped(weight, cap, 1)]), &[100.0]);
+        shares(&host(Scheduler::Credit, 4, vec![capped(weight, cap, 2)]), &[two, two]);
     }
-    assert_eq!(modes(&host(Policy::Credit, 4, vec![capped(256, 150, 2)])), (180, 60, 240));
-    assert_eq!(modes(&host(Policy::Credit, 4, vec![capped(512, 190, 2)])), (1140, 60, 1200));
+    assert_eq!(modes(&host(Scheduler::Credit, 4, vec![capped(256, 150, 2)])), (180, 60, 240));
+    assert_eq!(modes(&host(Scheduler::Credit, 4, vec![capped(512, 190, 2)])), (1140, 60, 1200));
 }
 
 #[test]
 fn weights_divide_one_processor() {
     let two = vec![capped(256, 0, 1), capped(512, 0, 1)];
-    shares(&host(Policy::Credit, 1, two), &[33.3, 66.7]);
+    shares(&host(Scheduler::Credit, 1, two), &[33.3, 66.7]);
     let bvt = |advance| Domain { mcu_advance: advance, ..Domain::default() };
-    let policy = Policy::Bvt(BvtSettings::default());
+    let policy = Scheduler::Bvt(BvtSettings::default());
     shares(&host(policy, 1, vec![bvt(10), bvt(20)]), &[66.7, 33.3]);
 }
 
 #[test]
 fn credit_conserves_work() {
     // Three domains on two processors: nobody idles while somebody wants to run.
-    let host = host(Policy::Credit, 2, vec![capped(256, 0, 1); 3]);
-    let total: f64 = seen(&host).iter().map(Seen::share).sum();
+    let host = host(Scheduler::Credit, 2, vec![capped(256, 0, 1); 3]);
+    let total: f64 = seen(&host).iter().map(VcpuObserver::share).sum();
     assert!((total - 2.0).abs() < 0.002, "{total}");
 }
 
 #[test]
 fn a_cap_on_one_processor_runs_in_whole_accounting_periods() {
-    let one = host(Policy::Credit, 1, vec![capped(256, 40, 1)]);
+    let one = host(Scheduler::Credit, 1, vec![capped(256, 40, 1)]);
     shares(&one, &[40.0]);
     let runs: Vec<u64> = seen(&one)[0].runs.pairs().map(|(length, _)| length / MS).collect();
     assert!(runs.iter().all(|run| [30, 60].contains(run)), "{runs:?}");
@@ -106,32 +106,32 @@ fn extra_time_goes_to_those_who_may_use_it() {
         |slice_ms, extra| SedfTriple { slice_ns: slice_ms * MS, period_ns: 100 * MS, extra };
     let domain = |sedf| Domain { sedf, ..Domain::default() };
     let two = vec![domain(triple(30, false)), domain(triple(20, true))];
-    shares(&host(Policy::Sedf, 1, two), &[30.0, 70.0]);
+    shares(&host(Scheduler::Sedf, 1, two), &[30.0, 70.0]);
 }
 
 #[test]
 fn one_that_sleeps_is_not_charged() {
-    let work = Workload::Periodic { every_ns: 100 * MS, work_ns: 20 * MS };
+    let work = Workload::Periodic { period_ns: 100 * MS, work_ns: 20 * MS };
     let bursty =
-        Workload::Bursty { work: Lengths::Exponential(5e6), sleep: Lengths::Exponential(15e6) };
-    for policy in [Policy::Credit, Policy::Sedf, Policy::Bvt(BvtSettings::default())] {
+        Workload::Bursty { work: Distribution::Exponential(5e6), sleep: Distribution::Exponential(15e6) };
+    for policy in [Scheduler::Credit, Scheduler::Sedf, Scheduler::Bvt(BvtSettings::default())] {
         let vcpu =
             |workload: &Workload| Domain { vcpus: vec![workload.clone()], ..Domain::default() };
         let alone = host(policy, 1, vec![vcpu(&work)]);
         let mut ran = 0;
-        simulate(&alone, 1, 10 * SECOND, |stretch: Stretch| ran += stretch.to - stretch.from)
+        simulate(&alone, 1, 10 * SECOND, 0, |run: RunInterval| ran += run.to - run.from)
             .unwrap();
-        assert_eq!(ran, 2 * SECOND, "{policy:?}");
+        assert_eq!(ran, 2 * SECOND, "{scheduler:?}");
         let mut all = [0; 2];
         let both = host(policy, 1, vec![vcpu(&bursty), vcpu(&Workload::Spinning)]);
-        simulate(&both, 1, 60 * SECOND, |stretch: Stretch| {
-            all[stretch.vcpu] += stretch.to - stretch.from;
+        simulate(&both, 1, 60 * SECOND, 0, |run: RunInterval| {
+            all[run.vcpu] += run.to - run.from;
         })
         .unwrap();
-        assert_eq!(all.iter().sum::<u64>(), 60 * SECOND, "{policy:?}");
+        assert_eq!(all.iter().sum::<u64>(), 60 * SECOND, "{scheduler:?}");
         // At most a quarter is wanted, and something of it is had.
         let share = all[0] as f64 / (60 * SECOND) as f64;
-        assert!((0.05..=0.27).contains(&share), "{policy:?}: {share}");
+        assert!((0.05..=0.27).contains(&share), "{scheduler:?}: {share}");
     }
 }
 
@@ -140,23 +140,23 @@ fn stretches_do_not_overlap() {
     let domains = vec![capped(256, 60, 2), capped(512, 0, 2), capped(128, 0, 1)];
     let mut ends = [0; 2];
     let mut on = [(0, 0); 5];
-    simulate(&host(Policy::Credit, 2, domains), 3, 20 * SECOND, |stretch| {
-        assert!(stretch.from >= ends[stretch.processor] && stretch.from < stretch.to);
-        ends[stretch.processor] = stretch.to;
-        assert!(stretch.from >= on[stretch.vcpu].1, "{stretch:?} while {on:?}");
-        on[stretch.vcpu] = (stretch.from, stretch.to);
+    simulate(&host(Scheduler::Credit, 2, domains), 3, 20 * SECOND, 0, |run| {
+        assert!(run.from >= ends[run.processor] && run.from < run.to);
+        ends[run.processor] = run.to;
+        assert!(run.from >= on[run.vcpu].1, "{run:?} while {on:?}");
+        on[run.vcpu] = (run.from, run.to);
     })
     .unwrap();
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |host: &Host| simulate(host, 1, SECOND, |_| {}).unwrap_err().what;
-    assert!(refused(&host(Policy::Credit, 0, vec![capped(256, 0, 1)])).contains("processors"));
-    assert!(refused(&host(Policy::Credit, 1, vec![])).contains("virtual CPU"));
-    assert!(refused(&host(Policy::Credit, 1, vec![capped(0, 0, 1)])).contains("weight"));
-    assert!(refused(&host(Policy::Sedf, 1, vec![reserved(50, 40, 1)])).contains("slice"));
-    assert!(refused(&host(Policy::Sedf, 1, vec![reserved(30, 40, 2)])).contains("150 %"));
+    let refused = |host: &Host| simulate(host, 1, SECOND, 0, |_| {}).unwrap_err().what;
+    assert!(refused(&host(Scheduler::Credit, 0, vec![capped(256, 0, 1)])).contains("processors"));
+    assert!(refused(&host(Scheduler::Credit, 1, vec![])).contains("virtual CPU"));
+    assert!(refused(&host(Scheduler::Credit, 1, vec![capped(0, 0, 1)])).contains("weight"));
+    assert!(refused(&host(Scheduler::Sedf, 1, vec![reserved(50, 40, 1)])).contains("slice"));
+    assert!(refused(&host(Scheduler::Sedf, 1, vec![reserved(30, 40, 2)])).contains("150 %"));
 }
 
 /// What is counted as an event is pinned: a speed in events a second could else be had by more of

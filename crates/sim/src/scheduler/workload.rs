@@ -1,69 +1,69 @@
-//! What a virtual CPU wants to do.
-use crate::arrivals::{Arrivals, Coming};
-use crate::random::{Lengths, Stream};
-use crate::tally::Times;
+//! Workloads of virtual CPUs.
+use crate::arrivals::{ArrivalTimes, Arrivals};
+use crate::random::{Distribution, Stream};
+use crate::statistics::Durations;
 use crate::Nanos;
 use std::collections::VecDeque;
 
-/// What one look at a clock costs: nothing that wants time ends in none.
-pub const LOOK: Nanos = 30;
+/// Cost of one clock read: no work takes less.
+pub const CLOCK_READ: Nanos = 30;
 
-/// A virtual CPU's wish for time.
+/// What a virtual CPU does.
 #[derive(Clone, Debug)]
 pub enum Workload {
-    /// It never waits.
+    /// It is always runnable.
     Spinning,
     /// It wakes at every multiple of a period and works for a while; what is not done by the next
-    /// wake-up goes on, and that wake-up is added to it.
-    Periodic { every_ns: Nanos, work_ns: Nanos },
-    /// It works, sleeps, works, …, each for a length drawn anew.
-    Bursty { work: Lengths, sleep: Lengths },
-    /// It serves requests in the order in which they come.
-    Web { arrivals: Arrivals, service: Lengths },
-    /// From a moment on it is busy for a length of time by the clock, whatever of it it is given,
-    /// sleeps, is busy, …
-    Meter { begins_ns: Nanos, busy_ns: Nanos, sleep_ns: Nanos },
-    /// It wants nothing.
+    /// wake-up is added to the new work.
+    Periodic { period_ns: Nanos, work_ns: Nanos },
+    /// It works and sleeps in turn.
+    Bursty { work: Distribution, sleep: Distribution },
+    /// It serves requests in order of arrival.
+    Web { arrivals: Arrivals, service: Distribution },
+    /// From a time on it is busy for a while by the clock, however much of it it runs, and sleeps, in
+    /// turn.
+    Meter { start_ns: Nanos, busy_ns: Nanos, sleep_ns: Nanos },
+    /// It is never runnable.
     Idle,
 }
 
 /// Requests of a server.
 #[derive(Clone, Debug)]
 struct Requests {
-    coming: Coming,
-    service: Lengths,
-    /// (came at, CPU time that it still needs), in order.
+    arrivals: ArrivalTimes,
+    service: Distribution,
+    /// Arrival time and remaining CPU time, in order of arrival.
     queue: VecDeque<(Nanos, Nanos)>,
-    /// Those that came earlier are not counted.
-    counted_from: Nanos,
-    responses: Times,
+    /// Requests that arrive earlier are not counted.
+    warm_up_ns: Nanos,
+    responses: Durations,
 }
 
-/// A workload under way.
+/// A workload in execution.
 #[derive(Clone, Debug)]
-pub struct Doing {
-    what: What,
+pub struct Task {
+    state: State,
     stream: Stream,
-    /// CPU time until it blocks; None when that is not measured in CPU time.
-    left_ns: Option<Nanos>,
+    /// CPU time until it blocks; None if that does not depend on CPU time.
+    remaining_ns: Option<Nanos>,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum State {
     Spinning,
     Periodic {
-        every_ns: Nanos,
+        period_ns: Nanos,
         work_ns: Nanos,
-        wakes: u64,
+        wake_ups: u64,
     },
     Bursty {
-        work: Lengths,
-        sleep: Lengths,
+        work: Distribution,
+        sleep: Distribution,
     },
     Web(Box<Requests>),
-    /// Busy until then; None before it has run since it woke.
+    /// `until`: end of the busy time; None before it has run since it woke.
     Meter {
-        begins_ns: Nanos,
+        start_ns: Nanos,
         busy_ns: Nanos,
         sleep_ns: Nanos,
         until: Option<Nanos>,
@@ -72,138 +72,137 @@ enum What {
 }
 
 impl Requests {
-    /// The server ran.
-    fn served(&mut self, from: Nanos, to: Nanos) {
-        let mut at = from;
-        while let Some((came, left)) = self.queue.front_mut() {
-            if *left > to - at {
-                *left -= to - at;
+    fn serve(&mut self, from: Nanos, to: Nanos) {
+        let mut now = from;
+        while let Some((arrived, remaining)) = self.queue.front_mut() {
+            if *remaining > to - now {
+                *remaining -= to - now;
                 return;
             }
-            at += *left;
-            if *came >= self.counted_from {
-                self.responses.add((at - *came) as f64);
+            now += *remaining;
+            if *arrived >= self.warm_up_ns {
+                self.responses.add((now - *arrived) as f64);
             }
             self.queue.pop_front();
         }
     }
 }
 
-impl Doing {
-    /// Asleep, with its first wake-up at the moment given by [`Doing::first_wake`].
-    pub fn new(workload: &Workload, stream: Stream, counted_from: Nanos) -> Self {
-        let what = match workload.clone() {
-            Workload::Spinning => What::Spinning,
-            Workload::Periodic { every_ns, work_ns } => {
-                What::Periodic { every_ns, work_ns, wakes: 0 }
+impl Task {
+    /// Returns the task asleep, until [`Task::first_wake_up`].
+    pub fn new(workload: &Workload, stream: Stream, warm_up_ns: Nanos) -> Self {
+        let state = match workload.clone() {
+            Workload::Spinning => State::Spinning,
+            Workload::Periodic { period_ns, work_ns } => {
+                State::Periodic { period_ns, work_ns, wake_ups: 0 }
             }
-            Workload::Bursty { work, sleep } => What::Bursty { work, sleep },
-            Workload::Web { arrivals, service } => What::Web(Box::new(Requests {
-                // Its own stream: what a request needs does not move the next arrival.
-                coming: arrivals.begin({
+            Workload::Bursty { work, sleep } => State::Bursty { work, sleep },
+            Workload::Web { arrivals, service } => State::Web(Box::new(Requests {
+                // Its own stream: a request's service time does not move the next arrival.
+                arrivals: arrivals.start({
                     let mut seeds = stream.clone();
-                    Stream::of(seeds.bits(), 0, seeds.bits())
+                    Stream::new(seeds.bits(), 0, seeds.bits())
                 }),
                 service,
                 queue: VecDeque::new(),
-                counted_from,
-                responses: Times::default(),
+                warm_up_ns,
+                responses: Durations::default(),
             })),
-            Workload::Meter { begins_ns, busy_ns, sleep_ns } => {
-                What::Meter { begins_ns, busy_ns, sleep_ns, until: None }
+            Workload::Meter { start_ns, busy_ns, sleep_ns } => {
+                State::Meter { start_ns, busy_ns, sleep_ns, until: None }
             }
-            Workload::Idle => What::Idle,
+            Workload::Idle => State::Idle,
         };
-        let left_ns = match what {
-            What::Spinning | What::Meter { .. } => None,
+        let remaining_ns = match state {
+            State::Spinning | State::Meter { .. } => None,
             _ => Some(0),
         };
-        Self { what, stream, left_ns }
+        Self { state, stream, remaining_ns }
     }
 
-    /// When it wants time for the first time; None for never.
-    pub fn first_wake(&mut self) -> Option<Nanos> {
-        match &mut self.what {
-            What::Web(requests) => requests.coming.next_at(),
-            What::Meter { begins_ns, .. } => Some(*begins_ns),
-            What::Idle => None,
+    /// Returns when it becomes runnable for the first time; None for never.
+    pub fn first_wake_up(&mut self) -> Option<Nanos> {
+        match &mut self.state {
+            State::Web(requests) => Some(requests.arrivals.next_time()),
+            State::Meter { start_ns, .. } => Some(*start_ns),
+            State::Idle => None,
             _ => Some(0),
         }
     }
 
-    /// It wakes: takes up new work. Returns when it wakes again whatever happens (periodic work,
-    /// requests).
+    /// Takes up new work. Returns the next wake-up if that does not depend on when this work is done.
     pub fn wake(&mut self, now: Nanos) -> Option<Nanos> {
-        match &mut self.what {
-            What::Spinning | What::Idle => None,
-            What::Periodic { every_ns, work_ns, wakes } => {
-                self.left_ns = self.left_ns.map(|left| left + *work_ns);
-                *wakes += 1;
-                Some((*wakes * *every_ns).max(now))
+        match &mut self.state {
+            State::Spinning | State::Idle => None,
+            State::Periodic { period_ns, work_ns, wake_ups } => {
+                self.remaining_ns = self.remaining_ns.map(|remaining| remaining + *work_ns);
+                *wake_ups += 1;
+                Some((*wake_ups * *period_ns).max(now))
             }
-            What::Bursty { work, .. } => {
-                let length = work.draw(&mut self.stream);
-                self.left_ns = Some(self.stream.rounded(length).max(1));
+            State::Bursty { work, .. } => {
+                self.remaining_ns = Some(draw_ns(work, &mut self.stream));
                 None
             }
-            What::Web(requests) => {
-                let length = requests.service.draw(&mut self.stream);
-                let length = self.stream.rounded(length).max(1);
-                requests.queue.push_back((now, length));
-                self.left_ns = self.left_ns.map(|left| left + length);
-                requests.coming.next_at()
+            State::Web(requests) => {
+                let service_ns = draw_ns(&requests.service, &mut self.stream);
+                requests.queue.push_back((now, service_ns));
+                self.remaining_ns = self.remaining_ns.map(|remaining| remaining + service_ns);
+                Some(requests.arrivals.next_time())
             }
-            What::Meter { until, .. } => {
+            State::Meter { until, .. } => {
                 *until = None;
                 None
             }
         }
     }
 
-    /// It begins to run. When it will be done if nothing stops it; None for never.
+    /// Returns when the work will be done if it runs from `now` on; None for never.
     #[inline]
-    pub fn done_at(&mut self, now: Nanos) -> Option<Nanos> {
-        if let What::Meter { busy_ns, until, .. } = &mut self.what {
-            return Some((*until.get_or_insert(now + *busy_ns)).max(now + LOOK));
+    pub fn completion(&mut self, now: Nanos) -> Option<Nanos> {
+        if let State::Meter { busy_ns, until, .. } = &mut self.state {
+            return Some((*until.get_or_insert(now + *busy_ns)).max(now + CLOCK_READ));
         }
-        self.left_ns.map(|left| now + left)
+        self.remaining_ns.map(|remaining| now + remaining)
     }
 
-    /// It ran.
+    /// Accounts for a run.
     #[inline]
-    pub fn works(&mut self, from: Nanos, to: Nanos) {
-        self.left_ns = self.left_ns.map(|left| left.saturating_sub(to - from));
-        if let What::Web(requests) = &mut self.what {
-            requests.served(from, to);
-        }
-    }
-
-    /// Whether it has done what it wanted to, while it runs.
-    #[inline]
-    pub fn finished(&self, now: Nanos) -> bool {
-        match self.what {
-            What::Meter { until, .. } => until.is_some_and(|until| until <= now),
-            _ => self.left_ns == Some(0),
+    pub fn run(&mut self, from: Nanos, to: Nanos) {
+        self.remaining_ns = self.remaining_ns.map(|remaining| remaining.saturating_sub(to - from));
+        if let State::Web(requests) = &mut self.state {
+            requests.serve(from, to);
         }
     }
 
-    /// Its work is done at `now`: when it wakes again, if that is not told already.
-    pub fn sleeps_until(&mut self, now: Nanos) -> Option<Nanos> {
-        match &self.what {
-            What::Bursty { sleep, .. } => {
-                let length = sleep.draw(&mut self.stream);
-                Some(now + self.stream.rounded(length).max(1))
-            }
-            What::Meter { sleep_ns, .. } => Some(now + sleep_ns),
+    /// Returns whether its work is done.
+    #[inline]
+    pub fn is_done(&self, now: Nanos) -> bool {
+        match self.state {
+            State::Meter { until, .. } => until.is_some_and(|until| until <= now),
+            _ => self.remaining_ns == Some(0),
+        }
+    }
+
+    /// Returns when it wakes after its work was done at `now`, unless [`Task::wake`] has told already.
+    pub fn sleep_until(&mut self, now: Nanos) -> Option<Nanos> {
+        match &self.state {
+            State::Bursty { sleep, .. } => Some(now + draw_ns(sleep, &mut self.stream)),
+            State::Meter { sleep_ns, .. } => Some(now + sleep_ns),
             _ => None,
         }
     }
 
-    /// Response times of the requests that it served; None of one that serves none.
-    pub fn into_responses(self) -> Option<Times> {
-        match self.what {
-            What::Web(requests) => Some(requests.responses),
+    /// Returns the response times of its requests; None if it serves none.
+    pub fn into_responses(self) -> Option<Durations> {
+        match self.state {
+            State::Web(requests) => Some(requests.responses),
             _ => None,
         }
     }
+}
+
+/// Draws a duration of at least 1 ns.
+fn draw_ns(distribution: &Distribution, stream: &mut Stream) -> Nanos {
+    let duration_ns = distribution.draw(stream);
+    stream.round(duration_ns).max(1)
 }

@@ -1,103 +1,72 @@
-//! One replication: many fleets, and how the saving is spread over them.
-use super::closed::{self, Closed, Surface};
+//! One replication: many fleets, and the distribution of their savings.
 use super::fleets::Fleets;
+use super::formulas::{self, Saving};
 use super::scenario::{Scenario, Strategy};
-use crate::error::Refused;
+use crate::error::InvalidInput;
 use crate::random::Stream;
-use crate::tally::{Emit, Moments};
+use crate::samples::Sink;
+use crate::statistics::Moments;
 use std::collections::BTreeMap;
 
-/// Savings are counted to a thousandth.
+/// Resolution of the histogram of savings.
 const STEP: f64 = 1e-3;
 
-/// What a replication of a scenario shows.
-#[derive(Clone, Debug)]
+/// Results of a replication.
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Saving of each fleet.
     pub saving: Moments,
-    /// How often each saving was seen, in thousandths.
-    pub spread: BTreeMap<i64, u64>,
-    /// Cost of the fleets that take what comes.
-    pub random_usd: Moments,
-    /// Cost of the fleets that choose.
+    /// Histogram of the savings, in steps.
+    pub saving_steps: BTreeMap<i64, u64>,
+    pub baseline_usd: Moments,
     pub selected_usd: Moments,
-    /// Launches of the latter.
+    /// Launches of the fleets with selection.
     pub launches: Moments,
-    /// Fleets that lose by choosing.
-    pub lost: u64,
-    /// By formula, where the strategy is trial and failure: as printed, and corrected.
-    pub closed: [Option<Closed>; 2],
+    /// Fleets that lose by selection.
+    pub losing: u64,
+    /// Saving by the printed and by the corrected formula, if the strategy is trial and failure.
+    pub formulas: Option<[Saving; 2]>,
 }
 
-/// Simulates the fleets of one replication. Refused: whatever [`Scenario::check`] refuses.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, Refused> {
+/// Simulates the fleets of one replication.
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, InvalidInput> {
     scenario.check()?;
     let fleets = Fleets::new(scenario);
-    let mut stream = Stream::of(seed, 0, 0);
-    let formulas = scenario.strategy == Strategy::TrialAndFailure;
-    let mut seen = Outcome {
-        saving: Moments::default(),
-        spread: BTreeMap::new(),
-        random_usd: Moments::default(),
-        selected_usd: Moments::default(),
-        launches: Moments::default(),
-        lost: 0,
-        closed: [
-            formulas.then(|| closed::as_printed(scenario)),
-            formulas.then(|| closed::corrected(scenario)),
-        ],
-    };
+    let mut stream = Stream::new(seed, 0, 0);
+    let mut outcome = Outcome::default();
+    if scenario.strategy == Strategy::TrialAndFailure {
+        outcome.formulas = Some([formulas::as_printed(scenario), formulas::corrected(scenario)]);
+    }
     for _ in 0..scenario.fleets {
         let fleet = fleets.draw(&mut stream);
         let saving = fleet.saving_ratio();
-        seen.saving.add(saving);
-        *seen.spread.entry((saving / STEP).round() as i64).or_default() += 1;
-        seen.random_usd.add(fleet.random_usd);
-        seen.selected_usd.add(fleet.selected_usd);
-        seen.launches.add(fleet.launches as f64);
-        seen.lost += u64::from(saving < 0.0);
+        outcome.saving.add(saving);
+        *outcome.saving_steps.entry((saving / STEP).round() as i64).or_default() += 1;
+        outcome.baseline_usd.add(fleet.baseline_usd);
+        outcome.selected_usd.add(fleet.selected_usd);
+        outcome.launches.add(fleet.launches as f64);
+        outcome.losing += u64::from(saving < 0.0);
     }
-    Ok(seen)
+    Ok(outcome)
 }
 
 impl Outcome {
-    /// Every figure as (metric, factors, value, count).
-    pub fn samples(&self, emit: &mut Emit) {
-        let scalars = [
-            ("saving_ratio", self.saving.mean()),
-            ("cost_usd", self.selected_usd.mean()),
-            ("random_cost_usd", self.random_usd.mean()),
-            ("launches", self.launches.mean()),
-            ("lost_ratio", Some(self.lost as f64 / self.saving.count() as f64)),
-        ];
-        let [printed, corrected] = &self.closed;
-        let printed = printed.as_ref().map(|closed| {
-            [
-                ("printed_saving_usd", Some(closed.saving_usd)),
-                ("printed_saving_ratio", Some(closed.saving_ratio)),
-                ("printed_break_even_h", closed.break_even_h),
-            ]
-        });
-        let corrected = corrected.as_ref().map(|closed| {
-            [
-                ("closed_saving_usd", Some(closed.saving_usd)),
-                ("closed_saving_ratio", Some(closed.saving_ratio)),
-                ("break_even_h", closed.break_even_h),
-            ]
-        });
-        let formulas = printed.into_iter().chain(corrected).flatten();
-        for (metric, value) in scalars.into_iter().chain(formulas) {
-            if let Some(value) = value {
-                emit(metric, &[], value, 1);
-            }
+    pub fn emit(&self, sink: &mut Sink<'_>) {
+        let losing = self.losing as f64 / self.saving.count() as f64;
+        sink.optional("saving_ratio", &[], self.saving.mean());
+        sink.optional("cost_usd", &[], self.selected_usd.mean());
+        sink.optional("baseline_cost_usd", &[], self.baseline_usd.mean());
+        sink.optional("launches", &[], self.launches.mean());
+        sink.scalar("losing_fleets_ratio", &[], losing);
+        if let Some([printed, corrected]) = &self.formulas {
+            sink.scalar("printed_saving_usd", &[], printed.usd);
+            sink.scalar("printed_saving_ratio", &[], printed.ratio);
+            sink.optional("printed_break_even_h", &[], printed.break_even_h);
+            sink.scalar("corrected_saving_usd", &[], corrected.usd);
+            sink.scalar("corrected_saving_ratio", &[], corrected.ratio);
+            sink.optional("break_even_h", &[], corrected.break_even_h);
         }
-        for (thousandths, count) in &self.spread {
-            emit("saving_of_fleets_ratio", &[], *thousandths as f64 * STEP, *count);
-        }
-    }
-
-    /// The saving by the share and the speed of the faster of two types (a job without end).
-    pub fn surface(&self) -> Surface {
-        closed::surface()
+        let steps = self.saving_steps.iter();
+        let pairs = steps.map(|(step, count)| (*step as f64 * STEP, *count));
+        sink.histogram("fleet_saving_ratio", &[], pairs);
     }
 }

@@ -1,7 +1,7 @@
-use super::closed::{as_printed, corrected, is_kept, kept_until_h, saving_of_two, surface};
+use super::formulas::{as_printed, corrected, gain, is_kept, saving_of_two, surface};
 use super::*;
 use crate::random::Stream;
-use crate::replicate::interval;
+use crate::testing::interval;
 
 /// The example of Zhuang (2012), section 5.2: three CPU models, 99 % of what was seen.
 fn example() -> Scenario {
@@ -10,7 +10,7 @@ fn example() -> Scenario {
 
 /// An hour for a rejected launch, as in the example; but no hour that is begun costs a whole one, which
 /// would make two fleets of the same length differ by a third.
-const TO_THE_SECOND: Billing = Billing { step_s: 1.0, least_s: 3600.0 };
+const TO_THE_SECOND: Billing = Billing { step_s: 1.0, minimum_s: 3600.0 };
 
 /// Two figures that agree to the cent.
 fn cents(value: f64, wanted: f64) {
@@ -21,21 +21,21 @@ fn cents(value: f64, wanted: f64) {
 fn the_printed_formula_to_the_cent() {
     // 100 x 0.34 x (8760 (1/1.175 - 1/1.4) - 1/0.42), without the rounding of its coefficients.
     let found = as_printed(&example());
-    cents(found.saving_usd, 40_657.04);
-    assert!((found.saving_ratio - 0.1604).abs() < 5e-5);
+    cents(found.usd, 40_657.04);
+    assert!((found.ratio - 0.1604).abs() < 5e-5);
     assert!((found.break_even_h.unwrap() - 17.4074).abs() < 5e-5);
 }
 
 #[test]
 fn the_corrected_formula_to_the_cent() {
     let found = corrected(&example());
-    cents(found.saving_usd, 38_170.23);
-    assert!((found.saving_ratio - 0.1521).abs() < 5e-5);
+    cents(found.usd, 38_170.23);
+    assert!((found.ratio - 0.1521).abs() < 5e-5);
     assert!((found.break_even_h.unwrap() - 7.5575).abs() < 5e-5);
     let two_minutes =
-        Scenario { trial_s: 120.0, billing: Billing { step_s: 1.0, least_s: 0.0 }, ..example() };
+        Scenario { trial_s: 120.0, billing: Billing { step_s: 1.0, minimum_s: 0.0 }, ..example() };
     let found = corrected(&two_minutes);
-    cents(found.saving_usd, 38_202.09);
+    cents(found.usd, 38_202.09);
     assert!((found.break_even_h.unwrap() - 0.2519).abs() < 5e-5);
 }
 
@@ -43,18 +43,18 @@ fn the_corrected_formula_to_the_cent() {
 fn what_comes_at_h_hours() {
     for (hours, wanted) in [(10.0, 0.037), (17.4074, 0.086), (24.0, 0.104), (8760.0, 0.152)] {
         let found = corrected(&Scenario { hours, ..example() });
-        assert!((found.saving_ratio - wanted).abs() < 5e-4, "{hours} h: {found:?}");
+        assert!((found.ratio - wanted).abs() < 5e-4, "{hours} h: {found:?}");
     }
 }
 
 #[test]
 fn optimal_stopping_rejects_from_the_work_that_pays_for_it() {
-    let chances: Vec<_> = example().chances().collect();
-    assert!((kept_until_h(&chances, 1.0, 1.0).unwrap() - 7.3087).abs() < 5e-5);
-    assert!((kept_until_h(&chances, 1.1, 1.0).unwrap() - 12.1).abs() < 5e-5);
-    assert_eq!(kept_until_h(&chances, 1.4, 1.0), None);
-    assert!(is_kept(&chances, 1.0, 7.30, 1.0) && !is_kept(&chances, 1.0, 7.31, 1.0));
-    assert!(!is_kept(&chances, 0.0, 0.0, 1.0));
+    let results: Vec<_> = example().launch_results().collect();
+    assert!((1.0 / gain(&results, 1.0) - 7.3087).abs() < 5e-5);
+    assert!((1.0 / gain(&results, 1.1) - 12.1).abs() < 5e-5);
+    assert_eq!(gain(&results, 1.4), 0.0);
+    assert!(is_kept(&results, 1.0, 7.30, 1.0) && !is_kept(&results, 1.0, 7.31, 1.0));
+    assert!(!is_kept(&results, 0.0, 0.0, 1.0));
 }
 
 #[test]
@@ -79,14 +79,14 @@ fn fleets_save_what_the_formula_says_on_average() {
     for (hours, sd) in [(10.0, 0.026), (17.4074, 0.019), (24.0, 0.017), (8760.0, 0.015)] {
         let scenario = Scenario {
             hours,
-            billing: Billing { step_s: 1.0, least_s: 0.0 },
+            billing: Billing { step_s: 1.0, minimum_s: 0.0 },
             trial_s: 3600.0,
             ..example()
         };
         let (mean, deviation) = spread(&scenario, 40_000);
         // 72 instances instead of 71.4, whose time is shorter for it: up to 0.8 % more launches; a
         // mean of quotients is above the quotient of means by about the variance, 0.0003.
-        let exact = corrected(&scenario).saving_ratio;
+        let exact = corrected(&scenario).ratio;
         assert!((mean - exact).abs() < 0.0015, "{hours} h: {mean}, by formula {exact}");
         // Published from 400 fleets: a deviation is known to 3.5 %, printed to 0.001.
         assert!((deviation - sd).abs() < 0.002, "{hours} h: deviation {deviation}");
@@ -111,7 +111,7 @@ fn correlation_takes_as_many_more_launches_as_the_formula_says() {
 #[test]
 fn a_quota_that_is_never_met_changes_nothing_but_the_draws() {
     let free = Scenario { hours: 24.0, fleets: 4_000, ..example() };
-    let wide = Scenario { launches_at_most: Some(1_000_000), ..free.clone() };
+    let wide = Scenario { max_launches: Some(1_000_000), ..free.clone() };
     let parts = |scenario: &Scenario| {
         let values: Vec<f64> =
             (0..8).map(|seed| run(scenario, seed).unwrap().saving.mean().unwrap()).collect();
@@ -119,7 +119,7 @@ fn a_quota_that_is_never_met_changes_nothing_but_the_draws() {
     };
     let (a, b) = (parts(&free), parts(&wide));
     assert!(a.low <= b.high && b.low <= a.high, "{a:?} {b:?}");
-    let tight = Scenario { launches_at_most: Some(100), ..free.clone() };
+    let tight = Scenario { max_launches: Some(100), ..free.clone() };
     let seen = run(&tight, 1).unwrap();
     assert!(seen.launches.range().unwrap().1 <= 100.0);
     assert!(seen.saving.mean() < run(&free, 1).unwrap().saving.mean());
@@ -155,9 +155,9 @@ fn stopping_keeps_everything_in_a_short_job_and_the_fastest_in_a_long_one() {
 
 #[test]
 fn billing_counts_whole_steps() {
-    let hour = Billing { step_s: 3600.0, least_s: 0.0 };
+    let hour = Billing { step_s: 3600.0, minimum_s: 0.0 };
     assert_eq!((hour.billed_h(0.1), hour.billed_h(2.0), hour.billed_h(2.1)), (1.0, 2.0, 3.0));
-    let second = Billing { step_s: 1.0, least_s: 60.0 };
+    let second = Billing { step_s: 1.0, minimum_s: 60.0 };
     assert!((second.billed_h(0.0) - 1.0 / 60.0).abs() < 1e-12);
     assert!((second.billed_h(0.5) - 0.5).abs() < 1e-12);
 }
@@ -166,7 +166,7 @@ fn billing_counts_whole_steps() {
 fn the_same_seed_gives_the_same_fleets() {
     let scenario = example();
     let fleets = Fleets::new(&scenario);
-    let drawn = |seed| fleets.draw(&mut Stream::of(seed, 0, 0));
+    let drawn = |seed| fleets.draw(&mut Stream::new(seed, 0, 0));
     assert_eq!(drawn(4), drawn(4));
     assert_ne!(drawn(4), drawn(5));
 }
@@ -188,6 +188,6 @@ fn what_cannot_be_meant_is_refused() {
     bad(|s| s.instances = 0, "instances");
     bad(|s| s.fleets = 0, "fleets");
     bad(|s| s.correlation.same_ratio = 1.0, "same_ratio");
-    bad(|s| s.launches_at_most = Some(1), "launches_at_most");
+    bad(|s| s.max_launches = Some(1), "max_launches");
     bad(|s| s.trial_s = f64::NAN, "trial_s");
 }

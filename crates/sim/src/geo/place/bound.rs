@@ -1,95 +1,96 @@
-//! How good any set of sites could be at best: the dual of the problem in which nobody waits, users
-//! ask whichever site serves them best, and no site is full. A real set is never better than that.
+//! A bound on how good any set of sites can be: the dual of the relaxed problem in which no request waits,
+//! users ask whichever site serves them best, and no site is full.
 //!
 //! Source: Cornuejols, Fisher & Nemhauser, Location of bank accounts to optimize float, Management
-//! Science 23(8), 1977 (Lagrangean bound and subgradient steps), with the money as one more price.
+//! Science 23(8), 1977 (Lagrangean bound and subgradient steps), with the budget as one more price.
 use super::problem::{Candidate, Instances, Problem, HOURS};
 use super::search::Goal;
 use super::Evaluation;
 
 /// Subgradient steps for one bound.
 const STEPS: usize = 2000;
-/// Steps without a better bound after which they are made half as long.
+/// Number of steps without a better bound after which the step size is halved.
 const PATIENCE: usize = 30;
 
-/// The relaxed problem: users are parts of all responses.
-struct Relaxed {
-    /// By base and candidate: the part of all responses that comes in time at best.
+/// The relaxed problem, in shares of all responses.
+struct RelaxedProblem {
+    /// By base and candidate: the share of all responses within the objective at best.
     gain: Vec<Vec<f64>>,
-    /// By base and candidate: US dollars an hour for serving the base there, at least.
+    /// By base and candidate: minimum cost of serving the base there, per hour.
     serving: Vec<Vec<f64>>,
-    /// By candidate: US dollars an hour for being there, at least.
+    /// By candidate: minimum cost of the site itself, per hour.
     opening: Vec<f64>,
-    kept: Vec<bool>,
+    is_kept: Vec<bool>,
     sites_max: usize,
 }
 
-/// Prices: of serving each base once more, and of a dollar.
+/// Dual prices: of serving each base once more, and of a dollar.
 #[derive(Clone)]
 struct Prices {
     bases: Vec<f64>,
     dollar: f64,
 }
 
-/// What prices say: without the budget's worth, the users in time are at most `rest`.
-struct Told {
+/// The solution of the relaxed problem under given prices.
+struct Relaxation {
+    /// Bound on the responses within the objective, without the value of the budget.
     rest: f64,
-    /// How often each base is served, and what is spent, in the relaxed solution.
+    /// How often each base is served, and what is spent.
     served: Vec<f64>,
     spent: f64,
 }
 
-/// How far the chosen set is from the best at most: a part of its own cost where the cheapest set
-/// was asked for, else of the bound on the responses in time.
+/// Returns the maximum distance of the chosen set from the best: relative to its own cost if the goal is
+/// the cheapest set, else to the bound on the responses within the objective.
 pub fn ratio(problem: &Problem, goal: &Goal, chosen: &Evaluation) -> f64 {
-    let mut relaxed = Relaxed::of(problem, goal.sites_max);
+    let mut relaxed = RelaxedProblem::new(problem, goal.sites_max);
     if let Some(budget) = goal.budget_usd_per_h {
-        relaxed.leave_out_above(budget);
+        relaxed.exclude_above(budget);
     }
     match goal.within_ratio {
         None => {
             let budget = goal.budget_usd_per_h.unwrap_or(f64::INFINITY);
-            let most = relaxed.within_at_most(budget, chosen.within_ratio);
-            if most > 0.0 {
-                ((most - chosen.within_ratio) / most).max(0.0)
+            let max = relaxed.max_within(budget, chosen.within_ratio);
+            if max > 0.0 {
+                ((max - chosen.within_ratio) / max).max(0.0)
             } else {
                 0.0
             }
         }
-        Some(wanted) if chosen.cost_usd_per_h > 0.0 => {
-            let least = relaxed.cost_at_least(wanted, chosen.cost_usd_per_h);
-            ((chosen.cost_usd_per_h - least) / chosen.cost_usd_per_h).max(0.0)
+        Some(required) if chosen.cost_usd_per_h > 0.0 => {
+            let min = relaxed.min_cost(required, chosen.cost_usd_per_h);
+            ((chosen.cost_usd_per_h - min) / chosen.cost_usd_per_h).max(0.0)
         }
         Some(_) => 0.0,
     }
 }
 
-/// The least number of instances: for being there, and for each request an hour.
-fn least_instances(candidate: &Candidate, all_requests_per_h: f64) -> (f64, f64) {
+/// Returns the minimum number of instances of a site, and for each request per hour.
+fn min_instances(candidate: &Candidate, all_requests_per_h: f64) -> (f64, f64) {
     match candidate.instances {
-        Instances::Given(count) => (count, 0.0),
-        Instances::Hourly { least, utilisation, .. } => {
-            one_or_each(candidate, utilisation, least.max(0.0), all_requests_per_h)
+        Instances::Constant(count) => (count, 0.0),
+        Instances::Hourly { min, utilisation, .. } => {
+            fixed_or_variable(candidate, utilisation, min.max(0.0), all_requests_per_h)
         }
         Instances::Sized { utilisation, .. } => {
-            one_or_each(candidate, utilisation, 1.0, all_requests_per_h)
+            fixed_or_variable(candidate, utilisation, 1.0, all_requests_per_h)
         }
     }
 }
 
-/// Both the least number and the load over the utilisation are bounds from below; the one that can
-/// be larger is taken. (The hour's mean load, and an upper limit on instances only makes a set full.)
-fn one_or_each(candidate: &Candidate, utilisation: f64, least: f64, requests: f64) -> (f64, f64) {
+/// Both the minimum number and the load over the utilisation are lower bounds; the one that can be larger
+/// is taken. (The mean load of an hour; an upper limit on instances only makes a set full.)
+fn fixed_or_variable(candidate: &Candidate, utilisation: f64, min: f64, requests: f64) -> (f64, f64) {
     let each = candidate.servers(1.0) / utilisation;
-    if each * requests > least {
+    if each * requests > min {
         (0.0, each)
     } else {
-        (least, 0.0)
+        (min, 0.0)
     }
 }
 
-impl Relaxed {
-    fn of(problem: &Problem, sites_max: usize) -> Self {
+impl RelaxedProblem {
+    fn new(problem: &Problem, sites_max: usize) -> Self {
         let all = problem.responses().max(f64::MIN_POSITIVE);
         let day: Vec<f64> =
             problem.bases.iter().map(|base| base.responses.iter().sum::<f64>()).collect();
@@ -99,45 +100,46 @@ impl Relaxed {
             .zip(&day)
             .map(|(base, day)| base.requests * day / HOURS as f64)
             .sum();
-        let least: Vec<(f64, f64)> = problem
+        let instances: Vec<(f64, f64)> = problem
             .candidates
             .iter()
-            .map(|candidate| least_instances(candidate, requests_per_h))
+            .map(|candidate| min_instances(candidate, requests_per_h))
             .collect();
         let table = |cell: &dyn Fn(usize, usize) -> f64| -> Vec<Vec<f64>> {
             let row = |base| (0..problem.candidates.len()).map(|site| cell(base, site)).collect();
             (0..problem.bases.len()).map(row).collect()
         };
         Self {
-            gain: table(&|base, site| day[base] / all * problem.within_at_best(base, site)),
+            gain: table(&|base, site| day[base] / all * problem.best_within(base, site)),
             serving: table(&|base, site| {
                 let (candidate, users) = (&problem.candidates[site], &problem.bases[base]);
                 let responses = day[base] / HOURS as f64;
                 responses * users.gigabytes * candidate.transfer_usd_per_gb
-                    + responses * users.requests * least[site].1 * candidate.instance_usd_per_h
+                    + responses * users.requests * instances[site].1 * candidate.instance_usd_per_h
             }),
             opening: problem
                 .candidates
                 .iter()
-                .zip(&least)
-                .map(|(candidate, least)| least.0 * candidate.instance_usd_per_h)
+                .zip(&instances)
+                .map(|(candidate, instances)| instances.0 * candidate.instance_usd_per_h)
                 .collect(),
-            kept: problem.candidates.iter().map(|candidate| candidate.kept).collect(),
+            is_kept: problem.candidates.iter().map(|candidate| candidate.is_kept).collect(),
             sites_max,
         }
     }
 
-    /// A site that alone costs more than there is belongs to no set.
-    fn leave_out_above(&mut self, budget: f64) {
+    /// Excludes sites that alone cost more than the budget.
+    fn exclude_above(&mut self, budget: f64) {
         for site in 0..self.opening.len() {
-            if self.opening[site] > budget * (1.0 + 1e-6) && !self.kept[site] {
+            if self.opening[site] > budget * (1.0 + 1e-6) && !self.is_kept[site] {
                 self.gain.iter_mut().for_each(|row| row[site] = 0.0);
             }
         }
     }
 
-    /// For any prices of 0 and more: users in time <= rest + dollar x cost, of every set.
-    fn told(&self, prices: &Prices) -> Told {
+    /// Solves the relaxed problem. For any prices from 0 on, every set has at most rest + dollar x cost
+    /// responses within the objective.
+    fn solve(&self, prices: &Prices) -> Relaxation {
         let worth = |base: usize, site: usize| {
             self.gain[base][site] - prices.dollar * self.serving[base][site] - prices.bases[base]
         };
@@ -145,61 +147,61 @@ impl Relaxed {
         let mut sites: Vec<(bool, f64, usize)> = (0..self.opening.len())
             .map(|site| {
                 let served: f64 = bases.clone().map(|base| worth(base, site).max(0.0)).sum();
-                (self.kept[site], served - prices.dollar * self.opening[site], site)
+                (self.is_kept[site], served - prices.dollar * self.opening[site], site)
             })
             .collect();
-        // What is kept comes first, whatever it is worth.
+        // Kept sites come first, whatever they are worth.
         sites.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-        let kept = self.kept.iter().filter(|kept| **kept).count();
-        let most = self.sites_max.max(kept);
-        let mut told = Told {
+        let kept = self.is_kept.iter().filter(|kept| **kept).count();
+        let max = self.sites_max.max(kept);
+        let mut solution = Relaxation {
             rest: prices.bases.iter().sum(),
             served: vec![0.0; prices.bases.len()],
             spent: 0.0,
         };
-        for (kept, value, site) in sites.into_iter().take(most) {
+        for (kept, value, site) in sites.into_iter().take(max) {
             if !kept && value <= 0.0 {
                 break;
             }
-            told.rest += value;
-            told.spent += self.opening[site];
+            solution.rest += value;
+            solution.spent += self.opening[site];
             for base in bases.clone().filter(|base| worth(*base, site) > 0.0) {
-                told.served[base] += 1.0;
-                told.spent += self.serving[base][site];
+                solution.served[base] += 1.0;
+                solution.spent += self.serving[base][site];
             }
         }
-        told
+        solution
     }
 
-    /// Goes down the bound on the users in time for that budget by subgradient steps; sees every
-    /// price on the way. known: what some set reaches.
-    fn descend(&self, budget: f64, known: f64, mut see: impl FnMut(&Prices, &Told)) {
+    /// Lowers the bound on the responses within the objective for a budget by subgradient steps, and calls
+    /// `visit` for all prices on the way. known: what some set reaches.
+    fn descend(&self, budget: f64, known: f64, mut visit: impl FnMut(&Prices, &Relaxation)) {
         let first = |row: &Vec<f64>| row.iter().copied().fold(0.0, f64::max) / 2.0;
-        // A third of all that can be had is a fair price for the whole budget to begin with.
+        // Start with a third of all responses as the price of the whole budget.
         let dollar = if budget.is_finite() && budget > 0.0 { 0.3 / budget } else { 0.0 };
         let mut prices = Prices { bases: self.gain.iter().map(first).collect(), dollar };
-        let (mut least, mut since, mut scale) = (f64::INFINITY, 0, 1.5);
+        let (mut min, mut since, mut scale) = (f64::INFINITY, 0, 1.5);
         for _ in 0..STEPS {
-            let told = self.told(&prices);
+            let solution = self.solve(&prices);
             let money = if budget.is_finite() { prices.dollar * budget } else { 0.0 };
-            let bound = told.rest + money;
-            see(&prices, &told);
+            let bound = solution.rest + money;
+            visit(&prices, &solution);
             since += 1;
-            if bound < least - 1e-9 {
-                (least, since) = (bound, 0);
+            if bound < min - 1e-9 {
+                (min, since) = (bound, 0);
             } else if since >= PATIENCE {
                 (scale, since) = (scale / 2.0, 0);
             }
-            // The dollar's price has units of its own: its step is taken in parts of the budget.
+            // The price of a dollar has its own unit: its step is relative to the budget.
             let unit = if budget.is_finite() && budget > 0.0 { 1.0 / budget } else { 0.0 };
-            let spare = (budget - told.spent) * unit;
+            let spare = (budget - solution.spent) * unit;
             let spare = if spare.is_finite() { spare } else { 0.0 };
-            let slopes: Vec<f64> = told.served.iter().map(|served| 1.0 - served).collect();
-            let steep: f64 = slopes.iter().map(|slope| slope * slope).sum::<f64>() + spare * spare;
-            if steep <= 0.0 || bound - known < 1e-9 {
+            let slopes: Vec<f64> = solution.served.iter().map(|served| 1.0 - served).collect();
+            let norm: f64 = slopes.iter().map(|slope| slope * slope).sum::<f64>() + spare * spare;
+            if norm <= 0.0 || bound - known < 1e-9 {
                 return;
             }
-            let step = scale * (bound - known).max(1e-6) / steep;
+            let step = scale * (bound - known).max(1e-6) / norm;
             for (price, slope) in prices.bases.iter_mut().zip(&slopes) {
                 *price = (*price - step * slope).max(0.0);
             }
@@ -207,40 +209,40 @@ impl Relaxed {
         }
     }
 
-    /// No set within the budget brings a larger part of the responses in time.
-    fn within_at_most(&self, budget: f64, known: f64) -> f64 {
-        let mut least = 1.0f64;
-        self.descend(budget, known, |prices, told| {
+    /// Returns an upper bound on the share of responses within the objective for a budget.
+    fn max_within(&self, budget: f64, known: f64) -> f64 {
+        let mut max = 1.0f64;
+        self.descend(budget, known, |prices, solution| {
             let money = if budget.is_finite() { prices.dollar * budget } else { 0.0 };
-            least = least.min(told.rest + money);
+            max = max.min(solution.rest + money);
         });
-        least
+        max
     }
 
-    /// What is kept, or the cheapest site, has to be paid in any case.
-    fn opening_at_least(&self) -> f64 {
-        let kept = self.opening.iter().zip(&self.kept).filter(|(_, kept)| **kept);
+    /// Returns the cost of the kept sites, or of the cheapest site.
+    fn min_opening_cost(&self) -> f64 {
+        let kept = self.opening.iter().zip(&self.is_kept).filter(|(_, kept)| **kept);
         if kept.clone().count() > 0 {
             return kept.map(|(usd, _)| usd).sum();
         }
         self.opening.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// No set that brings that part of the responses in time is cheaper. The bound on users for a
-    /// cost, turned round: cost >= (users - rest) / dollar.
-    fn cost_at_least(&self, wanted: f64, known: f64) -> f64 {
-        let mut least = self.opening_at_least();
-        // Prices that are right for one budget are good for its neighbours: a few budgets do.
+    /// Returns a lower bound on the cost of the required share, the inverse of the bound for a budget: cost
+    /// >= (share - rest) / dollar.
+    fn min_cost(&self, required: f64, known: f64) -> f64 {
+        let mut min = self.min_opening_cost();
+        // Prices for one budget are nearly right for similar ones: a few budgets suffice.
         for part in [1.0, 0.97, 0.9, 0.8, 0.6, 0.4] {
-            self.descend(known * part, wanted, |prices, told| {
+            self.descend(known * part, required, |prices, solution| {
                 if prices.dollar > 0.0 {
-                    least = least.max((wanted - told.rest) / prices.dollar);
+                    min = min.max((required - solution.rest) / prices.dollar);
                 }
             });
-            if least >= known * part {
+            if min >= known * part {
                 break;
             }
         }
-        least.min(known)
+        min.min(known)
     }
 }

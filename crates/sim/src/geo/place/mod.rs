@@ -1,20 +1,20 @@
-//! Which sites: for these users, this objective and this budget.
+//! Placement: which sites to choose for given users, objective and budget.
 //!
-//! Sets of sites are compared in closed form: all of them where there are few enough, else by
-//! search, with a bound on how much better any other could be. The winners are simulated.
-mod answer;
+//! Sets of sites are compared in closed form: exhaustively if there are few, else by local search with a
+//! bound on how much better any other set could be. The best sets are simulated.
 mod bound;
-mod from;
+mod config;
+mod placement;
 mod problem;
-mod question;
+mod problem_from_scenario;
 #[cfg(test)]
 mod scenario_tests;
 mod search;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{run, Answer, Change, Choice, Simulated};
-pub use from::Factors;
-pub use problem::{Base, Candidate, Evaluation, Instances, Problem, Way, HOURS};
-pub use question::Question;
-pub use search::{search, Found, Goal};
+pub use config::PlacementConfig;
+pub use placement::{run, Change, Choice, Placement, Simulated};
+pub use problem::{Base, Candidate, Evaluation, Instances, Path, Problem, HOURS};
+pub use problem_from_scenario::Scaling;
+pub use search::{search, Goal, SearchResult};

@@ -1,174 +1,163 @@
-//! What a set of sites gives its users and what it costs, in closed form.
+//! Response time and cost of a set of sites, in closed form.
 //!
-//! Users ask the site of least latency among the chosen ones. A response takes the way, which is
-//! normal around its mean; the service; and, as often as an instance is busy, a wait that is
-//! exponential, with the mean of M/G/1 shared or in order of arrival. Hours are taken one by one.
-//! Requests dealt in turn come more evenly to an instance than at random, so waits are given rather
-//! too long than too short; the winners are simulated afterwards.
-use crate::theory;
+//! Users ask the site of minimum latency. A response consists of the network time, which is normal; the
+//! service; and, with the probability that an instance is busy, an exponential wait with the mean of
+//! M/G/1 in order of arrival or with processor sharing. Hours are independent. Requests assigned in turn
+//! arrive more evenly than at random, so waits are overestimated; the best sets are simulated afterwards.
+use crate::closed_forms;
 
-/// Hours of the day that is evaluated.
+/// Hours of the evaluated day.
 pub const HOURS: usize = 24;
 
-/// Users of one place.
+/// A user base.
 #[derive(Clone, Debug)]
 pub struct Base {
-    /// What they are called.
-    pub name: String,
-    /// Responses that they wait for in each hour (a page counts once).
+    /// Responses in each hour (a page counts once).
     pub responses: [f64; HOURS],
-    /// Requests that reach a site for each response.
+    /// Requests to a site for each response.
     pub requests: f64,
-    /// 2^30 bytes that each response moves, both ways.
+    /// Traffic of each response in 2^30 bytes, both ways.
     pub gigabytes: f64,
 }
 
-/// What lies between users and a site, for one response.
+/// The network between users and a site, for one response.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
-    /// Latency one way, in ms; infinite where there is no way.
+pub struct Path {
+    /// One-way latency in ms; infinite if there is no path.
     pub latency_ms: f64,
-    /// Mean time that a response spends outside the site.
+    /// Mean network time of a response.
     pub mean_ms: f64,
     /// Its standard deviation.
     pub deviation_ms: f64,
-    /// How often the site is waited for, one time after another.
+    /// Number of successive services.
     pub visits: f64,
-    /// So many of these times with several requests at once,
-    pub turns: f64,
-    /// so many, which share the instances that there are.
+    /// Number of these that consist of several parallel requests.
+    pub parallel_visits: f64,
+    /// Number of requests of such a service, which share the instances.
     pub parallel: f64,
 }
 
-impl Way {
-    /// No way at all.
-    pub const NONE: Self = Self::plain(f64::INFINITY, f64::INFINITY, 0.0);
+impl Path {
+    /// No path.
+    pub const NONE: Self = Self::single(f64::INFINITY, f64::INFINITY, 0.0);
 
-    /// One request, one answer.
-    pub const fn plain(latency_ms: f64, mean_ms: f64, deviation_ms: f64) -> Self {
-        Self { latency_ms, mean_ms, deviation_ms, visits: 1.0, turns: 0.0, parallel: 1.0 }
+    /// One request, one response.
+    pub const fn single(latency_ms: f64, mean_ms: f64, deviation_ms: f64) -> Self {
+        Self { latency_ms, mean_ms, deviation_ms, visits: 1.0, parallel_visits: 0.0, parallel: 1.0 }
     }
 
-    /// Services that are waited for one after another at a site of so many instances.
+    /// Returns the number of successive services at a site of so many instances.
     fn services(&self, instances: f64) -> f64 {
-        self.visits + self.turns * ((self.parallel / instances).ceil() - 1.0).max(0.0)
+        self.visits + self.parallel_visits * ((self.parallel / instances).ceil() - 1.0).max(0.0)
     }
 }
 
-/// How many instances a site has.
+/// Number of instances of a site.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Instances {
-    /// Always so many.
-    Given(f64),
+    Constant(f64),
     /// As many as the hour's load needs to stay below that utilisation, within limits.
-    Hourly { least: f64, most: f64, utilisation: f64 },
+    Hourly { min: f64, max: f64, utilisation: f64 },
     /// As many as the busiest hour's load needs to stay below that utilisation, all day.
-    Sized { most: f64, utilisation: f64 },
+    Sized { max: f64, utilisation: f64 },
 }
 
-/// A place where a site could be.
+/// A possible site.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What it is called.
     pub name: String,
-    /// It is there already, and is part of every set.
-    pub kept: bool,
-    /// How many instances.
+    /// It exists already, and is part of every set.
+    pub is_kept: bool,
     pub instances: Instances,
-    /// What an instance needs for a request, in ms.
+    /// Mean service time of a request in ms.
     pub service_ms: f64,
-    /// Squared coefficient of variation of that.
-    pub variation2: f64,
-    /// In order of arrival, not shared.
-    pub fifo: bool,
-    /// US dollars for an instance and hour.
+    /// Squared coefficient of variation of the service time.
+    pub variation_squared: f64,
+    /// In order of arrival, not processor sharing.
+    pub is_fifo: bool,
     pub instance_usd_per_h: f64,
-    /// US dollars for 2^30 bytes.
     pub transfer_usd_per_gb: f64,
 }
 
-/// Users, candidates, and the objective.
+/// A placement problem.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Who asks.
     pub bases: Vec<Base>,
-    /// Where sites could be.
     pub candidates: Vec<Candidate>,
     /// By base and candidate.
-    pub ways: Vec<Vec<Way>>,
-    /// A response within so many ms satisfies.
+    pub paths: Vec<Vec<Path>>,
     pub objective_ms: f64,
 }
 
-/// What a set of sites is worth.
+/// The evaluation of a set of sites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
     /// Numbers of the candidates, ascending.
     pub sites: Vec<usize>,
-    /// Instances of each, mean over the day.
+    /// Mean number of instances of each over the day.
     pub instances: Vec<f64>,
-    /// Cost of an hour, mean over the day.
+    /// Mean cost over the day.
     pub cost_usd_per_h: f64,
-    /// Part of all responses that come within the objective.
+    /// Share of all responses within the objective.
     pub within_ratio: f64,
-    /// Mean of the responses that come; None where none does.
+    /// Mean response time; None if no site can serve its load.
     pub response_ms: Option<f64>,
-    /// Largest utilisation of any site in any hour; from 1 on, lines only grow.
+    /// Maximum utilisation of any site in any hour; from 1 on, queues only grow.
     pub utilisation: f64,
 }
 
 impl Candidate {
-    /// Part of a server that a load of so many requests an hour takes.
+    /// Returns the number of busy servers under a load.
     pub(super) fn servers(&self, requests_per_h: f64) -> f64 {
         requests_per_h * self.service_ms / 3.6e6
     }
 
     fn count(&self, servers: f64, busiest: f64) -> f64 {
         match self.instances {
-            Instances::Given(count) => count,
-            Instances::Hourly { least, most, utilisation } => {
-                (servers / utilisation).ceil().clamp(least, most.max(least))
+            Instances::Constant(count) => count,
+            Instances::Hourly { min, max, utilisation } => {
+                (servers / utilisation).ceil().clamp(min, max.max(min))
             }
-            Instances::Sized { most, utilisation } => {
-                (busiest / utilisation).ceil().clamp(1.0, most.max(1.0))
+            Instances::Sized { max, utilisation } => {
+                (busiest / utilisation).ceil().clamp(1.0, max.max(1.0))
             }
         }
     }
 
-    /// Mean wait of a request, at a utilisation below 1.
+    /// Returns the mean wait of a request at a utilisation below 1.
     fn wait_ms(&self, utilisation: f64) -> f64 {
         let rate = utilisation / self.service_ms;
-        let response = if self.fifo {
-            theory::mg1_response(rate, self.service_ms, self.variation2)
+        let response = if self.is_fifo {
+            closed_forms::mg1_response(rate, self.service_ms, self.variation_squared)
         } else {
-            theory::mg1_sharing_response(rate, self.service_ms)
+            closed_forms::mg1_sharing_response(rate, self.service_ms)
         };
         response - self.service_ms
     }
 }
 
-/// One site's hour: the mean of service and wait, and how often an instance is busy.
+/// The state of a site in an hour.
 #[derive(Clone, Copy)]
-struct Busy {
+struct SiteHour {
     service_ms: f64,
     wait_ms: f64,
     utilisation: f64,
 }
 
 impl Problem {
-    /// All responses of a day.
+    /// Returns the number of responses of a day.
     pub fn responses(&self) -> f64 {
         self.bases.iter().flat_map(|base| base.responses).sum()
     }
 
-    /// The nearest of the sites for a base; None where no way leads to any.
+    /// Returns the nearest of the sites for a base; None if there is no path to any.
     pub fn nearest(&self, base: usize, sites: &[usize]) -> Option<usize> {
-        let latency = |site: &usize| self.ways[base][*site].latency_ms;
-        let near = sites.iter().filter(|site| latency(site).is_finite());
-        near.copied().min_by(|a, b| latency(a).total_cmp(&latency(b)))
+        let latency = |site: &usize| self.paths[base][*site].latency_ms;
+        let connected = sites.iter().filter(|site| latency(site).is_finite());
+        connected.copied().min_by(|a, b| latency(a).total_cmp(&latency(b)))
     }
 
-    /// What that set is worth. sites: ascending numbers of candidates, one at least.
+    /// sites: ascending numbers of candidates, at least one.
     pub fn evaluate(&self, sites: &[usize]) -> Evaluation {
         let nearest: Vec<_> = (0..self.bases.len()).map(|base| self.nearest(base, sites)).collect();
         let mut day = Day::default();
@@ -179,7 +168,7 @@ impl Problem {
             instances.push(self.site_day(*site, &own, &mut day));
         }
         let responses = self.responses();
-        let ratio = |part: f64, of: f64| (of > 0.0).then(|| part / of);
+        let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
         Evaluation {
             sites: sites.to_vec(),
             instances,
@@ -190,7 +179,7 @@ impl Problem {
         }
     }
 
-    /// Adds a site's day with the users that ask it; gives its mean number of instances.
+    /// Adds the day of a site with its user bases. Returns its mean number of instances.
     fn site_day(&self, site: usize, own: &[usize], day: &mut Day) -> f64 {
         let candidate = &self.candidates[site];
         let servers: Vec<f64> = (0..HOURS)
@@ -201,43 +190,43 @@ impl Problem {
             })
             .collect();
         let busiest = servers.iter().copied().fold(0.0, f64::max);
-        let mut counted = 0.0;
+        let mut sum = 0.0;
         for (hour, servers) in servers.iter().enumerate() {
             let count = candidate.count(*servers, busiest);
-            counted += count;
+            sum += count;
             let utilisation = servers / count;
             day.utilisation = day.utilisation.max(utilisation);
             day.cost_usd += count * candidate.instance_usd_per_h;
             let wait_ms =
                 if utilisation < 1.0 { candidate.wait_ms(utilisation) } else { f64::INFINITY };
-            let busy = Busy { service_ms: candidate.service_ms, wait_ms, utilisation };
+            let site_hour = SiteHour { service_ms: candidate.service_ms, wait_ms, utilisation };
             for base in own {
                 let responses = self.bases[*base].responses[hour];
-                let way = &self.ways[*base][site];
+                let path = &self.paths[*base][site];
                 let gigabytes = responses * self.bases[*base].gigabytes;
                 day.cost_usd += gigabytes * candidate.transfer_usd_per_gb;
-                let services = way.services(count);
-                day.within += responses * within(self.objective_ms, way, services, busy);
+                let services = path.services(count);
+                day.within += responses * within(self.objective_ms, path, services, site_hour);
                 if wait_ms.is_finite() {
-                    let mean_ms = way.mean_ms + services * (candidate.service_ms + wait_ms);
+                    let mean_ms = path.mean_ms + services * (candidate.service_ms + wait_ms);
                     day.response_ms += responses * mean_ms;
                     day.served += responses;
                 }
             }
         }
-        counted / HOURS as f64
+        sum / HOURS as f64
     }
 
-    /// The largest part of a base's responses that a site could bring in time: nobody else there.
-    pub fn within_at_best(&self, base: usize, site: usize) -> f64 {
+    /// Returns the maximum share of a base's responses within the objective at a site without other load.
+    pub fn best_within(&self, base: usize, site: usize) -> f64 {
         let service_ms = self.candidates[site].service_ms;
-        let idle = Busy { service_ms, wait_ms: 0.0, utilisation: 0.0 };
-        let way = &self.ways[base][site];
-        within(self.objective_ms, way, way.visits, idle)
+        let idle = SiteHour { service_ms, wait_ms: 0.0, utilisation: 0.0 };
+        let path = &self.paths[base][site];
+        within(self.objective_ms, path, path.visits, idle)
     }
 }
 
-/// Sums over the day and the sites.
+/// Sums over the hours of the day and the sites.
 #[derive(Default)]
 struct Day {
     cost_usd: f64,
@@ -247,21 +236,21 @@ struct Day {
     utilisation: f64,
 }
 
-/// Probability that way, service and wait end within the objective: a normal, a constant, and an
-/// exponential that comes with the probability of finding the instance busy.
-fn within(objective_ms: f64, way: &Way, services: f64, busy: Busy) -> f64 {
-    if !way.mean_ms.is_finite() || (services > 0.0 && !busy.wait_ms.is_finite()) {
+/// Returns the probability that network time (normal), service (constant) and wait (exponential, with the
+/// probability that the instance is busy) are within the objective.
+fn within(objective_ms: f64, path: &Path, services: f64, site: SiteHour) -> f64 {
+    if !path.mean_ms.is_finite() || (services > 0.0 && !site.wait_ms.is_finite()) {
         return 0.0;
     }
-    let left = objective_ms - way.mean_ms - services * busy.service_ms;
-    let deviation = way.deviation_ms;
+    let left = objective_ms - path.mean_ms - services * site.service_ms;
+    let deviation = path.deviation_ms;
     let idle = normal_below(left, deviation);
-    if busy.utilisation <= 0.0 || busy.wait_ms <= 0.0 || services <= 0.0 || idle == 0.0 {
+    if site.utilisation <= 0.0 || site.wait_ms <= 0.0 || services <= 0.0 || idle == 0.0 {
         return idle;
     }
-    let rate = busy.utilisation / (services * busy.wait_ms);
+    let rate = site.utilisation / (services * site.wait_ms);
     if deviation <= 0.0 {
-        return 1.0 - busy.utilisation * (-rate * left).exp();
+        return 1.0 - site.utilisation * (-rate * left).exp();
     }
     // The exponential over the normal: exp((y^2 - z^2) / 2) times the tail beyond y.
     let z = left / deviation;
@@ -272,15 +261,15 @@ fn within(objective_ms: f64, way: &Way, services: f64, busy: Busy) -> f64 {
     } else {
         (rate * (rate * deviation * deviation / 2.0 - left)).exp() * normal_below(-y, 1.0)
     };
-    (idle - busy.utilisation * late).clamp(0.0, 1.0)
+    (idle - site.utilisation * late).clamp(0.0, 1.0)
 }
 
-/// Density of the standard normal.
+/// Returns the density of the standard normal distribution.
 fn density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Probability that a normal of mean 0 and that deviation is at most `x`.
+/// Returns the probability that a normal of mean 0 and that deviation is at most `x`.
 fn normal_below(x: f64, deviation: f64) -> f64 {
     if deviation <= 0.0 {
         return if x >= 0.0 { 1.0 } else { 0.0 };
@@ -317,10 +306,10 @@ mod tests {
 
     #[test]
     fn a_wait_is_added_to_the_way() {
-        let way = |deviation_ms| Way::plain(50.0, 100.0, deviation_ms);
+        let way = |deviation_ms| Path::plain(50.0, 100.0, deviation_ms);
         // M/M/1 in order of arrival, utilisation 0.5, service 10: a wait of 10 in the mean, above t
         // with probability 0.5 exp(-t / 20).
-        let busy = Busy { service_ms: 10.0, wait_ms: 10.0, utilisation: 0.5 };
+        let busy = SiteHour { service_ms: 10.0, wait_ms: 10.0, utilisation: 0.5 };
         let wanted = 1.0 - 0.5 * (-30.0f64 / 20.0).exp();
         assert!((within(140.0, &way(0.0), 1.0, busy) - wanted).abs() < 1e-12);
         assert!((within(140.0, &way(0.01), 1.0, busy) - wanted).abs() < 1e-6);
@@ -337,13 +326,13 @@ mod tests {
         }
         assert!((within(140.0, &way(10.0), 1.0, busy) - sum).abs() < 1e-6);
         // A wait of a thousandth changes next to nothing, far out on either side of the series' seam.
-        let short = |wait_ms| Busy { service_ms: 10.0, wait_ms, utilisation: 0.5 };
+        let short = |wait_ms| SiteHour { service_ms: 10.0, wait_ms, utilisation: 0.5 };
         let idle = within(140.0, &way(10.0), 1.0, short(0.0));
         for wait_ms in [1e-6, 0.01, 0.6, 0.7, 0.8] {
             let off = idle - within(140.0, &way(10.0), 1.0, short(wait_ms));
             // The mean moves by the wait, the density there is 0.00044 a ms, and steeper to the left.
             assert!((0.0..=0.001 * wait_ms + 1e-12).contains(&off), "{wait_ms}: {off}");
         }
-        assert_eq!(within(140.0, &Way::NONE, 1.0, busy), 0.0);
+        assert_eq!(within(140.0, &Path::NONE, 1.0, busy), 0.0);
     }
 }

@@ -1,112 +1,92 @@
-//! Who answers: sites and caches, what they cost and when they fail.
-use serde::{Deserialize, Serialize};
+//! Sites and caches, their prices and failures.
+use crate::scenarios::{default, default_count};
+use serde::Deserialize;
 
-/// Hosts in one place, with the instances that run on them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Hosts at one location, and the instances that run on them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Site {
-    /// Region; without one, the site is a region of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Region; if left out, the site is a region of its own.
     pub region: Option<String>,
-    /// Latitude; without one, the region's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Latitude; the region's if left out.
     pub lat: Option<f64>,
     /// Longitude.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lon: Option<f64>,
-    /// Hosts.
-    #[serde(default = "hosts")]
+    /// Number of hosts.
+    #[serde(default = "default_count::<2, _>")]
     pub hosts: u32,
-    /// Processors of each host.
-    #[serde(default = "processors")]
+    /// Number of processors of each host.
+    #[serde(default = "default_count::<4, _>")]
     pub processors: u32,
-    /// Instructions that a processor does in a millisecond.
-    #[serde(default = "speed")]
+    /// Speed of a processor in instructions per millisecond.
+    #[serde(default = "default::<10000>")]
     pub speed: f64,
-    /// Instances at the beginning. Each has one processor, or its part of the host's when there are
-    /// more instances than processors.
-    #[serde(default = "instances")]
+    /// Initial number of instances. Each has one processor, or its share of the host's processors if
+    /// there are more instances than processors.
+    #[serde(default = "default_count::<5, _>")]
     pub instances: u32,
-    /// How an instance serves several requests.
+    /// Order in which an instance serves its requests.
     #[serde(default)]
     pub discipline: Discipline,
-    /// More and fewer instances as the load asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Autoscaling rule; the number of instances is constant if left out.
     pub autoscaling: Option<Autoscaling>,
-    /// What it costs.
+    /// Prices.
     #[serde(default)]
     pub price: Price,
-    /// Its part of the requests with the broker `weighted`.
-    #[serde(default = "super::users::factor_one")]
+    /// Weight under the broker `weighted`.
+    #[serde(default = "default::<1>")]
     pub weight: f64,
-    /// When it is down.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fails: Vec<Outage>,
-    /// How often it is down by chance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Scheduled outages.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
+    /// Random failures.
     pub reliability: Option<Reliability>,
 }
 
-fn hosts() -> u32 {
-    2
-}
-
-fn processors() -> u32 {
-    4
-}
-
-fn speed() -> f64 {
-    10_000.0
-}
-
-fn instances() -> u32 {
-    5
-}
-
-/// How an instance serves several requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Order in which an instance serves its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
-    /// All at once, equally.
+    /// All at once, equally (processor sharing).
     #[default]
     Sharing,
-    /// In the order of arrival, each to its end.
+    /// In order of arrival, each to its end.
     Fifo,
 }
 
-/// More and fewer instances as the load asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// An autoscaling rule.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Autoscaling {
-    /// Never fewer instances.
-    pub least: u32,
-    /// Never more instances.
-    pub most: u32,
-    /// Utilisation above which instances are added, so many that it would fall to this.
+    /// Minimum number of instances.
+    pub min: u32,
+    /// Maximum number of instances.
+    pub max: u32,
+    /// Utilisation above which instances are added, as many as would lower it to this.
     pub up_at: f64,
-    /// Utilisation below which one instance is taken away when its requests are done.
+    /// Utilisation below which one instance is removed when its requests are done.
     pub down_at: f64,
-    /// Seconds over which utilisation is taken.
+    /// Interval in seconds over which utilisation is measured.
     pub every_s: f64,
-    /// Seconds from the order of an instance to its first request.
+    /// Start-up time of an instance in seconds.
     pub delay_s: f64,
 }
 
 impl Default for Autoscaling {
     fn default() -> Self {
-        Self { least: 1, most: 100, up_at: 0.7, down_at: 0.3, every_s: 60.0, delay_s: 120.0 }
+        Self { min: 1, max: 100, up_at: 0.7, down_at: 0.3, every_s: 60.0, delay_s: 120.0 }
     }
 }
 
-/// What a site costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Prices of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Price {
-    /// Of an instance, US dollars an hour.
+    /// Price of an instance, in US dollars per hour.
     pub instance_usd_per_h: f64,
-    /// Of what goes in and out, US dollars for 2^30 bytes.
+    /// Price of incoming and outgoing traffic, in US dollars per 2^30 bytes.
     pub transfer_usd_per_gb: f64,
-    /// An instance is paid in whole steps of so many seconds.
+    /// Billing increment of instances in seconds.
     pub billed_s: f64,
 }
 
@@ -116,45 +96,42 @@ impl Default for Price {
     }
 }
 
-/// Hours in which something is down.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// A scheduled outage.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// First moment, in hours of the run.
+    /// Start, in hours of the run.
     pub from_h: f64,
-    /// Last moment.
+    /// End, in hours of the run.
     pub to_h: f64,
 }
 
-/// Failures by chance; times between them and until repair are exponential.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Random failures; times to failure and to repair are exponentially distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reliability {
-    /// Mean hours until a failure.
+    /// Mean time to failure in hours.
     pub up_h: f64,
-    /// Mean hours until it is repaired.
+    /// Mean time to repair in hours.
     pub down_h: f64,
 }
 
-/// A cache: users for whom it is nearer than the nearest site ask it first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A cache. Users for whom it is nearer than the nearest site ask it first.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// Region.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Latitude; without one, the region's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Latitude; the region's if left out.
     pub lat: Option<f64>,
     /// Longitude.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lon: Option<f64>,
-    /// Part of the requests that it answers itself; the others it passes on to a site.
+    /// Share of the requests that it answers; it passes the others on to a site.
     pub hit_ratio: f64,
-    /// Milliseconds that it takes itself.
+    /// Service time in milliseconds.
     #[serde(default)]
-    pub serves_ms: f64,
-    /// Of what it sends to users, US dollars for 2^30 bytes.
+    pub service_ms: f64,
+    /// Price of traffic to users, in US dollars per 2^30 bytes.
     #[serde(default)]
     pub transfer_usd_per_gb: f64,
 }

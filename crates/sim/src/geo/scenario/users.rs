@@ -1,9 +1,10 @@
-//! Who asks, from where and when.
-use crate::geo::web::Page;
-use serde::{Deserialize, Serialize};
+//! User bases: where they are, and when they send requests.
+use crate::geo::page::Page;
+use crate::scenarios::{default, default_count};
+use serde::Deserialize;
 
 /// A point on the Earth, in degrees.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Position {
     /// Latitude, north above zero.
@@ -12,57 +13,42 @@ pub struct Position {
     pub lon: f64,
 }
 
-/// Users who live in one place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Users at one location.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserBase {
-    /// Region; results are given by it. Without one, the user base is a region of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Region, by which results are grouped; if left out, the user base is a region of its own.
     pub region: Option<String>,
-    /// Latitude; without one, the region's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Latitude; the region's if left out.
     pub lat: Option<f64>,
     /// Longitude.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lon: Option<f64>,
-    /// Local time: hours ahead of UTC, or `UTC`, `UTC+5:30`, `UTC-6`.
+    /// Time zone: hours ahead of UTC, or `UTC`, `UTC+5:30`, `UTC-6`.
     #[serde(default)]
     pub zone: Zone,
-    /// Users at work, by local hour.
+    /// Number of active users by local hour.
     pub users: Users,
-    /// The number of users is multiplied by this.
-    #[serde(default = "factor_one")]
+    /// Factor by which the number of users is multiplied.
+    #[serde(default = "default::<1>")]
     pub growth: f64,
-    /// Requests of a user at work, whether answered or not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Request rate of an active user, independent of responses.
     pub requests_per_user_h: Option<f64>,
-    /// Instead: mean seconds from an answer to the user's next request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Instead of that rate: mean seconds from a response to the user's next request.
     pub think_time_s: Option<f64>,
-    /// Bytes of a request.
-    #[serde(default = "hundred_bytes")]
+    /// Size of a request in bytes.
+    #[serde(default = "default_count::<100, _>")]
     pub request_bytes: u64,
-    /// Bytes of an answer.
-    #[serde(default = "hundred_bytes")]
+    /// Size of a response in bytes.
+    #[serde(default = "default_count::<100, _>")]
     pub response_bytes: u64,
-    /// What a user's own line carries, in megabits a second; without it, no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Bandwidth of a user's access line in Mbit/s; unlimited if left out.
     pub access_mbps: Option<f64>,
-    /// Each request is the load of a page, in several round trips.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Makes each request a page load of several round trips.
     pub page: Option<Page>,
 }
 
-pub(super) fn factor_one() -> f64 {
-    1.0
-}
-
-fn hundred_bytes() -> u64 {
-    100
-}
-
-/// Local time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A time zone.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Zone {
     /// Hours ahead of UTC.
@@ -77,20 +63,17 @@ impl Default for Zone {
     }
 }
 
-/// Users at work: 24 values in `by_hour`, or `peak` within `peak_hours` and `off_peak` otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Number of active users: 24 values in `by_hour`, or `peak` within `peak_hours` and `off_peak`
+/// otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Users {
-    /// Users within the peak hours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Number of users within the peak hours.
     pub peak: Option<f64>,
-    /// Users in the other hours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Number of users in the other hours.
     pub off_peak: Option<f64>,
-    /// First and last moment of the peak, in hours of local time; 22 to 2 lies across midnight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Start and end of the peak in hours of local time; 22 to 2 extends over midnight.
     pub peak_hours: Option<[f64; 2]>,
-    /// Users in the local hours 0, 1, …, 23.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Number of users in the local hours 0, 1, …, 23.
     pub by_hour: Option<Vec<f64>>,
 }

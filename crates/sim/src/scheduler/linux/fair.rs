@@ -1,42 +1,41 @@
-//! The fair class of one host: on each processor a queue of the machines that are there, and for each
-//! of them a queue of its virtual CPUs. Quotas stop a machine's part on a processor.
+//! The fair class of one host: on each processor a run queue of machines, and for each of them a run
+//! queue of its virtual CPUs. Quotas throttle a machine on a processor.
 //!
-//! A machine's weight is shared by the processors on which it wants to run, by the virtual CPUs that
-//! want to run there. The kernel shares it by loads averaged over some 30 ms; here it is shared by
-//! what wants to run at the moment.
-use super::super::division::Divisor;
+//! A machine's weight is divided among its processors by the number of runnable virtual CPUs there. The
+//! kernel divides it by loads averaged over some 30 ms; here the current divisors count.
+use super::super::divisor::Divisor;
 use super::super::host::Host;
-use super::bandwidth::{Part, Pool};
-use super::eevdf::Queue;
+use super::bandwidth::{GlobalPool, LocalPool};
+use super::eevdf::RunQueue;
 use super::LinuxSettings;
 use crate::Nanos;
 
-/// A machine's virtual CPUs on one processor.
+/// A machine's virtual CPUs on one processor (a task group).
 #[derive(Clone, Debug)]
 struct Group {
     vm: usize,
     home: usize,
-    /// Number in the queue of its processor.
+    /// Number in the run queue of its processor.
     number: usize,
     members: Vec<usize>,
-    queue: Queue,
-    wanting: usize,
-    part: Part,
+    queue: RunQueue,
+    runnable: usize,
+    pool: LocalPool,
 }
 
 impl Group {
-    /// One has left: an empty group goes to sleep too, out of its processor's queue. Returns its
-    /// machine if the quota of that has something to hand out because of it.
+    /// Dequeues the group if none of its virtual CPUs is queued. Returns its machine if runtime that
+    /// this returns has to be distributed.
     #[inline]
-    fn left(&mut self, queue: &mut Queue, vms: &mut [Vm]) -> Option<usize> {
+    fn sleep_if_empty(&mut self, queue: &mut RunQueue, vms: &mut [Vm]) -> Option<usize> {
         if self.queue.len() > 0 {
             return None;
         }
-        if queue.holds(self.number) {
-            queue.dequeue(self.number, true);
+        if queue.contains(self.number) {
+            queue.dequeue(self.number);
         }
         let pool = vms[self.vm].pool.as_mut()?;
-        pool.give_back(&mut self.part).then_some(self.vm)
+        pool.return_unused(&mut self.pool).then_some(self.vm)
     }
 }
 
@@ -44,78 +43,76 @@ impl Group {
 #[derive(Clone, Debug)]
 struct Vm {
     weight: i64,
-    pool: Option<Pool>,
-    /// Its groups.
-    parts: Vec<usize>,
-    /// Its virtual CPUs that want to run.
-    wanting: usize,
+    pool: Option<GlobalPool>,
+    groups: Vec<usize>,
+    runnable: usize,
 }
 
-/// One processor.
+/// A processor.
 #[derive(Clone, Debug)]
-struct Place {
-    queue: Queue,
-    /// The group of each number in the queue.
+struct Processor {
+    queue: RunQueue,
+    /// Group of each number in the run queue.
     groups: Vec<usize>,
 }
 
-/// Where a virtual CPU belongs: processor, group, number in the group.
+/// Processor, group, and number in the group of a virtual CPU.
 type Address = (usize, usize, usize);
 
 /// The fair class.
 #[derive(Clone, Debug)]
 pub struct Fair {
-    places: Vec<Place>,
-    /// Of all processors.
+    processors: Vec<Processor>,
+    /// Groups of all processors.
     groups: Vec<Group>,
     addresses: Vec<Option<Address>>,
     vms: Vec<Vm>,
-    /// The numbers from 0 on up to that of the virtual CPUs of the largest machine.
-    numbers: Vec<Divisor>,
+    /// Divisors from 0 to the largest number of virtual CPUs of a machine.
+    divisors: Vec<Divisor>,
 }
 
 impl Fair {
-    /// All virtual CPUs that have no reservation, asleep.
+    /// Returns all virtual CPUs without a reservation, asleep.
     pub fn new(host: &Host, settings: LinuxSettings) -> Self {
         let (slice, tick) = (settings.base_slice_ns, settings.tick_ns);
-        let empty = Place { queue: Queue::new(0, slice, tick), groups: Vec::new() };
+        let empty = Processor { queue: RunQueue::new(0, slice, tick), groups: Vec::new() };
         let vm = |domain: &super::super::Domain| Vm {
             weight: i64::from(domain.weight) * 1024,
-            pool: domain.quota.map(|quota| Pool::new(quota, settings.bandwidth_slice_ns)),
-            parts: Vec::new(),
-            wanting: 0,
+            pool: domain.quota.map(|quota| GlobalPool::new(quota, settings.bandwidth_slice_ns)),
+            groups: Vec::new(),
+            runnable: 0,
         };
-        let most = host.domains.iter().map(|domain| domain.vcpus.len()).max().unwrap_or_default();
+        let max = host.domains.iter().map(|domain| domain.vcpus.len()).max().unwrap_or_default();
         let mut fair = Self {
-            places: vec![empty; host.processors],
+            processors: vec![empty; host.processors],
             groups: Vec::new(),
             addresses: Vec::new(),
             vms: host.domains.iter().map(vm).collect(),
-            numbers: (0..=most as i64).map(Divisor::new).collect(),
+            divisors: (0..=max as i64).map(Divisor::new).collect(),
         };
         let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).enumerate();
         for (vcpu, (home, vm)) in vcpus {
-            let address = host.domains[vm].reservation.is_none().then(|| fair.seat(vcpu, home, vm));
+            let address = host.domains[vm].reservation.is_none().then(|| fair.insert(vcpu, home, vm));
             fair.addresses.push(address);
         }
-        for place in &mut fair.places {
-            place.queue = Queue::new(place.groups.len(), slice, tick);
+        for processor in &mut fair.processors {
+            processor.queue = RunQueue::new(processor.groups.len(), slice, tick);
         }
         for group in &mut fair.groups {
-            group.queue = Queue::new(group.members.len(), slice, tick);
+            group.queue = RunQueue::new(group.members.len(), slice, tick);
         }
         fair
     }
 
-    fn seat(&mut self, vcpu: usize, home: usize, vm: usize) -> Address {
-        let place = &mut self.places[home];
-        let found = place.groups.iter().copied().find(|group| self.groups[*group].vm == vm);
+    fn insert(&mut self, vcpu: usize, home: usize, vm: usize) -> Address {
+        let processor = &mut self.processors[home];
+        let found = processor.groups.iter().copied().find(|group| self.groups[*group].vm == vm);
         let group = found.unwrap_or_else(|| {
-            let (queue, number) = (place.queue.clone(), place.groups.len());
-            let (members, part) = (Vec::new(), Part::default());
-            place.groups.push(self.groups.len());
-            self.vms[vm].parts.push(self.groups.len());
-            self.groups.push(Group { vm, home, number, members, queue, wanting: 0, part });
+            let (queue, number) = (processor.queue.clone(), processor.groups.len());
+            let (members, pool) = (Vec::new(), LocalPool::default());
+            processor.groups.push(self.groups.len());
+            self.vms[vm].groups.push(self.groups.len());
+            self.groups.push(Group { vm, home, number, members, queue, runnable: 0, pool });
             self.groups.len() - 1
         });
         let members = &mut self.groups[group].members;
@@ -123,15 +120,15 @@ impl Fair {
         (home, group, members.len() - 1)
     }
 
-    /// The processor of a virtual CPU of this class.
+    /// Returns the processor of a virtual CPU of this class.
     #[inline]
     pub fn home(&self, vcpu: usize) -> Option<usize> {
         self.addresses[vcpu].map(|address| address.0)
     }
 
-    /// Quotas and when they are refilled first.
+    /// Returns the machines that have a quota, and when it is refilled first.
     pub fn refills(&self) -> impl Iterator<Item = (usize, Nanos)> + '_ {
-        let first = |pool: &Pool| match pool.quota.phase_ns {
+        let first = |pool: &GlobalPool| match pool.quota.phase_ns {
             0 => pool.quota.period_ns,
             phase => phase,
         };
@@ -139,160 +136,159 @@ impl Fair {
         vms.filter_map(move |(number, vm)| Some((number, first(vm.pool.as_ref()?))))
     }
 
-    /// A virtual CPU ran. Returns whether another one's turn has come, or a quota is used up.
+    /// Charges a virtual CPU. Returns whether another one should run, or a quota is exhausted.
     #[inline(always)]
-    pub fn ran(&mut self, vcpu: usize, length: Nanos) -> bool {
+    pub fn charge(&mut self, vcpu: usize, ran: Nanos) -> bool {
         let Some((home, group, member)) = self.addresses[vcpu] else { return false };
         let group = &mut self.groups[group];
-        let inner = group.queue.ran(member, length);
-        let outer = self.places[home].queue.ran(group.number, length);
-        let used = match &mut self.vms[group.vm].pool {
-            Some(pool) => pool.used(&mut group.part, length),
+        let inner = group.queue.charge(member, ran);
+        let outer = self.processors[home].queue.charge(group.number, ran);
+        let exhausted = match &mut self.vms[group.vm].pool {
+            Some(pool) => pool.charge(&mut group.pool, ran),
             None => false,
         };
-        inner | outer | used
+        inner | outer | exhausted
     }
 
-    /// A virtual CPU wants to run. Returns whether its processor may have to decide anew.
+    /// Wakes a virtual CPU. Returns whether its processor may have to decide again.
     #[inline]
-    pub fn wakes(&mut self, vcpu: usize) -> bool {
-        let Some((home, address, member)) = self.addresses[vcpu] else { return false };
-        let group = &mut self.groups[address];
+    pub fn wake(&mut self, vcpu: usize) -> bool {
+        let Some((home, number_of_group, member)) = self.addresses[vcpu] else { return false };
+        let group = &mut self.groups[number_of_group];
         let (vm, number) = (group.vm, group.number);
         group.queue.enqueue(member);
-        group.wanting += 1;
-        self.vms[vm].wanting += 1;
-        self.share_weight(vm);
-        let (group, queue) = (&mut self.groups[address], &mut self.places[home].queue);
-        if group.part.stopped {
+        group.runnable += 1;
+        self.vms[vm].runnable += 1;
+        self.divide_weight(vm);
+        let (group, queue) = (&mut self.groups[number_of_group], &mut self.processors[home].queue);
+        if group.pool.is_throttled {
             return false;
         }
-        if queue.holds(number) {
-            if queue.is_leaving(number) {
+        if queue.contains(number) {
+            if queue.is_delayed(number) {
                 queue.enqueue(number);
             }
         } else {
             if let Some(pool) = &mut self.vms[vm].pool {
-                if pool.must_stop(&mut group.part) {
-                    pool.stops(&mut group.part, home);
+                if pool.must_throttle(&mut group.pool) {
+                    pool.throttle(&mut group.pool, home);
                     return false;
                 }
             }
             queue.enqueue(number);
         }
-        // As things stand, it would run; who is alone need not be looked for.
-        let first = |queue: &Queue, one| queue.len() == 1 || queue.pick() == Some(one);
+        // It would run now; a single entity need not be searched for.
+        let first = |queue: &RunQueue, number| queue.len() == 1 || queue.pick() == Some(number);
         first(queue, number) && first(&group.queue, member)
     }
 
-    /// A virtual CPU wants nothing any more. Returns the machine whose quota has something to hand
-    /// out because of that.
+    /// Puts a virtual CPU to sleep. Returns the machine whose returned runtime has to be distributed.
     #[inline]
-    pub fn blocks(&mut self, vcpu: usize) -> Option<usize> {
-        let (home, address, member) = self.addresses[vcpu]?;
-        let group = &mut self.groups[address];
+    pub fn block(&mut self, vcpu: usize) -> Option<usize> {
+        let (home, number_of_group, member) = self.addresses[vcpu]?;
+        let group = &mut self.groups[number_of_group];
         let vm = group.vm;
-        group.wanting -= 1;
-        self.vms[vm].wanting -= 1;
-        group.queue.dequeue(member, true);
-        let freed = group.left(&mut self.places[home].queue, &mut self.vms);
-        self.share_weight(vm);
-        freed
+        group.runnable -= 1;
+        self.vms[vm].runnable -= 1;
+        group.queue.dequeue(member);
+        let distributing = group.sleep_if_empty(&mut self.processors[home].queue, &mut self.vms);
+        self.divide_weight(vm);
+        distributing
     }
 
-    /// Shares a machine's weight by where it wants to run.
-    fn share_weight(&mut self, vm: usize) {
+    /// Divides a machine's weight among its processors.
+    fn divide_weight(&mut self, vm: usize) {
         let vm = &self.vms[vm];
-        if vm.parts.len() < 2 && vm.wanting != 1 {
-            // It has one processor: its weight is there, whole, since its first virtual CPU woke.
+        if vm.groups.len() < 2 && vm.runnable != 1 {
+            // It has one processor, which has its whole weight since its first virtual CPU woke.
             return;
         }
-        let all = self.numbers[vm.wanting];
-        for part in &vm.parts {
-            let group = &self.groups[*part];
-            if group.wanting > 0 {
-                let weight = all.floored(vm.weight * group.wanting as i64).max(1);
-                self.places[group.home].queue.set_weight(group.number, weight);
+        let divisor = self.divisors[vm.runnable];
+        for group in &vm.groups {
+            let group = &self.groups[*group];
+            if group.runnable > 0 {
+                let weight = divisor.floor_div(vm.weight * group.runnable as i64).max(1);
+                self.processors[group.home].queue.set_weight(group.number, weight);
             }
         }
     }
 
-    /// Who runs next on a processor; stops what has used up its quota.
+    /// Returns what runs next on a processor; throttles what has used up its quota.
     #[inline]
-    pub fn decides(&mut self, home: usize) -> Option<usize> {
-        let place = &mut self.places[home];
-        let before = place.queue.current();
+    pub fn decide(&mut self, home: usize) -> Option<usize> {
+        let processor = &mut self.processors[home];
+        let before = processor.queue.current();
         loop {
-            let number = place.queue.pick()?;
-            if place.queue.is_leaving(number) {
-                place.queue.remove(number);
+            let number = processor.queue.pick()?;
+            if processor.queue.is_delayed(number) {
+                processor.queue.remove(number);
                 continue;
             }
-            let group = &mut self.groups[place.groups[number]];
+            let group = &mut self.groups[processor.groups[number]];
             if let Some(pool) = &mut self.vms[group.vm].pool {
-                if pool.must_stop(&mut group.part) {
-                    pool.stops(&mut group.part, home);
-                    place.queue.remove(number);
+                if pool.must_throttle(&mut group.pool) {
+                    pool.throttle(&mut group.pool, home);
+                    processor.queue.remove(number);
                     continue;
                 }
             }
             let member = group.queue.pick()?;
-            if group.queue.is_leaving(member) {
+            if group.queue.is_delayed(member) {
                 group.queue.remove(member);
-                group.left(&mut place.queue, &mut self.vms);
+                group.sleep_if_empty(&mut processor.queue, &mut self.vms);
                 continue;
             }
             group.queue.set_current(Some(member));
             let vcpu = group.members[member];
-            place.queue.set_current(Some(number));
+            processor.queue.set_current(Some(number));
             if let Some(before) = before.filter(|before| *before != number) {
-                self.groups[place.groups[before]].queue.set_current(None);
+                self.groups[processor.groups[before]].queue.set_current(None);
             }
             return Some(vcpu);
         }
     }
 
-    /// Somebody of a higher class runs there now.
-    pub fn put_aside(&mut self, home: usize) {
-        let place = &mut self.places[home];
-        if let Some(before) = place.queue.current() {
-            self.groups[place.groups[before]].queue.set_current(None);
+    /// A virtual CPU of a higher class runs on a processor now.
+    pub fn preempt(&mut self, home: usize) {
+        let processor = &mut self.processors[home];
+        if let Some(before) = processor.queue.current() {
+            self.groups[processor.groups[before]].queue.set_current(None);
         }
-        place.queue.set_current(None);
+        processor.queue.set_current(None);
     }
 
-    /// A quota's period begins. Returns the processors on which it may go on.
+    /// Starts a period of a quota. Returns the processors on which the machine may run again.
     pub fn refill(&mut self, vm: usize) -> Vec<usize> {
         if let Some(pool) = &mut self.vms[vm].pool {
             pool.refill();
         }
-        self.hand_out(vm)
+        self.distribute(vm)
     }
 
-    /// The period of a machine's quota.
     pub fn period(&self, vm: usize) -> Option<Nanos> {
         Some(self.vms[vm].pool.as_ref()?.quota.period_ns)
     }
 
-    /// Pays stopped parts in turn. Returns the processors on which the machine may go on.
-    pub fn hand_out(&mut self, vm: usize) -> Vec<usize> {
-        let mut going_on = Vec::new();
-        let Vm { pool: Some(pool), parts, .. } = &mut self.vms[vm] else { return going_on };
-        pool.handing_out = false;
-        for _ in 0..pool.stopped.len() {
-            let Some(home) = pool.stopped.pop_front().filter(|_| pool.has()) else { break };
-            let found = parts.iter().find(|part| self.groups[**part].home == home);
+    /// Distributes runtime to throttled processors in turn. Returns those on which the machine may run
+    /// again.
+    pub fn distribute(&mut self, vm: usize) -> Vec<usize> {
+        let mut unthrottled = Vec::new();
+        let Vm { pool: Some(pool), groups, .. } = &mut self.vms[vm] else { return unthrottled };
+        pool.is_distributing = false;
+        for _ in 0..pool.throttled.len() {
+            let Some(home) = pool.throttled.pop_front().filter(|_| pool.has_runtime()) else { break };
+            let found = groups.iter().find(|group| self.groups[**group].home == home);
             let Some(found) = found else { continue };
             let group = &mut self.groups[*found];
-            if !pool.pay(&mut group.part) {
-                pool.stopped.push_front(home);
+            if !pool.repay(&mut group.pool) {
+                pool.throttled.push_front(home);
                 break;
             }
             if group.queue.len() > 0 {
-                self.places[home].queue.enqueue(group.number);
-                going_on.push(home);
+                self.processors[home].queue.enqueue(group.number);
+                unthrottled.push(home);
             }
         }
-        going_on
+        unthrottled
     }
 }

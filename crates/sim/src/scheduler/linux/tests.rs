@@ -1,15 +1,15 @@
 //! Reservations and quotas in ticks, weights, and what must hold of any host.
-use super::super::seen::Seen;
-use super::super::{simulate, Domain, Host, Policy, Stretch, Workload};
+use super::super::observer::VcpuObserver;
+use super::super::{simulate, Domain, Host, Scheduler, RunInterval, Workload};
 use super::{LinuxSettings, Quota, Reservation};
-use crate::random::Lengths;
+use crate::random::Distribution;
 use crate::{Nanos, SECOND};
 use proptest::prelude::*;
 
 const MS: Nanos = 1_000_000;
 
 fn host(processors: usize, domains: Vec<Domain>) -> Host {
-    Host { processors, domains, policy: Policy::Linux(LinuxSettings::of(processors)) }
+    Host { processors, domains, scheduler: Scheduler::Linux(LinuxSettings::of(processors)) }
 }
 
 fn domain(weight: u32, cpus: &[usize]) -> Domain {
@@ -31,21 +31,21 @@ fn limited(cap: f64, period_ms: u64, phase_ms: u64, cpus: &[usize]) -> Domain {
 }
 
 /// What each virtual CPU sees of ten seconds, after one.
-fn seen(host: &Host) -> Vec<Seen> {
+fn seen(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (SECOND, 11 * SECOND);
-    let mut all: Vec<Seen> = (0..vcpus).map(|vcpu| Seen::new(vcpu, from, to, MS / 10)).collect();
-    simulate(host, 1, to, |stretch| all[stretch.vcpu].add(&stretch)).unwrap();
+    let mut all: Vec<VcpuObserver> = (0..vcpus).map(|vcpu| VcpuObserver::new(vcpu, from, to, MS / 10)).collect();
+    simulate(host, 1, to, 0, |run| all[run.vcpu].add(&run)).unwrap();
     all
 }
 
-/// Lengths of its runs in ms, and how often.
+/// Distribution of its runs in ms, and how often.
 fn runs(host: &Host) -> Vec<(u64, u64)> {
     seen(host)[0].runs.pairs().map(|(length, count)| (length / MS, count)).collect()
 }
 
 fn close(host: &Host, wanted: &[f64], off: f64) {
-    let shares: Vec<f64> = seen(host).iter().map(Seen::share).collect();
+    let shares: Vec<f64> = seen(host).iter().map(VcpuObserver::share).collect();
     assert!(shares.len() >= wanted.len());
     for (share, wanted) in shares.iter().zip(wanted) {
         assert!((share - wanted).abs() <= off, "{shares:?}, not {wanted:?}");
@@ -80,7 +80,7 @@ fn a_quota_holds_for_all_virtual_cpus_together() {
     for (cap, period) in [(1.33, 31), (1.07, 28), (0.5, 20), (1.9, 100)] {
         for phase in [0, 1, 5] {
             let host = host(2, vec![limited(cap, period, phase, &[0, 1])]);
-            let total: f64 = seen(&host).iter().map(Seen::share).sum();
+            let total: f64 = seen(&host).iter().map(VcpuObserver::share).sum();
             // A period more or less of ten seconds, and what each processor has taken ahead.
             let off = cap * period as f64 / 1e4 + 2.0 * 5.0 / 1e4;
             assert!((total - cap).abs() <= off, "{total} of {cap}");
@@ -92,13 +92,13 @@ fn a_quota_holds_for_all_virtual_cpus_together() {
 /// when something else wakes now and then, they take them at different moments and share it.
 #[test]
 fn wake_ups_of_something_else_even_out_what_is_left_of_a_quota() {
-    let apart = |every_ns: u64| {
+    let apart = |period_ns: u64| {
         let mut host = host(2, vec![limited(1.13, 65, 1, &[0, 1])]);
-        let settings = LinuxSettings { wakeup_every_ns: every_ns, ..LinuxSettings::of(2) };
-        host.policy = Policy::Linux(settings);
+        let settings = LinuxSettings { wakeup_interval_ns: period_ns, ..LinuxSettings::of(2) };
+        host.policy = Scheduler::Linux(settings);
         let mut ends = [Vec::new(), Vec::new()];
         let mut last = [0; 2];
-        simulate(&host, 1, 60 * SECOND, |one| {
+        simulate(&host, 1, 60 * SECOND, 0, |one| {
             let mine: &mut Vec<Nanos> = &mut ends[one.vcpu];
             if one.from > last[one.vcpu] {
                 mine.push(last[one.vcpu]);
@@ -118,7 +118,7 @@ fn wake_ups_of_something_else_even_out_what_is_left_of_a_quota() {
 }
 
 fn with(mut host: Host, change: impl Fn(&mut LinuxSettings)) -> Host {
-    if let Policy::Linux(settings) = &mut host.policy {
+    if let Scheduler::Linux(settings) = &mut host.policy {
         change(settings);
     }
     host
@@ -129,7 +129,7 @@ fn with(mut host: Host, change: impl Fn(&mut LinuxSettings)) -> Host {
 #[test]
 fn what_something_else_takes_is_charged_to_nobody() {
     let taking = |domains| {
-        with(host(1, domains), |one| (one.taken_every_ns, one.taken_ns) = (50 * MS, 2 * MS))
+        with(host(1, domains), |one| (one.interruption_interval_ns, one.interruption_ns) = (50 * MS, 2 * MS))
     };
     close(&taking(vec![domain(100, &[0])]), &[0.96], 0.01);
     close(&taking(vec![reserved(30, 40, 1)]), &[0.75], 0.0011);
@@ -148,15 +148,15 @@ fn what_something_else_takes_is_charged_to_nobody() {
 /// nobody runs while it is taken.
 #[test]
 fn work_goes_on_after_what_something_else_takes() {
-    let work = Workload::Periodic { every_ns: 50 * MS, work_ns: 10 * MS };
+    let work = Workload::Periodic { period_ns: 50 * MS, work_ns: 10 * MS };
     let worker = Domain { vcpus: vec![work], ..domain(100, &[0]) };
     let host = with(host(1, vec![worker, domain(100, &[0])]), |one| {
-        (one.taken_every_ns, one.taken_ns) = (20 * MS, 3 * MS);
+        (one.interruption_interval_ns, one.interruption_ns) = (20 * MS, 3 * MS);
     });
     // 3 of 20 ms are taken; what is left is more than the worker needs.
     close(&host, &[0.2, 0.65], 0.015);
     let mut end = 0;
-    simulate(&host, 1, 10 * SECOND, |one| {
+    simulate(&host, 1, 10 * SECOND, 0, |one| {
         assert!(one.from >= end && one.from < one.to, "{one:?} after {end}");
         end = one.to;
     })
@@ -166,14 +166,14 @@ fn work_goes_on_after_what_something_else_takes() {
 #[test]
 fn what_a_quota_has_not_used_is_saved_for_a_burst() {
     // 5 of 100 ms on average, in pieces of 40 ms every 800: within a quota of 10 and a burst of 10.
-    let work = Workload::Periodic { every_ns: 800 * MS, work_ns: 40 * MS };
+    let work = Workload::Periodic { period_ns: 800 * MS, work_ns: 40 * MS };
     let with = |burst_ms: u64| {
         let mut one = limited(0.1, 100, 0, &[0]);
         one.quota = one.quota.map(|quota| Quota { burst_ns: burst_ms * MS, ..quota });
         one.vcpus = vec![work.clone()];
         let mut ran = Vec::new();
-        simulate(&host(1, vec![one]), 1, 8 * SECOND, |stretch| {
-            ran.push((stretch.from, stretch.to));
+        simulate(&host(1, vec![one]), 1, 8 * SECOND, 0, |run| {
+            ran.push((run.from, run.to));
         })
         .unwrap();
         // How long the third piece takes from its wake-up to its end.
@@ -214,7 +214,7 @@ fn reservations_go_where_they_may_run() {
     let host = host(2, vec![reserved(60, 100, 0), reserved(60, 100, 33), reserved(60, 100, 71)]);
     close(&host, &[0.6, 0.6, 0.6], 0.01);
     let mut seen = [[false; 2]; 3];
-    simulate(&host, 1, 10 * SECOND, |one| seen[one.vcpu][one.processor] = true).unwrap();
+    simulate(&host, 1, 10 * SECOND, 0, |one| seen[one.vcpu][one.processor] = true).unwrap();
     assert!(seen.iter().any(|on| on[0] && on[1]), "{seen:?}");
 }
 
@@ -222,13 +222,13 @@ fn reservations_go_where_they_may_run() {
 /// the tick that ends it.
 #[test]
 fn one_that_sleeps_waits_for_a_tick_at_most() {
-    let work = Workload::Periodic { every_ns: 37 * MS, work_ns: MS };
+    let work = Workload::Periodic { period_ns: 37 * MS, work_ns: MS };
     let sleeper = Domain { vcpus: vec![work], ..domain(100, &[0]) };
     let host = host(1, vec![sleeper, domain(100, &[0])]);
     let mut longest = 0;
-    simulate(&host, 1, 10 * SECOND, |stretch| {
-        if stretch.vcpu == 0 {
-            longest = longest.max(stretch.from % (37 * MS));
+    simulate(&host, 1, 10 * SECOND, 0, |run| {
+        if run.vcpu == 0 {
+            longest = longest.max(run.from % (37 * MS));
         }
     })
     .unwrap();
@@ -238,7 +238,7 @@ fn one_that_sleeps_waits_for_a_tick_at_most() {
 #[test]
 fn what_linux_refuses_is_refused() {
     let refused =
-        |domains: Vec<Domain>| simulate(&host(1, domains), 1, SECOND, |_| {}).unwrap_err();
+        |domains: Vec<Domain>| simulate(&host(1, domains), 1, SECOND, 0, |_| {}).unwrap_err();
     assert!(refused(vec![domain(0, &[0])]).what.contains("weight"));
     assert!(refused(vec![domain(10_001, &[0])]).what.contains("weight"));
     assert!(refused(vec![reserved(50, 40, 0)]).what.contains("50 ms in 40 ms"));
@@ -251,12 +251,12 @@ fn workload() -> impl Strategy<Value = Workload> {
     prop_oneof![
         Just(Workload::Spinning),
         (5u64..50, 1u64..30).prop_map(|(every, work)| Workload::Periodic {
-            every_ns: every * MS,
+            period_ns: every * MS,
             work_ns: work * MS
         }),
         (1e5f64..2e7, 1e5f64..2e7).prop_map(|(work, sleep)| Workload::Bursty {
-            work: Lengths::Exponential(work),
-            sleep: Lengths::Exponential(sleep),
+            work: Distribution::Exponential(work),
+            sleep: Distribution::Exponential(sleep),
         }),
     ]
 }
@@ -288,14 +288,14 @@ proptest! {
         prop_assume!(super::check(&host).is_ok());
         let length = 2 * SECOND;
         let mut all = Vec::new();
-        simulate(&host, 3, length, |stretch| all.push(stretch)).unwrap();
+        simulate(&host, 3, length, 0, |run| all.push(run)).unwrap();
         let mut again = Vec::new();
-        simulate(&host, 3, length, |stretch| again.push(stretch)).unwrap();
+        simulate(&host, 3, length, 0, |run| again.push(run)).unwrap();
         prop_assert_eq!(&all, &again);
         let mut processor_ends = vec![0; processors];
         let mut ran = vec![0; host.homes().len()];
         let mut vcpu_ends = vec![0; ran.len()];
-        for Stretch { vcpu, processor, from, to } in all {
+        for RunInterval { vcpu, processor, from, to } in all {
             prop_assert!(from >= processor_ends[processor] && from >= vcpu_ends[vcpu] && from < to);
             (processor_ends[processor], vcpu_ends[vcpu]) = (to, to);
             ran[vcpu] += to - from;

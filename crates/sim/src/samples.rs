@@ -1,0 +1,38 @@
+//! The samples that an outcome consists of.
+use crate::Nanos;
+use serde_json::Value;
+
+/// What a sample depends on inside a replication.
+pub type Factors<'a> = [(&'a str, Value)];
+
+/// Receives samples: metric, factors, value, count, time within the replication.
+pub struct Sink<'a>(pub &'a mut dyn FnMut(&str, &Factors<'_>, f64, u64, Nanos));
+
+impl Sink<'_> {
+    /// Takes a value of the whole replication.
+    pub fn scalar(&mut self, metric: &str, factors: &Factors<'_>, value: f64) {
+        (self.0)(metric, factors, value, 1, 0);
+    }
+
+    /// Takes a value of the whole replication if there is one.
+    pub fn optional(&mut self, metric: &str, factors: &Factors<'_>, value: Option<f64>) {
+        if let Some(value) = value {
+            self.scalar(metric, factors, value);
+        }
+    }
+
+    /// Takes a histogram as values with their counts.
+    pub fn histogram(
+        &mut self,
+        metric: &str,
+        factors: &Factors<'_>,
+        pairs: impl Iterator<Item = (f64, u64)>,
+    ) {
+        pairs.for_each(|(value, count)| (self.0)(metric, factors, value, count, 0));
+    }
+
+    /// Takes an event.
+    pub fn event(&mut self, metric: &str, factors: &Factors<'_>, value: f64, time: Nanos) {
+        (self.0)(metric, factors, value, 1, time);
+    }
+}
