@@ -131,8 +131,8 @@ def machine(
         vms[f"c{number}"] = {"vcpus": len(one.cpus), "weight": one.weight, "cpus": list(one.cpus)}
     linux = {
         "wakeups_per_s": round(wakeups, 1),
-        "taken_per_s": round(others[0], 3),
-        "taken_ms": round(others[1], 4),
+        "interruptions_per_s": round(others[0], 3),
+        "interruption_ms": round(others[1], 4),
     }
     return {
         "version": 1,

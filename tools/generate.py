@@ -162,12 +162,12 @@ SCENARIOS = {
             "geo/scenario.rs",
             "geo/scenario/users.rs",
             "geo/scenario/sites.rs",
-            "geo/scenario/ways.rs",
-            "geo/place/question.rs",
-            "geo/web.rs",
+            "geo/scenario/network.rs",
+            "geo/place/config.rs",
+            "geo/page.rs",
         ],
     ),
-    "scheduler": ("Scheduler scenarios", ["scheduler/scenario.rs"]),
+    "scheduler": ("Scheduler scenarios", ["scheduler/scenario.rs", "scheduler/bvt.rs"]),
     "selection": ("Scenarios of selection", ["selection/scenario.rs"]),
 }
 """Kind of scenario -> title of its page, and the files of crates/sim that define its keys."""

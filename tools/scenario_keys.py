@@ -10,7 +10,7 @@ from pathlib import Path
 _RECORD = re.compile(r"pub (struct|enum) (\w+)")
 _FIELD = re.compile(r"(?:pub )?(\w+): (.+?),?$")
 _VARIANT = re.compile(r"(\w+)(?:\((.+)\)|( \{))?,?$")
-_DEFAULT = re.compile(r'#\[serde\(.*\bdefault(?: = "(\w+)")?')
+_DEFAULT = re.compile(r'#\[serde\(.*?\bdefault(?: = "(?:\w+::<(\d+)|\w)[^"]*")?')
 _RENAME = re.compile(r'rename_all = "(\w+)"')
 
 
@@ -68,7 +68,10 @@ def _rows(
             yield f"`{name}`", _type(entries[2] or ""), True, " ".join(doc)
             doc, own = [], []
         elif entries := _FIELD.match(words):
-            left_away = optional or any(_DEFAULT.search(one) for one in own)
+            default = next(filter(None, map(_DEFAULT.search, own)), None)
+            left_away = optional or default is not None or entries[2].startswith("Option<")
+            if default is not None and default[1]:
+                doc.append(f"Default: {int(default[1]):,}.")
             key = f"… `{entries[1]}`" if enum else f"`{entries[1]}`"
             yield key, _type(entries[2]), left_away, " ".join(doc)
             doc, own = [], []
@@ -100,7 +103,7 @@ def _type(rust: str) -> str:
         return f"list: {_type(inner[1])}"
     if inner := re.fullmatch(r"\[(.+); (\d+)\]", rust):
         return f"{inner[2]} of: {_type(inner[1])}"
-    if inner := re.fullmatch(r"(?:Named|BTreeMap<String,)\s*<?(.+)>", rust):
+    if inner := re.fullmatch(r"(?:OrderedMap|BTreeMap<String,)\s*<?(.+)>", rust):
         return f"by name: {_type(inner[1])}"
     return f"[{rust}](#{rust.lower()})"
 

@@ -45,7 +45,7 @@ def test_selection_goes_from_the_name_to_the_report(nephoscope: Run, tmp_path: P
     result = done.json()
     found = metrics(result)
     assert round(found["printed_saving_usd", ""]["value"], 2) == 40_657.04
-    assert round(found["closed_saving_usd", ""]["value"], 2) == 38_170.23
+    assert round(found["corrected_saving_usd", ""]["value"], 2) == 38_170.23
     assert found["saving_ratio", ""]["n"] == 6
     assert abs(found["saving_ratio", ""]["value"] - 0.152) < 0.005
     assert Path(result["run"]["report"]).is_file()

@@ -120,7 +120,7 @@ def test_the_distribution_by_region_is_cut_by_the_objective(everything: RunResul
 def test_the_axis_reaches_the_objective_wherever_it_lies(objective_ms: float) -> None:
     places = {**simulated.PLACES, "objective_ms": objective_ms}
     records, lines, merged = simulated.deployments()
-    moved = [replace(one, documents={"places": places}) for one in records]
+    moved = [replace(one, documents={"locations": places}) for one in records]
     chart = charts_of(simulated.result_of((moved, lines, merged)))["response-0"]
     (line,) = chart.figure["layout"]["shapes"]
     low, high = chart.figure["layout"]["xaxis"]["range"]
@@ -184,7 +184,7 @@ def test_many_deployments_have_one_table_and_few_figures() -> None:
     records, lines = [], []
     for setting in range(9):
         given = {"site_count": setting}
-        told = {"places": simulated.PLACES}
+        told = {"locations": simulated.PLACES}
         records.append(simulated.record("sim.geo", setting=setting, factors=given, documents=told))
         lines += simulated.geo_lines(simulated.MEANS, given)
     result = simulated.result_of((records, lines, {}))

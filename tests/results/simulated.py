@@ -132,7 +132,7 @@ def histogram(centre_ms: float) -> tuple[list[float], list[int]]:
 
 def deployments() -> tuple[list[TrialRecord], list[MetricResult], dict[Any, Any]]:
     """One scenario with one site, by ten replications."""
-    records = [record("sim.geo", round=n, documents={"places": PLACES}) for n in range(N + 1)]
+    records = [record("sim.geo", round=n, documents={"locations": PLACES}) for n in range(N + 1)]
     merged = {
         ("sim.geo", "response_time_ns", "sim", factors_key({"region": region})): histogram(mean)
         for region, mean in MEANS.items()
@@ -152,7 +152,7 @@ def three_deployments() -> tuple[list[TrialRecord], list[MetricResult], dict[Any
     for setting, (name, places, means) in enumerate(told):
         given = {"placement": name}
         records.append(
-            record("sim.geo", setting=setting, factors=given, documents={"places": places})
+            record("sim.geo", setting=setting, factors=given, documents={"locations": places})
         )
         lines += geo_lines(means, given)
     return records, lines, {}
@@ -183,7 +183,7 @@ def placement(
         "front": FRONT,
         "chosen": {"sites": ["us", "eu"], "met": met, "confirmed": met},
         "sensitivity": SENSITIVITY,
-        "places": PLACES,
+        "locations": PLACES,
     }
     lines = [
         line("sim.place", "within_objective_ratio", 0.93, "ratio"),
@@ -228,7 +228,7 @@ def saving(*, ratio: float = 0.16) -> tuple[list[TrialRecord], list[MetricResult
         line("sim.selection", "break_even_h", 17.4, "none"),
     ]
     spread = ([ratio + 0.01 * step for step in range(10)], [5] * 10)
-    merged = {("sim.selection", "saving_of_fleets_ratio", "sim", "{}"): spread}
+    merged = {("sim.selection", "fleet_saving_ratio", "sim", "{}"): spread}
     return [record("sim.selection", documents=told)], lines, merged
 
 

@@ -102,9 +102,9 @@ def test_a_selection_has_its_surface() -> None:
 def test_only_trials_that_count_give_documents() -> None:
     other = {**simulated.PLACES, "objective_ms": 999}
     records = [
-        record("sim.geo", round=0, documents={"places": other}),
-        record("sim.geo", round=1, documents={"places": other}, status=TrialStatus.INVALID),
-        record("sim.geo", round=2, documents={"places": simulated.PLACES}),
+        record("sim.geo", round=0, documents={"locations": other}),
+        record("sim.geo", round=1, documents={"locations": other}, status=TrialStatus.INVALID),
+        record("sim.geo", round=2, documents={"locations": simulated.PLACES}),
     ]
     found = analyse(run_data(records, simulated.geo_lines(simulated.MEANS)))
     assert found is not None
@@ -135,9 +135,9 @@ def test_a_built_in_scenario_goes_by_the_name_it_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("name", "document"),
     [
-        ("places", {"user_bases": [{"region": "Asia"}]}),
-        ("places", {"sites": [{"name": "us", "latitude": 140, "longitude": 0}]}),
-        ("places", ["us"]),
+        ("locations", {"user_bases": [{"region": "Asia"}]}),
+        ("locations", {"sites": [{"name": "us", "latitude": 140, "longitude": 0}]}),
+        ("locations", ["us"]),
     ],
 )
 def test_a_document_that_is_none_of_its_kind_is_a_note(name: str, document: object) -> None:

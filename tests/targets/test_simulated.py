@@ -60,7 +60,7 @@ def test_what_is_refused_says_why() -> None:
 
     trial = using(work)
     assert (trial.failure.name, trial.failure.exit_code) == ("refused", 2)
-    assert "offered 1.00 times what it can serve" in str(trial.failure)
+    assert "offered 1.00 times its capacity" in str(trial.failure)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-//! `enter`: becomes a program inside a lab host. Control groups come first, so that nothing of the
-//! program ever runs outside its limits; then namespaces; then the program takes this process over.
-//! Only a pid namespace needs a child: it is joined by children alone.
-use crate::error::{LabError, FAILED, LACKING};
+//! `enter`: executes a program inside a lab host. Control groups are joined first, so that nothing of the
+//! program ever runs outside its limits; then namespaces; then the program replaces this process. Only a
+//! pid namespace needs a child, because only children join it.
+use crate::error::{LabError, FAILED, MISSING};
 use crate::{cgroup, deadline, namespaces, signals};
 use namespaces::Namespace;
 use std::ffi::{CString, OsString};
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Signals that go on to the program when a process stands between it and the caller.
+/// Signals that are forwarded to the program if a process stands between it and the caller.
 const FORWARDED: [i32; 9] = [
     libc::SIGTERM,
     libc::SIGINT,
@@ -23,9 +23,9 @@ const FORWARDED: [i32; 9] = [
     libc::SIGWINCH,
 ];
 
-/// What `enter` is to join and run.
+/// What to join, and the program to execute.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct EnterConfig {
     /// Network namespace.
     pub netns: Option<PathBuf>,
     /// Whether /sys shows that network.
@@ -46,62 +46,62 @@ pub struct Wanted {
     pub program: Vec<OsString>,
 }
 
-/// Joins and becomes the program; returns its exit code only where a child was needed.
-pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
+/// Joins and executes the program; returns its exit code only if a child was needed.
+pub fn run(config: &EnterConfig) -> Result<i32, LabError> {
     // SAFETY: reads a number.
     let parent = unsafe { libc::getppid() };
-    let words = c_words(&wanted.program)?;
-    let joined = opened(wanted)?;
-    if wanted.die_with_parent {
+    let words = c_words(&config.program)?;
+    let joined = open_namespaces(config)?;
+    if config.die_with_parent {
         signals::die_with_parent(parent)?;
     }
     if let Some(pids) = joined.iter().find(|namespace| namespace.is_for_children()) {
         pids.join()?;
-        return as_child(wanted, &joined, &words);
+        return run_child(config, &joined, &words);
     }
-    Err(inside(wanted, &joined).err().unwrap_or_else(|| become_program(&words)))
+    Err(join_all(config, &joined).err().unwrap_or_else(|| execute(&words)))
 }
 
 /// Joins everything but the pid namespace. The process that stands between caller and program has
 /// none of it: it takes no memory, no CPU time and no reservation of the host.
-fn inside(wanted: &Wanted, joined: &[Namespace]) -> Result<(), LabError> {
-    for folder in &wanted.cgroups {
+fn join_all(config: &EnterConfig, joined: &[Namespace]) -> Result<(), LabError> {
+    for folder in &config.cgroups {
         cgroup::join(folder)?;
     }
-    if wanted.cgroups.iter().any(|folder| deadline::is_marked(folder)) {
+    if config.cgroups.iter().any(|folder| deadline::is_marked(folder)) {
         await_reservation()?;
     }
-    if let Some(nice) = wanted.nice {
+    if let Some(nice) = config.nice {
         set_nice(nice)?;
     }
     for namespace in joined.iter().filter(|namespace| !namespace.is_for_children()) {
         namespace.join()?;
     }
-    if wanted.hide_limits {
+    if config.hide_limits {
         namespaces::without_cgroups()?;
     }
-    if wanted.sysfs {
+    if config.sysfs {
         namespaces::own_sysfs()?;
     }
-    match &wanted.root {
+    match &config.root {
         Some(folder) => namespaces::change_root(folder),
         None => Ok(()),
     }
 }
 
-/// Everything that is to be joined, opened while paths still mean what the caller means.
-fn opened(wanted: &Wanted) -> Result<Vec<Namespace>, LabError> {
+/// Opens everything that is to be joined, while paths still mean what the caller means.
+fn open_namespaces(config: &EnterConfig) -> Result<Vec<Namespace>, LabError> {
     let mut joined = Vec::new();
-    if let Some(path) = &wanted.netns {
+    if let Some(path) = &config.netns {
         joined.push(Namespace::open(path, libc::CLONE_NEWNET)?);
     }
-    if let Some(pid) = wanted.pid {
+    if let Some(pid) = config.pid {
         joined.extend(namespaces::of_process(pid)?);
     }
     Ok(joined)
 }
 
-/// Waits until the keeper of the group has seen this process: nothing of the program runs before.
+/// Waits until the supervisor of the group has seen this process: nothing of the program runs before.
 fn await_reservation() -> Result<(), LabError> {
     for _ in 0..2000 {
         if deadline::is_reserved() {
@@ -110,8 +110,8 @@ fn await_reservation() -> Result<(), LabError> {
         std::thread::sleep(Duration::from_millis(1));
     }
     Err(LabError::new(
-        LACKING,
-        "This process got no reservation within 2 s: nothing keeps its control group, or the \
+        MISSING,
+        "This process got no reservation within 2 s: its control group has no supervisor, or the \
          kernel admits no more.",
         "Run `nephoscope lab list`; take the lab down and up again.",
     ))
@@ -135,7 +135,7 @@ fn c_words(words: &[OsString]) -> Result<Vec<CString>, LabError> {
 }
 
 /// Replaces this process; returns only when that failed.
-fn become_program(words: &[CString]) -> LabError {
+fn execute(words: &[CString]) -> LabError {
     let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
     pointers.push(std::ptr::null());
     // SAFETY: C strings that live through the call, and the null pointer at their end. Rust ignores
@@ -154,7 +154,11 @@ fn become_program(words: &[CString]) -> LabError {
 }
 
 /// Runs the program as a child, passes signals on to it and ends as it ended.
-fn as_child(wanted: &Wanted, joined: &[Namespace], words: &[CString]) -> Result<i32, LabError> {
+fn run_child(
+    config: &EnterConfig,
+    joined: &[Namespace],
+    words: &[CString],
+) -> Result<i32, LabError> {
     let watched = signals::set_of(&[&FORWARDED[..], &[libc::SIGCHLD]].concat());
     let before = signals::block(&watched);
     // SAFETY: this program has one thread, so the child may do whatever it likes.
@@ -164,9 +168,9 @@ fn as_child(wanted: &Wanted, joined: &[Namespace], words: &[CString]) -> Result<
     }
     if child == 0 {
         // The parent's number means nothing in the other pid namespace: getppid is 0 there.
-        let ready = signals::die_with_parent(0).and_then(|()| inside(wanted, joined));
+        let ready = signals::die_with_parent(0).and_then(|()| join_all(config, joined));
         signals::restore(&before);
-        let error = ready.err().unwrap_or_else(|| become_program(words));
+        let error = ready.err().unwrap_or_else(|| execute(words));
         eprintln!("nephoscope-lab: {error}");
         // SAFETY: ends the child without running the parent's exit handlers.
         unsafe { libc::_exit(error.code) };
@@ -174,7 +178,7 @@ fn as_child(wanted: &Wanted, joined: &[Namespace], words: &[CString]) -> Result<
     loop {
         let signal = signals::wait(&watched);
         if signal == libc::SIGCHLD {
-            if let Some(status) = ended(child) {
+            if let Some(status) = exit_status(child) {
                 return end_as(status);
             }
         } else {
@@ -184,7 +188,7 @@ fn as_child(wanted: &Wanted, joined: &[Namespace], words: &[CString]) -> Result<
     }
 }
 
-fn ended(child: i32) -> Option<i32> {
+fn exit_status(child: i32) -> Option<i32> {
     let mut status = 0;
     // SAFETY: our own child; the status is written to a plain number.
     (unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child).then_some(status)

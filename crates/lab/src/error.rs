@@ -1,41 +1,39 @@
-//! The one error of the lab program: exit code, a sentence, the next step.
+//! The error of the lab program: exit code, a sentence, the next step.
 use std::fmt;
 use std::io;
 
-/// The caller asked for something that does not exist or is out of bounds.
+/// Invalid arguments.
 pub const USAGE: i32 = 2;
-/// It was started and failed.
+/// A failure after the start.
 pub const FAILED: i32 = 3;
-/// The machine lacks something: a right, a kernel feature, CPU time to reserve.
-pub const LACKING: i32 = 4;
+/// The machine does not have something: a right, a kernel feature, CPU time to reserve.
+pub const MISSING: i32 = 4;
 
 /// A failure with its sentence and next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabError {
     /// Exit code of the program.
     pub code: i32,
-    /// What and where; a full sentence.
     pub message: String,
-    /// What to do next; a full sentence.
+    /// What to do next.
     pub hint: String,
 }
 
 impl LabError {
-    /// A failure of any kind.
     pub fn new(code: i32, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: hint.into() }
     }
 
-    /// The caller's mistake in the words of the command.
+    /// Returns an error for invalid arguments.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(USAGE, message, "Run `nephoscope-lab help`.")
     }
 
-    /// A system call that failed: a missing right is told as such.
+    /// Returns an error for a failed system call; a missing right is reported as such.
     pub fn os(what: &str, error: &io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => Self::new(
-                LACKING,
+                MISSING,
                 format!("{what} is not permitted ({error})."),
                 "Run it as root, or with the capabilities CAP_SYS_ADMIN, CAP_NET_ADMIN and \
                  CAP_SYS_NICE.",
@@ -53,9 +51,15 @@ impl LabError {
         }
     }
 
-    /// The last system call's failure.
+    /// Returns an error for the last system call.
     pub fn last(what: &str) -> Self {
         Self::os(what, &io::Error::last_os_error())
+    }
+}
+
+impl From<nephoscope_wire::error::Error> for LabError {
+    fn from(error: nephoscope_wire::error::Error) -> Self {
+        Self::new(error.kind.exit_code(), error.message, error.hint)
     }
 }
 

@@ -1,8 +1,7 @@
-//! `nephoscope-lab`: what a lab needs that no system tool does as one program: entering a lab host,
-//! delaying packets, keeping threads under a reservation.
+//! `nephoscope-lab`: runs programs in lab hosts, delays packets, reserves CPU time.
 //!
-//! Exit codes: 0 done, 2 wrong words, 3 failed, 4 the machine lacks something. `enter` ends as the
-//! program that it runs; 127 when there is no such program, 126 when it cannot be executed.
+//! Exit codes: 0 done, 2 invalid arguments, 3 failed, 4 missing right or kernel feature. `enter` ends as
+//! the program that it executes; 127 if there is no such program, 126 if it cannot be executed.
 mod args;
 mod cgroup;
 mod deadline;
@@ -33,9 +32,9 @@ fn run(command: Command) -> Result<i32, LabError> {
     match command {
         Command::Help => print(args::HELP),
         Command::Version => print(&format!("nephoscope-lab {}", env!("CARGO_PKG_VERSION"))),
-        Command::Enter(wanted) => enter::run(&wanted),
+        Command::Enter(config) => enter::run(&config),
         Command::Line(config) => line::run(&config),
-        Command::Reserve(wanted) => reserve::run(&wanted),
+        Command::Reserve(config) => reserve::run(&config),
     }
 }
 

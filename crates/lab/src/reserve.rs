@@ -1,13 +1,13 @@
 //! `reserve`: keeps every thread of a control group under `SCHED_DEADLINE`.
 //!
 //! The kernel gives a reservation to a thread, not to a group, and a new thread does not inherit
-//! it (`RESET_ON_FORK`; without that flag it could not be made at all). So the group is looked at
-//! every two milliseconds, and what is new in it gets its reservation. Each thread has its own:
-//! two threads that spin get two slices. What the kernel's admission control refuses is told.
+//! it (`RESET_ON_FORK`; without that flag it could not be made at all). So the group is checked
+//! every two milliseconds, and new threads get their reservation. Each thread has its own: two threads
+//! that spin get two slices. What the kernel's admission control refuses is reported.
 //! Source: sched_setattr(2), sched(7), `scheduler/sched-deadline.rst`.
 use crate::cgroup;
 use crate::deadline::{self, Attributes};
-use crate::error::{LabError, LACKING, USAGE};
+use crate::error::{LabError, MISSING, USAGE};
 use crate::{priority, signals};
 use serde_json::{json, Value};
 use std::collections::HashMap;
@@ -15,13 +15,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-const LOOK_EVERY_NS: i64 = 2_000_000;
-/// Looks between two searches for groups below, and between two checks of what is kept.
-const LOOKS_PER_WALK: u64 = 25;
+const CHECK_INTERVAL_NS: i64 = 2_000_000;
+/// Checks between two searches for child groups, and between two verifications of all threads.
+const CHECKS_PER_WALK: u64 = 25;
 
-/// What to keep.
+/// A group and its reservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReservationConfig {
     /// Folder of the control group.
     pub cgroup: PathBuf,
     /// CPU time in each period.
@@ -30,64 +30,64 @@ pub struct Wanted {
     pub period_ns: u64,
 }
 
-/// Keeps the group until SIGTERM.
-pub fn run(wanted: &Wanted) -> Result<i32, LabError> {
-    check(wanted)?;
+/// Supervises the group until SIGTERM.
+pub fn run(config: &ReservationConfig) -> Result<i32, LabError> {
+    check(config)?;
     let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
     signals::block(&watched);
-    admit(wanted)?;
+    admit(config)?;
     let priority = priority::raise(true);
-    let mut keeper = Keeper::new(wanted)?;
-    keeper.look();
-    let marked = deadline::mark(&wanted.cgroup, true);
-    say(&json!({ "ready": {
-        "pid": std::process::id(), "threads": keeper.kept.len(), "priority": priority,
+    let mut supervisor = Supervisor::new(config)?;
+    supervisor.check();
+    let marked = deadline::mark(&config.cgroup, true);
+    print(&json!({ "ready": {
+        "pid": std::process::id(), "threads": supervisor.threads.len(), "priority": priority,
         "marked": marked,
     }}));
-    while !signals::wait_for(&watched, LOOK_EVERY_NS) {
-        keeper.look();
-        if !keeper.wanted.cgroup.is_dir() {
+    while !signals::wait_for(&watched, CHECK_INTERVAL_NS) {
+        supervisor.check();
+        if !supervisor.config.cgroup.is_dir() {
             break;
         }
     }
-    deadline::mark(&wanted.cgroup, false);
-    keeper.release();
-    say(&json!({ "kept": {
-        "threads": keeper.seen, "refused": keeper.refused, "unpinned": keeper.unpinned,
+    deadline::mark(&config.cgroup, false);
+    supervisor.release();
+    print(&json!({ "kept": {
+        "threads": supervisor.seen, "refused": supervisor.refused, "unpinned": supervisor.unpinned,
     }}));
     Ok(0)
 }
 
-fn check(wanted: &Wanted) -> Result<(), LabError> {
+fn check(config: &ReservationConfig) -> Result<(), LabError> {
     let wrong = |message: String| LabError::new(USAGE, message, "Run `nephoscope-lab help`.");
     // The kernel counts slices in 1024 ns, and a slice of 100 ns could not be kept by any timer.
-    if wanted.slice_ns < 1024 || wanted.slice_ns > wanted.period_ns {
+    if config.slice_ns < 1024 || config.slice_ns > config.period_ns {
         return Err(wrong(format!(
             "A slice of {} ns in a period of {} ns is no reservation.",
-            wanted.slice_ns, wanted.period_ns
+            config.slice_ns, config.period_ns
         )));
     }
-    if !wanted.cgroup.join("cgroup.procs").is_file() {
-        return Err(wrong(format!("{} is no control group.", wanted.cgroup.display())));
+    if !config.cgroup.join("cgroup.procs").is_file() {
+        return Err(wrong(format!("{} is no control group.", config.cgroup.display())));
     }
     Ok(())
 }
 
 /// Asks the kernel for one such reservation, and gives it back.
-fn admit(wanted: &Wanted) -> Result<(), LabError> {
-    let asked = Attributes::reserved(wanted.slice_ns, wanted.period_ns).set(0);
+fn admit(config: &ReservationConfig) -> Result<(), LabError> {
+    let asked = Attributes::reserved(config.slice_ns, config.period_ns).set(0);
     let _ = Attributes::ordinary().set(0);
-    asked.map_err(|error| refusal(wanted, &error))
+    asked.map_err(|error| refusal(config, &error))
 }
 
 /// Why the kernel refused, in one sentence.
-fn refusal(wanted: &Wanted, error: &io::Error) -> LabError {
-    let asked = Attributes::reserved(wanted.slice_ns, wanted.period_ns).cpus();
+fn refusal(config: &ReservationConfig, error: &io::Error) -> LabError {
+    let asked = Attributes::reserved(config.slice_ns, config.period_ns).cpus();
     match error.raw_os_error() {
         Some(libc::EBUSY) => {
             let (sum, most) = (reserved_cpus(), admitted_cpus());
             LabError::new(
-                LACKING,
+                MISSING,
                 format!(
                     "The kernel admits no reservation of {asked:.3} CPUs more: reservations of \
                      {sum:.3} CPUs are held, of at most {most:.3}."
@@ -96,15 +96,15 @@ fn refusal(wanted: &Wanted, error: &io::Error) -> LabError {
             )
         }
         Some(libc::EINVAL) => LabError::new(
-            LACKING,
+            MISSING,
             format!(
                 "The kernel takes no reservation of {} ns in {} ns.",
-                wanted.slice_ns, wanted.period_ns
+                config.slice_ns, config.period_ns
             ),
             "Choose a period between /proc/sys/kernel/sched_deadline_period_min_us and _max_us.",
         ),
         Some(libc::ENOSYS | libc::EOPNOTSUPP) => LabError::new(
-            LACKING,
+            MISSING,
             "This kernel has no SCHED_DEADLINE.",
             "Boot a kernel of 3.14 or newer that has it.",
         ),
@@ -144,42 +144,42 @@ enum State {
     Refused,
 }
 
-struct Keeper {
-    wanted: Wanted,
+struct Supervisor {
+    config: ReservationConfig,
     attributes: Attributes,
     files: Vec<PathBuf>,
-    kept: HashMap<i32, State>,
-    looks: u64,
+    threads: HashMap<i32, State>,
+    checks: u64,
     seen: u64,
     refused: u64,
     unpinned: u64,
 }
 
-impl Keeper {
-    fn new(wanted: &Wanted) -> Result<Self, LabError> {
-        let attributes = Attributes::reserved(wanted.slice_ns, wanted.period_ns);
-        let files = cgroup::thread_files(&wanted.cgroup);
+impl Supervisor {
+    fn new(config: &ReservationConfig) -> Result<Self, LabError> {
+        let attributes = Attributes::reserved(config.slice_ns, config.period_ns);
+        let files = cgroup::thread_files(&config.cgroup);
         if files.is_empty() {
-            return Err(LabError::usage(format!("{} lists no threads.", wanted.cgroup.display())));
+            return Err(LabError::usage(format!("{} lists no threads.", config.cgroup.display())));
         }
-        let wanted = wanted.clone();
-        let kept = HashMap::new();
-        Ok(Self { wanted, attributes, files, kept, looks: 0, seen: 0, refused: 0, unpinned: 0 })
+        let config = config.clone();
+        let threads = HashMap::new();
+        Ok(Self { config, attributes, files, threads, checks: 0, seen: 0, refused: 0, unpinned: 0 })
     }
 
-    /// Gives what is new in the group its reservation.
-    fn look(&mut self) {
-        self.looks += 1;
-        let thorough = self.looks.is_multiple_of(LOOKS_PER_WALK);
+    /// Gives new threads of the group their reservation.
+    fn check(&mut self) {
+        self.checks += 1;
+        let thorough = self.checks.is_multiple_of(CHECKS_PER_WALK);
         if thorough {
-            self.files = cgroup::thread_files(&self.wanted.cgroup);
+            self.files = cgroup::thread_files(&self.config.cgroup);
         }
         let threads = cgroup::threads(&self.files);
-        self.kept.retain(|thread, _| threads.contains(thread));
+        self.threads.retain(|thread, _| threads.contains(thread));
         for thread in threads {
-            match self.kept.get(&thread) {
+            match self.threads.get(&thread) {
                 // Somebody may have set another policy, or the number is another thread's by now.
-                Some(State::Reserved) if !thorough || self.is_kept(thread) => {}
+                Some(State::Reserved) if !thorough || self.is_reserved(thread) => {}
                 found => {
                     let before = found.copied();
                     self.reserve(thread, before);
@@ -188,7 +188,7 @@ impl Keeper {
         }
     }
 
-    fn is_kept(&self, thread: i32) -> bool {
+    fn is_reserved(&self, thread: i32) -> bool {
         Attributes::of(thread).is_some_and(|found| found.is_slice_of(&self.attributes))
     }
 
@@ -198,16 +198,16 @@ impl Keeper {
         }
         match self.set(thread) {
             Ok(()) => {
-                self.kept.insert(thread, State::Reserved);
+                self.threads.insert(thread, State::Reserved);
             }
             // It ended in between.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(error) => {
-                self.kept.insert(thread, State::Refused);
+                self.threads.insert(thread, State::Refused);
                 // Told once for each thread, and tried again at every look.
                 if before != Some(State::Refused) {
                     self.refused += 1;
-                    say(&self.told(thread, &error));
+                    print(&self.refusal_line(thread, &error));
                 }
             }
         }
@@ -234,14 +234,14 @@ impl Keeper {
         first
     }
 
-    fn told(&self, thread: i32, error: &io::Error) -> Value {
+    fn refusal_line(&self, thread: i32, error: &io::Error) -> Value {
         let (message, hint) = if error.raw_os_error() == Some(libc::EPERM) {
             let cpuset = "its cpuset leaves it a part of the CPUs, and is not exclusive".to_owned();
             let hint = "Leave `cpus` out beside `reservation`.".to_owned();
             (format!("The kernel takes no reservation for a thread: {cpuset}."), hint)
         } else {
-            let told = refusal(&self.wanted, error);
-            (told.message, told.hint)
+            let refused = refusal(&self.config, error);
+            (refused.message, refused.hint)
         };
         let name = fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
         json!({ "refused": {
@@ -250,15 +250,15 @@ impl Keeper {
     }
 
     fn release(&self) {
-        for (thread, state) in &self.kept {
-            if *state == State::Reserved && self.is_kept(*thread) {
+        for (thread, state) in &self.threads {
+            if *state == State::Reserved && self.is_reserved(*thread) {
                 let _ = Attributes::ordinary().set(*thread);
             }
         }
     }
 }
 
-fn say(value: &Value) {
+fn print(value: &Value) {
     let mut out = io::stdout();
     let _ = writeln!(out, "{value}").and_then(|()| out.flush());
 }
@@ -273,16 +273,18 @@ mod tests {
         for (slice_ns, period_ns, said) in
             [(100, 1000, "is no reservation"), (3000, 2000, "is no"), (2000, 3000, "no control")]
         {
-            let error = check(&Wanted { cgroup: cgroup.clone(), slice_ns, period_ns }).unwrap_err();
+            let error = check(&ReservationConfig { cgroup: cgroup.clone(), slice_ns, period_ns })
+                .unwrap_err();
             assert!(error.message.contains(said) && error.code == USAGE, "{error}");
         }
     }
 
     #[test]
     fn a_refusal_says_the_sums() {
-        let wanted = Wanted { slice_ns: 30_000, period_ns: 40_000, cgroup: PathBuf::new() };
-        let told = refusal(&wanted, &io::Error::from_raw_os_error(libc::EBUSY));
-        assert!(told.message.starts_with("The kernel admits no reservation of 0.750 CPUs more"));
-        assert_eq!(told.code, LACKING);
+        let config =
+            ReservationConfig { slice_ns: 30_000, period_ns: 40_000, cgroup: PathBuf::new() };
+        let refused = refusal(&config, &io::Error::from_raw_os_error(libc::EBUSY));
+        assert!(refused.message.starts_with("The kernel admits no reservation of 0.750 CPUs more"));
+        assert_eq!(refused.code, MISSING);
     }
 }

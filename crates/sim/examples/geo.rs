@@ -1,22 +1,23 @@
-//! Requests a CPU-second of sites and users, for a quick look; `benchmarks/` compares with peers.
+//! Requests per CPU second of sites and users; `benchmarks/` compares with peers.
 //!
 //! `geo` runs the grouped day of a micro-blogging service and the same day with 50 and 2,000
 //! instances, an hour of single requests in bursts and as a stream; `geo day` the whole day of
 //! single requests (65 million), to see its memory; `geo stream` and `geo bursts` an hour of them or as
-//! many as are given, and `geo grouped` the grouped day, to be looked at with a profiler.
-use nephoscope_sim::geo::{builtin, run, scenario::Grouping, Scenario};
+//! many as are given, and `geo grouped` the grouped day, for a profiler.
+use nephoscope_sim::geo::{run, scenario::Grouping, Scenario};
+use nephoscope_sim::scenarios::{built_in, GEO};
 
 fn timed(what: &str, scenario: &Scenario) {
     let began = cpu_s();
-    let seen = run(scenario, 1).expect("it can be run");
+    let outcome = run(scenario, 1).expect("it can be run");
     let spent = cpu_s() - began;
-    let requests = seen.requests() as f64;
+    let requests = outcome.requests() as f64;
     eprintln!(
         "{what}: {spent:.3} CPU-s, {:.2} M requests and {:.2} M events a CPU-s, {} in flight, mean {:.3} ms, {:.0} MB",
         requests / spent / 1e6,
-        seen.events as f64 / spent / 1e6,
-        seen.in_flight,
-        seen.mean_ns(|_| true).unwrap_or(f64::NAN) / 1e6,
+        outcome.events as f64 / spent / 1e6,
+        outcome.in_flight,
+        outcome.mean_ns(|_| true).unwrap_or(f64::NAN) / 1e6,
         peak_mb(),
     );
 }
@@ -45,8 +46,8 @@ fn sized(mut scenario: Scenario, instances: u32) -> Scenario {
 
 fn main() {
     let single = Grouping { users: 1, requests: 1 };
-    let day = builtin::scenario("twitter-2008-as-printed-two").expect("it comes with the program");
-    let stream = builtin::scenario("twitter-2008-consistent-two").expect("it comes with it");
+    let day = built_in::<Scenario>(GEO, "twitter-2008-as-printed-two").expect("it is built in");
+    let stream = built_in::<Scenario>(GEO, "twitter-2008-consistent-two").expect("it is built in");
     let bursts = Scenario { grouping: single, ..day.clone() };
     let stream = Scenario { grouping: single, ..stream };
     let given = std::env::args().nth(2).and_then(|hours| hours.parse().ok());

@@ -1,6 +1,7 @@
 //! Replications of a queue on so many threads: `replications NUMBER THREADS`; `benchmarks/` compares.
 use nephoscope_sim::arrivals::Arrivals;
-use nephoscope_sim::queue::{Discipline, Queue, Service};
+use nephoscope_sim::queue::{Discipline, Queue};
+use nephoscope_sim::random::Distribution;
 use nephoscope_sim::replicate::replicate;
 
 fn main() {
@@ -12,7 +13,7 @@ fn main() {
     };
     let queue = Queue {
         arrivals: Arrivals::poisson(40_000.0).expect("a rate"),
-        service: Service::exponential(1e6).expect("a length"),
+        service: Distribution::Exponential(1e6),
         discipline: Discipline::Fifo,
         servers: 50,
         requests: 2_000_000,

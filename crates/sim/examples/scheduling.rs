@@ -1,7 +1,8 @@
-//! Scheduling events a CPU-second of each policy, for a quick look.
+//! Scheduling events per CPU second of each policy.
 //!
 //! `scheduling [SECONDS [POLICY]]`: simulated seconds, 1000 as a rule, and which policy alone. Few
 //! seconds of one are for a profiler that counts instructions.
+use nephoscope_sim::scenarios;
 use nephoscope_sim::scheduler::scenario::{run, Scenario};
 
 /// CPU time of this process in seconds, to a hundredth.
@@ -46,7 +47,7 @@ fn main() {
                 "vms": {{{}}}}}"#,
             machine(settings)
         );
-        let scenario = Scenario::from_json(&text).unwrap();
+        let scenario: Scenario = scenarios::parse(&text).unwrap();
         let began = cpu_s();
         let outcome = run(&scenario, 1).unwrap();
         let spent = cpu_s() - began;

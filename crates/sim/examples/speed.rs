@@ -1,6 +1,7 @@
-//! Requests a CPU-second of the queue, for a quick look; `benchmarks/` compares with peers.
+//! Requests per CPU second of the queue; `benchmarks/` compares with peers.
 use nephoscope_sim::arrivals::Arrivals;
-use nephoscope_sim::queue::{Discipline, Queue, Service};
+use nephoscope_sim::queue::{Discipline, Queue};
+use nephoscope_sim::random::Distribution;
 
 fn main() {
     for (name, discipline, servers, load) in [
@@ -11,18 +12,18 @@ fn main() {
     ] {
         let queue = Queue {
             arrivals: Arrivals::poisson(1000.0 * load * f64::from(servers)).unwrap(),
-            service: Service::exponential(1e6).unwrap(),
+            service: Distribution::Exponential(1e6),
             discipline,
             servers,
             requests: 5_000_000,
         };
         let began = std::time::Instant::now();
-        let seen = queue.run(1, 0).unwrap();
+        let outcome = queue.run(1, 0).unwrap();
         let spent = began.elapsed().as_secs_f64();
         eprintln!(
             "{name}: {:.2} M requests/s, mean {:.5} ms",
             5.0 / spent,
-            seen.response.moments().mean().unwrap() / 1e6
+            outcome.response.moments().mean().unwrap() / 1e6
         );
     }
 }

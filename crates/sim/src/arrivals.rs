@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn first(arrivals: &Arrivals, n: usize) -> Vec<Nanos> {
-        let mut times = arrivals.start(Stream::of(1, 0, 0));
+        let mut times = arrivals.start(Stream::new(1, 0, 0));
         (0..n).map(|_| times.next_time()).collect()
     }
 

@@ -87,7 +87,12 @@ impl Queue {
         simulation.schedule_arrival(&mut events);
         simulate(&mut simulation, &mut events, Nanos::MAX - 1);
         let Simulation { response, in_system, .. } = simulation;
-        Ok(Outcome { response, in_system, end: in_system.last_change(), events: events.processed() })
+        Ok(Outcome {
+            response,
+            in_system,
+            end: in_system.last_change(),
+            events: events.processed(),
+        })
     }
 }
 
@@ -188,9 +193,9 @@ impl Model for Simulation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::closed_forms;
     use crate::replicate::replicate;
     use crate::testing::interval;
-    use crate::closed_forms;
 
     const RATE: f64 = 800.0;
 
@@ -230,7 +235,12 @@ mod tests {
 
     #[test]
     fn m_d_1() {
-        assert_mean(Distribution::Constant(1e6), Discipline::Fifo, 1, closed_forms::mg1_response(RATE, 1e-3, 0.0));
+        assert_mean(
+            Distribution::Constant(1e6),
+            Discipline::Fifo,
+            1,
+            closed_forms::mg1_response(RATE, 1e-3, 0.0),
+        );
     }
 
     #[test]

@@ -10,12 +10,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// Returns one output of SplitMix64, in which inputs that differ in one bit differ in all bits.
-fn split_mix(mut word: u64) -> u64 {
-    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+/// Scatters inputs that differ in one bit over all bits.
+fn split_mix(word: u64) -> u64 {
+    nephoscope_wire::random::Random::new(word).bits()
 }
 
 impl Stream {

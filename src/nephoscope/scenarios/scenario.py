@@ -147,7 +147,7 @@ def _check(
         if failure.exit_code != _USAGE:
             raise
         message, loc = error_location.place_in(failure.message, text, values)
-        message = message.removeprefix(f"{kind.benchmark}: the scenario is not understood: ")
+        message = message.removeprefix("The scenario cannot be read: ")
         raise PlanError(f"{place(loc)}{_with_near(message)}", failure.hint) from failure
 
 

@@ -1,6 +1,6 @@
 """The documents that simulations leave in their trials, read with care: a wrong one is a note.
 
-places       {"objective_ms": …, "compat": …, "user_bases": [{name, region, latitude, longitude,
+locations    {"objective_ms": …, "compat": …, "user_bases": [{name, region, latitude, longitude,
              users}], "sites": [{name, region, latitude, longitude}], "caches": [as sites]}
 front        [{sites, cost_usd_per_h, within_ratio, response_time_mean_ns}]
 chosen       {sites, met, confirmed, tried}

@@ -129,7 +129,7 @@ def _name(group: _Group) -> str:
 
 def _said(group: _Group, key: str) -> Any:
     """A key of the scenario, from the document of places or from the scenario itself."""
-    told = group.record.documents.get("places")
+    told = group.record.documents.get("locations")
     for source in (told if isinstance(told, Mapping) else {}, scenario_of(group.record)):
         if source.get(key) is not None:
             return source[key]
@@ -148,7 +148,7 @@ def _deployment(group: _Group, notes: list[str]) -> Deployment:
     return Deployment(
         **group.head(),
         objective_ns=_objective(group),
-        places=documents.read(told, "places", documents.places, notes) or (),
+        places=documents.read(told, "locations", documents.places, notes) or (),
         overall=Share("", group.figures()),
         regions=_shares(group, "region"),
         user_bases=_shares(group, "user_base"),

@@ -1,9 +1,8 @@
 //! The line without a kernel: frames in with a time, frames out with a time. Decides where a frame
 //! goes, holds it, hands it out when it is due.
 use super::config::{self, Config};
-use super::path::{Fate, Path};
+use super::path::{path_random, Fate, Path};
 use super::queue::{Held, Queue, Slots};
-use super::random::Random;
 use std::collections::HashMap;
 use std::io;
 
@@ -34,7 +33,7 @@ impl Engine {
             .map(|at| {
                 let conditions =
                     config::Path { from: at / ports, to: at % ports, ..Default::default() };
-                Path::new(conditions, Random::new(config.seed, at as u64))
+                Path::new(conditions, path_random(config.seed, at as u64))
             })
             .collect();
         for path in &config.paths {
@@ -240,7 +239,7 @@ mod tests {
         let path = r#"{"from":0,"to":1,"loss_ratio":0.3,"duplicate_ratio":0.4,"delay_ns":100,
             "jitter_ns":50,"limit_packets":40,"reorder":true}"#;
         let mut engine = engine(3, path);
-        let mut random = Random::new(9, 9);
+        let mut random = path_random(9, 9);
         let free = |engine: &mut Engine| {
             let all: Vec<_> = std::iter::from_fn(|| engine.slots.take()).collect();
             all.iter().for_each(|slot| engine.slots.give(*slot));
@@ -248,8 +247,8 @@ mod tests {
         };
         let before = free(&mut engine);
         for now_ns in 0..20_000 {
-            let to = [mac(0), mac(1), mac(2), ALL][random.up_to(3) as usize];
-            send(&mut engine, random.up_to(2) as u8, to, now_ns);
+            let to = [mac(0), mac(1), mac(2), ALL][random.below(4) as usize];
+            send(&mut engine, random.below(3) as u8, to, now_ns);
             while let Some(held) = engine.pop_due(now_ns) {
                 assert!(held.release_ns <= now_ns);
                 engine.released(held, now_ns, random.chance(0.9));

@@ -8,7 +8,6 @@ mod control;
 mod engine;
 mod path;
 mod queue;
-mod random;
 mod run;
 mod tap;
 mod waiting;

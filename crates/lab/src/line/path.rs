@@ -1,6 +1,11 @@
 //! What happens to a packet between two ports. Pure: the time is an argument.
 use super::config;
-use super::random::Random;
+use nephoscope_wire::random::Random;
+
+/// Returns the random numbers of one path: the same seed loses the same packets.
+pub fn path_random(seed: u64, path: u64) -> Random {
+    Random::stream(seed ^ 0x6e65_7068_6f73_636f, path)
+}
 
 /// What becomes of an offered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +116,8 @@ impl Path {
             sent_ns = sent_ns.max(self.free_ns) + takes_ns;
             self.free_ns = sent_ns;
         }
-        let jitter_ns = if set.jitter_ns == 0 { 0 } else { self.random.up_to(2 * set.jitter_ns) };
+        let jitter_ns =
+            if set.jitter_ns == 0 { 0 } else { self.random.below(2 * set.jitter_ns + 1) };
         let due_ns = sent_ns + set.delay_ns - set.jitter_ns + jitter_ns;
         if set.reorder {
             return due_ns;
@@ -147,7 +153,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn path(set: config::Path) -> Path {
-        Path::new(set, Random::new(11, 0))
+        Path::new(set, path_random(11, 0))
     }
 
     fn release(path: &mut Path, now_ns: u64, bytes: usize) -> u64 {
@@ -200,7 +206,7 @@ mod tests {
     fn loss_is_the_set_part_and_the_same_for_the_same_seed() {
         let lost = |seed| {
             let set = config::Path { loss_ratio: 0.1, ..Default::default() };
-            let mut path = Path::new(set, Random::new(seed, 0));
+            let mut path = Path::new(set, path_random(seed, 0));
             let fates: Vec<_> = (0..10_000)
                 .map(|now| {
                     let fate = path.offer(now, 100);

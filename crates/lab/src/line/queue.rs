@@ -137,15 +137,15 @@ impl Drop for Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::random::Random;
+    use nephoscope_wire::random::Random;
 
     #[test]
     fn packets_come_out_in_order_of_release_then_of_arrival() {
         let mut queue = Queue::new(5000);
-        let mut random = Random::new(2, 0);
+        let mut random = Random::stream(2, 0);
         let mut expected = Vec::new();
         for slot in 0..5000 {
-            let release_ns = random.up_to(99);
+            let release_ns = random.below(100);
             queue.hold(release_ns, slot, 60, 0, 1);
             expected.push((release_ns, slot));
         }

@@ -1,6 +1,6 @@
 //! TAP devices: made inside a network namespace, gone when their descriptor closes.
 use super::config::{self, Port};
-use crate::error::{LabError, LACKING};
+use crate::error::{LabError, MISSING};
 use crate::namespaces::Namespace;
 use std::fs::File;
 use std::io;
@@ -115,7 +115,7 @@ fn open_tun() -> Result<OwnedFd, LabError> {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Err(LabError::new(
-            LACKING,
+            MISSING,
             "This machine has no /dev/net/tun, through which the delay line gets packets.",
             "Run: modprobe tun",
         )),

@@ -169,7 +169,10 @@ impl Site {
         let Some(rule) = self.autoscaling else {
             if broker == Broker::Reconfiguring && self.instances > 100 {
                 return refuse(
-                    format!("{site}.instances is {}; broker reconfiguring allows 100.", self.instances),
+                    format!(
+                        "{site}.instances is {}; broker reconfiguring allows 100.",
+                        self.instances
+                    ),
                     "Give the site an autoscaling rule of its own.",
                 );
             }

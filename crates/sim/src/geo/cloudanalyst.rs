@@ -38,7 +38,8 @@ impl Simulation<'_> {
         let bytes = from.config.response_bytes as f64;
         let duration =
             self.network.send(from, path, Direction::Down, now, (message.requests, bytes));
-        events.schedule_after((duration + 0.5) as Nanos, Event::ResponseArrival(message.in_flight()));
+        events
+            .schedule_after((duration + 0.5) as Nanos, Event::ResponseArrival(message.in_flight()));
     }
 
     /// Receives a response, and subtracts it from the traffic twice.

@@ -178,8 +178,9 @@ impl InstancePool {
     /// Retires the last instance: it receives no more requests, and is removed when it has completed
     /// those that it has. Returns the instances whose speed changes.
     pub fn retire_instance(&mut self, now: Nanos) -> Vec<usize> {
-        let is_serving =
-            |number: &usize| !self.instances[*number].is_leaving && !self.instances[*number].is_gone;
+        let is_serving = |number: &usize| {
+            !self.instances[*number].is_leaving && !self.instances[*number].is_gone
+        };
         let last = (0..self.instances.len()).rev().find(is_serving);
         let Some(number) = last else { return Vec::new() };
         self.balancer.close(number);

@@ -27,7 +27,10 @@ pub(super) enum Event {
     /// A message of a page load arrives at its site.
     PageMessageArrival(u32),
     /// An instance completes a batch, if that is still scheduled for now.
-    Completion { site: u16, instance: u32 },
+    Completion {
+        site: u16,
+        instance: u32,
+    },
     /// A response arrives at the users (CloudAnalyst's, which counts what is in flight).
     ResponseArrival(InFlightMessage),
     /// A group of users has its response and thinks.
@@ -37,9 +40,18 @@ pub(super) enum Event {
     /// A starting instance is ready.
     InstanceReady(u16),
     /// A site goes down or recovers; is_known: the broker notices it.
-    SiteState { site: u16, is_down: bool, is_known: bool, is_random: bool },
+    SiteState {
+        site: u16,
+        is_down: bool,
+        is_known: bool,
+        is_random: bool,
+    },
     /// A link goes down or recovers; is_known: the broker notices it.
-    LinkState { failure: u16, is_down: bool, is_known: bool },
+    LinkState {
+        failure: u16,
+        is_down: bool,
+        is_known: bool,
+    },
     WarmUpEnd,
     MeasurementEnd,
 }

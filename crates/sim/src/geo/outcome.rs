@@ -150,8 +150,7 @@ impl Outcome {
         let site = &mut self.sites[number];
         let available = pool.count.area(until);
         site.instances = pool.count_by_hour.means();
-        site.utilisation =
-            (available > 0).then(|| pool.busy.area(until) as f64 / available as f64);
+        site.utilisation = (available > 0).then(|| pool.busy.area(until) as f64 / available as f64);
         let price = pool.site.price;
         site.instances_usd = pool.billed_h(until) * price.instance_usd_per_h;
         let gigabyte = if compat { CLOUDANALYST_GB } else { GB };

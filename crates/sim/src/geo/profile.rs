@@ -86,7 +86,10 @@ impl Profile {
             return refuse(what, "Give a number from zero on.");
         }
         if hours.iter().all(|step| step.1 == 0.0) {
-            return refuse(format!("{key} has no users at any hour."), "Give it users, or remove it.");
+            return refuse(
+                format!("{key} has no users at any hour."),
+                "Give it users, or remove it.",
+            );
         }
         let step = |(hour, users): &(f64, f64)| (utc_time(*hour, zone_h), users * growth);
         let mut steps: Vec<_> = hours.iter().map(step).collect();
@@ -198,7 +201,10 @@ mod tests {
             (r#"{"growth":0,"users":{"by_hour":[]}}"#, "growth"),
         ] {
             let refused = Profile::new("east", &base(text)).unwrap_err();
-            assert!(refused.what.contains("user_bases.east") && refused.what.contains(says), "{refused}");
+            assert!(
+                refused.what.contains("user_bases.east") && refused.what.contains(says),
+                "{refused}"
+            );
         }
     }
 }

@@ -131,8 +131,13 @@ mod tests {
         let base = base(
             r#""users":{"peak":1000,"off_peak":100,"peak_hours":[23,1]},"requests_per_user_h":60"#,
         );
-        let mut source =
-            RequestSource::new(&Grouping::default(), RandomFactor::One, 0, DAY, Stream::new(1, 0, 0));
+        let mut source = RequestSource::new(
+            &Grouping::default(),
+            RandomFactor::One,
+            0,
+            DAY,
+            Stream::new(1, 0, 0),
+        );
         let mut hours = [0.0; 24];
         let mut now = 0;
         while let Some(at) = source.next(&base, now) {

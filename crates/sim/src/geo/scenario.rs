@@ -11,9 +11,9 @@ use super::place::PlacementConfig;
 use crate::scenarios::{default, default_count};
 use serde::Deserialize;
 
+pub use network::{Balancer, Bandwidth, Broker, Distance, Latency, LinkFailure};
 pub use sites::{Autoscaling, Cache, Discipline, Outage, Price, Reliability, Site};
 pub use users::{Position, UserBase, Users, Zone};
-pub use network::{Balancer, Bandwidth, Broker, Distance, Latency, LinkFailure};
 
 /// Users, sites, and the network between them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

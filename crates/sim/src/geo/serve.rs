@@ -67,13 +67,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn serve(
-        &mut self,
-        site: usize,
-        number: usize,
-        batch: Batch,
-        events: &mut EventQueue<Event>,
-    ) {
+    fn serve(&mut self, site: usize, number: usize, batch: Batch, events: &mut EventQueue<Event>) {
         let now = events.now();
         if !self.pools[site].instances[number].server.is_empty() {
             self.collect_completed(site, number, events);
@@ -118,8 +112,7 @@ impl Simulation<'_> {
         events: &mut EventQueue<Event>,
     ) {
         let now = events.now();
-        while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat)
-        {
+        while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat) {
             self.complete_batch(site, number, batch, events);
         }
         for changed in self.pools[site].mark_idle(number, now).unwrap_or_default() {

@@ -115,9 +115,11 @@ impl Topology {
         let region = config.region.as_deref();
         let location = Location::new(scenario, name, region, config.lat, config.lon)?;
         let profile = Profile::new(name, config)?;
-        let region = find_or_push(&mut self.regions, |known| *known == location.region, || {
-            location.region.clone()
-        });
+        let region = find_or_push(
+            &mut self.regions,
+            |known| *known == location.region,
+            || location.region.clone(),
+        );
         let direct: Vec<Option<Delay>> = (self.sites.iter())
             .map(|(site, _)| latency(scenario, &location, site))
             .collect::<Result<_, _>>()?;

@@ -206,7 +206,8 @@ impl Policy for Credit {
 
     fn account(&mut self, _: Nanos) -> Parking {
         let active = |domain: usize, accounts: &[Account]| {
-            accounts.iter().filter(|account| account.domain == domain && account.is_active).count() as i64
+            accounts.iter().filter(|account| account.domain == domain && account.is_active).count()
+                as i64
         };
         let mut weight_left: i64 = (0..self.shares.len())
             .map(|domain| self.shares[domain].weight * active(domain, &self.accounts))

@@ -1,7 +1,9 @@
 //! Scenarios from JSON, and what probes inside them read.
-use super::gaps::{self, Look};
+use super::gaps::{self, GapConfig};
 use super::scenario::{run, Outcome, Scenario};
-use crate::{theory, Nanos, SECOND};
+use crate::samples::Sink;
+use crate::scenarios;
+use crate::{closed_forms, Nanos, SECOND};
 use std::collections::BTreeMap;
 
 const MS: Nanos = 1_000_000;
@@ -9,7 +11,27 @@ const MS: Nanos = 1_000_000;
 fn scenario(policy: &str, processors: usize, rest: &str) -> Scenario {
     let text =
         format!(r#"{{"version": 1, "policy": "{policy}", "processors": {processors}, {rest}}}"#);
-    Scenario::from_json(&text).unwrap()
+    parsed(&text).unwrap()
+}
+
+/// Returns the scenario of a JSON text, checked.
+fn parsed(text: &str) -> Result<Scenario, crate::InvalidInput> {
+    let scenario: Scenario = scenarios::parse(text)?;
+    scenario.check().map(|()| scenario)
+}
+
+/// Returns the parameters of one loop on each CPU for a second.
+fn look_of_a_second() -> GapConfig {
+    GapConfig {
+        duration_ns: SECOND,
+        threshold_ns: 100_000,
+        cpus: Vec::new(),
+        cpus_max: 0,
+        processes_per_cpu: 1,
+        events_max: 1000,
+        sleep_ns: 0,
+        busy_ns: SECOND / 2,
+    }
 }
 
 fn outcome(policy: &str, processors: usize, rest: &str) -> Outcome {
@@ -18,8 +40,8 @@ fn outcome(policy: &str, processors: usize, rest: &str) -> Outcome {
 
 /// Lengths in ms and their share of all, from 1 % on.
 fn spread(outcome: &Outcome, vcpu: usize) -> Vec<(u64, f64)> {
-    let runs = &outcome.vcpus[vcpu].seen.runs;
-    let all = runs.count() as f64;
+    let runs = &outcome.vcpus[vcpu].observer.runs;
+    let all = runs.pairs().map(|pair| pair.1).sum::<u64>() as f64;
     runs.pairs()
         .map(|(length, count)| (length / MS, count as f64 / all))
         .filter(|one| one.1 >= 0.01)
@@ -45,7 +67,7 @@ fn a_cap_runs_in_pieces_of_thirty_and_sixty() {
     let few =
         outcome("sedf", 1, r#""vms": {"a": {"reservation": {"slice_ms": 10, "period_ms": 26}}}"#);
     near(&spread(&few, 0), &[(10, 1.0)]);
-    assert!((few.vcpus[0].seen.share() - 0.3846).abs() < 0.002);
+    assert!((few.vcpus[0].observer.share() - 0.3846).abs() < 0.002);
 }
 
 /// The published residuals: a fixed amount of work sees one of two numbers of pauses.
@@ -54,11 +76,11 @@ fn fixed_work_reads_one_of_two_shares() {
     let read = |work: u32, vms: &str| -> Vec<f64> {
         let rest = format!(r#""fixed_work": {{"work_ms": {work}, "starts": 400}}, "vms": {vms}"#);
         let mut all: BTreeMap<u64, u64> = BTreeMap::new();
-        outcome("sedf", 1, &rest).samples(&mut |metric, _, value, count| {
+        outcome("sedf", 1, &rest).emit(&mut Sink(&mut |metric, _, value, count, _| {
             if metric == "fixed_work_share_ratio" {
                 *all.entry((value * 1000.0).round() as u64).or_default() += count;
             }
-        });
+        }));
         all.into_keys().map(|share| share as f64 / 10.0).collect()
     };
     let vms = r#"{"a": {"reservation": {"slice_ms": 150, "period_ms": 210}}}"#;
@@ -71,12 +93,13 @@ fn value(found: &[(String, String, f64, u64)], metric: &str) -> Vec<(f64, u64)> 
 }
 
 /// (metric, factors as JSON, value, count) of a look.
-fn looked(scenario: &Scenario, look: &Look) -> Vec<(String, String, f64, u64)> {
+fn looked(scenario: &Scenario, look: &GapConfig) -> Vec<(String, String, f64, u64)> {
     let mut all = Vec::new();
-    gaps::run(scenario, None, look, 5).unwrap().samples(&mut |metric, factors, value, count, _| {
+    let gaps = gaps::run(scenario, None, look, 5).unwrap();
+    gaps.emit(&mut Sink(&mut |metric, factors, value, count, _| {
         let factors: BTreeMap<_, _> = factors.iter().cloned().collect();
         all.push((metric.to_owned(), serde_json::to_string(&factors).unwrap(), value, count));
-    });
+    }));
     all
 }
 
@@ -87,7 +110,7 @@ fn a_loop_sees_a_reservation_from_inside() {
         2,
         r#""vms": {"a": {"vcpus": 2, "reservation": {"slice_ms": 30, "period_ms": 40}}}"#,
     );
-    let look = Look { duration_ns: 2 * SECOND, ..Look::default() };
+    let look = GapConfig { duration_ns: 2 * SECOND, ..look_of_a_second() };
     let found = looked(&host, &look);
     for (share, _) in value(&found, "cpu_share_cycles_ratio") {
         assert!((share - 0.75).abs() < 1e-9, "{share}");
@@ -117,7 +140,8 @@ fn loops_of_one_cpu_share_it() {
     ] {
         let host = scenario(policy, 1, &format!(r#""vms": {{"a": {vm}}}"#));
         let whole = if vm.contains("weight") { 1.0 } else { 0.5 };
-        let look = Look { duration_ns: 4 * SECOND, processes_per_cpu: 2, ..Look::default() };
+        let look =
+            GapConfig { duration_ns: 4 * SECOND, processes_per_cpu: 2, ..look_of_a_second() };
         let shares = value(&looked(&host, &look), "cpu_share_ratio");
         assert_eq!(shares.len(), 2);
         for (share, _) in shares {
@@ -130,8 +154,12 @@ fn loops_of_one_cpu_share_it() {
 #[test]
 fn sleeps_are_told_and_count_for_nothing() {
     let host = scenario("linux", 1, r#""vms": {"a": {}}"#);
-    let look =
-        Look { duration_ns: 2 * SECOND, sleep_ns: 230 * MS, busy_ns: 420 * MS, ..Look::default() };
+    let look = GapConfig {
+        duration_ns: 2 * SECOND,
+        sleep_ns: 230 * MS,
+        busy_ns: 420 * MS,
+        ..look_of_a_second()
+    };
     let found = looked(&host, &look);
     let sleeps = value(&found, "sleep_event_ns");
     assert_eq!(sleeps, [(230e6, 1), (230e6, 1), (230e6, 1)]);
@@ -148,8 +176,8 @@ fn a_web_server_alone_is_a_queue() {
     };
     let means: Vec<f64> =
         (0..6).map(|seed| host(seed).responses[0].1.moments().mean().unwrap() / 1e9).collect();
-    let interval = crate::replicate::interval(&means, 0.99).unwrap();
-    let wanted = theory::mmc_response(1, 700.0, 1e-3);
+    let interval = crate::testing::interval(&means, 0.99).unwrap();
+    let wanted = closed_forms::mmc_response(1, 700.0, 1e-3);
     assert!(interval.low <= wanted && wanted <= interval.high, "{interval:?}, {wanted}");
 }
 
@@ -170,20 +198,21 @@ fn what_a_scheduler_costs_a_web_server() {
 }
 
 #[test]
-fn the_timeline_puts_what_belongs_together() {
+fn the_timeline_merges_adjacent_runs() {
     let outcome = outcome("linux", 1, r#""timeline_s": 1, "vms": {"a": {"quota": {"cpus": 0.5}}}"#);
-    let ran: Nanos = outcome.timeline.iter().map(|one| one.to - one.from).sum();
-    assert!((9..=11).contains(&outcome.timeline.len()), "{:?}", outcome.timeline);
+    let timeline = &outcome.vcpus[0].timeline;
+    let ran: Nanos = timeline.iter().map(|interval| interval.1 - interval.0).sum();
+    assert!((9..=11).contains(&timeline.len()), "{timeline:?}");
     assert!(ran.abs_diff(SECOND / 2) <= 60 * MS, "{ran}");
     let document = outcome.timeline_document();
     assert_eq!(document["vcpus"][0]["vm"], "a");
 }
 
 #[test]
-fn what_cannot_be_is_told_in_one_sentence() {
+fn invalid_scenarios_are_refused_in_one_sentence() {
     let refused = |text: &str| {
         let text = format!(r#"{{"version": 1, {text}}}"#);
-        Scenario::from_json(&text).unwrap_err().to_string()
+        parsed(&text).unwrap_err().to_string()
     };
     let cases = [
         (r#""policy": "cfs", "processors": 1, "vms": {"a": {}}"#, "unknown variant `cfs`"),
@@ -216,11 +245,11 @@ fn what_cannot_be_is_told_in_one_sentence() {
             "wakeups_per_s",
         ),
         (
-            r#""policy": "linux", "processors": 1, "linux": {"taken_per_s": 3}, "vms": {"a": {}}"#,
-            "taken_ms 0",
+            r#""policy": "linux", "processors": 1, "linux": {"interruptions_per_s": 3}, "vms": {"a": {}}"#,
+            "interruption_ms 0",
         ),
         (
-            r#""policy": "linux", "processors": 1, "linux": {"taken_per_s": 50, "taken_ms": 19}, "vms": {"a": {}}"#,
+            r#""policy": "linux", "processors": 1, "linux": {"interruptions_per_s": 50, "interruption_ms": 19}, "vms": {"a": {}}"#,
             "95 %",
         ),
     ];
@@ -229,10 +258,10 @@ fn what_cannot_be_is_told_in_one_sentence() {
         assert!(said.contains(wanted) && !said.contains('\n'), "{said}");
     }
     let two = scenario("linux", 1, r#""vms": {"a": {}, "b": {}}"#);
-    let said = gaps::run(&two, None, &Look::default(), 1).unwrap_err().to_string();
+    let said = gaps::run(&two, None, &look_of_a_second(), 1).unwrap_err().to_string();
     assert!(said.contains("a, b"), "{said}");
-    assert!(gaps::run(&two, Some("c"), &Look::default(), 1).is_err());
-    let look = Look { cpus: vec![1], ..Look::default() };
+    assert!(gaps::run(&two, Some("c"), &look_of_a_second(), 1).is_err());
+    let look = GapConfig { cpus: vec![1], ..look_of_a_second() };
     assert!(gaps::run(&two, Some("a"), &look, 1).unwrap_err().what.contains("CPU 1"));
 }
 
@@ -250,14 +279,14 @@ fn built_in_scenarios_give_the_published_shares() {
         ("xen-credit-cap-44", 44.0),
         ("xen-sedf-10-26", 38.46),
     ];
-    for (name, text) in super::builtin::BUILT_IN {
-        let outcome = run(&Scenario::from_json(text).unwrap(), 1).unwrap();
+    for (name, text) in scenarios::SCHEDULER {
+        let outcome = run(&parsed(text).unwrap(), 1).unwrap();
         let Some((_, wanted)) = wanted.iter().find(|(known, _)| known == name) else { continue };
         for one in &outcome.vcpus {
-            let share = 100.0 * one.seen.share();
+            let share = 100.0 * one.observer.share();
             assert!((share - wanted).abs() <= 0.2, "{name}: {share}");
         }
     }
-    let known = |name: &str| super::builtin::BUILT_IN.iter().any(|(one, _)| *one == name);
+    let known = |name: &str| scenarios::SCHEDULER.iter().any(|(one, _)| *one == name);
     assert!(wanted.iter().all(|(name, _)| known(name)));
 }

@@ -1,8 +1,6 @@
 //! The host that a scenario describes.
 use super::linux::{LinuxSettings, Quota, Reservation};
-use super::scenario::{
-    PolicyName, QuotaConfig, ReservationConfig, Scenario, Vm, WorkloadConfig,
-};
+use super::scenario::{PolicyName, QuotaConfig, ReservationConfig, Scenario, Vm, WorkloadConfig};
 use super::{Domain, Host, Scheduler, SedfTriple, Workload};
 use crate::arrivals::Arrivals;
 use crate::error::{check_version, positive, refuse, within, InvalidInput};
@@ -113,7 +111,10 @@ impl Scenario {
         }
         if rate * length_ms > 0.9 * 1e3 {
             return refuse(
-                format!("linux: interruptions take {:.0} % of each processor.", rate * length_ms / 10.0),
+                format!(
+                    "linux: interruptions take {:.0} % of each processor.",
+                    rate * length_ms / 10.0
+                ),
                 "Lower interruptions_per_s or interruption_ms: 90 % at most.",
             );
         }
@@ -125,7 +126,11 @@ impl Scenario {
             interruption_ns: duration_or_zero("linux.interruption_ms", length_ms)?,
             tick_ns: setting("tick_ms", given.tick_ms, own.tick_ns)?,
             base_slice_ns: setting("base_slice_ms", given.base_slice_ms, own.base_slice_ns)?,
-            bandwidth_slice_ns: setting("bandwidth_slice_ms", bandwidth_slice.0, bandwidth_slice.1)?,
+            bandwidth_slice_ns: setting(
+                "bandwidth_slice_ms",
+                bandwidth_slice.0,
+                bandwidth_slice.1,
+            )?,
         })
     }
 
@@ -250,8 +255,7 @@ impl WorkloadConfig {
             },
             Self::Web { requests_per_s, service_ms, constant, burst } => {
                 let service = mean("workload.web.service_ms", service_ms)?;
-                let rate =
-                    positive("workload.web.requests_per_s", requests_per_s)? / vcpus as f64;
+                let rate = positive("workload.web.requests_per_s", requests_per_s)? / vcpus as f64;
                 let utilisation = rate * service / 1e9;
                 if utilisation >= 1.0 {
                     return refuse(

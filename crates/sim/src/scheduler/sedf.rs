@@ -77,7 +77,8 @@ impl Sedf {
 
     /// Starts the periods that are due on a processor.
     fn start_periods(&mut self, processor: usize, now: Nanos) {
-        for vcpu in self.vcpus.iter_mut().filter(|vcpu| vcpu.home == processor && vcpu.is_runnable) {
+        for vcpu in self.vcpus.iter_mut().filter(|vcpu| vcpu.home == processor && vcpu.is_runnable)
+        {
             if vcpu.triple.slice_ns == 0 {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Fleets whose launches have to be simulated one by one: with a limit, and with replacement.
-use super::formulas::is_kept;
 use super::fleets::Fleets;
+use super::formulas::is_kept;
 use crate::random::Stream;
 
 /// A slot of a fleet, with its instance.
@@ -45,7 +45,8 @@ pub fn replace(fleets: &Fleets, stream: &mut Stream) -> (f64, u64) {
     let scenario = fleets.scenario;
     let limit = scenario.max_launches.unwrap_or(u64::MAX);
     let slots = (0..fleets.baseline).map(|_| draw_type(fleets, stream));
-    let mut slots: Vec<Slot> = slots.map(|kind| Slot { kind, rejected: None, launched_h: 0.0 }).collect();
+    let mut slots: Vec<Slot> =
+        slots.map(|kind| Slot { kind, rejected: None, launched_h: 0.0 }).collect();
     let (mut left_h, mut now_h) = (fleets.work_h, 0.0);
     let (mut paid_h, mut launches) = (0.0, fleets.baseline);
     loop {

@@ -1,11 +1,10 @@
 //! # What it measures
-//! What the probe's `cpu.gaps` would see inside a simulated virtual machine.
+//! The samples of the probe's `cpu.gaps` inside a simulated virtual machine.
 //!
 //! # How
-//! `--machine` is a scheduler scenario; the machine to look from sleeps before, and its own workload
-//! is left away. Its loops look at the clock every 30 ns for the window and keep gaps, runs and
-//! periods as the probe does. Parameters and samples are those of the probe; what has no meaning
-//! without a machine is left out.
+//! `--machine` is a scheduler scenario. The virtual machine sleeps before the window and has no workload
+//! of its own. Its loops read the clock every 30 ns and record gaps, runs and periods as the probe does.
+//! Parameters and samples are those of the probe, without those that need a real machine.
 //!
 //! # Known truth
 //! The scenario's own shares and lengths.
@@ -17,34 +16,35 @@
 //! One CPU for some milliseconds.
 //!
 //! # Caveats
-//! Nothing but the scheduler disturbs, and no cause of a gap is known.
-use super::SimError;
-use crate::cli::trial::{whole, Trial};
-use nephoscope_sim::scheduler::gaps::{self, Look};
+//! Nothing but the scheduler disturbs the loops, and the cause of a gap is unknown.
+use crate::cli::trial::Trial;
+use nephoscope_sim::scenarios;
+use nephoscope_sim::scheduler::gaps::{self, GapConfig};
 use nephoscope_sim::scheduler::scenario::Scenario;
+use nephoscope_wire::error::Error;
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
 
-/// One trial.
-pub fn run(trial: &mut Trial) -> Result<(), SimError> {
+pub fn run(trial: &mut Trial) -> Result<(), Error> {
     let Some(machine) = trial.machine.take() else {
-        return Err(SimError::usage(
-            "cpu.gaps needs a simulated machine, and none was named.",
+        return Err(Error::usage(
+            "cpu.gaps needs a simulated machine.",
             "Name a scheduler scenario: a target sim:SCENARIO.",
         ));
     };
-    let scenario = Scenario::from_json(&machine.to_string())?;
+    let scenario: Scenario = scenarios::parse(&machine.to_string())?;
+    scenario.check()?;
     let params = &trial.params;
-    let look = Look {
-        duration_ns: whole(params, "duration_ns"),
-        threshold_ns: whole(params, "threshold_ns"),
+    let config = GapConfig {
+        duration_ns: params.size("duration_ns") as u64,
+        threshold_ns: params.size("threshold_ns") as u64,
         cpus: params.ints("cpus").into_iter().map(|cpu| cpu.unsigned_abs() as usize).collect(),
         cpus_max: params.size("cpus_max"),
         processes_per_cpu: params.size("processes_per_cpu"),
         events_max: params.size("events_max"),
-        sleep_ns: whole(params, "sleep_ns"),
-        busy_ns: whole(params, "busy_ns"),
+        sleep_ns: params.size("sleep_ns") as u64,
+        busy_ns: params.size("busy_ns") as u64,
     };
-    trial.prepared()?;
-    let seen = gaps::run(&scenario, trial.vm.as_deref(), &look, trial.seed())?;
-    trial.emit_all_at(|emit| seen.samples(emit))
+    trial.start()?;
+    let gaps = gaps::run(&scenario, trial.vm.as_deref(), &config, trial.seed())?;
+    trial.emit_all(|sink| gaps.emit(sink))
 }

@@ -1,8 +1,9 @@
-//! The table of what the simulator answers. To add one: a file `<room>_<quantity>.rs` here with its
-//! SPEC, its code and its manual page as `//!` text, and its lines below.
-use super::error::SimError;
+//! The table of benchmarks. To add one: a file named like its id, with its SPEC, its code and its manual
+//! page as `//!` text, and a line in [`ALL`].
 use super::trial::Trial;
-use nephoscope_wire::spec::{self, Better, Kind, Metric, Param, Shape, Spec, Unit};
+use nephoscope_sim::scenarios::{self, BuiltIn};
+use nephoscope_wire::error::Error;
+use nephoscope_wire::spec::{self, Param, Spec};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -15,14 +16,13 @@ mod sim_scheduler;
 mod sim_selection;
 mod sys_fingerprint;
 
-/// A benchmark: its declaration, its page, its code.
+/// A benchmark.
 pub struct Benchmark {
-    /// The declaration.
     pub spec: &'static Spec,
     /// Source text of the file; its `//!` lines are the manual page.
     source: &'static str,
-    /// One replication.
-    pub run: fn(&mut Trial) -> Result<(), SimError>,
+    /// Runs one replication.
+    pub run: fn(&mut Trial) -> Result<(), Error>,
 }
 
 macro_rules! benchmark {
@@ -35,7 +35,7 @@ macro_rules! benchmark {
     };
 }
 
-/// Everything that is simulated, in the order of lists and pages; then what every target answers.
+/// All benchmarks, in the order of lists and pages: simulations, then what every target answers.
 pub const ALL: &[Benchmark] = &[
     benchmark!(sim_geo),
     benchmark!(sim_place),
@@ -47,101 +47,65 @@ pub const ALL: &[Benchmark] = &[
     benchmark!(null),
 ];
 
-/// Name and JSON of built-in scenarios.
-type Scenarios = &'static [(&'static str, &'static str)];
-
-/// The built-in scenarios of each benchmark that has some.
-const SCENARIOS: &[(&str, Scenarios)] = &[
-    ("sim.geo", sim_geo::SCENARIOS),
-    ("sim.scheduler", sim_scheduler::SCENARIOS),
-    ("sim.selection", sim_selection::SCENARIOS),
+/// The built-in scenarios of each benchmark.
+const SCENARIOS: &[(&str, BuiltIn)] = &[
+    ("sim.geo", scenarios::GEO),
+    ("sim.scheduler", scenarios::SCHEDULER),
+    ("sim.selection", scenarios::SELECTION),
 ];
 
-/// The benchmark of that name.
-pub fn find(id: &str) -> Result<&'static Benchmark, SimError> {
+/// Returns the benchmark of that name.
+pub fn find(id: &str) -> Result<&'static Benchmark, Error> {
     ALL.iter().find(|benchmark| benchmark.spec.id == id).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|benchmark| benchmark.spec.id).collect();
-        SimError::usage(
-            format!("'{id}' cannot be simulated."),
-            format!("These can: {}.", known.join(", ")),
+        Error::usage(
+            format!("There is no simulated benchmark '{id}'."),
+            format!("There are: {}.", known.join(", ")),
         )
     })
 }
 
-/// What the simulator can do, in the words of the probe's `describe`.
+/// Returns the declarations of all benchmarks, in the format of the probe's `describe`.
 pub fn describe() -> Value {
     let all = ALL.iter().map(|benchmark| (benchmark.spec, benchmark.source));
     spec::describe(env!("CARGO_PKG_VERSION"), all)
 }
 
-/// The built-in scenarios: benchmark -> name -> scenario.
+/// Returns the built-in scenarios: benchmark -> name -> scenario.
 pub fn scenarios() -> Value {
-    let of = |known: &Scenarios| -> Value {
-        let read = |text: &str| -> Value {
-            serde_json::from_str(text).expect("a test reads every built-in scenario")
-        };
-        known.iter().map(|(name, text)| ((*name).to_owned(), read(text))).collect()
+    let parse =
+        |text: &str| -> Value { serde_json::from_str(text).expect("a test reads them all") };
+    let all = |known: &BuiltIn| -> Value {
+        known.iter().map(|(name, text)| ((*name).to_owned(), parse(text))).collect()
     };
-    SCENARIOS.iter().map(|(id, known)| ((*id).to_owned(), of(known))).collect()
+    SCENARIOS.iter().map(|(id, known)| ((*id).to_owned(), all(known))).collect()
 }
 
-/// The parameter that every simulation has.
-const SEED: Param = Param {
-    id: "seed",
-    unit: Unit::None,
-    kind: Kind::Int { default: 0, min: 0, max: i64::MAX },
-    doc: "Chance of the replication; 0 takes that of the round.",
-};
+const SEED: Param = Param::seed("Random seed of the replication; 0 takes that of the trial.");
 
-/// A parameter that is a scenario as JSON text.
-const SCENARIO: Param = Param {
-    id: "scenario",
-    unit: Unit::None,
-    kind: Kind::Text { default: "" },
-    doc: "The scenario: JSON (in a plan also YAML), or the name of a built-in one.",
-};
+const SCENARIO: Param = Param::text(
+    "scenario",
+    "",
+    "Scenario as JSON (in a plan also YAML), or the name of a built-in one.",
+);
 
-const fn metric(
-    id: &'static str,
-    unit: Unit,
-    better: Better,
-    shape: Shape,
-    doc: &'static str,
-) -> Metric {
-    Metric { id, unit, better, shape, headline: false, doc }
-}
-
-/// The same, and the report leads with it.
-const fn leading(metric: Metric) -> Metric {
-    Metric { headline: true, ..metric }
-}
-
-/// The scenario of a trial, built-in or read by its own types; serde's words name the key and the
-/// place.
-fn scenario<S: DeserializeOwned>(trial: &Trial, known: Scenarios) -> Result<S, SimError> {
+/// Returns the scenario of a trial, which is a built-in one or JSON.
+fn scenario<S: DeserializeOwned>(trial: &Trial, known: BuiltIn) -> Result<S, Error> {
     let given = trial.params.text("scenario").trim();
-    if !given.starts_with('{') && !known.iter().any(|(name, _)| *name == given) {
-        return Err(SimError::usage(
-            match given {
-                "" => format!("{} needs a scenario.", trial.spec().id),
-                other => format!("{}: there is no scenario '{other}'.", trial.spec().id),
-            },
-            format!("Give it one of yours as JSON, or a built-in one: {}.", names(known)),
-        ));
+    if given.starts_with('{') {
+        return Ok(scenarios::parse(given)?);
     }
-    let built_in = known.iter().find(|(name, _)| *name == given);
-    serde_json::from_str(built_in.map_or(given, |(_, text)| text)).map_err(|error| {
-        SimError::new(
-            super::error::Kind::Usage,
-            "scenario",
-            format!("{}: the scenario is not understood: {error}.", trial.spec().id),
-            "Correct that place.",
+    scenarios::built_in(known, given).ok_or_else(|| {
+        let id = trial.writer.spec().id;
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        Error::usage(
+            match given {
+                "" => format!("{id} needs a scenario."),
+                name => format!("{id}: there is no scenario '{name}'."),
+            },
+            format!("Give a scenario as JSON, or a built-in one: {}.", names.join(", ")),
         )
     })
-}
-
-fn names(known: Scenarios) -> String {
-    known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

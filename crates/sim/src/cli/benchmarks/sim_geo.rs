@@ -1,17 +1,17 @@
 //! # What it measures
-//! How long users around the world wait for sites that stand in some of its places, what part of the
-//! answers comes within an objective, how busy the sites are, and what they cost.
+//! Response time of users around the world to sites, share of the responses within an objective,
+//! utilisation of the sites, and cost.
 //!
 //! # How
-//! A discrete-event simulation: user bases ask by local hour, a broker picks the site, a balancer
-//! picks the instance, instances serve in processor sharing or in order. On the way lie latency (a
-//! matrix, measured round trips, or the distance on the globe), bandwidth that a way's requests
-//! share, caches, and pages of several round trips. Instances are added and taken away with delay;
-//! sites and ways fail. `compat: cloudanalyst` keeps that tool's quirks.
+//! A discrete-event simulation: user bases send requests by local hour, a broker selects the site, a load
+//! balancer the instance, and instances serve with processor sharing or in order of arrival. The network
+//! has latency (a matrix, measured round-trip times, or great-circle distance), bandwidth that the requests
+//! of a network path share, caches, and page loads of several round trips. Instances are added and removed
+//! with a delay; sites and network paths fail. `compat: cloudanalyst` reproduces that tool's known errors.
 //!
 //! # Known truth
-//! The golden figures of CloudAnalyst's own scenarios, and Little's law; hourly loads sum to the
-//! total, and two sites never make a region slower than the better one alone (tests draw scenarios).
+//! The golden figures of CloudAnalyst's own scenarios, and Little's law; hourly loads sum to the total, and
+//! two sites never make a region slower than the better one alone (tests with random scenarios).
 //!
 //! # Cross-check
 //! The lab: the same deployment with real servers and real requests.
@@ -20,124 +20,59 @@
 //! One CPU: some millions of requests a second; memory grows with what is in flight.
 //!
 //! # Caveats
-//! The model knows no lost packets and no queues inside the network. An overloaded site is refused
-//! before the run, unless the scenario says otherwise.
-use super::{leading, metric, scenario, SimError, SCENARIO, SEED};
+//! The model has no packet loss and no queues inside the network. An overloaded site is refused before the
+//! run, unless the scenario allows it.
+use super::{scenario, SCENARIO, SEED};
 use crate::cli::trial::Trial;
 use nephoscope_sim::geo::{self, Scenario};
-use nephoscope_wire::spec::{Better, Shape, Spec, Unit};
-use serde_json::json;
+use nephoscope_sim::scenarios::GEO;
+use nephoscope_wire::error::Error;
+use nephoscope_wire::spec::{Metric, Spec, Unit};
 
-/// The built-in scenarios.
-pub const SCENARIOS: super::Scenarios = &geo::builtin::SCENARIOS;
-
-/// Declaration.
 pub const SPEC: Spec = Spec {
-    id: "sim.geo",
-    summary: "What users around the world feel of simulated sites, and what these cost",
     params: &[SCENARIO, SEED],
     metrics: &[
-        leading(metric(
+        Metric::lower(
             "response_time_mean_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
             "Mean response time: overall, by region, user_base, site or hour (UTC).",
-        )),
-        leading(metric(
+        )
+        .headline(),
+        Metric::higher(
             "within_objective_ratio",
-            Unit::Ratio,
-            Better::Higher,
-            Shape::Scalar,
-            "Answers within the objective, of all requests; overall and by region.",
-        )),
-        metric(
-            "response_time_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Histogram,
-            "Response times: overall, by region or site.",
-        ),
-        metric(
-            "response_time_min_ns",
-            Unit::Ns,
-            Better::None,
-            Shape::Scalar,
-            "Shortest response time of a replication.",
-        ),
-        metric(
-            "response_time_max_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
-            "Longest response time of a replication.",
-        ),
-        metric(
-            "processing_time_mean_ns",
-            Unit::Ns,
-            Better::Lower,
-            Shape::Scalar,
-            "Mean time of a request at the site.",
-        ),
-        metric(
+            "Share of all requests with a response within the objective; overall and by region.",
+        )
+        .headline(),
+        Metric::lower("response_time_ns", "Response times: overall, by region or site.")
+            .histogram(),
+        Metric::neutral("response_time_min_ns", "Minimum response time of a replication."),
+        Metric::lower("response_time_max_ns", "Maximum response time of a replication."),
+        Metric::lower("processing_time_mean_ns", "Mean time of a request at the site."),
+        Metric::neutral(
             "requests",
-            Unit::Count,
-            Better::None,
-            Shape::Scalar,
-            "Requests answered: overall, by region, by site, by site and hour (UTC).",
-        ),
-        metric(
-            "unserved_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
-            "Requests that nobody answered; overall and by region.",
-        ),
-        metric(
-            "utilisation_ratio",
-            Unit::Ratio,
-            Better::None,
-            Shape::Scalar,
-            "Part of a site's capacity that was used.",
-        ),
-        metric(
-            "instances",
-            Unit::Count,
-            Better::None,
-            Shape::Scalar,
-            "Mean instances of a site in an hour.",
-        ),
-        metric(
+            "Answered requests: overall, by region, by site, by site and hour (UTC).",
+        )
+        .in_unit(Unit::Count),
+        Metric::lower("unserved_ratio", "Share of unanswered requests; overall and by region."),
+        Metric::neutral("utilisation_ratio", "Utilisation of a site's capacity."),
+        Metric::neutral("instances", "Mean number of instances of a site in an hour.")
+            .in_unit(Unit::Count),
+        Metric::lower(
             "cost_usd",
-            Unit::None,
-            Better::Lower,
-            Shape::Scalar,
-            "Cost in US dollars: of all, and by site and part (instances, transfer).",
+            "Cost in US dollars: overall, and by site and part (instances, transfer).",
         ),
-        metric(
-            "places",
-            Unit::None,
-            Better::None,
-            Shape::Document,
-            "Where user bases and sites lie.",
-        ),
+        Metric::document("locations", "Positions of user bases, sites and caches."),
     ],
     overhead: "one CPU for a second per some millions of requests",
     source: "Wickremasinghe, Calheiros, Buyya, AINA 2010, for the model behind `compat`",
-    two_sided: false,
-    load: false,
+    ..Spec::new("sim.geo", "Response time and cost of simulated sites for users around the world")
 };
 
-/// One replication.
-pub fn run(trial: &mut Trial) -> Result<(), SimError> {
-    let scenario: Scenario = scenario(trial, SCENARIOS)?;
+pub fn run(trial: &mut Trial) -> Result<(), Error> {
+    let scenario: Scenario = scenario(trial, GEO)?;
     scenario.check()?;
-    geo::load::check(&scenario, &geo::World::of(&scenario)?)?;
-    trial.prepared()?;
+    geo::load::check(&scenario, &geo::Topology::new(&scenario)?)?;
+    trial.start()?;
     let outcome = geo::run(&scenario, trial.seed())?;
-    trial.emit_all(|emit| outcome.samples(emit))?;
-    let mut places = scenario.places()?;
-    places["objective_ms"] = json!(scenario.objective_ms);
-    places["compat"] = json!(scenario.compat);
-    trial.emit_document("places", places)
+    trial.emit_all(|sink| outcome.emit(sink))?;
+    trial.writer.emit_document("locations", scenario.locations()?)
 }

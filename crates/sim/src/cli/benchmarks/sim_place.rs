@@ -1,16 +1,15 @@
 //! # What it measures
-//! Which of a scenario's sites there should be, for its users, its objective, and a budget.
+//! Which of a scenario's sites to choose for its users, its objective, and a budget.
 //!
 //! # How
-//! Sets of sites are compared in closed form: all of them where there are few enough, else by search,
-//! with a bound on how much better any other could be. The best sets are simulated as `sim.geo` does,
-//! and the first that keeps what was asked for is chosen. `front` has the sets that none beats in both
-//! cost and users within the objective; `sensitivity` asks again with other latencies and more users.
-//! The question stands under `place` in the scenario.
+//! Sets of sites are compared in closed form: exhaustively if there are few, else by local search with a
+//! bound on how much better any other set could be. The best sets are simulated like `sim.geo`, and the
+//! first that reaches the goal is chosen. `front` has the Pareto front of cost and users within the
+//! objective; `sensitivity` repeats the choice with other latencies and more users. The limits are under
+//! `place` in the scenario.
 //!
 //! # Known truth
-//! Cases whose best sites can be found by hand, and the comparison with all sets where a search was
-//! told not to compare them.
+//! Cases whose best sites can be found by hand, and the comparison of local with exhaustive search.
 //!
 //! # Cross-check
 //! `sim.geo` of the chosen sites.
@@ -19,73 +18,46 @@
 //! One CPU: 4 of 12 sites for 6 regions take less than 5 s.
 //!
 //! # Caveats
-//! The closed form takes each hour as steady. What it says is checked by simulation for the best sets
-//! only.
-use super::sim_geo::SCENARIOS;
-use super::{leading, metric, scenario, SimError, SCENARIO, SEED};
+//! The closed form takes each hour as stationary. Only the best sets are simulated.
+use super::{scenario, SCENARIO, SEED};
 use crate::cli::trial::Trial;
 use nephoscope_sim::geo::{place, Scenario};
-use nephoscope_wire::spec::{Better, Shape, Spec, Unit};
+use nephoscope_sim::scenarios::GEO;
+use nephoscope_wire::error::Error;
+use nephoscope_wire::spec::{Metric, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
-    id: "sim.place",
-    summary: "Where simulated sites should stand, for an objective and a budget",
     params: &[SCENARIO, SEED],
     metrics: &[
-        leading(metric(
+        Metric::higher(
             "within_objective_ratio",
-            Unit::Ratio,
-            Better::Higher,
-            Shape::Scalar,
-            "Answers within the objective with the chosen sites.",
-        )),
-        leading(metric(
-            "cost_usd_per_h",
-            Unit::None,
-            Better::Lower,
-            Shape::Scalar,
-            "What the chosen sites cost, US dollars an hour.",
-        )),
-        metric(
+            "Share of the responses within the objective with the chosen sites.",
+        )
+        .headline(),
+        Metric::lower("cost_usd_per_h", "Cost of the chosen sites in US dollars per hour.")
+            .headline(),
+        Metric::lower(
             "bound_ratio",
-            Unit::Ratio,
-            Better::Lower,
-            Shape::Scalar,
-            "How much better any other set could be at most; 0 where all were compared.",
+            "Maximum by which any other set could be better; 0 after an exhaustive search.",
         ),
-        metric("chosen", Unit::None, Better::None, Shape::Document, "The chosen sites."),
-        metric(
-            "front",
-            Unit::None,
-            Better::None,
-            Shape::Document,
-            "Sets that none beats in both cost and users within the objective.",
-        ),
-        metric(
-            "sensitivity",
-            Unit::None,
-            Better::None,
-            Shape::Document,
-            "What would be chosen with other latencies, and with other numbers of users.",
-        ),
+        Metric::document("chosen", "The chosen sites."),
+        Metric::document("front", "The Pareto front of cost and users within the objective."),
+        Metric::document("sensitivity", "The choice with other latencies and numbers of users."),
     ],
     overhead: "one CPU for some seconds",
     source: "exhaustive search, and local search with a relaxation as bound",
-    two_sided: false,
-    load: false,
+    ..Spec::new("sim.place", "Placement of simulated sites for an objective and a budget")
 };
 
-/// One answer.
-pub fn run(trial: &mut Trial) -> Result<(), SimError> {
-    let scenario: Scenario = scenario(trial, SCENARIOS)?;
+pub fn run(trial: &mut Trial) -> Result<(), Error> {
+    let scenario: Scenario = scenario(trial, GEO)?;
     scenario.check()?;
     scenario.place.clone().unwrap_or_default().check(&scenario)?;
-    trial.prepared()?;
-    let answer = place::run(&scenario, trial.seed())?;
-    trial.emit_all(|emit| answer.samples(emit))?;
-    for (name, document) in answer.documents() {
-        trial.emit_document(name, document)?;
+    trial.start()?;
+    let placement = place::run(&scenario, trial.seed())?;
+    trial.emit_all(|sink| placement.emit(sink))?;
+    for (name, document) in placement.documents() {
+        trial.writer.emit_document(name, document)?;
     }
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! # What it measures
-//! Nothing: it says what is simulated, in the document in which the probe says what a machine is.
+//! Nothing. It reports what is simulated, in the document in which the probe describes a machine.
 //!
 //! # How
-//! Of the machine that `--machine` names: its processors and who shares them by which rule. Without
-//! one, only that this is a simulation. Facts that a simulated machine does not have are null.
+//! The scenario of `--machine`, if there is one. Facts that a simulated machine does not have are null.
 //!
 //! # Known truth
 //! The scenario itself.
@@ -15,16 +14,16 @@
 //! One process start.
 //!
 //! # Caveats
-//! `clock_read_ns` is 0: simulated time costs nothing to look at.
-use super::SimError;
-use crate::cli::trial::{Factors, Trial};
+//! `clock_read_ns` is 0: reading simulated time costs nothing.
+use crate::cli::trial::Trial;
+use nephoscope_wire::error::Error;
 pub use nephoscope_wire::specs::sys_fingerprint::SPEC;
+use nephoscope_wire::writer::Factors;
 use serde_json::json;
 
-/// One trial.
-pub fn run(trial: &mut Trial) -> Result<(), SimError> {
-    trial.prepared()?;
-    trial.emit("clock_read_ns", 0.0, 1, Factors::new())?;
+pub fn run(trial: &mut Trial) -> Result<(), Error> {
+    trial.start()?;
+    trial.writer.emit("clock_read_ns", 0.0, Factors::new())?;
     let version = env!("CARGO_PKG_VERSION");
     let reason = "this machine is simulated";
     let document = json!({
@@ -41,5 +40,5 @@ pub fn run(trial: &mut Trial) -> Result<(), SimError> {
             {"fact": "identity.machine_id_hash", "reason": reason},
         ],
     });
-    trial.emit_document("fingerprint", document)
+    trial.writer.emit_document("fingerprint", document)
 }

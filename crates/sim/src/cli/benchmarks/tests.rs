@@ -1,5 +1,6 @@
 use super::*;
 use nephoscope_wire::params::Params;
+use nephoscope_wire::spec::Unit;
 
 /// Headings that every manual page has, in this order.
 const HEADINGS: [&str; 6] =
@@ -15,7 +16,8 @@ fn every_file_of_this_folder_is_in_the_table() {
         .filter(|name| !["mod", "tests"].contains(&name.as_str()))
         .collect();
     files.sort();
-    let mut listed: Vec<_> = ALL.iter().map(|one| one.spec.id.replace('.', "_")).collect();
+    let mut listed: Vec<_> =
+        ALL.iter().map(|benchmark| benchmark.spec.id.replace('.', "_")).collect();
     listed.sort();
     assert_eq!(files, listed);
 }

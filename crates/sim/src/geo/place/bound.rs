@@ -80,7 +80,12 @@ fn min_instances(candidate: &Candidate, all_requests_per_h: f64) -> (f64, f64) {
 
 /// Both the minimum number and the load over the utilisation are lower bounds; the one that can be larger
 /// is taken. (The mean load of an hour; an upper limit on instances only makes a set full.)
-fn fixed_or_variable(candidate: &Candidate, utilisation: f64, min: f64, requests: f64) -> (f64, f64) {
+fn fixed_or_variable(
+    candidate: &Candidate,
+    utilisation: f64,
+    min: f64,
+    requests: f64,
+) -> (f64, f64) {
     let each = candidate.servers(1.0) / utilisation;
     if each * requests > min {
         (0.0, each)

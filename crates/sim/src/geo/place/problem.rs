@@ -57,9 +57,16 @@ impl Path {
 pub enum Instances {
     Constant(f64),
     /// As many as the hour's load needs to stay below that utilisation, within limits.
-    Hourly { min: f64, max: f64, utilisation: f64 },
+    Hourly {
+        min: f64,
+        max: f64,
+        utilisation: f64,
+    },
     /// As many as the busiest hour's load needs to stay below that utilisation, all day.
-    Sized { max: f64, utilisation: f64 },
+    Sized {
+        max: f64,
+        utilisation: f64,
+    },
 }
 
 /// A possible site.
@@ -306,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_added_to_the_way() {
-        let way = |deviation_ms| Path::plain(50.0, 100.0, deviation_ms);
+        let way = |deviation_ms| Path::single(50.0, 100.0, deviation_ms);
         // M/M/1 in order of arrival, utilisation 0.5, service 10: a wait of 10 in the mean, above t
         // with probability 0.5 exp(-t / 20).
         let busy = SiteHour { service_ms: 10.0, wait_ms: 10.0, utilisation: 0.5 };

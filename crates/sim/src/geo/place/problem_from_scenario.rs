@@ -6,8 +6,8 @@ use super::config::PlacementConfig;
 use super::problem::{Base, Candidate, Instances, Path, Problem, HOURS};
 use crate::error::InvalidInput;
 use crate::geo::network::{Delay, MS};
-use crate::geo::scenario::{Discipline, Scenario, Site, Spread};
 use crate::geo::profile::HOUR;
+use crate::geo::scenario::{Discipline, Scenario, Site, Spread};
 use crate::geo::topology::{self, Topology};
 
 /// Number of times in an hour at which users are counted: zones and peaks start at whole quarters.
@@ -69,11 +69,7 @@ impl Problem {
         let sites = 0..topology.sites.len();
         if let Some((cache, first)) = base.cache.as_ref().filter(|_| hit_ratio > 0.0) {
             let service_ms = scenario.caches.0[*cache].1.service_ms;
-            self.bases.push(Base {
-                responses: share(hit_ratio),
-                requests: 0.0,
-                gigabytes: 0.0,
-            });
+            self.bases.push(Base { responses: share(hit_ratio), requests: 0.0, gigabytes: 0.0 });
             let mean = scaling.latency * 2.0 * first.mean_ns() / MS + service_ms;
             let deviation = scaling.latency * deviation_ms(std::slice::from_ref(first), variation);
             let path = Path { visits: 0.0, ..Path::single(0.0, mean, deviation) };
@@ -122,7 +118,11 @@ fn path(base: &topology::Base, site: usize, variation: f64, factor: f64) -> Path
     let Some(page) = &base.config.page else {
         let bytes_ns = (base.up_bytes() + base.down_bytes()) * base.access_ns_per_byte;
         let mean_ms = (2.0 * one_way_ns + bytes_ns) / MS;
-        return Path::single(one_way_ns / MS, mean_ms, deviation_ms(&path.legs, variation) * factor);
+        return Path::single(
+            one_way_ns / MS,
+            mean_ms,
+            deviation_ms(&path.legs, variation) * factor,
+        );
     };
     let exchanges = page.exchanges(2.0 * one_way_ns, base.access_bytes_per_s());
     let alone_ms = exchanges.load_ns(0.0) / MS;

@@ -1,4 +1,4 @@
-//! Questions about whole scenarios: closed form beside simulation, refusals, documents.
+//! PlacementConfigs about whole scenarios: closed form beside simulation, refusals, documents.
 use super::*;
 use crate::geo::Scenario;
 use serde_json::{json, Value};
@@ -37,7 +37,7 @@ fn scenario(value: &Value) -> Scenario {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-fn names(answer: &Answer) -> Vec<&str> {
+fn names(answer: &Placement) -> Vec<&str> {
     answer.chosen.expected.sites.iter().map(|site| answer.names[*site].as_str()).collect()
 }
 
@@ -46,8 +46,8 @@ fn by_hand_the_islands() {
     // a and b are 90 % of the users; a alone 60 %.
     let answer = run(&scenario(&islands()), 1).unwrap();
     assert_eq!(names(&answer), ["in_a", "in_b"]);
-    assert_eq!((answer.exact, answer.met, answer.confirmed), (true, true, Some(true)));
-    assert_eq!((answer.bound_ratio, answer.tried), (Some(0.0), 7));
+    assert_eq!((answer.is_exact, answer.is_met, answer.is_confirmed), (true, true, Some(true)));
+    assert_eq!((answer.bound_ratio, answer.evaluated), (Some(0.0), 7));
     assert!((answer.chosen.expected.cost_usd_per_h - 2.0).abs() < 1e-9);
     let front: Vec<f64> =
         answer.front.iter().map(|one| (one.expected.within_ratio * 10.0).round()).collect();
@@ -87,14 +87,14 @@ fn other_latencies_and_users_are_looked_at() {
         "latency_factors": [0.5, 4.0], "growth_factors": [1.1],
     });
     let answer = run(&scenario(&value), 1).unwrap();
-    assert_eq!(answer.confirmed, None);
+    assert_eq!(answer.is_confirmed, None);
     let [near, far, more] = answer.sensitivity.as_slice() else { panic!("three changes") };
     // At half the distance a's site serves b as well: one site is enough.
-    assert_eq!((near.met, near.best.sites.len()), (true, 1));
+    assert_eq!((near.is_met, near.best.sites.len()), (true, 1));
     // At four times even the own region is too far; nothing holds.
-    assert!(!far.met);
+    assert!(!far.is_met);
     assert_eq!(
-        (more.met, more.best.sites.as_slice()),
+        (more.is_met, more.best.sites.as_slice()),
         (true, answer.chosen.expected.sites.as_slice())
     );
 }
@@ -109,7 +109,8 @@ fn what_is_told() {
     assert_eq!(documents["sensitivity"].as_array().unwrap().len(), 7);
     assert!(documents["front"][1]["simulated"]["within_ratio"].as_f64().unwrap() > 0.85);
     let mut metrics = Vec::new();
-    answer.samples(&mut |metric, _, value, _| metrics.push((metric.to_owned(), value)));
+    let mut push = |metric: &str, value| metrics.push((metric.to_owned(), value));
+    answer.emit(&mut crate::samples::Sink(&mut |metric, _, value, _, _| push(metric, value)));
     assert_eq!(metrics[1], ("cost_usd_per_h".into(), 2.0));
     assert_eq!(metrics[2], ("bound_ratio".into(), 0.0));
 }
@@ -123,7 +124,7 @@ fn instances_are_counted_where_asked() {
     value["place"] = json!({"within_ratio": 0.8, "size_for_utilisation": 0.5, "simulate": 1});
     let answer = run(&scenario(&value), 1).unwrap();
     assert_eq!(answer.chosen.expected.instances, [2.0, 1.0, 1.0]);
-    assert_eq!(answer.confirmed, Some(true));
+    assert_eq!(answer.is_confirmed, Some(true));
 }
 
 #[test]
@@ -133,11 +134,11 @@ fn what_cannot_be_asked_is_refused() {
         (|it| it["objective_ms"] = Value::Null, "objective_ms"),
         (|it| it["place"]["within_ratio"] = json!(95), "within_ratio is 95"),
         (|it| it["place"]["budget_usd_per_h"] = json!(0), "budget_usd_per_h is 0"),
-        (|it| it["place"]["sites_max"] = json!(0), "At most 0"),
+        (|it| it["place"]["sites_max"] = json!(0), "sites_max is 0"),
         (|it| it["place"]["keep"] = json!(["in_d"]), "`in_d`"),
-        (|it| it["place"]["latency_factors"] = json!([-1.0]), "factor -1"),
+        (|it| it["place"]["latency_factors"] = json!([-1.0]), "latency_factors is -1"),
         (|it| it["compat"] = json!("cloudanalyst"), "compat"),
-        (|it| it["instructions"] = json!(1e7), "times what it can serve"),
+        (|it| it["instructions"] = json!(1e7), "times its capacity"),
         (|it| it["user_bases"]["a"]["zone"] = json!("Mars"), "Mars"),
     ];
     for (change, says) in cases {
@@ -178,8 +179,8 @@ fn six_regions_twelve_candidates() {
     });
     let began = std::time::Instant::now();
     let answer = run(&scenario(&value), 1).unwrap();
-    eprintln!("six regions, twelve candidates: {:?}, {} sets", began.elapsed(), answer.tried);
-    assert_eq!((answer.tried, answer.exact, answer.met), (793, true, true));
+    eprintln!("six regions, twelve candidates: {:?}, {} sets", began.elapsed(), answer.evaluated);
+    assert_eq!((answer.evaluated, answer.is_exact, answer.is_met), (793, true, true));
     // Users 1 to 6 thousand; only the own region is near enough: the largest that make 75 % of 21.
     assert_eq!(answer.chosen.expected.sites.len(), 4);
 }

@@ -201,7 +201,8 @@ impl Search<'_> {
         for _ in 0..more {
             let added: Vec<usize> =
                 free.iter().copied().filter(|site| !sites.contains(site)).collect();
-            let sets: Vec<_> = added.iter().map(|site| self.evaluate(&with(&sites, *site))).collect();
+            let sets: Vec<_> =
+                added.iter().map(|site| self.evaluate(&with(&sites, *site))).collect();
             let is_within_budget = |set: &Evaluation| {
                 self.goal.budget_usd_per_h.is_none_or(|max| set.cost_usd_per_h <= max)
             };

@@ -3,31 +3,31 @@ use super::*;
 use proptest::prelude::*;
 
 /// Users of one response an hour each, all day.
-fn base(name: &str, users: f64) -> Base {
-    Base { name: name.into(), responses: [users; HOURS], requests: 1.0, gigabytes: 0.0 }
+fn base(users: f64) -> Base {
+    Base { responses: [users; HOURS], requests: 1.0, gigabytes: 0.0 }
 }
 
 /// A site of one instance that is never busy, for that price.
 fn site(name: &str, usd_per_h: f64) -> Candidate {
     Candidate {
         name: name.into(),
-        kept: false,
-        instances: Instances::Given(1.0),
+        is_kept: false,
+        instances: Instances::Constant(1.0),
         service_ms: 0.001,
-        variation2: 0.0,
-        fifo: false,
+        variation_squared: 0.0,
+        is_fifo: false,
         instance_usd_per_h: usd_per_h,
         transfer_usd_per_gb: 0.0,
     }
 }
 
 /// Round trips as given, in ms; below zero there is no way.
-fn ways(table: &[&[f64]]) -> Vec<Vec<Way>> {
-    let way = |rtt: &f64| match *rtt {
-        rtt if rtt < 0.0 => Way::NONE,
-        rtt => Way::plain(rtt / 2.0, rtt, 0.0),
+fn paths(table: &[&[f64]]) -> Vec<Vec<Path>> {
+    let path = |rtt: &f64| match *rtt {
+        rtt if rtt < 0.0 => Path::NONE,
+        rtt => Path::single(rtt / 2.0, rtt, 0.0),
     };
-    table.iter().map(|row| row.iter().map(way).collect()).collect()
+    table.iter().map(|row| row.iter().map(path).collect()).collect()
 }
 
 fn goal(within_ratio: Option<f64>, budget: Option<f64>, sites_max: usize) -> Goal {
@@ -40,9 +40,9 @@ fn goal(within_ratio: Option<f64>, budget: Option<f64>, sites_max: usize) -> Goa
 /// Users: a 40, b 30, c 20, d 10.
 fn star() -> Problem {
     Problem {
-        bases: vec![base("a", 40.0), base("b", 30.0), base("c", 20.0), base("d", 10.0)],
+        bases: vec![base(40.0), base(30.0), base(20.0), base(10.0)],
         candidates: vec![site("hub", 3.0), site("west", 1.0), site("east", 1.0)],
-        ways: ways(&[
+        paths: paths(&[
             &[80.0, 20.0, 300.0],
             &[80.0, 300.0, 20.0],
             &[80.0, 300.0, 300.0],
@@ -56,7 +56,7 @@ fn star() -> Problem {
 fn by_hand_the_largest_part_within_a_budget() {
     // For 3 $: the hub brings 90 %, west and east (2 $) 40 + 10 + 30 = 80 %.
     let found = search(&star(), &goal(None, Some(3.0), 3));
-    assert_eq!((found.chosen.sites.as_slice(), found.exact), ([0].as_slice(), true));
+    assert_eq!((found.chosen.sites.as_slice(), found.is_exact), ([0].as_slice(), true));
     assert!((found.chosen.within_ratio - 0.9).abs() < 1e-12);
     assert_eq!(found.bound_ratio, Some(0.0));
     // For 2.50 $ the two; for 1 $ west alone; all for 4 $: the hub and west.
@@ -84,9 +84,9 @@ fn by_hand_load_makes_a_second_site_worth_its_price() {
     // one site however near. Shared, a request takes 2 / (1 - 0.75) = 8 s with two of them.
     let busy = |name: &str| Candidate { service_ms: 2000.0, ..site(name, 1.0) };
     let problem = |users| Problem {
-        bases: vec![base("a", users), base("b", users)],
+        bases: vec![base(users), base(users)],
         candidates: vec![busy("one"), busy("two")],
-        ways: ways(&[&[10.0, 20.0], &[20.0, 10.0]]),
+        paths: paths(&[&[10.0, 20.0], &[20.0, 10.0]]),
         objective_ms: 5000.0,
     };
     let quiet = search(&problem(45.0), &goal(Some(0.9), None, 2));
@@ -109,13 +109,13 @@ fn the_front_is_what_nothing_beats() {
         .map(|one| (one.cost_usd_per_h, (one.within_ratio * 100.0).round()))
         .collect();
     assert_eq!(front, [(1.0, 50.0), (2.0, 80.0), (3.0, 90.0), (4.0, 100.0)]);
-    assert_eq!(found.tried, 7);
+    assert_eq!(found.evaluated, 7);
 }
 
 #[test]
 fn a_site_that_is_there_stays() {
     let mut problem = star();
-    problem.candidates[2].kept = true;
+    problem.candidates[2].is_kept = true;
     assert_eq!(search(&problem, &goal(Some(0.5), None, 3)).chosen.sites, [1, 2]);
     assert_eq!(search(&problem, &goal(Some(0.5), None, 1)).chosen.sites, [2]);
 }
@@ -124,7 +124,7 @@ fn a_site_that_is_there_stays() {
 fn instances_follow_the_load() {
     let mut problem = star();
     problem.bases.truncate(1);
-    problem.ways.truncate(1);
+    problem.paths.truncate(1);
     // 40 responses in hour 0, none later; each 90 s: one server. At 0.5 of it, two instances.
     problem.bases[0].responses = std::array::from_fn(|hour| if hour == 0 { 40.0 } else { 0.0 });
     problem.candidates[1].service_ms = 90_000.0;
@@ -133,10 +133,10 @@ fn instances_follow_the_load() {
         let one = problem.evaluate(&[1]);
         (one.instances[0], one.cost_usd_per_h, one.utilisation)
     };
-    let hourly = Instances::Hourly { least: 1.0, most: 9.0, utilisation: 0.5 };
+    let hourly = Instances::Hourly { min: 1.0, max: 9.0, utilisation: 0.5 };
     assert_eq!(of(hourly), (25.0 / 24.0, 25.0 / 24.0, 0.5));
-    assert_eq!(of(Instances::Sized { most: 9.0, utilisation: 0.5 }), (2.0, 2.0, 0.5));
-    assert_eq!(of(Instances::Sized { most: 1.0, utilisation: 0.5 }), (1.0, 1.0, 1.0));
+    assert_eq!(of(Instances::Sized { max: 9.0, utilisation: 0.5 }), (2.0, 2.0, 0.5));
+    assert_eq!(of(Instances::Sized { max: 1.0, utilisation: 0.5 }), (1.0, 1.0, 1.0));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn transfer_is_paid() {
 #[test]
 fn users_without_a_way_are_not_within() {
     let mut problem = star();
-    problem.ways[0] = vec![Way::NONE; 3];
+    problem.paths[0] = vec![Path::NONE; 3];
     let one = problem.evaluate(&[0, 1, 2]);
     assert!((one.within_ratio - 0.6).abs() < 1e-12);
     assert_eq!(problem.nearest(0, &[0, 1, 2]), None);
@@ -161,18 +161,18 @@ fn users_without_a_way_are_not_within() {
 fn drawn(bases: &[(f64, f64, f64)], sites: &[(f64, f64, f64)]) -> Problem {
     let way = |a: &(f64, f64, f64), b: &(f64, f64, f64)| {
         let rtt = 200.0 * (a.0 - b.0).hypot(a.1 - b.1);
-        Way::plain(rtt / 2.0, rtt, 0.07 * rtt)
+        Path::single(rtt / 2.0, rtt, 0.07 * rtt)
     };
     Problem {
-        bases: bases.iter().map(|one| base("", one.2)).collect(),
+        bases: bases.iter().map(|one| base(one.2)).collect(),
         candidates: sites.iter().map(|one| site("", one.2)).collect(),
-        ways: bases.iter().map(|a| sites.iter().map(|b| way(a, b)).collect()).collect(),
+        paths: bases.iter().map(|a| sites.iter().map(|b| way(a, b)).collect()).collect(),
         objective_ms: 60.0,
     }
 }
 
-fn points(n: std::ops::Range<usize>, least: f64) -> impl Strategy<Value = Vec<(f64, f64, f64)>> {
-    prop::collection::vec((0.0..1.0f64, 0.0..1.0f64, least..5.0f64), n)
+fn points(n: std::ops::Range<usize>, min: f64) -> impl Strategy<Value = Vec<(f64, f64, f64)>> {
+    prop::collection::vec((0.0..1.0f64, 0.0..1.0f64, min..5.0f64), n)
 }
 
 proptest! {
@@ -190,14 +190,14 @@ proptest! {
         let problem = drawn(&bases, &sites);
         for goal in [goal(None, Some(budget), most), goal(Some(wanted), None, most)] {
             let best = search(&problem, &goal).chosen;
-            if goal.met(&best) {
+            if goal.is_met(&best) {
                 // The best is told that it could be better: by nothing less than nothing.
                 let ratio = bound::ratio(&problem, &goal, &best);
                 prop_assert!((0.0..=1.0).contains(&ratio), "{goal:?}: {ratio}");
                 // A worse set has to be told at least how much worse it is.
                 for site in 0..sites.len() {
                     let worse = problem.evaluate(&[site]);
-                    if !goal.met(&worse) {
+                    if !goal.is_met(&worse) {
                         continue;
                     }
                     let told = bound::ratio(&problem, &goal, &worse);
@@ -227,7 +227,7 @@ proptest! {
         for goal in [goal(None, Some(budget), most), goal(Some(wanted), None, most)] {
             let best = search(&problem, &goal).chosen;
             let found = search::search_within(&problem, &goal, 0.0);
-            prop_assert!(!found.exact);
+            prop_assert!(!found.is_exact);
             prop_assert!(goal.compare(&best, &found.chosen).is_le(), "better than the best");
             let Some(told) = found.bound_ratio else { continue };
             let (mine, its) = (&found.chosen, &best);
@@ -251,7 +251,7 @@ proptest! {
         let reached = |problem: &Problem, budget, most| {
             let goal = goal(None, Some(budget), most);
             let found = search(problem, &goal);
-            if goal.met(&found.chosen) { found.chosen.within_ratio } else { 0.0 }
+            if goal.is_met(&found.chosen) { found.chosen.within_ratio } else { 0.0 }
         };
         let usual = reached(&problem, budget, most);
         prop_assert!(reached(&problem, budget * 1.5, most) >= usual - 1e-9);
@@ -262,9 +262,10 @@ proptest! {
 }
 
 #[test]
+#[ignore = "accuracy study: make test-all"]
 fn large_sets_come_near_the_best() {
     // 300 candidates, 60 user bases, up to 8 sites: 10^15 sets. The bound itself proves how near.
-    let mut stream = crate::random::Stream::of(11, 0, 0);
+    let mut stream = crate::random::Stream::new(11, 0, 0);
     let mut points = |n: usize, low: f64, high: f64| -> Vec<(f64, f64, f64)> {
         (0..n)
             .map(|_| (stream.uniform(), stream.uniform(), low + (high - low) * stream.uniform()))
@@ -275,21 +276,21 @@ fn large_sets_come_near_the_best() {
     // the users is a covering, whose relaxation buys parts of sites: its bound is wider by nature.
     for (goal, most) in [(goal(None, Some(8.0), 8), 0.05), (goal(Some(0.9), None, 8), 0.25)] {
         let found = search(&problem, &goal);
-        assert!(!found.exact && goal.met(&found.chosen), "{:?}", found.chosen);
+        assert!(!found.is_exact && goal.is_met(&found.chosen), "{:?}", found.chosen);
         let ratio = found.bound_ratio.unwrap();
-        eprintln!("{goal:?}: {:?} {} {ratio:.4}", found.chosen, found.tried);
+        eprintln!("{goal:?}: {:?} {} {ratio:.4}", found.chosen, found.evaluated);
         assert!(ratio <= most, "{ratio}");
     }
 }
 
 #[test]
 fn twelve_candidates_up_to_four_are_tried_at_once() {
-    let mut stream = crate::random::Stream::of(12, 0, 0);
+    let mut stream = crate::random::Stream::new(12, 0, 0);
     let mut points = |n: usize| -> Vec<(f64, f64, f64)> {
         (0..n).map(|_| (stream.uniform(), stream.uniform(), 1.0 + stream.uniform())).collect()
     };
     let problem = drawn(&points(6), &points(12));
     let found = search(&problem, &goal(Some(0.8), None, 4));
     // 12 + 66 + 220 + 495 sets.
-    assert_eq!((found.exact, found.tried), (true, 793));
+    assert_eq!((found.is_exact, found.evaluated), (true, 793));
 }

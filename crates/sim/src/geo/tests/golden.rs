@@ -1,10 +1,11 @@
 //! CloudAnalyst's figures, as the tool gave them, from its model with all its quirks.
 //!
 //! Ours differ by chance (another generator) and by nothing else.
-use crate::geo::{builtin, run, Outcome, Scenario};
+use crate::geo::{run, Outcome, Scenario};
+use crate::scenarios::{built_in, GEO};
 
 fn named(name: &str) -> Scenario {
-    builtin::scenario(name).unwrap()
+    built_in::<Scenario>(GEO, name).unwrap()
 }
 
 fn overall_ms(seen: &Outcome) -> f64 {
@@ -24,12 +25,12 @@ fn near(what: &str, ours: f64, wanted: f64, tolerance: f64) {
 
 #[test]
 fn what_comes_with_the_program_can_be_run() {
-    for (name, _) in builtin::SCENARIOS {
+    for (name, _) in GEO {
         let scenario = named(name);
-        assert_eq!(scenario.name, name);
+        assert_eq!(scenario.name, *name);
         assert!(run(&Scenario { duration_h: 0.1, ..scenario }, 1).unwrap().requests() > 0);
     }
-    assert!(builtin::scenario("facebook-9").is_none());
+    assert!(built_in::<Scenario>(GEO, "facebook-9").is_none());
 }
 
 #[test]
@@ -56,7 +57,7 @@ fn the_default_scenario() {
 /// The tool's figure is of one seed: it may lie as far from ours as the next seed would, three
 /// deviations. These are bounded, so that a model that is off cannot hide behind them.
 fn as_a_seed(what: &str, ours: &[f64], wanted: f64, most: f64) {
-    let mut all = crate::tally::Moments::default();
+    let mut all = crate::statistics::Moments::default();
     ours.iter().for_each(|mean| all.add(*mean));
     let (mean, deviation) = (all.mean().unwrap(), all.variance().unwrap().sqrt());
     let off = 100.0 * (mean / wanted - 1.0);

@@ -1,6 +1,6 @@
 //! Each part of the model against what can be said of it by hand.
+use crate::closed_forms;
 use crate::geo::{run, Outcome, Scenario};
-use crate::theory;
 use serde_json::{json, Value};
 
 /// One base and one site 40 ms apart, nothing by chance but when requests come.
@@ -25,7 +25,7 @@ fn with(mut scenario: Value, changes: &[(&str, Value)]) -> Value {
 }
 
 fn read(scenario: &Value) -> Scenario {
-    Scenario::from_json(&scenario.to_string()).unwrap()
+    crate::scenarios::parse(&scenario.to_string()).unwrap()
 }
 
 fn seen(scenario: &Value) -> Outcome {
@@ -50,7 +50,7 @@ fn unserved(seen: &Outcome) -> u64 {
 }
 
 fn refusal(scenario: &Value) -> String {
-    match Scenario::from_json(&scenario.to_string()).and_then(|read| run(&read, 1)) {
+    match crate::scenarios::parse(&scenario.to_string()).and_then(|read| run(&read, 1)) {
         Ok(_) => panic!("it was not refused"),
         Err(refused) => refused.to_string(),
     }
@@ -95,13 +95,13 @@ fn instances_are_the_queues_of_the_closed_forms() {
         (0..12).map(|seed| shared(balancer, discipline, seed)).collect::<Vec<_>>()
     };
     // Throttled is one line for all: M/M/2.
-    let exact = theory::mmc_response(2, 160.0, 0.01);
-    let interval = crate::replicate::interval(&means("throttled", "sharing"), 0.99).unwrap();
+    let exact = closed_forms::mmc_response(2, 160.0, 0.01);
+    let interval = crate::testing::interval(&means("throttled", "sharing"), 0.99).unwrap();
     assert!(interval.low <= exact && exact <= interval.high, "{exact} in {interval:?}");
     // In turn, arrivals at each of two instances are more even than Poisson's: better than M/M/1,
     // worse than one line.
-    let apart = theory::mmc_response(1, 80.0, 0.01);
-    let interval = crate::replicate::interval(&means("round_robin", "fifo"), 0.99).unwrap();
+    let apart = closed_forms::mmc_response(1, 80.0, 0.01);
+    let interval = crate::testing::interval(&means("round_robin", "fifo"), 0.99).unwrap();
     assert!(exact < interval.low && interval.high < apart, "{interval:?}");
     // Weighted over two sites of one instance, arrivals at each stay Poisson's.
     let two = with(
@@ -119,7 +119,7 @@ fn instances_are_the_queues_of_the_closed_forms() {
     );
     let means: Vec<f64> =
         (0..12).map(|seed| (mean_ms(&run(&read(&two), seed).unwrap()) - 80.0) / 1e3).collect();
-    let interval = crate::replicate::interval(&means, 0.99).unwrap();
+    let interval = crate::testing::interval(&means, 0.99).unwrap();
     assert!(interval.low <= apart && apart <= interval.high, "{apart} in {interval:?}");
 }
 
@@ -182,7 +182,7 @@ fn a_cache_answers_its_part() {
         &[
             (
                 "caches",
-                json!({"edge": {"region": "edge", "hit_ratio": 0.75, "serves_ms": 2, "transfer_usd_per_gb": 1}}),
+                json!({"edge": {"region": "edge", "hit_ratio": 0.75, "service_ms": 2, "transfer_usd_per_gb": 1}}),
             ),
             (
                 "latency",
@@ -231,7 +231,7 @@ fn a_failed_site_is_noticed_and_left() {
         plain(),
         &[
             ("sites.other", json!({"region": "far", "speed": 1000, "instances": 4})),
-            ("sites.near.fails", json!([{"from_h": 0.5, "to_h": 1.0}])),
+            ("sites.near.outages", json!([{"from_h": 0.5, "to_h": 1.0}])),
             ("failover_s", json!(60)),
         ],
     );
@@ -286,7 +286,7 @@ fn instances_follow_the_load_after_a_delay() {
             ("sites.near.hosts", json!(10)),
             (
                 "sites.near.autoscaling",
-                json!({"least": 1, "most": 20, "delay_s": 300, "up_at": 0.7, "down_at": 0.3}),
+                json!({"min": 1, "max": 20, "delay_s": 300, "up_at": 0.7, "down_at": 0.3}),
             ),
             ("overload", json!("run")),
         ],
@@ -349,9 +349,9 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     for (changes, says) in [
         (vec![("sites.near.instances", json!(1)), ("instructions", json!(1e8))], "is offered"),
         (vec![("latency", json!({"matrix": {"here": {"there": -3}}}))], "is -3 ms"),
-        (vec![("latency", json!({"matrix": {"here": {"far": 3}}}))], "no way to any site"),
+        (vec![("latency", json!({"matrix": {"here": {"far": 3}}}))], "no network path to any site"),
         (vec![("latency", json!({"distance": {}}))], "no position"),
-        (vec![("version", json!(2))], "version 2"),
+        (vec![("version", json!(2))], "version is 2"),
         (vec![("colour", json!("red"))], "colour"),
         (vec![("user_bases", json!({}))], "no user bases"),
         (vec![("sites.near.hosts", json!(0))], "sites.near.hosts is 0"),
@@ -361,11 +361,11 @@ fn what_cannot_be_is_refused_in_a_sentence() {
             vec![
                 ("compat", json!("cloudanalyst")),
                 ("failover_s", json!(1)),
-                ("sites.near.fails", json!([{"from_h": 1, "to_h": 2}])),
+                ("sites.near.outages", json!([{"from_h": 1, "to_h": 2}])),
             ],
-            "knows no fails",
+            "does not support outages",
         ),
-        (vec![("sites.near.fails", json!([{"from_h": 2, "to_h": 1}]))], "from hour 2 to hour 1"),
+        (vec![("sites.near.outages", json!([{"from_h": 2, "to_h": 1}]))], "from hour 2 to hour 1"),
         (
             vec![("link_failures", json!([{"between": ["here", "x"], "from_h": 0, "to_h": 1}]))],
             "names `x`",
@@ -386,13 +386,13 @@ fn what_cannot_be_is_refused_in_a_sentence() {
 }
 
 #[test]
-fn places_are_told_for_a_map() {
-    let places = read(&with(plain(), &[("regions", json!({"here": {"lat": 50, "lon": 8}}))]))
-        .places()
+fn locations_are_reported_for_a_map() {
+    let locations = read(&with(plain(), &[("regions", json!({"here": {"lat": 50, "lon": 8}}))]))
+        .locations()
         .unwrap();
-    assert_eq!(places["user_bases"][0]["latitude"], json!(50.0));
+    assert_eq!(locations["user_bases"][0]["latitude"], json!(50.0));
     assert_eq!(
-        (&places["sites"][0]["longitude"], &places["user_bases"][0]["users"]),
+        (&locations["sites"][0]["longitude"], &locations["user_bases"][0]["users"]),
         (&Value::Null, &json!(600.0))
     );
 }

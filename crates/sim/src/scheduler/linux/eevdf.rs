@@ -125,7 +125,8 @@ impl RunQueue {
     fn average(&mut self) -> i64 {
         if self.queued > 0 {
             // Relative to the last average the sum is small.
-            let difference = self.sum - i128::from(self.weights.get()) * i128::from(self.last_average);
+            let difference =
+                self.sum - i128::from(self.weights.get()) * i128::from(self.last_average);
             self.last_average += self.weights.floor_div_wide(difference);
         }
         self.last_average

@@ -92,7 +92,8 @@ impl Fair {
         };
         let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).enumerate();
         for (vcpu, (home, vm)) in vcpus {
-            let address = host.domains[vm].reservation.is_none().then(|| fair.insert(vcpu, home, vm));
+            let address =
+                host.domains[vm].reservation.is_none().then(|| fair.insert(vcpu, home, vm));
             fair.addresses.push(address);
         }
         for processor in &mut fair.processors {
@@ -276,7 +277,9 @@ impl Fair {
         let Vm { pool: Some(pool), groups, .. } = &mut self.vms[vm] else { return unthrottled };
         pool.is_distributing = false;
         for _ in 0..pool.throttled.len() {
-            let Some(home) = pool.throttled.pop_front().filter(|_| pool.has_runtime()) else { break };
+            let Some(home) = pool.throttled.pop_front().filter(|_| pool.has_runtime()) else {
+                break;
+            };
             let found = groups.iter().find(|group| self.groups[**group].home == home);
             let Some(found) = found else { continue };
             let group = &mut self.groups[*found];

@@ -297,7 +297,8 @@ impl Policy for Linux {
 fn check(host: &Host) -> Result<(), InvalidInput> {
     let mut reserved = 0.0;
     for (number, domain) in host.domains.iter().enumerate() {
-        let refuse = |what: String, hint: &str| refuse(format!("Machine {number} has {what}."), hint);
+        let refuse =
+            |what: String, hint: &str| refuse(format!("Machine {number} has {what}."), hint);
         if !(1..=10_000).contains(&domain.weight) {
             return refuse(format!("weight {}", domain.weight), "Linux takes 1 to 10,000.");
         }

@@ -1,6 +1,6 @@
 //! Reservations and quotas in ticks, weights, and what must hold of any host.
 use super::super::observer::VcpuObserver;
-use super::super::{simulate, Domain, Host, Scheduler, RunInterval, Workload};
+use super::super::{simulate, Domain, Host, RunInterval, Scheduler, Workload};
 use super::{LinuxSettings, Quota, Reservation};
 use crate::random::Distribution;
 use crate::{Nanos, SECOND};
@@ -34,7 +34,8 @@ fn limited(cap: f64, period_ms: u64, phase_ms: u64, cpus: &[usize]) -> Domain {
 fn seen(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (SECOND, 11 * SECOND);
-    let mut all: Vec<VcpuObserver> = (0..vcpus).map(|vcpu| VcpuObserver::new(vcpu, from, to, MS / 10)).collect();
+    let mut all: Vec<VcpuObserver> =
+        (0..vcpus).map(|vcpu| VcpuObserver::new(vcpu, from, to, MS / 10)).collect();
     simulate(host, 1, to, 0, |run| all[run.vcpu].add(&run)).unwrap();
     all
 }
@@ -91,11 +92,11 @@ fn a_quota_holds_for_all_virtual_cpus_together() {
 /// Two processors that take slices of a quota at the same ticks leave the rest of it to one of them;
 /// when something else wakes now and then, they take them at different moments and share it.
 #[test]
-fn wake_ups_of_something_else_even_out_what_is_left_of_a_quota() {
+fn other_wake_ups_even_out_the_rest_of_a_quota() {
     let apart = |period_ns: u64| {
         let mut host = host(2, vec![limited(1.13, 65, 1, &[0, 1])]);
         let settings = LinuxSettings { wakeup_interval_ns: period_ns, ..LinuxSettings::of(2) };
-        host.policy = Scheduler::Linux(settings);
+        host.scheduler = Scheduler::Linux(settings);
         let mut ends = [Vec::new(), Vec::new()];
         let mut last = [0; 2];
         simulate(&host, 1, 60 * SECOND, 0, |one| {
@@ -118,7 +119,7 @@ fn wake_ups_of_something_else_even_out_what_is_left_of_a_quota() {
 }
 
 fn with(mut host: Host, change: impl Fn(&mut LinuxSettings)) -> Host {
-    if let Scheduler::Linux(settings) = &mut host.policy {
+    if let Scheduler::Linux(settings) = &mut host.scheduler {
         change(settings);
     }
     host
@@ -129,7 +130,9 @@ fn with(mut host: Host, change: impl Fn(&mut LinuxSettings)) -> Host {
 #[test]
 fn what_something_else_takes_is_charged_to_nobody() {
     let taking = |domains| {
-        with(host(1, domains), |one| (one.interruption_interval_ns, one.interruption_ns) = (50 * MS, 2 * MS))
+        with(host(1, domains), |one| {
+            (one.interruption_interval_ns, one.interruption_ns) = (50 * MS, 2 * MS)
+        })
     };
     close(&taking(vec![domain(100, &[0])]), &[0.96], 0.01);
     close(&taking(vec![reserved(30, 40, 1)]), &[0.75], 0.0011);
