@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.analysis.case import Trials
+from nephoscope.analysis.target_evidence import Trials
 from nephoscope.capabilities import findings
 from nephoscope.capabilities.findings import RecordsSummary
 from nephoscope.model import (

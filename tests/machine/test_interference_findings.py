@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.judging import GOOD, judge, line
-from nephoscope.analysis.case import Trials
+from nephoscope.analysis.target_evidence import Trials
 from nephoscope.model import (
     MetricResult,
     Severity,

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from analysis.judging import GOOD, changed, judge, line
-from nephoscope.analysis.case import Trials
+from nephoscope.analysis.target_evidence import Trials
 from nephoscope.machine import measured_findings
 from nephoscope.model import (
     Estimate,

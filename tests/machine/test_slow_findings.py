@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.judging import judge, line
-from nephoscope.analysis.case import Trials
+from nephoscope.analysis.target_evidence import Trials
 from nephoscope.model import MetricResult
 
 QUIET = {

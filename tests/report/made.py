@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.results.made import run_data
 
-from nephoscope.analysis.case import Trials
+from nephoscope.analysis.target_evidence import Trials
 from nephoscope.capabilities.findings import RecordsSummary, findings
 from nephoscope.model import (
     Better,

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope.analysis import facts
-from nephoscope.analysis.case import Case, Series, Trials, Unchecked
+from nephoscope.analysis.target_evidence import Series, TargetEvidence, Trials, Unchecked
 from nephoscope.capabilities.table import contributing, load
 from nephoscope.model import Finding, MetricResult, Severity, TrialRecord, TrialStatus
 
-Rule = Callable[[Case], Iterable[Finding | Unchecked]]
+Rule = Callable[[TargetEvidence], Iterable[Finding | Unchecked]]
 
 _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 
@@ -85,7 +85,7 @@ def findings(
     out: list[Finding] = []
     for target in targets:
         known = fingerprints.get(target)
-        case = Case(
+        case = TargetEvidence(
             target=target,
             # What a simulated machine does not show is no riddle.
             fingerprint=None if facts.is_simulated(known) else known,
@@ -110,7 +110,7 @@ def rules_of(parts: tuple[Any, ...]) -> list[Rule]:
     return [rule for group in ordered for rule in load(group.rules)]
 
 
-def _judge(case: Case, rules: Sequence[Rule]) -> list[Finding]:
+def _judge(case: TargetEvidence, rules: Sequence[Rule]) -> list[Finding]:
     answers = [answer for rule in rules for answer in rule(case)]
     out = [answer for answer in answers if isinstance(answer, Finding)]
     unchecked = [answer for answer in answers if isinstance(answer, Unchecked)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis.attribution import Word
-from nephoscope.analysis.case import Case, Unchecked, capped
+from nephoscope.analysis.target_evidence import TargetEvidence, Unchecked, limit_lines
 from nephoscope.isolation.records import Isolation
 from nephoscope.model import Better, Estimate, Finding, Severity
 
@@ -41,7 +41,7 @@ _NEXT = {
 _ANY_NEXT = "Plan with the lower end of the remaining performance, or request a dedicated host."
 
 
-def _cells(case: Case) -> list[Any]:
+def _cells(case: TargetEvidence) -> list[Any]:
     """Returns the cells of this target without the idle control."""
     found = case.part(Isolation)
     cells = found.cells if found is not None else ()
@@ -78,7 +78,7 @@ def _loss_text(cell: Any) -> str:
     return text[0].upper() + text[1:]
 
 
-def taken(case: Case) -> Answers:
+def taken(case: TargetEvidence) -> Answers:
     """What victims lose, the worst first; of each victim and resource the greatest loss."""
     worst: dict[tuple[Any, ...], Any] = {}
     for cell in _cells(case):
@@ -96,7 +96,7 @@ def taken(case: Case) -> Answers:
         "interference",
         Severity.WARNING if (first.factor.low or 0) > _GRAVE else Severity.NOTICE,
         f"{_loss_text(first)} (n = {first.factor.n}).",
-        capped(evidence),
+        limit_lines(evidence),
         _NEXT.get(first.resource, _ANY_NEXT),
     )
 
@@ -107,7 +107,7 @@ def _put_down(cell: Any) -> str:
     return f"attributed to: {cell.attribution.word.value}"
 
 
-def not_back(case: Case) -> Answers:
+def not_back(case: TargetEvidence) -> Answers:
     """Victims whose quiet after a load is worse than before it."""
     stuck = [cell for cell in _cells(case) if cell.recovery.word == "not recovered"]
     if stuck:
@@ -123,14 +123,14 @@ def not_back(case: Case) -> Answers:
             Severity.NOTICE,
             f"{len(stuck)} of {len(_cells(case))} pairs of victim and load did not recover "
             "after the load stopped.",
-            capped(evidence),
+            limit_lines(evidence),
             "Check for after-effects (write-back, burst credits, page cache) and pause longer "
             "between trials. The factors of these pairs use the baseline before and after the "
             "load.",
         )
 
 
-def false_alarms(case: Case) -> Answers:
+def false_alarms(case: TargetEvidence) -> Answers:
     """An idle neighbour that seems to take something: the experiment sees what is not there."""
     found = case.part(Isolation)
     idle = found.idle if found is not None else None
@@ -148,7 +148,7 @@ def false_alarms(case: Case) -> Answers:
     )  # fmt: skip
 
 
-def kept_apart(case: Case) -> Answers:
+def kept_apart(case: TargetEvidence) -> Answers:
     """Nothing is lost beyond the margin, and it was looked for."""
     cells = [cell for cell in _cells(case) if cell.has_interval]
     kept = ("equivalent", "different but negligible", "better")

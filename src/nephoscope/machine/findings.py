@@ -7,7 +7,13 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis import facts
-from nephoscope.analysis.case import Case, Unchecked, capped, surely_above, told
+from nephoscope.analysis.target_evidence import (
+    TargetEvidence,
+    Unchecked,
+    is_above,
+    limit_lines,
+    text_of,
+)
 from nephoscope.model import Finding, Severity
 
 Answers = Iterator[Finding | Unchecked]
@@ -18,7 +24,7 @@ _SLOW_PORT_BITS_PER_S = 100e6
 _USED_SWAP_BYTES = 16 * 1024**2  # less is what any idle system parks there
 
 
-def cpu_names_disagree(case: Case) -> Answers:
+def cpu_names_disagree(case: TargetEvidence) -> Answers:
     """The cpuid instruction and /proc/cpuinfo describe different CPUs."""
     agree = facts.fact(case.fingerprint, "cpu.agree")
     if agree is False:
@@ -27,7 +33,7 @@ def cpu_names_disagree(case: Case) -> Answers:
             "cpu_names_disagree",
             Severity.WARNING,
             "The cpuid instruction and /proc/cpuinfo name different CPUs.",
-            capped([str(difference) for difference in differences]),
+            limit_lines([str(difference) for difference in differences]),
             "Rely on the measured speeds; ask the provider whether the machine was migrated or "
             "its CPU is masked.",
         )
@@ -35,7 +41,7 @@ def cpu_names_disagree(case: Case) -> Answers:
         yield _missing(case, "cpu.agree", "Agreement of cpuid and /proc/cpuinfo")
 
 
-def cpu_models_differ(case: Case) -> Answers:
+def cpu_models_differ(case: TargetEvidence) -> Answers:
     """The CPUs of one machine are of different models."""
     models = facts.number(case.fingerprint, "cpu.by_cpuinfo.distinct_models")
     if models is not None and models > 1:
@@ -48,7 +54,7 @@ def cpu_models_differ(case: Case) -> Answers:
         )
 
 
-def slow_ports(case: Case) -> Answers:
+def slow_ports(case: TargetEvidence) -> Answers:
     """A network port that is slow or half duplex: a port at 10 Mb/s once cost a study its days."""
     ports = facts.items(case.fingerprint, "nics.ports")
     if ports is None:
@@ -60,7 +66,7 @@ def slow_ports(case: Case) -> Answers:
             yield from _port(case, port)
 
 
-def _port(case: Case, port: Any) -> Answers:
+def _port(case: TargetEvidence, port: Any) -> Answers:
     name = facts.text(port, "name") or "?"
     speed, duplex = facts.number(port, "speed_bits_per_s"), facts.text(port, "duplex")
     slow = speed is not None and speed < _SLOW_PORT_BITS_PER_S
@@ -78,7 +84,7 @@ def _port(case: Case, port: Any) -> Answers:
         yield _missing(case, f"nics.{name}.speed_bits_per_s", f"Speed of network interface {name}")
 
 
-def cpu_quota(case: Case) -> Answers:
+def cpu_quota(case: TargetEvidence) -> Answers:
     """The control group may use less CPU time than its CPUs have."""
     quota = facts.number(case.fingerprint, "limits.cpu_quota_cpus")
     allowed = facts.items(case.fingerprint, "topology.allowed_cpus")
@@ -101,7 +107,7 @@ def cpu_quota(case: Case) -> Answers:
     )
 
 
-def cpu_set(case: Case) -> Answers:
+def cpu_set(case: TargetEvidence) -> Answers:
     """Fewer CPUs may be used than are online."""
     allowed = facts.items(case.fingerprint, "topology.allowed_cpus")
     online = facts.items(case.fingerprint, "topology.online_cpus")
@@ -116,7 +122,7 @@ def cpu_set(case: Case) -> Answers:
     )
 
 
-def memory_limit(case: Case) -> Answers:
+def memory_limit(case: TargetEvidence) -> Answers:
     """The control group may use less memory than the machine has."""
     limit = facts.number(case.fingerprint, "limits.memory_limit_bytes")
     total = facts.number(case.fingerprint, "memory.total_bytes")
@@ -133,7 +139,7 @@ def memory_limit(case: Case) -> Answers:
     )
 
 
-def swap_in_use(case: Case) -> Answers:
+def swap_in_use(case: TargetEvidence) -> Answers:
     """Memory lies in swap."""
     total = facts.number(case.fingerprint, "memory.swap_total_bytes")
     free = facts.number(case.fingerprint, "memory.swap_free_bytes")
@@ -149,7 +155,7 @@ def swap_in_use(case: Case) -> Answers:
     )
 
 
-def steal_hidden(case: Case) -> Answers:
+def steal_hidden(case: TargetEvidence) -> Answers:
     """A virtual machine that would not notice a theft of its CPU time."""
     if facts.is_virtual(case.fingerprint) is not True:
         return
@@ -164,7 +170,7 @@ def steal_hidden(case: Case) -> Answers:
         )
 
 
-def pressure_hidden(case: Case) -> Answers:
+def pressure_hidden(case: TargetEvidence) -> Answers:
     """The kernel does not account for waiting."""
     known = facts.fact(case.fingerprint, "counters")
     if not isinstance(known, dict) or facts.fact(case.fingerprint, "counters.pressure_cpu") is True:
@@ -179,7 +185,7 @@ def pressure_hidden(case: Case) -> Answers:
     )
 
 
-def clock_source(case: Case) -> Answers:
+def clock_source(case: TargetEvidence) -> Answers:
     """A clock source that is not the CPU's own counter."""
     source = facts.text(case.fingerprint, "clock.source")
     if source is None:
@@ -199,23 +205,23 @@ def clock_source(case: Case) -> Answers:
         )
 
 
-def clock_cost(case: Case) -> Answers:
+def clock_cost(case: TargetEvidence) -> Answers:
     """Reading the clock takes long, whatever its name."""
     for metric in case.of("sys.fingerprint", "clock_read_ns"):
-        if surely_above(metric.estimate, _SLOW_CLOCK_NS):
+        if is_above(metric.estimate, _SLOW_CLOCK_NS):
             source = facts.text(case.fingerprint, "clock.source") or "unknown"
             yield Finding(
                 "clock_cost",
                 Severity.NOTICE,
-                f"A clock read takes {told(metric.estimate)}, which slows programs that read the "
-                "clock often and limits the resolution of short measurements.",
+                f"A clock read takes {text_of(metric.estimate)}, which slows programs that read "
+                "the clock often and limits the resolution of short measurements.",
                 (f"clock source {source}; usual: 20 to 50 ns",),
                 "Check the clock source; a sandbox that intercepts system calls has the same "
                 "effect.",
             )
 
 
-def vulnerable(case: Case) -> Answers:
+def vulnerable(case: TargetEvidence) -> Answers:
     """The kernel calls itself vulnerable to a flaw of the CPU."""
     states = facts.fact(case.fingerprint, "mitigations")
     if not isinstance(states, dict) or not states:
@@ -235,14 +241,14 @@ def vulnerable(case: Case) -> Answers:
         Severity.NOTICE,
         f"The kernel reports that this machine is vulnerable to {names}.",
         (
-            *capped([f"{name}: {state}" for name, state in sorted(open_ones.items())]),
+            *limit_lines([f"{name}: {state}" for name, state in sorted(open_ones.items())]),
             *([f"booted with mitigations={flag}"] if flag else []),
         ),
         "Update microcode or kernel before running untrusted code; mitigations may reduce speed.",
     )
 
 
-def huge_pages_off(case: Case) -> Answers:
+def huge_pages_off(case: TargetEvidence) -> Answers:
     """Transparent huge pages are off."""
     if facts.text(case.fingerprint, "memory.transparent_hugepage") == "never":
         yield Finding(
@@ -256,7 +262,7 @@ def huge_pages_off(case: Case) -> Answers:
         )
 
 
-def siblings(case: Case) -> Answers:
+def siblings(case: TargetEvidence) -> Answers:
     """Several CPUs are threads of one core."""
     threads = facts.number(case.fingerprint, "topology.threads_per_core")
     if threads is not None and threads > 1:
@@ -272,7 +278,7 @@ def siblings(case: Case) -> Answers:
         )
 
 
-def microcode_hidden(case: Case) -> Answers:
+def microcode_hidden(case: TargetEvidence) -> Answers:
     """The microcode's version is not to be had."""
     if not isinstance(facts.fact(case.fingerprint, "cpu"), dict):
         return
@@ -288,7 +294,7 @@ def microcode_hidden(case: Case) -> Answers:
         )
 
 
-def virtualised(case: Case) -> Answers:
+def virtualised(case: TargetEvidence) -> Answers:
     """The machine runs under a hypervisor."""
     virtual = facts.is_virtual(case.fingerprint)
     if virtual is None and case.has_fingerprint:
@@ -313,7 +319,7 @@ def virtualised(case: Case) -> Answers:
     )
 
 
-def _missing(case: Case, fact: str, what: str) -> Unchecked:
+def _missing(case: TargetEvidence, fact: str, what: str) -> Unchecked:
     return Unchecked(what, facts.reason(case.fingerprint, fact))
 
 

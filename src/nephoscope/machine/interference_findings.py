@@ -8,7 +8,14 @@ from statistics import median
 
 from nephoscope import units
 from nephoscope.analysis import facts
-from nephoscope.analysis.case import Case, Unchecked, capped, surely_above, surely_below, told
+from nephoscope.analysis.target_evidence import (
+    TargetEvidence,
+    Unchecked,
+    is_above,
+    is_below,
+    limit_lines,
+    text_of,
+)
 from nephoscope.model import Finding, MetricResult, Severity
 
 Answers = Iterator[Finding | Unchecked]
@@ -19,23 +26,23 @@ _LONG_GAP_NS = 10e6  # a gap that a person at a terminal or a request with a dea
 _NOTABLE_RATIO = 0.01
 
 
-def cpu_share(case: Case) -> Answers:
+def cpu_share(case: TargetEvidence) -> Answers:
     """A busy thread got less than its CPU."""
     poor = [
         metric
         for metric in case.of("cpu.gaps", "cpu_share_ratio")
-        if surely_below(metric.estimate, _FULL_SHARE)
+        if is_below(metric.estimate, _FULL_SHARE)
     ]
     if not poor:
         return
     worst = min(poor, key=lambda metric: metric.estimate.value)
-    very = surely_below(worst.estimate, _POOR_SHARE)
-    evidence = [f"{_place(metric)}: {told(metric.estimate)}" for metric in poor]
+    very = is_below(worst.estimate, _POOR_SHARE)
+    evidence = [f"{_place(metric)}: {text_of(metric.estimate)}" for metric in poor]
     yield Finding(
         "cpu_share",
         Severity.WARNING if very else Severity.NOTICE,
-        f"A busy thread obtained {told(worst.estimate)} of {_place(worst)}.",
-        (*capped(evidence), *_causes(case), *_kernel_account(case, worst)),
+        f"A busy thread obtained {text_of(worst.estimate)} of {_place(worst)}.",
+        (*limit_lines(evidence), *_causes(case), *_kernel_account(case, worst)),
         "Check the causes: raise a quota; stop other programs (preemption); ask the "
         "provider about steal time. Without a cause, compare with another machine.",
     )
@@ -46,7 +53,7 @@ def _place(metric: MetricResult) -> str:
     return f"CPU {cpu}" if isinstance(cpu, int) else "its CPU"
 
 
-def _gaps(case: Case) -> list[tuple[float, str]]:
+def _gaps(case: TargetEvidence) -> list[tuple[float, str]]:
     """Length and cause of the gaps that were kept one by one."""
     out = []
     for (benchmark, metric, _, key), events in case.series.items():
@@ -56,7 +63,7 @@ def _gaps(case: Case) -> list[tuple[float, str]]:
     return out
 
 
-def _causes(case: Case) -> list[str]:
+def _causes(case: TargetEvidence) -> list[str]:
     """The time lost, split by the cause that the kernel's counters name."""
     lost: dict[str, float] = {}
     for length, cause in _gaps(case):
@@ -71,20 +78,20 @@ def _causes(case: Case) -> list[str]:
     return [f"causes by lost time, in recorded gaps: {split}"]
 
 
-def _kernel_account(case: Case, share: MetricResult) -> list[str]:
+def _kernel_account(case: TargetEvidence, share: MetricResult) -> list[str]:
     """Whether the kernel believes that it gave the time that was missing."""
     for metric in case.of("cpu.gaps", "thread_cpu_ratio"):
         if metric.factors == share.factors:
             gap = metric.estimate.value - share.estimate.value
             if gap > _NOTABLE_RATIO:
                 return [
-                    f"the kernel accounted {told(metric.estimate)} to the thread; the rest was "
+                    f"the kernel accounted {text_of(metric.estimate)} to the thread; the rest was "
                     "lost below the kernel"
                 ]
     return []
 
 
-def long_gaps(case: Case) -> Answers:
+def long_gaps(case: TargetEvidence) -> Answers:
     """Moments in which a busy thread got nothing for longer than 10 ms."""
     gaps = [(length, cause) for length, cause in _gaps(case) if length > _LONG_GAP_NS]
     if gaps:
@@ -106,18 +113,18 @@ def long_gaps(case: Case) -> Answers:
         )
         return
     for metric in case.of("cpu.gaps", "gap_longest_ns"):
-        if surely_above(metric.estimate, _LONG_GAP_NS):
+        if is_above(metric.estimate, _LONG_GAP_NS):
             yield Finding(
                 "long_gaps",
                 Severity.NOTICE,
                 f"In a typical trial the longest scheduling gap on {_place(metric)} was "
-                f"{told(metric.estimate)}.",
+                f"{text_of(metric.estimate)}.",
                 ("causes not recorded",),
                 "Expect pauses of this length in the latency of your programs.",
             )
 
 
-def steal(case: Case) -> Answers:
+def steal(case: TargetEvidence) -> Answers:
     """The hypervisor itself says that it held CPU time back: for others, or by a cap."""
     readings = case.trials.readings("steal_ratio")
     notable = [reading for reading in readings if reading > _NOTABLE_RATIO]
@@ -149,7 +156,7 @@ def steal(case: Case) -> Answers:
     )
 
 
-def throttling(case: Case) -> Answers:
+def throttling(case: TargetEvidence) -> Answers:
     """The kernel stopped the control group for its quota."""
     readings = case.trials.readings("throttled_ratio")
     notable = [reading for reading in readings if reading > _NOTABLE_RATIO]
@@ -169,7 +176,7 @@ def throttling(case: Case) -> Answers:
         )
 
 
-def swapping(case: Case) -> Answers:
+def swapping(case: TargetEvidence) -> Answers:
     """Pages went to or came from swap during trials."""
     moved = [
         max(values)

@@ -8,13 +8,13 @@ from statistics import fmean, median, stdev
 
 from nephoscope import units
 from nephoscope.analysis import facts
-from nephoscope.analysis.case import (
-    Case,
+from nephoscope.analysis.target_evidence import (
+    TargetEvidence,
     Unchecked,
-    capped,
-    line_name,
-    surely_below,
-    told,
+    is_below,
+    limit_lines,
+    metric_label,
+    text_of,
 )
 from nephoscope.model import Estimate, Factors, Finding, Severity
 from nephoscope.results.machine_figures import MachineFigures
@@ -27,7 +27,7 @@ _MANY_INVALID = 0.05
 _SMALL_CACHE = 0.5  # lengths double from step to step, so that one step less is no finding
 
 
-def disk_cached(case: Case) -> Answers:
+def disk_cached(case: TargetEvidence) -> Answers:
     """Disk figures that tell of memory, because direct I/O does not work."""
     refused = {name: n for name, n in case.trials.failures.items() if "direct" in name}
     if refused:
@@ -51,11 +51,11 @@ def disk_cached(case: Case) -> Answers:
         )
 
 
-def disk_tail(case: Case) -> Answers:
+def disk_tail(case: TargetEvidence) -> Answers:
     """The slow hundredth of a disk's operations takes ten times as long as the typical one."""
     lines = [metric for metric in case.metrics if metric.benchmark.startswith("disk.")]
     middles = {
-        (m.benchmark, m.metric.replace("_p50_ns", ""), line_name(m).partition(" (")[2]): m
+        (m.benchmark, m.metric.replace("_p50_ns", ""), metric_label(m).partition(" (")[2]): m
         for m in lines
         if m.metric.endswith("_p50_ns")
     }
@@ -63,25 +63,25 @@ def disk_tail(case: Case) -> Answers:
     for metric in lines:
         if metric.metric.endswith("_p99_ns"):
             stem = metric.metric.replace("_p99_ns", "")
-            middle = middles.get((metric.benchmark, stem, line_name(metric).partition(" (")[2]))
+            middle = middles.get((metric.benchmark, stem, metric_label(metric).partition(" (")[2]))
             if middle and metric.estimate.value > _LONG_TAIL * middle.estimate.value > 0:
                 tails.append((metric.estimate.value / middle.estimate.value, metric, middle))
     if tails:
         tails.sort(key=lambda tail: -tail[0])
         evidence = [
-            f"{line_name(slow)}: {told(slow.estimate)}; p50: {told(middle.estimate)}"
+            f"{metric_label(slow)}: {text_of(slow.estimate)}; p50: {text_of(middle.estimate)}"
             for _, slow, middle in tails
         ]
         yield Finding(
             "disk_tail",
             Severity.NOTICE,
             "Disk latency has a long tail: p99 is more than ten times the median.",
-            capped(evidence, 5),
+            limit_lines(evidence, 5),
             "Size timeouts by the p99; check for a volume limit or a shared disk.",
         )
 
 
-def io_uring(case: Case) -> Answers:
+def io_uring(case: TargetEvidence) -> Answers:
     """The disk was driven by the fallback, since io_uring is not to be had."""
     fell_back = [m for m in case.of("disk.io") if m.factors.get("engine") == "sync"]
     works = facts.fact(case.fingerprint, "abilities.io_uring")
@@ -98,7 +98,7 @@ def io_uring(case: Case) -> Answers:
     )
 
 
-def scaling(case: Case) -> Answers:
+def scaling(case: TargetEvidence) -> Answers:
     """N threads do less than 0.9 N times the work of one."""
     poor: list[tuple[str, int, Estimate]] = []
     for curve in _figures(case).scaling:
@@ -106,28 +106,28 @@ def scaling(case: Case) -> Answers:
             poor += [
                 (curve.benchmark, threads, efficiency)
                 for threads, efficiency in curve.efficiency.items()
-                if surely_below(efficiency, _POOR_EFFICIENCY)
+                if is_below(efficiency, _POOR_EFFICIENCY)
             ]
     if not poor:
         return
     name, threads, efficiency = min(poor, key=lambda item: item[2].value)
     smt = facts.number(case.fingerprint, "topology.threads_per_core")
     evidence = [
-        f"{one} on {n} threads: {told(share)}"
+        f"{one} on {n} threads: {text_of(share)}"
         for one, n, share in sorted(poor, key=lambda item: item[:2])
     ]
     why = ["hardware threads of one core share its units"] if smt is not None and smt > 1 else []
     yield Finding(
         "scaling",
         Severity.NOTICE,
-        f"{threads} threads of {name} do {told(efficiency)} of {threads} times the work of "
+        f"{threads} threads of {name} do {text_of(efficiency)} of {threads} times the work of "
         "one thread.",
-        (*capped(evidence), *why),
+        (*limit_lines(evidence), *why),
         "Plan capacity with the measured rate, not with the number of CPUs.",
     )
 
 
-def _figures(case: Case) -> MachineFigures:
+def _figures(case: TargetEvidence) -> MachineFigures:
     return case.part(MachineFigures) or MachineFigures()
 
 
@@ -136,7 +136,7 @@ def _levels(factors: Factors) -> str:
     return ", ".join(f"{name}={level}" for name, level in factors.items()) or "its defaults"
 
 
-def small_cache(case: Case) -> Answers:
+def small_cache(case: TargetEvidence) -> Answers:
     """The last-level cache serves less than half of what it is announced to hold."""
     announced = facts.cache_sizes(case.fingerprint)
     for ladder in _figures(case).memory_levels:
@@ -160,15 +160,15 @@ def small_cache(case: Case) -> Answers:
                 return
 
 
-def erratic(case: Case) -> Answers:
+def erratic(case: TargetEvidence) -> Answers:
     """Headline metrics that vary too much from trial to trial to be planned with."""
     headline = [metric for metric in case.metrics if metric.headline]
     wild = [metric for metric in headline if metric.consistency.word == "erratic"]
     if wild:
         wild.sort(key=lambda metric: -(metric.consistency.robust_cv or 0))
         evidence = [
-            f"{line_name(m)}: robust CV {units.format_value(m.consistency.robust_cv or 0, 'ratio')}"
-            f", n = {m.estimate.n}"
+            f"{metric_label(m)}: robust CV "
+            f"{units.format_value(m.consistency.robust_cv or 0, 'ratio')}, n = {m.estimate.n}"
             for m in wild
         ]
         yield Finding(
@@ -176,12 +176,12 @@ def erratic(case: Case) -> Answers:
             Severity.NOTICE,
             f"{len(wild)} of {len(headline)} headline metrics are erratic (coefficient of "
             "variation above 10 %).",
-            capped(evidence),
+            limit_lines(evidence),
             "Plan with the lower end of their intervals, and repeat the run at other hours.",
         )
 
 
-def two_modes(case: Case) -> Answers:
+def two_modes(case: TargetEvidence) -> Answers:
     """Trials that fall into two groups far apart: a hint at two states of the machine."""
     bimodal = []
     for metric in case.metrics:
@@ -190,7 +190,7 @@ def two_modes(case: Case) -> Answers:
             low, high = split
             unit = metric.estimate.unit
             bimodal.append(
-                f"{line_name(metric)}: {len(low)} trials around "
+                f"{metric_label(metric)}: {len(low)} trials around "
                 f"{units.format_value(median(low), unit)}, {len(high)} around "
                 f"{units.format_value(median(high), unit)}"
             )
@@ -200,7 +200,7 @@ def two_modes(case: Case) -> Answers:
             Severity.NOTICE,
             f"{len(bimodal)} headline metric{('s have' if len(bimodal) > 1 else ' has')} a bimodal "
             "distribution over trials, as if the machine had two states.",
-            capped(bimodal),
+            limit_lines(bimodal),
             "Inspect the trials in order: alternating values suggest placement (CPU, NUMA "
             "node), a single change suggests clock frequency or burst credits.",
         )
@@ -229,7 +229,7 @@ def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
     return (low, high) if 2**0.5 * distance >= bound * spread else None
 
 
-def not_converged(case: Case) -> Answers:
+def not_converged(case: TargetEvidence) -> Answers:
     """Reports headline metrics whose interval is wider than requested."""
     settings = Counter((metric.benchmark, metric.metric) for metric in case.metrics)
     wide = Counter(
@@ -249,12 +249,12 @@ def not_converged(case: Case) -> Answers:
             Severity.INFO,
             f"{len(names)} headline metric{'s have' if len(names) > 1 else ' has'} wider "
             "intervals than requested.",
-            capped(names),
+            limit_lines(names),
             "For narrower intervals, increase `--budget`.",
         )
 
 
-def many_invalid(case: Case) -> Answers:
+def many_invalid(case: TargetEvidence) -> Answers:
     """More than one trial in twenty does not count."""
     trials = case.trials
     lost = trials.invalid + trials.failed

@@ -11,8 +11,8 @@ import numpy as np
 from nephoscope import units
 from nephoscope.analysis import attribution
 from nephoscope.analysis.attribution import Attribution, Reading, Word
-from nephoscope.analysis.case import Case, capped, line_name
 from nephoscope.analysis.statistics import ranks
+from nephoscope.analysis.target_evidence import TargetEvidence, limit_lines, metric_label
 from nephoscope.machine.measured_findings import modes
 from nephoscope.model import Better, Estimate, Finding, MetricResult, Severity
 
@@ -41,7 +41,7 @@ class _Slow:
     slow: Sequence[Reading]
 
 
-def slow_trials(case: Case) -> Iterator[Finding]:
+def slow_trials(case: TargetEvidence) -> Iterator[Finding]:
     """Trials in two groups or drifting apart: a sentence for each cause that the rule gives."""
     by_word: dict[Word, list[tuple[_Slow, Attribution]]] = {}
     for line in case.metrics:
@@ -58,12 +58,12 @@ def slow_trials(case: Case) -> Iterator[Finding]:
             "slow_trials",
             Severity.NOTICE if word is Word.UNEXPLAINED else Severity.WARNING,
             f"{worst.what}: {word.value}. {told.sentence}",
-            (*capped(told.evidence, 10), *capped(remaining, 4)),
+            (*limit_lines(told.evidence, 10), *limit_lines(remaining, 4)),
             _NEXT[word],
         )
 
 
-def _slow(case: Case, line: MetricResult) -> _Slow | None:
+def _slow(case: TargetEvidence, line: MetricResult) -> _Slow | None:
     """The slow trials of a line, if there is such a group."""
     values = line.trial_values
     if line.better is Better.NONE or len(values) != len(line.rounds) or min(values, default=0) <= 0:
@@ -88,7 +88,7 @@ def _slow(case: Case, line: MetricResult) -> _Slow | None:
     if slowdown.low is None or slowdown.value < _NOTABLE:
         return None
     told = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "")
-    what = f"{line_name(line)}: {when} {told} times as slow as the others"
+    what = f"{metric_label(line)}: {when} {told} times as slow as the others"
     readings = [case.trials.reading(line, number) for number in line.rounds]
     return _Slow(line, what, slowdown, [readings[i] for i in quick], [readings[i] for i in slow])
 

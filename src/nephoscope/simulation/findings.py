@@ -10,14 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from nephoscope import units
-from nephoscope.analysis.case import Case, Unchecked, capped, surely_above, surely_below, told
+from nephoscope.analysis.target_evidence import (
+    TargetEvidence,
+    Unchecked,
+    is_above,
+    is_below,
+    limit_lines,
+    text_of,
+)
 from nephoscope.model import Estimate, Finding, Severity, level_name
 from nephoscope.simulation.records import Simulation
 
 Answers = Iterator[Finding | Unchecked]
 
 ENOUGH = 0.95
-"""Less than this share of a region within the objective is told."""
+"""Less than this share of a region within the objective is reported."""
 
 TOO_BUSY = 0.9
 """From here on waits grow tenfold and more: 1 / (1 - 0.9) for one server (M/M/1)."""
@@ -28,7 +35,7 @@ _SHIFT = 0.05
 _MEAN, _WITHIN = "response_time_mean_ns", "within_objective_ratio"
 
 
-def _of(case: Case, part: str) -> list[Any]:
+def _of(case: TargetEvidence, part: str) -> list[Any]:
     """Returns the records of this target."""
     found = case.part(Simulation)
     return [one for one in getattr(found, part, ()) if one.target == case.target]
@@ -39,7 +46,7 @@ def _name(found: Any) -> str:
     return f" ({', '.join(levels)})" if levels else ""
 
 
-def beyond_objective(case: Case) -> Answers:
+def beyond_objective(case: TargetEvidence) -> Answers:
     """Regions of which too few answers come in time."""
     late: list[tuple[Estimate, str]] = []
     total, objective = 0, None
@@ -47,7 +54,7 @@ def beyond_objective(case: Case) -> Answers:
         for region in deployment.regions:
             within = region.figures.get(_WITHIN)
             total += within is not None
-            if within is not None and surely_below(within, ENOUGH):
+            if within is not None and is_below(within, ENOUGH):
                 late.append((within, f"{region.name}{_name(deployment)}"))
                 objective = deployment.objective_ns or objective
     if not late:
@@ -59,13 +66,13 @@ def beyond_objective(case: Case) -> Answers:
         "beyond_objective",
         Severity.WARNING if worst.value < 0.5 else Severity.NOTICE,
         f"{len(late)} of {total} regions get fewer than {ENOUGH:.0%} of their responses "
-        f"within {time}; the worst is {where} with {told(worst)}.",
+        f"within {time}; the worst is {where} with {text_of(worst)}.",
         _each(late),
         "Run `nephoscope simulate geo --place` to find better sites.",
     )
 
 
-def too_busy(case: Case) -> Answers:
+def too_busy(case: TargetEvidence) -> Answers:
     """Sites that are busy nearly all the time."""
     regions = _beyond(case, "utilisation_ratio", TOO_BUSY, lambda one: one.sites)
     if regions:
@@ -73,14 +80,14 @@ def too_busy(case: Case) -> Answers:
         yield Finding(
             "site_too_busy",
             Severity.WARNING,
-            f"The utilisation of site {where} is {told(worst)}; waiting times grow without "
+            f"The utilisation of site {where} is {text_of(worst)}; waiting times grow without "
             "bound near 100 %.",
             _each(regions),
             "Add instances, enable autoscaling, or move users to another site.",
         )
 
 
-def unserved(case: Case) -> Answers:
+def unserved(case: TargetEvidence) -> Answers:
     """Requests without an answer."""
     busy = _beyond(case, "unserved_ratio", 0.0, lambda one: (one.overall, *one.regions))
     if busy:
@@ -88,30 +95,30 @@ def unserved(case: Case) -> Answers:
         yield Finding(
             "unserved",
             Severity.WARNING,
-            f"Some requests get no response; most are lost in {where}: {told(worst)}.",
+            f"Some requests get no response; most are lost in {where}: {text_of(worst)}.",
             _each(busy),
             "Check the failures of sites and links in the scenario, and the failover.",
         )
 
 
 def _beyond(
-    case: Case, metric: str, limit: float, shares: Callable[[Any], Iterable[Any]]
+    case: TargetEvidence, metric: str, limit: float, shares: Callable[[Any], Iterable[Any]]
 ) -> list[tuple[Estimate, str]]:
     """(figure, whose) of the deployments' shares that lie surely above the limit, worst first."""
     figures = [
         (figure, f"{share.name or 'all users'}{_name(deployment)}")
         for deployment in _of(case, "deployments")
         for share in shares(deployment)
-        if (figure := share.figures.get(metric)) and surely_above(figure, limit)
+        if (figure := share.figures.get(metric)) and is_above(figure, limit)
     ]
     return sorted(figures, key=lambda one: -one[0].value)
 
 
 def _each(found: Iterable[tuple[Estimate, str]]) -> tuple[str, ...]:
-    return capped([f"{name}: {told(figure)}" for figure, name in found])
+    return limit_lines([f"{name}: {text_of(figure)}" for figure, name in found])
 
 
-def better_than_each(case: Case) -> Answers:
+def better_than_each(case: TargetEvidence) -> Answers:
     """A region served faster by several sites than by the best of them alone.
 
     Where each region goes to its closest site, that cannot be but by less load; so the scenarios
@@ -134,10 +141,10 @@ def better_than_each(case: Case) -> Answers:
             if mean is None or len(single_sites) < len(alone):
                 continue
             best = min(single_sites, key=lambda one: one.value)
-            if surely_below(mean, (1 - _SHIFT) * (best.low or best.value)):
+            if is_below(mean, (1 - _SHIFT) * (best.low or best.value)):
                 evidence.append(
-                    f"{region.name}: {told(mean)} with {len(sites)} sites, {told(best)} with the "
-                    "better single site"
+                    f"{region.name}: {text_of(mean)} with {len(sites)} sites, {text_of(best)} with "
+                    "the better single site"
                 )
     if evidence:
         yield Finding(
@@ -146,7 +153,7 @@ def better_than_each(case: Case) -> Answers:
             "With several sites, a region is faster than with the better single site. Routing "
             "to the closest site cannot cause this, so the scenarios differ in more than their "
             "sites.",
-            capped(evidence),
+            limit_lines(evidence),
             "Compare the latencies of the scenarios; use one matrix for all of them.",
         )
 
@@ -161,7 +168,7 @@ def _mean(deployment: Any, region: str) -> Estimate | None:
     return found[0].figures.get(_MEAN) if found else None
 
 
-def choices(case: Case) -> Answers:
+def choices(case: TargetEvidence) -> Answers:
     """Placements that do not exist, are perhaps not the best, or do not stand small changes."""
     for placement in _of(case, "placements"):
         if not placement.chosen or placement.met is False:
@@ -205,7 +212,7 @@ def choices(case: Case) -> Answers:
                 Severity.NOTICE,
                 f"The chosen sites miss the objective under {len(moved)} of "
                 f"{len(placement.sensitivity)} changed assumptions{_name(placement)}.",
-                capped(
+                limit_lines(
                     [
                         (
                             f"latency × {one.latency:g}, load × {one.growth:g}: "
@@ -218,16 +225,16 @@ def choices(case: Case) -> Answers:
             )
 
 
-def no_saving(case: Case) -> Answers:
+def no_saving(case: TargetEvidence) -> Answers:
     """Choosing among instances that costs more than it saves."""
     for saving_study in _of(case, "selections"):
         saving = saving_study.figures.get("saving_ratio")
-        if saving is not None and surely_below(saving, 0.0):
+        if saving is not None and is_below(saving, 0.0):
             yield Finding(
                 "no_saving",
                 Severity.NOTICE,
                 f"Instance selection costs more than it saves{_name(saving_study)}: "
-                f"{told(saving)}.",
+                f"{text_of(saving)}.",
                 tuple(
                     f"break-even after {figure.value:.3g} hours"
                     for name, figure in saving_study.figures.items()

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from toy.records import Extremes
 
-from nephoscope.analysis.case import Case
+from nephoscope.analysis.target_evidence import TargetEvidence
 from nephoscope.model import Finding, Severity
 
 
-def spread(case: Case) -> Iterator[Finding]:
+def spread(case: TargetEvidence) -> Iterator[Finding]:
     """Yields a finding where values differ."""
     found = case.part(Extremes)
     if found is not None and found.span:

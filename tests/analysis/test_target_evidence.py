@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from analysis.judging import line
-from nephoscope.analysis.case import Trials, capped, surely_above, surely_below, told
+from nephoscope.analysis.target_evidence import (
+    Trials,
+    is_above,
+    is_below,
+    limit_lines,
+    text_of,
+)
 from nephoscope.model import (
     Estimate,
 )
@@ -11,7 +17,7 @@ from nephoscope.model import (
 
 def test_an_estimate_without_interval_says_so() -> None:
     bare = Estimate(0.5, None, None, 0.95, 2, "ratio", "median", "at least 6 trials are needed")
-    assert told(bare) == "50.0 % (no interval, n = 2)"
+    assert text_of(bare) == "50.0 % (no interval, n = 2)"
 
 
 def test_readings_leave_out_what_is_null_or_no_number() -> None:
@@ -21,12 +27,12 @@ def test_readings_leave_out_what_is_null_or_no_number() -> None:
 
 def test_bounds_take_the_whole_interval() -> None:
     estimate = line("x", "y_ns", 100, half=0.1).estimate
-    assert surely_above(estimate, 89)
-    assert not surely_above(estimate, 91)
-    assert surely_below(estimate, 111)
-    assert not surely_below(estimate, 109)
+    assert is_above(estimate, 89)
+    assert not is_above(estimate, 91)
+    assert is_below(estimate, 111)
+    assert not is_below(estimate, 109)
 
 
 def test_long_evidence_is_cut_and_says_so() -> None:
-    assert capped(["a", "b", "c"], 2) == ("a", "b", "and 1 more")
-    assert capped(["a", "b"], 2) == ("a", "b")
+    assert limit_lines(["a", "b", "c"], 2) == ("a", "b", "and 1 more")
+    assert limit_lines(["a", "b"], 2) == ("a", "b")

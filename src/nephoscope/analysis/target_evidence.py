@@ -1,4 +1,4 @@
-"""What a rule of findings looks at: one target's facts, metrics and trials."""
+"""Evidence that rules of findings examine: one target's facts, metrics and trials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A rule that lacked a fact: what it would have checked, and why it could not."""
+    """A check that was skipped: what it would have checked, and why it could not."""
 
     what: str
     reason: str
@@ -38,8 +38,7 @@ class Trials:
     )
 
     def reading(self, line: MetricResult, number: int) -> Mapping[str, Any]:
-        """The counters beside the trial of a line in a round; empty where it cannot be told which
-        trial that was."""
+        """Returns the counters of the trial of a metric in a round; empty where several match."""
         found = [
             reading
             for factors, reading in self.placed.get((line.benchmark, number), ())
@@ -49,7 +48,7 @@ class Trials:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of trials, whatever their state."""
         return self.valid + self.invalid + self.failed
 
     def readings(self, counter: str) -> list[float]:
@@ -63,8 +62,8 @@ class Trials:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """Everything that the rules may look at, of one target."""
+class TargetEvidence:
+    """Everything of one target that the rules may examine."""
 
     target: str
     fingerprint: Any
@@ -84,7 +83,7 @@ class Case:
         return isinstance(self.fingerprint, Mapping) and bool(self.fingerprint)
 
     def of(self, benchmark: str, metric: str = "") -> list[MetricResult]:
-        """Metrics of a benchmark, all or one of them."""
+        """Returns the metrics of a benchmark, or one of them."""
         return [
             line
             for line in self.metrics
@@ -92,8 +91,8 @@ class Case:
         ]
 
 
-def told(estimate: Estimate) -> str:
-    """An estimate in a sentence: '93.2 % [92.8, 93.5] (n = 12)'."""
+def text_of(estimate: Estimate) -> str:
+    """Returns an estimate as text: '93.2 % [92.8, 93.5] (n = 12)'."""
     if estimate.low is None and estimate.high is None:
         value = units.format_value(estimate.value, estimate.unit)
         return f"{value} (no interval, n = {estimate.n})"
@@ -104,7 +103,7 @@ def told(estimate: Estimate) -> str:
     return f"{interval} (n = {estimate.n})"
 
 
-def line_name(metric: MetricResult) -> str:
+def metric_label(metric: MetricResult) -> str:
     """A metric and its setting: 'disk.io disk_latency_p99_ns (queue_depth=32)'."""
     levels = ", ".join(
         f"{name}={level_name(level)}" for name, level in sorted(metric.factors.items())
@@ -112,19 +111,19 @@ def line_name(metric: MetricResult) -> str:
     return f"{metric.benchmark} {metric.metric}" + (f" ({levels})" if levels else "")
 
 
-def surely_below(estimate: Estimate, bound: float) -> bool:
+def is_below(estimate: Estimate, bound: float) -> bool:
     """Whether the whole interval lies below the bound; the value where there is no interval."""
     top = estimate.high if estimate.high is not None else estimate.value
     return top < bound
 
 
-def surely_above(estimate: Estimate, bound: float) -> bool:
+def is_above(estimate: Estimate, bound: float) -> bool:
     """Whether the whole interval lies above the bound; the value where there is no interval."""
     bottom = estimate.low if estimate.low is not None else estimate.value
     return bottom > bound
 
 
-def capped(lines: Sequence[str], limit: int = 8) -> tuple[str, ...]:
+def limit_lines(lines: Sequence[str], limit: int = 8) -> tuple[str, ...]:
     """At most `limit` lines of evidence, and how many more there are."""
     if len(lines) <= limit:
         return tuple(lines)
