@@ -17,7 +17,8 @@ import pytest
 from tests.attempts import attempt
 from tests.e2e.conftest import PROGRAM, Run, mounted
 
-from nephoscope.lab import cgroups, names
+from nephoscope.lab import names
+from nephoscope.lab.limits import cgroups
 from nephoscope.lab.provisioner import LABS
 
 pytestmark = pytest.mark.usefixtures("root_only")

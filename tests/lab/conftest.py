@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import cgroups
-from nephoscope.lab.hierarchies import Layout, layout
+from nephoscope.lab.limits import cgroups
+from nephoscope.lab.limits.hierarchies import Layout, layout
 
 _FILES = {
     "cgroup.procs": "",

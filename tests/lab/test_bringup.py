@@ -17,9 +17,10 @@ from tests.lab import wire
 
 from nephoscope.commands import lab as lab_command
 from nephoscope.errors import PlanError, RunFailed, UsageError
-from nephoscope.lab import capacity, cgroups, check, conditions, files, names, needs, state
+from nephoscope.lab import capacity, check, conditions, files, names, needs, state
 from nephoscope.lab.handle import Host, Lab
-from nephoscope.lab.namespaces import within
+from nephoscope.lab.limits import cgroups
+from nephoscope.lab.network.namespaces import within
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.provisioner import LABS
 
@@ -303,7 +304,7 @@ def test_of_two_ups_of_one_name_one_is_refused() -> None:
 
 
 def test_a_lab_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nephoscope.lab import links
+    from nephoscope.lab.network import links
 
     monkeypatch.setattr(links, "route_lines", lambda laid, host: ["route add nonsense"])
     topology = files.from_values({"version": 1, "name": wire.name(), **with_link(delay="1ms")})

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import cgroups
-from nephoscope.lab.cgroups import Group
-from nephoscope.lab.hierarchies import Layout, layout
+from nephoscope.lab.limits import cgroups
+from nephoscope.lab.limits.cgroups import Group
+from nephoscope.lab.limits.hierarchies import Layout, layout
 
 Member = Callable[[Group], int]
 

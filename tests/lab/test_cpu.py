@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nephoscope.errors import Lacking, UsageError
-from nephoscope.lab import cgroups, cpu
-from nephoscope.lab.cgroups import Group
-from nephoscope.lab.hierarchies import Layout
+from nephoscope.lab.limits import cgroups, cpu
+from nephoscope.lab.limits.cgroups import Group
+from nephoscope.lab.limits.hierarchies import Layout
 
 
 @pytest.fixture

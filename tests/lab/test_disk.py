@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from nephoscope.errors import Lacking, UsageError
-from nephoscope.lab import cgroups, disk
-from nephoscope.lab.hierarchies import Layout
+from nephoscope.lab.limits import cgroups, disk
+from nephoscope.lab.limits.hierarchies import Layout
 
 HERE = Path(__file__)
 

@@ -7,7 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.lab import files, layout, names
+from nephoscope.lab import files, names
+from nephoscope.lab.network import layout
 from nephoscope.lab.topology import Topology
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import files, layout, links, loss, shaping
-from nephoscope.lab.links import Link
+from nephoscope.lab import files
 from nephoscope.lab.needs import Abilities
+from nephoscope.lab.network import layout, links, packet_loss, shaping
+from nephoscope.lab.network.links import Link
 
 ALL = Abilities(netem=True, htb=True, ifb=True, nft=True, iptables=True, tun=True)
 NO_NETEM = Abilities(netem=False, htb=True, ifb=True, nft=True, iptables=True, tun=True)
@@ -150,11 +151,13 @@ def test_loss_falls_where_packets_arrive() -> None:
 
 
 def test_the_filter_counts_in_millionths() -> None:
-    assert "numgen random mod 1000000 < 5000 counter drop" in loss.nft({("p0", "ingress"): 0.005})
-    assert "chain" not in loss.nft({})
-    text = loss.iptables({"eth0": 0.02})
+    assert "numgen random mod 1000000 < 5000 counter drop" in packet_loss.nft(
+        {("p0", "ingress"): 0.005}
+    )
+    assert "chain" not in packet_loss.nft({})
+    text = packet_loss.iptables({"eth0": 0.02})
     assert "-A PREROUTING -i eth0 -m statistic --mode random --probability 0.020000000" in text
-    assert loss.iptables({}) == "*raw\nCOMMIT\n"
+    assert packet_loss.iptables({}) == "*raw\nCOMMIT\n"
 
 
 def test_iptables_drops_only_where_packets_arrive_at_a_host() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from nephoscope.errors import UsageError
-from nephoscope.lab import cgroups, memory
-from nephoscope.lab.hierarchies import Layout
+from nephoscope.lab.limits import cgroups, memory
+from nephoscope.lab.limits.hierarchies import Layout
 
 MIB = 1 << 20
 

@@ -9,7 +9,8 @@ import jsonschema
 import pytest
 
 from nephoscope.errors import PlanError, UsageError
-from nephoscope.lab import files, layout
+from nephoscope.lab import files
+from nephoscope.lab.network import layout
 from nephoscope.lab.schema import topology_schema
 from nephoscope.lab.topology import Topology
 

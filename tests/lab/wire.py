@@ -13,7 +13,7 @@ from tests.attempts import attempt
 
 from nephoscope.lab import files
 from nephoscope.lab.handle import Host, Lab
-from nephoscope.lab.namespaces import within
+from nephoscope.lab.network.namespaces import within
 from nephoscope.lab.provisioner import LABS
 
 _Result = TypeVar("_Result")

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import programs
-from nephoscope.lab import cgroups, files
+from nephoscope.lab import files
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.limits import cgroups
 from nephoscope.lab.provisioner import LABS
 
 HTTP = Path(__file__).with_name("backtest_http.py")

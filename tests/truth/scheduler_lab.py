@@ -13,8 +13,9 @@ from scheduler_settings import Setting
 from tests.attempts import PAUSES_S
 from trials import real_time
 
-from nephoscope.lab import cgroups, files
+from nephoscope.lab import files
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.limits import cgroups
 from nephoscope.lab.provisioner import LABS
 from nephoscope.scheduler import plan as scheduler_plan
 from nephoscope.scheduler.inference import Look

@@ -17,9 +17,9 @@ from tests.attempts import attempt
 from trials import needs_root
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import cgroups, cpu
-from nephoscope.lab.cgroups import Group
 from nephoscope.lab.launcher import entering
+from nephoscope.lab.limits import cgroups, cpu
+from nephoscope.lab.limits.cgroups import Group
 from nephoscope.labcheck import cpu as cpu_checks
 from nephoscope.labcheck import disk as disk_checks
 from nephoscope.labcheck import frame

@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 from tests.rates import holds_rate
 from trials import needs_root
 
-from nephoscope.lab.cpu import machine_cpus
+from nephoscope.lab.limits.cpu import machine_cpus
 from nephoscope.scheduler import plan as scheduler_plan
 
 NETWORK = "10.81.0.0/16"

@@ -13,25 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nephoscope.lab import (
-    capacity,
-    cgroups,
-    check,
-    files,
-    layout,
-    limits,
-    lines,
-    links,
-    loss,
-    names,
-    namespaces,
-    state,
-    sweep,
-)
+from nephoscope.lab import capacity, check, files, names, state, sweep
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Host, HostPlan, Lab
-from nephoscope.lab.layout import Layout
-from nephoscope.lab.links import Link
+from nephoscope.lab.limits import cgroups, host_limits
+from nephoscope.lab.network import delay_line, layout, links, namespaces, packet_loss
+from nephoscope.lab.network.layout import Layout
+from nephoscope.lab.network.links import Link
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.saved import host_from, host_values
 from nephoscope.lab.topology import GUESTS, Topology
@@ -46,7 +34,7 @@ _BOOT_S = 10
 def described(laid: Layout, chosen: list[Link]) -> tuple[Any, ...]:
     """What was made of the links that the file names, and of the sites."""
     told = [links.made(link) for link in chosen if link.cable.named]
-    return (*told, *lines.hub_made(laid))
+    return (*told, *delay_line.hub_made(laid))
 
 
 def plan_of(laid: Layout, host: str) -> HostPlan:
@@ -132,10 +120,10 @@ class Maker:
         save(self.laid, self.chosen, COMING_UP, {}, warnings=list(warnings))
         self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {self._estimate()}")
         await together(in_thread(self._groups), self._namespaces())
-        await lines.start_all(self.laid, self.chosen)
+        await delay_line.start_all(self.laid, self.chosen)
         await self._connect()
         for name, spec in topology.hosts.items():
-            await limits.reserve(self.lab, name, spec)
+            await host_limits.reserve(self.lab, name, spec)
         hosts = await self._start_hosts()
         save(self.laid, self.chosen, UP, hosts)
         return Lab(
@@ -154,7 +142,7 @@ class Maker:
         cgroups.keep(self.lab).make()
         for name, spec in self.topology.hosts.items():
             (self.directory / name).mkdir(mode=0o700)
-            limits.make(self.lab, name, spec)
+            host_limits.make(self.lab, name, spec)
 
     async def _namespaces(self) -> None:
         await self.runner.ip(links.make_lines(self.laid, self.chosen))
@@ -177,7 +165,7 @@ class Maker:
             ip += links.up_lines(self.laid, link, end, self._is_guest(node))
             tc += links.shape_lines(link, end)
         for end in hub:
-            ip += lines.hub_up(end)
+            ip += delay_line.hub_up(end)
         if node in self.topology.hosts and not self._is_guest(node):
             ip += links.route_lines(self.laid, node)
         await self.runner.ip(ip, path)
@@ -233,11 +221,11 @@ async def write_filters(runner: Runner, lab: str, before: list[Link], after: lis
     """Writes the packet filters of every namespace in which packets are lost, or were."""
     old, new = links.losses(before), links.losses(after)
     for node in old.keys() | new.keys():
-        await runner.nft(loss.nft(new.get(node, {})), names.netns(lab, node))
+        await runner.nft(packet_loss.nft(new.get(node, {})), names.netns(lab, node))
     at_hosts, had = links.iptables_losses(after), links.iptables_losses(before)
     for node in at_hosts.keys() | had.keys():
         inside = ["ip", "netns", "exec", names.namespace(lab, node)]
-        script = loss.iptables(at_hosts.get(node, {}))
+        script = packet_loss.iptables(at_hosts.get(node, {}))
         await runner.run([*inside, "iptables-restore"], script)
 
 

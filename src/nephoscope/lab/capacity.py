@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nephoscope import units
 from nephoscope.lab import check
-from nephoscope.lab.namespaces import within
+from nephoscope.lab.network.namespaces import within
 from nephoscope.lab.topology import LinkSpec, Topology
 
 CARRIED_BITS_PER_S = 1e9

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import PlanError
-from nephoscope.lab import layout
+from nephoscope.lab.network import layout
 from nephoscope.lab.topology import HostSpec, Topology
 from nephoscope.reading.sentences import Place
 

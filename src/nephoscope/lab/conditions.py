@@ -7,25 +7,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from nephoscope.errors import UsageError
-from nephoscope.lab import (
-    bringup,
-    cgroups,
-    check,
-    files,
-    layout,
-    limits,
-    lines,
-    links,
-    names,
-    namespaces,
-    needs,
-    state,
-)
+from nephoscope.lab import bringup, check, files, names, needs, state
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Host, Lab
-from nephoscope.lab.layout import Layout
-from nephoscope.lab.links import LINE, Link
+from nephoscope.lab.limits import cgroups, host_limits
+from nephoscope.lab.network import delay_line, layout, links, namespaces
+from nephoscope.lab.network.layout import Layout
+from nephoscope.lab.network.links import LINE, Link
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.provisioner import LABS
 from nephoscope.lab.topology import GUESTS, HostSpec, Topology
@@ -121,7 +110,7 @@ class _Change:
         if [_losing(link) for link in self.before] != [_losing(link) for link in self.after]:
             await self._filters()
         if self.old.topology.geo != self.new.topology.geo:
-            await lines.change(self.lab.name, lines.HUB, lines.hub_paths(self.new))
+            await delay_line.change(self.lab.name, delay_line.HUB, delay_line.hub_paths(self.new))
         hosts = dict(self.lab.hosts)
         for name, spec in self.new.topology.hosts.items():
             before = self.old.topology.hosts[name]
@@ -136,9 +125,9 @@ class _Change:
             spec.platform in GUESTS
             and (before.vcpus, before.memory_bytes) != (spec.vcpus, spec.memory_bytes)
         )
-        await in_thread(limits.change, self.lab.name, name, before, spec)
+        await in_thread(host_limits.change, self.lab.name, name, before, spec)
         if before.cpu.reservation != spec.cpu.reservation:
-            await limits.unreserve(self.lab.name, name)
+            await host_limits.unreserve(self.lab.name, name)
         if anew:
             was_guest, is_guest = before.platform in GUESTS, spec.platform in GUESTS
             if not was_guest and is_guest:
@@ -149,7 +138,7 @@ class _Change:
         else:
             made = replace(self.lab.hosts[name], topology=spec)
         if before.cpu.reservation != spec.cpu.reservation:
-            await limits.reserve(self.lab.name, name, spec)
+            await host_limits.reserve(self.lab.name, name, spec)
         return made
 
     async def _address(self, host: str, *, present: bool) -> None:
@@ -174,14 +163,14 @@ class _Change:
             path = names.netns(self.lab.name, end.node)
             await self.runner.tc(links.reshape_lines(old, new, end), path)
         if new.path == LINE:
-            await lines.change(self.lab.name, new.cable.name, links.line_paths(new))
+            await delay_line.change(self.lab.name, new.cable.name, links.line_paths(new))
 
     async def _rebuild(self, old: Link, new: Link) -> None:
         """Makes a link of something else; the hosts' addresses and routes are set again."""
         lab = self.lab.name
         behind = {end: await self._behind(end.node, end.device) for end in old.ends}
         if old.path == LINE:
-            await lines.stop(lab, old.cable.name)
+            await delay_line.stop(lab, old.cable.name)
         else:
             first = old.cable.first
             await self.runner.ip([f"link delete dev {first.device}"], names.netns(lab, first.node))
@@ -190,7 +179,7 @@ class _Change:
             await self.runner.ip([f"link delete dev {old.ifb}"], where)
         await self.runner.ip(links.device_lines(lab, new))
         if new.path == LINE:
-            await lines.start(lab, new)
+            await delay_line.start(lab, new)
         for end in new.ends:
             path = names.netns(lab, end.node)
             await in_thread(namespaces.prepare, path, {}, [end.device])

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import commands, names, namespaces
+from nephoscope.lab import commands, names
 from nephoscope.lab.launcher import find_launcher
+from nephoscope.lab.network import namespaces
 
 # Numbers of linux/capability.h, and what each is needed for.
 _CAPABILITIES = {

@@ -6,9 +6,11 @@ import asyncio
 from pathlib import Path
 
 from nephoscope.errors import UsageError
-from nephoscope.lab import bringup, cgroups, check, files, layout, links, names, needs, state, sweep
+from nephoscope.lab import bringup, check, files, names, needs, state, sweep
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Lab, Removed
+from nephoscope.lab.limits import cgroups
+from nephoscope.lab.network import layout, links
 from nephoscope.lab.saved import host_from
 from nephoscope.lab.topology import Topology
 from nephoscope.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say

@@ -15,8 +15,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import cgroups, names, namespaces, state
+from nephoscope.lab import names, state
 from nephoscope.lab.handle import Removed
+from nephoscope.lab.limits import cgroups
+from nephoscope.lab.network import namespaces
 
 _GONE_S = 10.0
 

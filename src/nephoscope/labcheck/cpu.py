@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from nephoscope.lab import cgroups
-from nephoscope.lab.cpu import PERIOD_US, machine_cpus
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.limits import cgroups
+from nephoscope.lab.limits.cpu import PERIOD_US, machine_cpus
 from nephoscope.labcheck.frame import Check, Measured, NotHere
 from nephoscope.labcheck.measuring import mean, together, trials, value
 from nephoscope.targets.base import TargetTrial

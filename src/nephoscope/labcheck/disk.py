@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nephoscope.lab import cgroups, disk, limits
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.limits import cgroups, disk, host_limits
 from nephoscope.labcheck.frame import Check, Measured, NotHere
 from nephoscope.labcheck.measuring import mean, trials, value
 
@@ -22,7 +22,7 @@ def disk_check(direction: Literal["read", "write"], bytes_per_s: float) -> Check
             raise NotHere("This kernel cannot limit disk bandwidth (no blkio or io controller).")
         params = {
             "operation": direction,
-            "directory": str(limits.disk_path()),
+            "directory": str(host_limits.disk_path()),
             "file_bytes": _FILE_BYTES,
             "record_bytes": _RECORD_BYTES,
             "duration_ns": 2_000_000_000,

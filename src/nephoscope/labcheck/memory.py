@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from nephoscope.errors import RunFailed
-from nephoscope.lab import cgroups, memory
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.limits import cgroups, memory
 from nephoscope.labcheck.frame import Check, Measured
 from nephoscope.labcheck.measuring import TIMEOUT_S
 

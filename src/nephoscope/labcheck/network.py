@@ -10,8 +10,8 @@ from typing import Any
 from nephoscope.analysis.statistics.estimates import rank_bounds
 from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.errors import RunFailed
-from nephoscope.lab import cgroups
 from nephoscope.lab.handle import Lab
+from nephoscope.lab.limits import cgroups
 from nephoscope.lab.topology import LinkSpec
 from nephoscope.labcheck.frame import Check, Measured
 from nephoscope.labcheck.measuring import TIMEOUT_S, mean

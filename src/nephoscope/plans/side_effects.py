@@ -28,7 +28,8 @@ def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[T
 
 
 def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:
-    from nephoscope.lab import layout, names
+    from nephoscope.lab import names
+    from nephoscope.lab.network import layout
 
     laid = layout.lay_out(topology)
     for node in (*topology.hosts, *laid.switches):

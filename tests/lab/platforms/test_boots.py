@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import pytest
 
 from nephoscope.errors import RunFailed
-from nephoscope.lab import bringup, cgroups, conditions, files, images, names, state
+from nephoscope.lab import bringup, conditions, files, images, names, state
 from nephoscope.lab.handle import GuestAccess, Host, Lab
 from nephoscope.lab.images import Image
+from nephoscope.lab.limits import cgroups
 from nephoscope.lab.platforms import PLATFORMS, control
 from nephoscope.lab.provisioner import LABS
 from nephoscope.targets.lab import LabTarget

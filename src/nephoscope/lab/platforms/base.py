@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import cgroups, commands, names
+from nephoscope.lab import commands, names
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.handle import GuestAccess, HostPlan
 from nephoscope.lab.launcher import entering
+from nephoscope.lab.limits import cgroups
 from nephoscope.provisioning import Say
 
 _TICKS_AT = 19

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking
-from nephoscope.lab import boot, cgroups, hierarchies, images, names
+from nephoscope.lab import boot, images, names
 from nephoscope.lab.boot import BootTimes, Console
 from nephoscope.lab.handle import HostPlan
+from nephoscope.lab.limits import cgroups, hierarchies
 from nephoscope.lab.platforms.base import (
     Process,
     Started,

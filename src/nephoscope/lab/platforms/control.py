@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.errors import RunFailed
-from nephoscope.lab import namespaces
 from nephoscope.lab.handle import GuestAccess
+from nephoscope.lab.network import namespaces
 
 if TYPE_CHECKING:
     import asyncssh

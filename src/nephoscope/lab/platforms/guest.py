@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nephoscope.errors import Lacking, UsageError
-from nephoscope.lab import boot, commands, images, namespaces
+from nephoscope.lab import boot, commands, images
 from nephoscope.lab.boot import Console
 from nephoscope.lab.handle import GuestAccess, HostPlan, Nic
 from nephoscope.lab.images import Image
-from nephoscope.lab.layout import mac_of
+from nephoscope.lab.network import namespaces
+from nephoscope.lab.network.layout import mac_of
 from nephoscope.lab.platforms import control
 from nephoscope.lab.platforms.base import (
     Process,

@@ -7,8 +7,8 @@ import socket
 from collections.abc import Sequence
 
 from nephoscope.errors import TargetError
-from nephoscope.lab import namespaces
 from nephoscope.lab.handle import GuestAccess
+from nephoscope.lab.network import namespaces
 from nephoscope.targets.channels.child import Child, start_child
 from nephoscope.targets.channels.shell import ShellChannel
 from nephoscope.targets.ssh.route import Hop, SshRoute

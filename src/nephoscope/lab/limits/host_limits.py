@@ -6,7 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from nephoscope.lab import cgroups, cpu, disk, helpers, memory, names
+from nephoscope.lab import helpers, names
+from nephoscope.lab.limits import cgroups, cpu, disk, memory
 from nephoscope.lab.topology import GUESTS, CpuSpec, HostSpec
 
 _DEFAULT = HostSpec()

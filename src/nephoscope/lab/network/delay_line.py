@@ -12,11 +12,12 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.errors import RunFailed
-from nephoscope.lab import cgroups, helpers, names
+from nephoscope.lab import helpers, names
 from nephoscope.lab.handle import Made
 from nephoscope.lab.launcher import find_launcher
-from nephoscope.lab.layout import BRIDGE, End, Layout
-from nephoscope.lab.links import LINE, Link, line_path, line_paths
+from nephoscope.lab.limits import cgroups
+from nephoscope.lab.network.layout import BRIDGE, End, Layout
+from nephoscope.lab.network.links import LINE, Link, line_path, line_paths
 from nephoscope.lab.topology import Direction
 from nephoscope.tasks import together
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import Lacking, UsageError
-from nephoscope.lab.cgroups import Group, put
+from nephoscope.lab.limits.cgroups import Group, put
 
 _BLOCK = Path("/sys/dev/block")
 _NO_DISK = "Name a path on a disk, or leave the limit out."

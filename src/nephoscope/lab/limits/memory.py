@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from nephoscope.errors import UsageError
-from nephoscope.lab.cgroups import Group, numbers, put
+from nephoscope.lab.limits.cgroups import Group, numbers, put
 
 MIN_BYTES = 1 << 20
 _V1_NONE = 1 << 60

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab.hierarchies import Hierarchy, Layout, layout
+from nephoscope.lab.limits.hierarchies import Hierarchy, Layout, layout
 
 PREFIX = "nephoscope"
 KEEP = "_keep"

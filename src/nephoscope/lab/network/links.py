@@ -12,10 +12,11 @@ from typing import Literal
 
 from nephoscope import units
 from nephoscope.errors import Lacking
-from nephoscope.lab import names, needs, shaping
+from nephoscope.lab import names, needs
 from nephoscope.lab.handle import Made
-from nephoscope.lab.layout import BRIDGE, Cable, End, Layout
 from nephoscope.lab.needs import Abilities
+from nephoscope.lab.network import shaping
+from nephoscope.lab.network.layout import BRIDGE, Cable, End, Layout
 from nephoscope.lab.topology import Direction
 
 VETH, NETEM, LINE = "veth", "netem", "line"

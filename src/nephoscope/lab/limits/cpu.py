@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import Lacking, UsageError
-from nephoscope.lab.cgroups import Group, put
 from nephoscope.lab.launcher import find_launcher
+from nephoscope.lab.limits.cgroups import Group, put
 
 PERIOD_US = 100_000
 """The kernel's own default period of CFS bandwidth."""

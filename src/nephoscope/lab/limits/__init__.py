@@ -1,0 +1,1 @@
+"""What a lab host may use: CPUs, memory and disk, by control groups."""

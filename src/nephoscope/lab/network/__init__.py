@@ -1,0 +1,1 @@
+"""The network of a lab: addresses, namespaces, links and what they do to packets."""
