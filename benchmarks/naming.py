@@ -34,7 +34,7 @@ from nephoscope.isolation import naming
 from nephoscope.isolation.naming_references import REFERENCES
 
 PAGE = _paired.ROOT / "docs" / "explanation" / "naming-accuracy.md"
-MODULE = _paired.ROOT / "src" / "nephoscope" / "analysis" / "naming_references.py"
+MODULE = _paired.ROOT / "src" / "nephoscope" / "isolation" / "naming_references.py"
 
 
 async def record(

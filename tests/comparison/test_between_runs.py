@@ -14,27 +14,6 @@ from nephoscope.model import Better
 VERDICTS = {"better", "worse"}
 
 
-def test_variance_components_of_three_instances():
-    groups = [(100, 102, 98, 100), (110, 112, 108, 110), (95, 97, 93, 95)]
-    got = between_runs.variance_components(groups, unit="ms")
-    assert got.ms_between == pytest.approx(233.333, rel=1e-5)
-    assert got.ms_within == pytest.approx(2.66667, rel=1e-5)
-    assert got.variance_between == pytest.approx(57.6667, rel=1e-5)
-    assert got.icc == pytest.approx(0.95580, abs=5e-6)
-    assert (got.mean.low, got.mean.high) == pytest.approx((82.69, 120.64), abs=0.005)
-    assert (got.pooled_low, got.pooled_high) == pytest.approx((97.42, 105.91), abs=0.005)
-    assert got.mean.n == 3
-
-
-def test_variance_components_edges():
-    same = between_runs.variance_components([[1, 3], [3, 1], [2, 2]], unit="")
-    assert (same.variance_between, same.icc) == (0, 0)
-    with pytest.raises(Refused, match="two groups"):
-        between_runs.variance_components([[1, 2, 3]], unit="")
-    with pytest.raises(Refused, match="two groups"):
-        between_runs.variance_components([[1], [2]], unit="")
-
-
 @pytest.mark.parametrize(("of_a", "of_b"), [(1, 0), (1, 1), (3, 3)])
 def test_with_history_equal_machines_rarely_get_a_verdict(of_a, of_b):
     # Runs differ by 10 %, repetitions by 2 %: without the variance between runs nearly every

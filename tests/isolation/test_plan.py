@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from nephoscope import catalog, plans
 from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
-from nephoscope.isolation.placement import PLACEMENTS, placed
-from nephoscope.isolation.plan import Asked, Isolation, isolation
+from nephoscope.isolation.placement import PLACEMENTS, assign_cpus
+from nephoscope.isolation.plan import IsolationPlan, IsolationRequest, plan_isolation
 from nephoscope.model import Setting
 from nephoscope.plans import resources
 from nephoscope.targets.kinds.local import LocalRecord
@@ -21,15 +21,17 @@ KNOWN = catalog.load()
 CORES = {0: "0", 1: "1"}
 
 
-def found(**asked: Any) -> Isolation:
-    return isolation(Asked(**{"victims": ("cpu",), **asked}), cpus=(0, 1), cores=CORES)
+def found(**asked: Any) -> IsolationPlan:
+    return plan_isolation(
+        IsolationRequest(**{"victims": ("cpu",), **asked}), cpus=(0, 1), cores=CORES
+    )
 
 
-def settings_of(one: Isolation) -> list[Setting]:
+def settings_of(one: IsolationPlan) -> list[Setting]:
     return plans.expand(one.plan, KNOWN)
 
 
-def levels(one: Isolation) -> list[tuple[Any, ...]]:
+def levels(one: IsolationPlan) -> list[tuple[Any, ...]]:
     return [
         tuple(setting.factors[name] for name in ("resource", "intensity", "neighbours"))
         for setting in settings_of(one)
@@ -225,8 +227,8 @@ def test_a_probe_without_the_load_is_told_as_a_lack() -> None:
         {name: one for name, one in KNOWN.benchmarks.items() if name != "load.memory"},
     )
     with pytest.raises(Lacking, match=r"needs load\.memory"):
-        isolation(Asked(("cpu",), ("memory",)), cpus=(0,), cores={}, known=poor)
-    told = isolation(Asked(("cpu",)), cpus=(0, 1), cores={}, known=poor).warnings
+        plan_isolation(IsolationRequest(("cpu",), ("memory",)), cpus=(0,), cores={}, known=poor)
+    told = plan_isolation(IsolationRequest(("cpu",)), cpus=(0, 1), cores={}, known=poor).warnings
     assert "memory" in told[0]
 
 
@@ -240,7 +242,7 @@ def test_nobody_shares_the_victims_cpu_unless_asked_or_there_is_no_other(
     placement: str, neighbours: int, cpus: list[int], threads: int
 ) -> None:
     cores = {cpu: str(cpu // threads) for cpu in cpus}
-    one = placed(placement, neighbours, cpus, cores)
+    one = assign_cpus(placement, neighbours, cpus, cores)
     assert len(one.neighbours) == neighbours
     assert {one.victim, *one.neighbours} <= set(cpus)
     if placement == "shared" or len(cpus) == 1:

@@ -7,7 +7,7 @@ from tests.results.made import run_data
 
 from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import estimates
-from nephoscope.machine.result import analyse
+from nephoscope.machine.result import analyse, little
 from nephoscope.model import Better, Consistency, MetricResult
 
 STEADY = Consistency(0.01, 0.01, 0.01, 0.005, 0.02, "steady")
@@ -106,3 +106,10 @@ def test_littles_law_is_asked_of_every_closed_loop(latency_ns: float, broken: bo
     assert bool(laws) is broken
     if broken:
         assert laws[0].startswith("net.loopback loopback_round_trips_per_s: Little's law")
+
+
+def test_little_on_published_tables() -> None:
+    # Caldwell 2011: 100 clients at 78.9 ms cannot make 2361.6 /s; 300 at 46.93 ms make 6392 /s.
+    assert "Little's law is broken" in (little(100, 2361.6, 0.0789) or "")
+    assert little(300, 6293.5, 0.04693) is None
+    assert little(100, 6293.5, 0.04693)

@@ -14,7 +14,7 @@ from trials import needs_root
 from nephoscope import runs
 from nephoscope.capabilities import build
 from nephoscope.isolation.placement import allowed_cpus
-from nephoscope.isolation.plan import Asked, isolation
+from nephoscope.isolation.plan import IsolationRequest, plan_isolation
 from nephoscope.isolation.records import Cell, Isolation
 from nephoscope.plans import Repeat
 from nephoscope.store import Store
@@ -37,10 +37,10 @@ DIGITS = "pi_digits_per_s"
 
 
 def measured(
-    path: Path, asked: Asked, rounds: int, settle_s: float = 0.1, **params: Any
+    path: Path, asked: IsolationRequest, rounds: int, settle_s: float = 0.1, **params: Any
 ) -> Isolation:
     """A run of what is asked, in a lab of its own network. params: of the victims."""
-    plan = isolation(asked).plan
+    plan = plan_isolation(asked).plan
     assert isinstance(plan.lab, dict)
     entries = [
         one.model_copy(update={"params": {**one.params, **params}}) for one in plan.benchmarks
@@ -109,7 +109,7 @@ def tried(what: str, path: Path, measure: Callable[[Path], tuple[str, bool]]) ->
 
 
 def shared(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> tuple[str, bool]:
-    asked = Asked((victim,), ("cpu",), (1.0,), placement="shared", seed=1)
+    asked = IsolationRequest((victim,), ("cpu",), (1.0,), placement="shared", seed=1)
     found = measured(path, asked, rounds, **params)
     busy, idle = cell(found, metric, "cpu"), cell(found, metric, "idle")
     good = is_two(busy) and is_one(idle.factor)
@@ -136,7 +136,7 @@ def test_fixed_work_beside_a_neighbour_on_the_same_cpu_takes_twice_the_time(
 
 
 def other_cpu(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> tuple[str, bool]:
-    found = measured(path, Asked((victim,), ("cpu",), (1.0,), seed=1), rounds, **params)
+    found = measured(path, IsolationRequest((victim,), ("cpu",), (1.0,), seed=1), rounds, **params)
     busy = cell(found, metric, "cpu")
     if contains(busy.factor, 1):
         return told(busy), is_one(busy.recovery.ratio)
@@ -163,7 +163,7 @@ def test_fixed_work_beside_a_neighbour_on_another_cpu(tmp_path: Path) -> None:
 
 def capped(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> tuple[str, bool]:
     # An idle aggressor: whatever is lost, no neighbour took it.
-    asked = Asked((victim,), ("idle",), (1.0,), placement="capped", seed=1)
+    asked = IsolationRequest((victim,), ("idle",), (1.0,), placement="capped", seed=1)
     found = measured(path, asked, rounds, **params)
     quota, idle = cell(found, metric, "quota"), cell(found, metric, "idle")
     word = quota.attribution.word.value if quota.attribution else ""
@@ -192,7 +192,7 @@ DOSES = (0.25, 0.5, 0.75, 1.0)
 
 
 def dosed(path: Path, rounds: int, **params: Any) -> tuple[str, bool]:
-    asked = Asked(("cpu.gaps",), ("cpu",), DOSES, placement="shared", seed=1)
+    asked = IsolationRequest(("cpu.gaps",), ("cpu",), DOSES, placement="shared", seed=1)
     found = measured(path, asked, rounds, **params)
     cells = [cell(found, SHARE, "cpu", dose) for dose in DOSES]
     (response,) = [one for one in found.responses if one.victim.metric == SHARE]
@@ -218,7 +218,7 @@ def test_more_of_a_neighbour_takes_more_over_many_rounds(tmp_path: Path) -> None
 def against_nothing(path: Path, victims: tuple[str, ...], levels: int, rounds: int) -> Isolation:
     """Neighbours that do nothing, at so many levels: every factor is 1."""
     doses = tuple((number + 1) / levels for number in range(levels))
-    asked = Asked(victims, intensities=doses, a_a=True, seed=1)
+    asked = IsolationRequest(victims, intensities=doses, a_a=True, seed=1)
     return measured(path, asked, rounds, settle_s=0.02)
 
 

@@ -8,15 +8,14 @@ ICPE 2017; one-way random effects: Searle, Casella & McCulloch 1992.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from nephoscope.analysis.compare import MARGIN, Comparison, independent
 from nephoscope.analysis.shift_scales import band_estimate, scale_of
 from nephoscope.analysis.statistics.means import t_quantile
-from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, finite, percent
+from nephoscope.analysis.statistics.values import Array, Numbers, clean, finite, percent
 from nephoscope.analysis.verdicts import Band, Word, judge, say
 from nephoscope.model import Better, Estimate, Verdict
 
@@ -28,69 +27,6 @@ NOT_INTERLEAVED = (
     "The two runs were not interleaved, so any change over time counts as a "
     "difference; measure both in one plan to exclude it."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Components:
-    """One-way random effects: variance between groups (runs, instances) and within them.
-
-    mean: grand mean with the interval from the mean square between, k - 1 degrees of freedom;
-    pooled_low, pooled_high: what treating all values as independent would have said (wrong).
-    icc: share of the variance that lies between groups.
-    """
-
-    ms_between: float
-    ms_within: float
-    variance_between: float
-    icc: float
-    mean: Estimate
-    pooled_low: float
-    pooled_high: float
-
-
-def variance_components(
-    groups: Sequence[Numbers], *, unit: str, confidence: float = 0.95
-) -> Components:
-    """Split variation into between and within groups of equal or unequal size.
-
-    groups: finite values, one sequence a run or instance; at least two groups and one group of two
-    values. A negative estimate between groups is told as zero. For unequal sizes the usual
-    n0 = (N - sum n_i^2 / N) / (k - 1) stands for n.
-    """
-    arrays = [finite(group, statistic="variance") for group in groups]
-    k, sizes = len(arrays), np.array([array.size for array in arrays])
-    total = int(sizes.sum())
-    if k < 2 or total <= k:
-        raise Refused("Components of variance need two groups, and one of them two values.")
-    everything = np.concatenate(arrays)
-    grand = float(everything.mean())
-    centres = np.array([array.mean() for array in arrays])
-    ms_between = float(np.sum(sizes * (centres - grand) ** 2)) / (k - 1)
-    within = sum(float(np.sum((a - a.mean()) ** 2)) for a in arrays)
-    ms_within = within / (total - k)
-    n0 = (total - float(np.sum(sizes**2)) / total) / (k - 1)
-    between = max(0.0, (ms_between - ms_within) / n0)
-    spread = between + ms_within
-    half = t_quantile(k - 1, confidence) * math.sqrt(ms_between / total)
-    naive = t_quantile(total - 1, confidence) * float(np.std(everything, ddof=1)) / math.sqrt(total)
-    mean = Estimate(
-        grand,
-        grand - half,
-        grand + half,
-        confidence,
-        k,
-        unit,
-        f"grand mean of {k} groups; Student t on the mean square between groups",
-    )
-    return Components(
-        ms_between,
-        ms_within,
-        between,
-        between / spread if spread else 0.0,
-        mean,
-        grand - naive,
-        grand + naive,
-    )
 
 
 def separate_runs(

@@ -20,7 +20,6 @@ PAIRED_BY_ROUND = "paired by round"
 PAIRED_BY_LINE = "paired by line"
 INDEPENDENT = "independent"
 SEPARATE_RUNS = "separate runs"
-DESIGNS = (PAIRED_BY_ROUND, PAIRED_BY_LINE, INDEPENDENT, SEPARATE_RUNS)
 
 LineKey = tuple[str, str, str]
 """Benchmark, metric and canonical factors: what has to agree for two lines to be compared."""

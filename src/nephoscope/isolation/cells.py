@@ -11,10 +11,9 @@ from nephoscope.analysis import attribution, compare, interference
 from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.isolation import lines as gather
-from nephoscope.isolation import recovery
-from nephoscope.isolation.lines import Load, Paired, Trials, WatchedLine, label
+from nephoscope.isolation import recovery, trial_pairs
 from nephoscope.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, Victim
+from nephoscope.isolation.trial_pairs import Load, Paired, Trials, WatchedLine, label
 from nephoscope.model import Estimate
 from nephoscope.plans import resources
 from nephoscope.results import names
@@ -24,10 +23,10 @@ TAIL = 0.99
 
 def cells(line: WatchedLine, run: Trials, notes: list[str]) -> list[Cell]:
     """The cells of one victim, in the order of resources; what has none leaves a note."""
-    tail_metric, tails = gather.tails(line, run.distributions)
+    tail_metric, tails = trial_pairs.tails(line, run.distributions)
     found = []
-    for load, trials in gather.by_load(line, run.records).items():
-        pairs = gather.paired(line, trials, run.records)
+    for load, trials in trial_pairs.by_load(line, run.records).items():
+        pairs = trial_pairs.paired(line, trials, run.records)
         if not pairs.triples:
             notes.append(
                 f"{label(line.victim)} with load on {load.resource}: no adjacent baseline trial."

@@ -42,7 +42,7 @@ def run(
     strengths = _intensities(intensity)
     from nephoscope.isolation import plan as isolation_plan
 
-    asked = isolation_plan.Asked(
+    request = isolation_plan.IsolationRequest(
         victims=tuple(victims),
         aggressors=tuple(aggressors),
         intensities=strengths,
@@ -54,14 +54,14 @@ def run(
         budget_s=seconds,
         seed=seed,
     )
-    result = isolation_plan.isolation(asked)
+    result = isolation_plan.plan_isolation(request)
     for warning in result.warnings:
         output.log(f"nephoscope: {output.one_line(warning)}")
     from nephoscope.store import Store
 
     if dry_run:
         return _preview(result.plan, Store(store), as_json)
-    if not asked.targets:
+    if not request.targets:
         from nephoscope.lab import needs
 
         needs.require(f"nephoscope isolate {' '.join(victims)}")

@@ -23,7 +23,6 @@ from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean
 from nephoscope.analysis.verdicts import margin_bounds
 from nephoscope.model import Estimate
 
-WORDS = ("rises", "falls", "flat", "not monotone", "too few")
 LEAST_DOSES = 3
 """Two doses are a comparison; only a third can bend."""
 EXACT_DOSES = 7

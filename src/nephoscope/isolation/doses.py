@@ -11,8 +11,8 @@ import numpy as np
 from nephoscope.analysis import compare, interference
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.isolation import dose_response, fairness, resource_names
-from nephoscope.isolation.lines import QUOTA, Trials, WatchedLine, label
 from nephoscope.isolation.records import Cell, DosePoint, DoseResponse, Index
+from nephoscope.isolation.trial_pairs import QUOTA, Trials, WatchedLine, label
 from nephoscope.model import Estimate
 from nephoscope.plans import resources
 

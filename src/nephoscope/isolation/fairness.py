@@ -60,20 +60,12 @@ def jain_of_rounds(
     return Estimate(point, low, high, confidence, n, "ratio", f"{method}, seed {seed}")
 
 
-def krebs(z_ref: float, z: float, w_ref: float, w: float) -> float:
-    """Krebs' isolation metric I_QoS: relative change of the victim's time per relative change of
-    the disruptive load, (z - z_ref) / z_ref over (w - w_ref) / w_ref. 0 is isolated.
-
-    Latency +40 % at twice the load is 0.4. Raises Refused when the load does not change, or a
-    reference is not above zero.
-    """
-    if z_ref <= 0 or w_ref <= 0 or w == w_ref:
-        raise Refused("I_QoS needs references above zero and a load that changes.")
-    return ((z - z_ref) / z_ref) / ((w - w_ref) / w_ref)
-
-
 def krebs_of_ratio(times: Estimate, loads: float) -> Estimate:
-    """I_QoS of a ratio of victim's times (higher load / lower load), the loads' ratio known."""
+    """Returns Krebs' isolation metric I_QoS: relative change of the victim's time per relative
+    change of the disruptive load; 0 is isolated. Latency +40 % at twice the load is 0.4.
+
+    times: ratio of the victim's times, higher load to lower; loads: ratio of the loads.
+    """
     change = loads - 1
     if change == 0 or not math.isfinite(change):
         raise Refused("I_QoS needs a load that changes.")

@@ -15,7 +15,7 @@ _CPUS = Path("/sys/devices/system/cpu")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class CpuAssignment:
     """victim, neighbours: the CPU of each. warnings: sentences on what is not as asked."""
 
     victim: int
@@ -23,9 +23,9 @@ class Placed:
     warnings: tuple[str, ...] = ()
 
 
-def placed(
+def assign_cpus(
     placement: str, neighbours: int, cpus: Sequence[int], cores: Mapping[int, str]
-) -> Placed:
+) -> CpuAssignment:
     """CPUs for a victim and so many neighbours. cpus: allowed here; cores: CPU -> its core's name.
 
     With a CPU each, cores of their own are given out before second threads of a core. Where there
@@ -35,12 +35,12 @@ def placed(
     ordered = _cores_first(cpus, cores)
     victim, others = ordered[0], ordered[1:]
     if placement == SHARED:
-        return Placed(victim, (victim,) * neighbours)
+        return CpuAssignment(victim, (victim,) * neighbours)
     if not others:
         told = "Only one CPU is available here, so victim and neighbours share it."
-        return Placed(victim, (victim,) * neighbours, (told,))
+        return CpuAssignment(victim, (victim,) * neighbours, (told,))
     given = tuple(others[number % len(others)] for number in range(neighbours))
-    return Placed(victim, given, tuple(_warnings(victim, given, others, cores)))
+    return CpuAssignment(victim, given, tuple(_warnings(victim, given, others, cores)))
 
 
 def _warnings(

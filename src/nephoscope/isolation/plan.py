@@ -42,11 +42,9 @@ _ROUNDS = {"min": 10, "max": 20, "look_every": 5, "relative_half_width": 0.03}
 _QUICK = {"min": 6, "max": 6, "relative_half_width": 0.05}
 """Six pairs are the fewest that have an interval at 95 %."""
 
-_MINUTE_S = 60.0
-
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IsolationRequest:
     """What a person asks. victims: resources or benchmarks; aggressors: resources, () for all.
 
     intensities: 0..1, () for the default. neighbours: the levels are 1 … neighbours. targets:
@@ -66,51 +64,51 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Isolation:
+class IsolationPlan:
     """A plan, and what a person has to know before it runs. left_out: resources by the reason."""
 
     plan: Plan
     warnings: tuple[str, ...]
 
 
-def isolation(
-    asked: Asked,
+def plan_isolation(
+    request: IsolationRequest,
     *,
     cpus: Sequence[int] | None = None,
     cores: dict[int, str] | None = None,
     known: Catalog | None = None,
-) -> Isolation:
-    """The plan of what is asked.
+) -> IsolationPlan:
+    """The plan of what is request.
 
     cpus, cores: of this machine, read from it when not given. The lab's name follows from all that
-    is asked, so that the same command finds its own lab again and no other one does.
+    is request, so that the same command finds its own lab again and no other one does.
     Raises UsageError for what makes no sense, UnknownName for names that do not exist, Lacking when
     this version's probe lacks the load or the victim of a resource that was named.
     """
     known = known or catalog.load()
-    victims = _victims(asked, known)
-    aggressors, left_out = _aggressors(asked, known)
+    victims = _victims(request, known)
+    aggressors, left_out = _aggressors(request, known)
     network = any(one.network for one in victims) or any(
         resources.RESOURCES[name].aggressor.network for name in aggressors
     )
-    values = _common(asked, victims, aggressors)
-    if asked.targets:
-        values["targets"] = _given(asked, network)
+    values = _common(request, victims, aggressors)
+    if request.targets:
+        values["targets"] = _given(request, network)
         warnings: tuple[str, ...] = ()
     else:
         allowed = tuple(cpus) if cpus is not None else places.allowed_cpus()
-        found = places.placed(
-            asked.placement,
-            asked.neighbours,
+        found = places.assign_cpus(
+            request.placement,
+            request.neighbours,
             allowed,
             cores if cores is not None else places.cores_here(allowed),
         )
         warnings = found.warnings
-        values |= _lab(asked, found, network)
-        if asked.placement == places.CAPPED:
+        values |= _lab(request, found, network)
+        if request.placement == places.CAPPED:
             _add_quota(values)
         values["lab"]["name"] = f"iso-{_digest(values)}"
-    return Isolation(from_values(values, known, lambda _: ""), (*left_out, *warnings))
+    return IsolationPlan(from_values(values, known, lambda _: ""), (*left_out, *warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +117,12 @@ class _Victim:
     network: bool
 
 
-def _victims(asked: Asked, known: Catalog) -> list[_Victim]:
+def _victims(request: IsolationRequest, known: Catalog) -> list[_Victim]:
     wanted: list[str] = []
-    for name in asked.victims:
+    for name in request.victims:
         wanted += _all(known, victims=True) if name == ALL else [name]
     twice = [name for name in dict.fromkeys(wanted) if wanted.count(name) > 1]
-    if twice and ALL not in asked.victims:
+    if twice and ALL not in request.victims:
         raise UsageError(f"The victim '{twice[0]}' is named twice.", "Name each one once.")
     if not wanted:
         raise UsageError(
@@ -190,33 +188,33 @@ def _with_roles(entry: dict[str, Any], network: bool) -> dict[str, Any]:
     return {**entry, "on": VICTIM, **({"peer": SERVER} if network else {})}
 
 
-def _aggressors(asked: Asked, known: Catalog) -> tuple[list[str], list[str]]:
+def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], list[str]]:
     """Names of the aggressors, and sentences on those that were meant and are not here."""
-    if asked.a_a:
-        if asked.aggressors:
+    if request.a_a:
+        if request.aggressors:
             raise UsageError(
                 "--a-a and --aggressor exclude each other: --a-a uses idle aggressors only.",
                 "Omit one of them.",
             )
         return [IDLE], []
-    named = [name for name in asked.aggressors if name != ALL]
+    named = [name for name in request.aggressors if name != ALL]
     for name in named:
         _there(resources.resource(name), known)
     twice = [name for name in dict.fromkeys(named) if named.count(name) > 1]
     if twice:
         raise UsageError(f"The aggressor '{twice[0]}' is named twice.", "Name each one once.")
-    if named and ALL not in asked.aggressors:
+    if named and ALL not in request.aggressors:
         return list(dict.fromkeys([*named, IDLE])), []
-    found = [name for name in _all(known, victims=False) if _fits(name, asked)]
+    found = [name for name in _all(known, victims=False) if _fits(name, request)]
     left = [name for name in resources.NAMES if name not in found]
     told = [f"Omitted aggressors (unsupported on this host): {', '.join(left)}."] if left else []
     return [*found, IDLE], told
 
 
-def _fits(name: str, asked: Asked) -> bool:
+def _fits(name: str, request: IsolationRequest) -> bool:
     """Whether targets that were given can run it: a network load needs a far side."""
     needs_far = resources.RESOURCES[name].aggressor.network
-    return not (needs_far and asked.targets and SERVER not in dict(asked.targets))
+    return not (needs_far and request.targets and SERVER not in dict(request.targets))
 
 
 def _there(one: resources.Resource, known: Catalog) -> None:
@@ -229,19 +227,21 @@ def _there(one: resources.Resource, known: Catalog) -> None:
         )
 
 
-def _common(asked: Asked, victims: Sequence[_Victim], aggressors: Sequence[str]) -> dict[str, Any]:
+def _common(
+    request: IsolationRequest, victims: Sequence[_Victim], aggressors: Sequence[str]
+) -> dict[str, Any]:
     """All that does not depend on where it runs."""
-    intensities = _intensities(asked)
-    if not 1 <= asked.neighbours <= MAX_NEIGHBOURS:
+    intensities = _intensities(request)
+    if not 1 <= request.neighbours <= MAX_NEIGHBOURS:
         raise UsageError(
-            f"--neighbours: {asked.neighbours} is out of range.",
+            f"--neighbours: {request.neighbours} is out of range.",
             f"Use 1 to {MAX_NEIGHBOURS}.",
         )
-    counts = list(range(1, asked.neighbours + 1))
+    counts = list(range(1, request.neighbours + 1))
     values: dict[str, Any] = {
-        "name": "isolation-a-a" if asked.a_a else "isolation",
+        "name": "isolation-a-a" if request.a_a else "isolation",
         "question": "How often does an idle neighbour appear to cause a slowdown?"
-        if asked.a_a
+        if request.a_a
         else "How much does a neighbour slow each resource, and does performance recover?",
         "benchmarks": [one.entry for one in victims],
         "backgrounds": [_background(name) for name in aggressors],
@@ -253,22 +253,22 @@ def _common(asked: Asked, victims: Sequence[_Victim], aggressors: Sequence[str])
         "design": {
             "around": True,
             "baseline": {"resource": NONE},
-            "exclude": [] if asked.a_a else _idle_once(aggressors, intensities, counts),
+            "exclude": [] if request.a_a else _idle_once(aggressors, intensities, counts),
         },
-        "repeat": dict(_QUICK if asked.quick else _ROUNDS),
+        "repeat": dict(_QUICK if request.quick else _ROUNDS),
         # A packet that leaves late because a neighbour took the CPU is late for the victim too:
         # round trips count from the moment at which it was due.
         "accept": ["late_sends"],
     }
-    if asked.budget_s is not None:
-        values["budget"] = asked.budget_s
-    if asked.seed is not None:
-        values["seed"] = asked.seed
+    if request.budget_s is not None:
+        values["budget"] = request.budget_s
+    if request.seed is not None:
+        values["seed"] = request.seed
     return values
 
 
-def _intensities(asked: Asked) -> list[float]:
-    found = list(asked.intensities) or ([1.0] if asked.quick else list(INTENSITIES))
+def _intensities(request: IsolationRequest) -> list[float]:
+    found = list(request.intensities) or ([1.0] if request.quick else list(INTENSITIES))
     for value in found:
         if not 0 < value <= 1:
             raise UsageError(
@@ -297,10 +297,10 @@ def _background(name: str) -> dict[str, Any]:
     return {**found, **({"peer": SERVER} if load.network else {})}
 
 
-def _given(asked: Asked, network: bool) -> list[dict[str, Any]]:
+def _given(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:
     """The targets that a person gave, by the parts they play."""
-    roles = [role for role, _ in asked.targets]
-    if asked.placement != places.OWN:
+    roles = [role for role, _ in request.targets]
+    if request.placement != places.OWN:
         raise UsageError(
             "--placement and --target exclude each other: the targets decide where victims and "
             "neighbours run.",
@@ -316,16 +316,16 @@ def _given(asked: Asked, network: bool) -> list[dict[str, Any]]:
         raise UsageError(
             "Network resources need a target with the role server.", "Add --target server=TARGET."
         )
-    if asked.neighbours > roles.count(AGGRESSOR):
+    if request.neighbours > roles.count(AGGRESSOR):
         raise UsageError(
-            f"--neighbours {asked.neighbours} exceeds the {roles.count(AGGRESSOR)} aggressor "
+            f"--neighbours {request.neighbours} exceeds the {roles.count(AGGRESSOR)} aggressor "
             "targets.",
             "Add aggressor targets, or reduce --neighbours.",
         )
     names = _names_of(roles)
     found = []
     seen: dict[str, str] = {}
-    for (role, target), name in zip(asked.targets, names, strict=True):
+    for (role, target), name in zip(request.targets, names, strict=True):
         traits = target.traits()
         # Programs on this very machine are neighbours of one another; another machine that is
         # named twice would be its own.
@@ -350,9 +350,9 @@ def _names_of(roles: Sequence[str]) -> list[str]:
     return names
 
 
-def _lab(asked: Asked, found: places.Placed, network: bool) -> dict[str, Any]:
+def _lab(request: IsolationRequest, found: places.CpuAssignment, network: bool) -> dict[str, Any]:
     """Targets and topology of a lab: a host for the victim, one for each neighbour, a far one."""
-    neighbours = [f"{NEIGHBOUR}-{number}" for number in range(1, asked.neighbours + 1)]
+    neighbours = [f"{NEIGHBOUR}-{number}" for number in range(1, request.neighbours + 1)]
     hosts: dict[str, Any] = {VICTIM: {"cpu": {"cpus": [found.victim]}}}
     hosts |= {
         name: {"cpu": {"cpus": [cpu]}}

@@ -19,8 +19,6 @@ from nephoscope.analysis.statistics.values import Numbers, clean
 from nephoscope.isolation import dose_response
 from nephoscope.model import Better, Estimate
 
-RECOVERY_WORDS = ("recovered", "not recovered", "better after", "undecided", "not measured")
-DRIFT_WORDS = ("drifts", "steady", "too few")
 DRIFT_LEAST = 8
 """Quiet trials below which no drift is told: with 7, Kendall's test is too coarse."""
 

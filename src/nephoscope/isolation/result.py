@@ -14,10 +14,9 @@ from nephoscope.analysis import compare
 from nephoscope.analysis.statistics import proportions
 from nephoscope.experiments.records import SUSPICIOUS
 from nephoscope.isolation import cells as isolation_cells
-from nephoscope.isolation import doses, recovery, resource_names
-from nephoscope.isolation import lines as gather
-from nephoscope.isolation.lines import Trials, WatchedLine
+from nephoscope.isolation import doses, recovery, resource_names, trial_pairs
 from nephoscope.isolation.records import Cell, DoseResponse, IdleControl, Isolation, QuietDrift
+from nephoscope.isolation.trial_pairs import Trials, WatchedLine
 from nephoscope.plans import resources
 from nephoscope.results.run_data import RunData
 
@@ -28,12 +27,12 @@ def analyse(data: RunData) -> Isolation:
     run = Trials(
         records={one.key.name: one for one in data.records if one.key.round > 0},
         distributions=data.distributions,
-        achieved=gather.achieved(data.values),
-        shares=gather.shares(data.values),
+        achieved=trial_pairs.achieved(data.values),
+        shares=trial_pairs.shares(data.values),
         margin=float(data.manifest.get("margin") or compare.MARGIN),
         confidence=confidence,
     )
-    lines = gather.watched(data.metrics, data.values, data.distributions, run.records)
+    lines = trial_pairs.watched(data.metrics, data.values, data.distributions, run.records)
     cells: list[Cell] = []
     responses: list[DoseResponse] = []
     notes: list[str] = []
@@ -85,7 +84,7 @@ def _drifts(lines: Sequence[WatchedLine], run: Trials) -> Iterable[QuietDrift]:
     """One value a round: quiet trials of one round share its luck and would feign a trend."""
     for line in lines:
         of_round: dict[int, list[str]] = {}
-        for name in gather.quiet_trials(line, run.records):
+        for name in trial_pairs.quiet_trials(line, run.records):
             of_round.setdefault(run.records[name].key.round, []).append(name)
         found = recovery.drift(
             [fmean(run.records[name].started_at for name in own) for own in of_round.values()],

@@ -9,12 +9,12 @@ from typing import Any
 from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import estimates
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.machine import consistency_laws
 from nephoscope.machine import knees as ladder
 from nephoscope.model import Better, Estimate, LineKey, MetricResult, factors_key
 from nephoscope.results import names
 from nephoscope.results.machine_figures import MachineFigures, MemoryLevels, ThreadScaling
 from nephoscope.results.run_data import RunData
+from nephoscope.units import format_number
 
 LADDERS = ("mem.cache", "mem.latency")
 SCALED = ("cpu.pi", "cpu.hash")
@@ -22,6 +22,8 @@ _LEAST_LEVELS = 4  # below it a plateau cannot be told from a slope
 
 Sweeps = dict[LineKey, list[tuple[float, MetricResult]]]
 
+
+LAW_TOLERANCE = 0.10
 
 CLOSED_LOOPS = (
     ("net.loopback", "loopback_round_trips_per_s", "loopback_round_trip_ns", ""),
@@ -115,6 +117,27 @@ def _laws(
                 continue
             mean_ns = sum(v * n for v, n in zip(values, numbers, strict=True)) / sum(numbers)
             in_flight = float(line.factors[depth]) if depth else 1.0
-            sentence = consistency_laws.little(in_flight, line.estimate.value, mean_ns / 1e9)
+            sentence = little(in_flight, line.estimate.value, mean_ns / 1e9)
             broken += [f"{names.label(benchmark, rate, line.factors)}: {sentence}"] * bool(sentence)
     return tuple(broken)
+
+
+def little(
+    concurrency: float,
+    throughput_per_s: float,
+    response_s: float,
+    tolerance: float = LAW_TOLERANCE,
+) -> str | None:
+    """Returns a sentence where Little's law of a closed loop, N = X R, does not hold; else None.
+
+    Source: Lazowska et al., Quantitative System Performance, 1984.
+    """
+    inside = throughput_per_s * response_s
+    scale = max(abs(inside), abs(concurrency))
+    if not scale or abs(inside - concurrency) / scale <= tolerance:
+        return None
+    return (
+        f"Little's law is broken: {format_number(throughput_per_s)} /s times "
+        f"{format_number(response_s)} s is {format_number(inside)} in the system, not "
+        f"{format_number(concurrency)}."
+    )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nephoscope.scheduler.inference import refills, sentences, shares, sleeping, timing
+from nephoscope.scheduler.inference import refills, sentences, shares, timing
 from nephoscope.scheduler.inference.refills import Refills
 from nephoscope.scheduler.inference.timing import Pattern, Timing
 from nephoscope.scheduler.inference.verdict import (
@@ -283,9 +283,7 @@ def _further(looks: Sequence[Look], word: Word, fit: Fit) -> tuple[str, ...]:
             said.append(sentences.several(look))
     if word in (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.RESERVATION_OR_CAP):
         for look in of_kind(looks, "sleeping")[:1]:
-            said += (
-                [sentences.after_sleep(found)] if (found := sleeping.refilled(look, fit)) else []
-            )
+            said += [sentences.after_sleep(found)] if (found := refills.refilled(look, fit)) else []
     if (own := sentences.accounted(looks)) and word not in (Word.DEDICATED, Word.UNCLEAR):
         said.append(own)
     return tuple(said)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nephoscope.model import Estimate
-from nephoscope.scheduler.inference.refills import Refills
-from nephoscope.scheduler.inference.sleeping import Refilled
+from nephoscope.scheduler.inference.refills import Refilled, Refills
 from nephoscope.scheduler.inference.timing import LITTLE, Pattern, Timing
 from nephoscope.scheduler.inference.verdict import Fit, Look, Word, of_kind
 
