@@ -22,10 +22,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -80,16 +82,30 @@ def interleave(
     Returns the value of each alternative in the order of rounds, shape (rounds,) each. Whatever an
     alternative raises ends the comparison: a missing value is never filled in.
     """
+
+    def show(number: int, latest: Mapping[str, float]) -> None:
+        values = "  ".join(f"{name} {value:.4g}" for name, value in latest.items())
+        print(f"{progress} round {number}/{rounds}: {values}", file=sys.stderr)
+
+    return alternate(alternatives, rounds, seed, show)
+
+
+def alternate(
+    alternatives: Mapping[str, Callable[[], Result]],
+    rounds: int,
+    seed: int,
+    show: Callable[[int, Mapping[str, Result]], None] = lambda number, latest: None,
+) -> dict[str, list[Result]]:
+    """As `interleave`, for results of any kind; show: called after each round."""
     order = random.Random(seed)
-    values: dict[str, list[float]] = {name: [] for name in alternatives}
+    results: dict[str, list[Result]] = {name: [] for name in alternatives}
     for number in range(rounds):
         names = list(alternatives)
         order.shuffle(names)
         for name in names:
-            values[name].append(alternatives[name]())
-        latest = "  ".join(f"{name} {values[name][-1]:.4g}" for name in alternatives)
-        print(f"{progress} round {number + 1}/{rounds}: {latest}", file=sys.stderr)
-    return values
+            results[name].append(alternatives[name]())
+        show(number + 1, {name: results[name][-1] for name in alternatives})
+    return results
 
 
 def paired_ratio(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.95) -> Ratio:

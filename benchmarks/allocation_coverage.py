@@ -18,7 +18,7 @@ from nephoscope import catalog, plans
 from nephoscope.analysis.statistics.estimates import median
 from nephoscope.model import TrialKey, TrialRecord, TrialStatus
 from nephoscope.plans import Plan
-from nephoscope.runs.progress import Progress
+from nephoscope.runs.schedule.progress import Progress
 
 SPREADS = (0.005, 0.01, 0.02, 0.04, 0.06, 0.09, 0.14, 0.20)
 ROUNDS = 16

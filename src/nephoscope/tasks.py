@@ -1,9 +1,11 @@
-"""Waiting for work that must come to its end before anything is removed again."""
+"""Asynchronous work: to its end before anything is removed again, together, until a signal."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import contextlib
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
@@ -31,15 +33,39 @@ async def in_thread(work: Callable[..., _Result], *arguments: Any) -> _Result:
     return await uncancelled(asyncio.to_thread(work, *arguments))
 
 
-async def together(*work: Coroutine[Any, Any, Any]) -> None:
-    """All of it side by side. When one fails, the others are cancelled, and it returns only when
-    they have ended; the first failure is raised."""
+async def together(*work: Coroutine[Any, Any, _Result]) -> list[_Result]:
+    """Returns the results of work that runs side by side, in its order.
+
+    When one fails, the others are cancelled, and it returns only when they have ended; the first
+    failure is raised.
+    """
     try:
         async with asyncio.TaskGroup() as group:
-            for one in work:
-                group.create_task(one)
+            tasks = [group.create_task(part) for part in work]
     except BaseExceptionGroup as failures:
         first: BaseException = failures
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from None
+    return [task.result() for task in tasks]
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def cancelled_by_signals() -> Iterator[None]:
+    """Lets Ctrl-C, SIGTERM and SIGHUP cancel the running task while the block lasts."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    installed = []
+    for number in SIGNALS:
+        # Only the main thread may install handlers; elsewhere the owner cancels the task.
+        with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
+            loop.add_signal_handler(number, task.cancel)
+            installed.append(number)
+    try:
+        yield
+    finally:
+        for number in installed:
+            loop.remove_signal_handler(number)

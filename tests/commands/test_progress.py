@@ -10,7 +10,7 @@ import pytest
 from nephoscope.commands.progress import Progress, left
 from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.runs import Outcome, Status
-from nephoscope.runs.progress import TimeLeft
+from nephoscope.runs.schedule.progress import TimeLeft
 
 SETTING = Setting(0, "disk.io", {"queue_depth": 32}, {"queue_depth": 32}, 10.0)
 

@@ -44,7 +44,7 @@ def test_budget_and_seed_of_the_command_line_hold() -> None:
 
 
 def test_the_overtime_of_quick_ends_before_a_minute() -> None:
-    from nephoscope.runs.progress import HARD_LIMIT
+    from nephoscope.runs.schedule.progress import HARD_LIMIT
 
     budget_s = plans.survey("quick").budget_s
     assert budget_s is not None

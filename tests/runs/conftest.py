@@ -9,7 +9,7 @@ import pytest
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec
 from nephoscope.model import Better, Shape
-from nephoscope.runs import stations
+from nephoscope.runs.trials import target_pool as pool
 
 LOAD = BenchmarkSpec(
     id="test.load",
@@ -35,4 +35,4 @@ def load(monkeypatch: pytest.MonkeyPatch) -> BenchmarkSpec:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stations, "PAUSE_S", 0.0)
+    monkeypatch.setattr(pool, "PAUSE_S", 0.0)

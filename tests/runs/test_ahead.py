@@ -13,7 +13,7 @@ import pytest
 
 from nephoscope import plans, runs
 from nephoscope.errors import BenchmarkFailed
-from nephoscope.runs.rounds import at_once
+from nephoscope.runs.schedule.concurrency import run_in_parallel
 from nephoscope.store import Store
 
 from .factory import Fakes, failed, good
@@ -150,7 +150,7 @@ def test_so_many_at_once_in_order_and_none_after_one_that_says_so() -> None:
         return runs_on
 
     jobs = [job(number) for number in range(8)]
-    assert not asyncio.run(at_once(jobs, 2))
+    assert not asyncio.run(run_in_parallel(jobs, 2))
     assert begun[:4] == [0, 1, 2, 3]
     assert len(begun) < 7
 
@@ -170,5 +170,5 @@ def test_a_failure_ends_the_others_and_is_raised() -> None:
         return True
 
     with pytest.raises(ValueError, match="x"):
-        asyncio.run(at_once([fails, lasts], 2))
+        asyncio.run(run_in_parallel([fails, lasts], 2))
     assert ended == ["it"]

@@ -11,7 +11,7 @@ import pytest
 from nephoscope import plans
 from nephoscope.analysis import stopping
 from nephoscope.analysis.statistics.estimates import median
-from nephoscope.runs.progress import Progress
+from nephoscope.runs.schedule.progress import Progress
 
 from .test_progress import Trial, drive, plan_of, record
 

@@ -10,8 +10,8 @@ import pytest
 
 from nephoscope import plans, runs
 from nephoscope.model import Setting, TrialStatus
-from nephoscope.runs.groups import Group
-from nephoscope.runs.rounds import side_by_side
+from nephoscope.runs.schedule.concurrency import run_on_free_machines
+from nephoscope.runs.schedule.groups import Group
 from nephoscope.store import Store
 
 from .factory import Fakes, good
@@ -126,7 +126,9 @@ def test_nothing_overtakes_what_waits_for_the_same_machine() -> None:
     # The second needs both machines and waits for x; the third must not pass it on y.
     needs = {0: {"x"}, 1: {"x", "y"}, 2: {"y"}}
     asyncio.run(
-        side_by_side(groups("x", "xy", "y"), execute, lambda g: frozenset(needs[g.setting.index]))
+        run_on_free_machines(
+            groups("x", "xy", "y"), execute, lambda g: frozenset(needs[g.setting.index])
+        )
     )
     assert order == [0, 1, 2]
 
@@ -146,7 +148,7 @@ def test_a_failure_ends_the_others_and_is_raised() -> None:
         return True
 
     with pytest.raises(ValueError, match="x"):
-        asyncio.run(side_by_side(groups("x", "y"), execute, lambda g: frozenset(g.targets)))
+        asyncio.run(run_on_free_machines(groups("x", "y"), execute, lambda g: frozenset(g.targets)))
     assert ended == ["y"]
 
 
@@ -159,7 +161,7 @@ def test_when_the_budget_ends_no_further_group_begins() -> None:
         return group.setting.index != 0
 
     goes_on = asyncio.run(
-        side_by_side(groups("x", "y", "x"), execute, lambda g: frozenset(g.targets))
+        run_on_free_machines(groups("x", "y", "x"), execute, lambda g: frozenset(g.targets))
     )
     assert not goes_on
     assert begun == [0, 1]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nephoscope import catalog, plans
 from nephoscope.model import Sample, Shape, TrialKey, TrialRecord, TrialStatus
-from nephoscope.runs.headline import (
+from nephoscope.runs.schedule.headline import (
     headline_metrics,
     headline_values,
     rows_of_samples,

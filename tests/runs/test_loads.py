@@ -11,7 +11,7 @@ import pytest
 
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Background
-from nephoscope.runs.loads import Load, Window
+from nephoscope.runs.trials.loads import Load, Window
 from nephoscope.targets.kinds.local import LocalRecord
 
 from . import factory
@@ -63,11 +63,11 @@ def test_a_short_benchmark_is_run_again_and_again_and_its_coverage_is_kept() -> 
     fakes = Fakes(lambda *_: good(), takes_s=0.02, loads={"b": factory.Load(benchmarks=())})
     window = run(load, fakes, 0.2)
     assert load.problem == ""
-    told = load.told(window)
-    assert told["load"] is False
-    assert told["trials"] >= 4
+    description = load.describe(window)
+    assert description["load"] is False
+    assert description["trials"] >= 4
     # Between two runs there is a gap; it is short beside 20 ms, and it is no part of the cover.
-    assert 0.5 < told["covered_ratio"] <= 1.0
+    assert 0.5 < description["covered_ratio"] <= 1.0
     assert len(load.beside().samples) >= 3
 
 
@@ -81,7 +81,7 @@ def test_a_short_benchmark_that_fails_says_so() -> None:
 def test_a_load_that_is_stopped_covers_all() -> None:
     load = load_of(LOAD)
     window = run(load, Fakes(), 0.05)
-    assert (load.problem, load.told(window)["covered_ratio"]) == ("", 1.0)
+    assert (load.problem, load.describe(window)["covered_ratio"]) == ("", 1.0)
 
 
 def test_a_load_that_died_says_with_what_words() -> None:

@@ -11,8 +11,8 @@ import pytest
 from nephoscope import catalog, plans
 from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.plans import Plan
-from nephoscope.runs.alternatives import Outcome, Pair
-from nephoscope.runs.progress import HARD_LIMIT, Progress
+from nephoscope.runs.schedule.alternatives import Outcome, Pair
+from nephoscope.runs.schedule.progress import HARD_LIMIT, Progress
 
 CATALOG = catalog.load()
 SPECS = {"null": CATALOG.benchmark("null")}

@@ -6,7 +6,7 @@ import pytest
 
 from nephoscope import catalog
 from nephoscope.model import Sample
-from nephoscope.runs import validity
+from nephoscope.runs.trials import validity
 
 NULL = catalog.load().benchmark("null")
 DISK = catalog.load().benchmark("disk.io")

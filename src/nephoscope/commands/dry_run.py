@@ -111,7 +111,7 @@ def _rounds(
 ) -> list[tuple[int, list[tuple[int, tuple[str, ...]]]]]:
     """The first rounds in their real order; without a seed of the plan's, in that of seed 0."""
     from nephoscope import plans
-    from nephoscope.runs import groups
+    from nephoscope.runs.schedule import groups
 
     numbers = [*plans.warmup_rounds(plan.warmup), *range(1, ROUNDS_SHOWN + 1)]
     out = []

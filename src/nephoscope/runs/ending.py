@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope.errors import BenchmarkFailed
-from nephoscope.runs.alternatives import Outcome
+from nephoscope.runs.schedule.alternatives import Outcome
 from nephoscope.store import FAILED, MEASURED, StoredRun
 
 REFUSED_WORDS = ("refused", "no_valid", "target_lost")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.model import Setting, TrialKey, TrialRecord
-from nephoscope.runs.alternatives import Outcome
-from nephoscope.runs.progress import TimeLeft
+from nephoscope.runs.schedule.alternatives import Outcome
+from nephoscope.runs.schedule.progress import TimeLeft
 from nephoscope.store import StoredRun
 
 

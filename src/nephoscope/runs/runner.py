@@ -13,11 +13,11 @@ from nephoscope.catalog import Catalog
 from nephoscope.errors import Interrupted
 from nephoscope.model import Setting
 from nephoscope.plans import Plan
-from nephoscope.runs import boots
 from nephoscope.runs.environment import environment_of
 from nephoscope.runs.observer import Observer
 from nephoscope.runs.session import EnvironmentOf, Session
-from nephoscope.runs.stations import Factory
+from nephoscope.runs.trials import boots
+from nephoscope.runs.trials.target_pool import Factory
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
 from nephoscope.targets import make
 

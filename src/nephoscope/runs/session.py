@@ -18,27 +18,27 @@ from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
 from nephoscope.plans import Plan
-from nephoscope.runs import ending, preflight, rounds, signals
-from nephoscope.runs.alternatives import DONE_WORDS, Pair
-from nephoscope.runs.boots import Cells
-from nephoscope.runs.budget import budget_s
+from nephoscope.runs import ending, preflight
 from nephoscope.runs.environment import Environment
-from nephoscope.runs.execution import Execution
-from nephoscope.runs.groups import Group, scheduled
-from nephoscope.runs.headline import (
+from nephoscope.runs.observer import Observer, Status
+from nephoscope.runs.schedule import concurrency
+from nephoscope.runs.schedule.alternatives import DONE_WORDS, Pair
+from nephoscope.runs.schedule.groups import Group, scheduled
+from nephoscope.runs.schedule.headline import (
     headline_metrics,
     headline_values,
     rows_of_samples,
     rows_of_table,
 )
-from nephoscope.runs.judging import Stored
-from nephoscope.runs.observer import Observer, Status
-from nephoscope.runs.progress import Progress
-from nephoscope.runs.stations import Factory, Stations, machine_id
-from nephoscope.runs.trial import Stage
-from nephoscope.runs.waiting import to_the_end
+from nephoscope.runs.schedule.progress import Progress, budget_s
+from nephoscope.runs.trials.boots import Cells
+from nephoscope.runs.trials.execution import Execution
+from nephoscope.runs.trials.records import StoredTrial
+from nephoscope.runs.trials.target_pool import Factory, TargetPool, machine_id
+from nephoscope.runs.trials.trial import Stage
 from nephoscope.store import StoredRun, identity
 from nephoscope.targets.kinds.record import CONTROLLER
+from nephoscope.tasks import cancelled_by_signals, uncancelled
 
 EnvironmentOf = Callable[[Plan, StoredRun, Callable[[str], None]], Environment]
 """Makes what a plan's targets stand on; see environment.environment_of."""
@@ -78,7 +78,7 @@ class Session:
         self._round = self._begun = 0
         self._cpus = len(os.sched_getaffinity(0))
         self._environment = environment_of(plan, run, self._say)
-        self._stations = Stations(
+        self._pool = TargetPool(
             plan,
             factory,
             self._environment,
@@ -87,7 +87,7 @@ class Session:
         )
         self._execution = Execution(
             run,
-            Stage(plan, catalog, self._stations, self._environment, self._seed),
+            Stage(plan, catalog, self._pool, self._environment, self._seed),
             self._progress,
             observer,
             self._status,
@@ -122,8 +122,8 @@ class Session:
 
     async def measure(self) -> None:
         """Runs every trial that is missing. Cancelled by the signals that end a program."""
-        with signals.cancelling():
-            async with self._standing(), self._stations.open():
+        with cancelled_by_signals():
+            async with self._standing(), self._pool.open():
                 for number in self._progress.rounds():
                     await self._one_round(number)
 
@@ -134,13 +134,13 @@ class Session:
             await self._environment.up()
             yield
         finally:
-            await to_the_end(self._environment.down())
+            await uncancelled(self._environment.down())
 
     async def _one_round(self, number: int) -> None:
         if 0 < number <= self._begun:
             return
         self._round = number
-        self._give_up(await self._stations.begin_round(number))
+        self._give_up(await self._pool.begin_round(number))
         nest = await self._cell(number)
         active = self._progress.begin_round(number)
         self._observer.round_started(self._status(), len(active))
@@ -148,11 +148,13 @@ class Session:
         execute = partial(self._execute, number, nest)
         if self._plan.simulated:
             jobs = [partial(execute, group) for group in missing]
-            goes_on = await rounds.at_once(jobs + self._ahead(number, active, nest), self._cpus)
+            goes_on = await concurrency.run_in_parallel(
+                jobs + self._ahead(number, active, nest), self._cpus
+            )
         elif self._plan.concurrent:
-            goes_on = await rounds.side_by_side(missing, execute, self._machines)
+            goes_on = await concurrency.run_on_free_machines(missing, execute, self._machines)
         else:
-            goes_on = await rounds.one_by_one(missing, execute)
+            goes_on = await concurrency.run_in_order(missing, execute)
         if not goes_on:
             self._progress.end_by_budget()
         for outcome in self._progress.end_round():
@@ -166,11 +168,11 @@ class Session:
 
     def _ahead(
         self, number: int, active: Sequence[Pair], nest: Mapping[str, int]
-    ) -> list[rounds.Job]:
+    ) -> list[concurrency.Job]:
         """Trials of later rounds, begun with those of this one while it is sure that each
         alternative has that round. Not before the first round is over, which says what is refused.
         """
-        jobs: list[rounds.Job] = []
+        jobs: list[concurrency.Job] = []
         if number < 2 or self._cells.nested:
             return jobs
         for later in range(number + 1, number + _WAVE * self._cpus):
@@ -224,7 +226,7 @@ class Session:
     def _give_up(self, names: Sequence[str]) -> None:
         """Ends what needs these targets. TargetError when no target is left: the run may go on
         later from where it is."""
-        sentences = self._stations.given_up
+        sentences = self._pool.given_up
         for name in names:
             self._warn(f"{name} is given up: {sentences[name]}")
             for setting in self._settings:
@@ -232,17 +234,17 @@ class Session:
                     group = Group(setting, setting.targets if setting.together else (target,))
                     if name in group.needs:
                         self._progress.lose(group.members, f"{name} was lost: {sentences[name]}")
-        if self._stations.all_given_up:
+        if self._pool.all_given_up:
             raise TargetError(
                 f"No target answers any more: {next(iter(sentences.values()))}",
                 f"{self.trials} trials are kept; the same command goes on.",
             )
 
     def _machines(self, group: Group) -> frozenset[str]:
-        needed = self._stations.machines(group.needs)
+        needed = self._pool.machines(group.needs)
         return needed | {CONTROLLER} if group.setting.conditions else needed
 
-    def _values(self, one: Stored) -> Mapping[Any, float]:
+    def _values(self, one: StoredTrial) -> Mapping[Any, float]:
         setting = one.record.key.setting
         rows = rows_of_samples(one.samples, one.record.factors)
         return headline_values(rows, self._metrics[setting])
@@ -251,7 +253,7 @@ class Session:
         known = self._run.manifest["fingerprints"]
         before, now = machine_id(known.get(name, {})), machine_id(fingerprint)
         # A machine that was made for the experiment may be another one after each boot.
-        made_here = self._stations.wanted(name).traits().provisioned
+        made_here = self._pool.wanted(name).traits().provisioned
         if before and now and before != now and not made_here:
             raise TargetError(
                 f"Run {self._run.id} was begun on another machine, and trials of two machines are "
@@ -301,7 +303,7 @@ class Session:
             spent_s=self._progress.spent_s,
             trials=self.trials,
             valid=self._execution.valid,
-            lost=self._stations.given_up,
+            lost=self._pool.given_up,
             failure=failure,
         )
         self._observer.run_ended(self._run, self._status())

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from nephoscope import units
-from nephoscope.runs.loads import Window
 from nephoscope.targets import TargetTrial
 from nephoscope.targets.session import Side
 
 MOST_SKEW_NS = 1_000_000
 """Sides on one machine that start further apart than this get a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The measured time of a trial, on our wall clock, ns since the epoch."""
+
+    start_ns: int
+    end_ns: int
+
+    def covered(self, start_ns: int, end_ns: int) -> int:
+        """How much of it an interval covers."""
+        return max(0, min(self.end_ns, end_ns) - max(self.start_ns, start_ns))
 
 
 def starts_ns(sides: Sequence[Side], trials: Mapping[int, TargetTrial]) -> list[int]:

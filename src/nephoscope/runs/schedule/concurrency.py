@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
-from nephoscope.runs.groups import Group
+from nephoscope.runs.schedule.groups import Group
 
 Execute = Callable[[Group], Awaitable[bool]]
 """Executes a group; False when the round is to end here."""
 
 
-async def one_by_one(groups: Sequence[Group], execute: Execute) -> bool:
+async def run_in_order(groups: Sequence[Group], execute: Execute) -> bool:
     """In order; False as soon as one says that the round ends."""
     for group in groups:
         if not await execute(group):
@@ -22,7 +22,7 @@ async def one_by_one(groups: Sequence[Group], execute: Execute) -> bool:
     return True
 
 
-async def side_by_side(
+async def run_on_free_machines(
     groups: Sequence[Group],
     execute: Execute,
     machines: Callable[[Group], frozenset[str]],
@@ -59,7 +59,7 @@ Job = Callable[[], Coroutine[Any, Any, bool]]
 """Something to be executed; False when nothing more is to begin."""
 
 
-async def at_once(jobs: Sequence[Job], most: int) -> bool:
+async def run_in_parallel(jobs: Sequence[Job], most: int) -> bool:
     """So many at a time, begun in order. False when one said that nothing more is to begin; those
     that run then are waited for. The first failure ends the others and is raised.
     """

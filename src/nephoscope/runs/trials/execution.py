@@ -8,20 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import TrialKey, TrialRecord, TrialStatus
-from nephoscope.runs.boots import BootTrial
-from nephoscope.runs.groups import Group
-from nephoscope.runs.headline import SeriesKey
-from nephoscope.runs.judging import About, Stored, judged, not_tried
-from nephoscope.runs.measured import Measured
 from nephoscope.runs.observer import Observer, Status
-from nephoscope.runs.phases import DEADLINE, Phase
-from nephoscope.runs.progress import Progress
-from nephoscope.runs.trial import GroupTrial, Stage
+from nephoscope.runs.schedule.groups import Group
+from nephoscope.runs.schedule.headline import SeriesKey
+from nephoscope.runs.schedule.progress import Progress
+from nephoscope.runs.trials.boots import BootTrial
+from nephoscope.runs.trials.group_result import GroupResult
+from nephoscope.runs.trials.phases import DEADLINE, Phase
+from nephoscope.runs.trials.records import (
+    RecordContext,
+    StoredTrial,
+    make_lost_records,
+    make_records,
+)
+from nephoscope.runs.trials.trial import GroupTrial, Stage
 from nephoscope.store import StoredRun
 
 _LEAST_TIMEOUT_S = 1.0
 
-Values = Callable[[Stored], Mapping[SeriesKey, float]]
+Values = Callable[[StoredTrial], Mapping[SeriesKey, float]]
 """The headline values of a finished trial."""
 
 
@@ -59,10 +64,10 @@ class Execution:
             return False
         spec = self._stage.catalog.benchmark(group.setting.benchmark)
         keys = group.keys(round)
-        lost = self._stage.stations.missing(group.needs, round)
+        lost = self._stage.pool.missing(group.needs, round)
         if lost is not None:
-            about = About(round, self._place(round), self._spend(), 1, nest, notes)
-            self._keep(not_tried(group, lost, spec, about, time.time()))
+            about = RecordContext(round, self._place(round), self._spend(), 1, nest, notes)
+            self._keep(make_lost_records(group, lost, spec, about, time.time()))
             return True
         for attempt in range(1, 2 + self._stage.plan.retry.times):
             timeout_s, cut_short = self._timeout(group)
@@ -74,15 +79,15 @@ class Execution:
             if not self._try_again(measured, keys, attempt):
                 break
         if measured.lost is not None:
-            self._stage.stations.lose(measured.lost, round)
+            self._stage.pool.lose(measured.lost, round)
             self._run.event(
                 {"event": "target_lost", "target": measured.lost.name, "why": str(measured.lost)}
             )
         else:
-            self._stage.stations.answered(group.needs)
+            self._stage.pool.answered(group.needs)
         self._remember(measured)
-        about = About(round, self._place(round), self._spend(), attempt, nest, notes)
-        self._keep(judged(group, measured, spec, self._stage.plan.accept, about))
+        about = RecordContext(round, self._place(round), self._spend(), attempt, nest, notes)
+        self._keep(make_records(group, measured, spec, self._stage.plan.accept, about))
         return True
 
     def _trial(self, group: Group, timeout_s: float, round: int) -> GroupTrial | BootTrial:
@@ -90,7 +95,7 @@ class Execution:
             return BootTrial(group, self._stage, timeout_s)
         return GroupTrial(group, self._stage, timeout_s, round)
 
-    def _try_again(self, measured: Measured, keys: Sequence[TrialKey], attempt: int) -> bool:
+    def _try_again(self, measured: GroupResult, keys: Sequence[TrialKey], attempt: int) -> bool:
         """Whether the plan wants another attempt; the one that failed stays in the journal."""
         retry = self._stage.plan.retry
         name = measured.failure_name
@@ -143,7 +148,7 @@ class Execution:
         spent_s, self._mark_s = now - self._mark_s, now
         return spent_s
 
-    def _keep(self, trials: Sequence[Stored]) -> None:
+    def _keep(self, trials: Sequence[StoredTrial]) -> None:
         self._run.append_together(
             [(one.record, one.samples, one.spec, one.beside) for one in trials]
         )
@@ -156,13 +161,13 @@ class Execution:
             self._run.event(_ended(one.record))
             self._observer.trial_ended(one.record, self._status())
 
-    def _remember(self, measured: Measured) -> None:
+    def _remember(self, measured: GroupResult) -> None:
         """Keeps the last failure: the words with which a run ends in which nothing counts."""
         failures = [trial.failure for trial in measured.trials.values() if trial.failure]
         self.failure = measured.failure or (failures[0] if failures else self.failure)
 
 
-def _ran_out(measured: Measured) -> bool:
+def _ran_out(measured: GroupResult) -> bool:
     """Whether the measurement itself was ended by its time limit."""
     if measured.failure is not None:
         return measured.failure.name == DEADLINE and measured.failure.phase is Phase.MEASURE

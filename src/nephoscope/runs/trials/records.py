@@ -8,18 +8,18 @@ from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Sample, TrialRecord, TrialStatus
-from nephoscope.runs import validity
-from nephoscope.runs.alternatives import LOST
-from nephoscope.runs.groups import Group
-from nephoscope.runs.measured import Measured
-from nephoscope.runs.phases import Phase, PhaseFailed
-from nephoscope.runs.stations import TargetLost
+from nephoscope.runs.schedule.alternatives import LOST
+from nephoscope.runs.schedule.groups import Group
+from nephoscope.runs.trials import validity
+from nephoscope.runs.trials.group_result import GroupResult
+from nephoscope.runs.trials.phases import Phase, PhaseFailed
+from nephoscope.runs.trials.target_pool import TargetLost
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import TargetTrial
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RecordContext:
     """What the records of one execution have in common.
 
     spent_s: of the budget, for the whole group. position: of its first trial.
@@ -34,7 +34,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredTrial:
     """One trial as the store takes it."""
 
     record: TrialRecord
@@ -43,13 +43,13 @@ class Stored:
     beside: Sequence[Beside] = ()
 
 
-def judged(
+def make_records(
     group: Group,
-    measured: Measured,
+    measured: GroupResult,
     spec: BenchmarkSpec,
     accept: Sequence[str],
-    about: About,
-) -> list[Stored]:
+    about: RecordContext,
+) -> list[StoredTrial]:
     """A record for each target of the group; of trials that do not count, with the reasons."""
     names = group.targets
     failed = {
@@ -90,22 +90,22 @@ def judged(
             around={when: key.name for when, key in group.around(about.round, name).items()},
         )
         samples = trial.samples if trial is not None else ()
-        stored.append(Stored(record, samples, spec, measured.beside.get(name, ())))
+        stored.append(StoredTrial(record, samples, spec, measured.beside.get(name, ())))
     return stored
 
 
-def not_tried(
-    group: Group, lost: TargetLost, spec: BenchmarkSpec, about: About, started_at: float
-) -> list[Stored]:
+def make_lost_records(
+    group: Group, lost: TargetLost, spec: BenchmarkSpec, about: RecordContext, started_at: float
+) -> list[StoredTrial]:
     """The records of a group that needs a target which does not answer in this round."""
-    measured = Measured(started_at=started_at, lost=lost)
+    measured = GroupResult(started_at=started_at, lost=lost)
     measured.broken.append((LOST, f"not tried: {lost.name} is gone: {lost}"))
-    return judged(group, measured, spec, (), about)
+    return make_records(group, measured, spec, (), about)
 
 
 def _verdict(
     group: Group,
-    measured: Measured,
+    measured: GroupResult,
     spec: BenchmarkSpec,
     accept: Sequence[str],
     name: str,

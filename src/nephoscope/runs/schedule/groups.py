@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from nephoscope import plans
 from nephoscope.model import Setting, TrialKey
 from nephoscope.plans import Plan
-from nephoscope.runs.alternatives import Pair
+from nephoscope.runs.schedule.alternatives import Pair
 
 
 @dataclass(frozen=True, slots=True)

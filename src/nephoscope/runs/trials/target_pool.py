@@ -39,7 +39,7 @@ class TargetLost(TargetError):
 
 
 @dataclass(slots=True)
-class _Station:
+class _PooledTarget:
     wanted: Wanted
     target: Target | None = None
     identity: str = ""
@@ -49,7 +49,7 @@ class _Station:
     sentence: str = ""
 
 
-class Stations:
+class TargetPool:
     """The targets of a plan by name. tools: target -> adapters whose tools have to be there."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Stations:
         self._opened = opened
         self._tools = tools
         self._told: set[str] = set()
-        self._all = {wanted.name: _Station(wanted) for wanted in plan.targets}
+        self._all = {wanted.name: _PooledTarget(wanted) for wanted in plan.targets}
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -75,24 +75,24 @@ class Stations:
                 await self._open(name)
             yield
         finally:
-            for station in self._all.values():
-                await _closed(station)
+            for pooled in self._all.values():
+                await _closed(pooled)
 
     async def reopen(self, hosts: Iterable[str]) -> None:
         """After these hosts of the lab were made anew: what ran on them is gone."""
         names = set(hosts)
-        for name, station in self._all.items():
-            if station.wanted.topology_host in names:
+        for name, pooled in self._all.items():
+            if pooled.wanted.topology_host in names:
                 with self.blamed(name):
-                    await _closed(station)
+                    await _closed(pooled)
                     await self._open(name)
 
     def __getitem__(self, name: str) -> Target:
         """The open target. TargetLost while it does not answer."""
-        station = self._all[name]
-        if station.target is None:
-            raise TargetLost(name, TargetError(station.sentence or f"{name} is not open."))
-        return station.target
+        pooled = self._all[name]
+        if pooled.target is None:
+            raise TargetLost(name, TargetError(pooled.sentence or f"{name} is not open."))
+        return pooled.target
 
     def wanted(self, name: str) -> Wanted:
         """Returns the plan's record of a target."""
@@ -118,12 +118,12 @@ class Stations:
 
     def lose(self, error: TargetLost, round: int) -> None:
         """A target did not answer in this round."""
-        station = self._all[error.name]
-        station.sentence = str(error)
-        if station.struck_in != round:
-            station.strikes += 1
-            station.struck_in = round
-        station.given_up = station.strikes >= GIVEN_UP_AFTER
+        pooled = self._all[error.name]
+        pooled.sentence = str(error)
+        if pooled.struck_in != round:
+            pooled.strikes += 1
+            pooled.struck_in = round
+        pooled.given_up = pooled.strikes >= GIVEN_UP_AFTER
 
     def answered(self, names: Iterable[str]) -> None:
         """These targets finished a trial: earlier losses do not count any more."""
@@ -132,17 +132,17 @@ class Stations:
 
     async def begin_round(self, round: int) -> list[str]:
         """Tries lost targets again; returns those that are given up since the last round."""
-        going = [station for station in self._all.values() if not station.given_up]
-        if going and all(station.struck_in is not None for station in going):
+        going = [pooled for pooled in self._all.values() if not pooled.given_up]
+        if going and all(pooled.struck_in is not None for pooled in going):
             # Nothing else can be measured meanwhile: a machine that reboots is given some time.
-            await asyncio.sleep(PAUSE_S * max(station.strikes for station in going))
-        for name, station in self._all.items():
-            if station.struck_in is None or station.given_up or station.struck_in == round:
+            await asyncio.sleep(PAUSE_S * max(pooled.strikes for pooled in going))
+        for name, pooled in self._all.items():
+            if pooled.struck_in is None or pooled.given_up or pooled.struck_in == round:
                 continue
-            await _closed(station)
+            await _closed(pooled)
             try:
                 await self._open(name)
-                station.struck_in = None
+                pooled.struck_in = None
             except (TargetError, Lacking) as error:
                 self.lose(TargetLost(name, TargetError(error.message, error.hint)), round)
         ended = [name for name in self.given_up if name not in self._told]
@@ -152,9 +152,9 @@ class Stations:
     def missing(self, names: Iterable[str], round: int) -> TargetLost | None:
         """The first of these targets that cannot be used in this round; None when all can."""
         for name in names:
-            station = self._all[name]
-            if station.given_up or station.target is None or station.struck_in == round:
-                return TargetLost(name, TargetError(station.sentence or f"{name} is not open."))
+            pooled = self._all[name]
+            if pooled.given_up or pooled.target is None or pooled.struck_in == round:
+                return TargetLost(name, TargetError(pooled.sentence or f"{name} is not open."))
         return None
 
     @property
@@ -165,26 +165,26 @@ class Stations:
     @property
     def all_given_up(self) -> bool:
         """Whether none is left."""
-        return all(station.given_up for station in self._all.values())
+        return all(pooled.given_up for pooled in self._all.values())
 
     async def _open(self, name: str) -> None:
-        station = self._all[name]
-        placed = self._environment.placed(station.wanted)
+        pooled = self._all[name]
+        placed = self._environment.placed(pooled.wanted)
         target = self._factory(placed)
-        station.target = target
+        pooled.target = target
         try:
             fingerprint = await target.open()
             for benchmark in self._tools.get(name, ()):
                 await target.tool(benchmark)
         except BaseException:
-            station.target = None
+            pooled.target = None
             await target.close()
             raise
-        station.identity = machine_id(fingerprint)
+        pooled.identity = machine_id(fingerprint)
         self._opened(name, fingerprint)
 
-    def _machine(self, station: _Station) -> str:
-        machine, identity = station.wanted.traits().machine, station.identity
+    def _machine(self, pooled: _PooledTarget) -> str:
+        machine, identity = pooled.wanted.traits().machine, pooled.identity
         if machine == CONTROLLER or not identity:
             return machine
         here = {
@@ -200,8 +200,8 @@ def machine_id(fingerprint: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-async def _closed(station: _Station) -> None:
-    target, station.target = station.target, None
+async def _closed(pooled: _PooledTarget) -> None:
+    target, pooled.target = pooled.target, None
     if target is not None:
         # A machine that is gone cannot be tidied; what runs there ends at its own deadline.
         with contextlib.suppress(TargetError):

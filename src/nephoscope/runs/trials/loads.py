@@ -17,6 +17,7 @@ from typing import Any
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Background, Sample
+from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import Peer, Running, Target, TargetTrial, session
 from nephoscope.targets.session import Server
@@ -26,18 +27,6 @@ CLOCK_READING_NS = 1_000_000
 
 DURATION = "duration_ns"
 """Parameter of loads; at 0 they run until they are stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The measured time of a trial, on our wall clock, ns since the epoch."""
-
-    start_ns: int
-    end_ns: int
-
-    def covered(self, start_ns: int, end_ns: int) -> int:
-        """How much of it an interval covers."""
-        return max(0, min(self.end_ns, end_ns) - max(self.start_ns, start_ns))
 
 
 @dataclass(slots=True)
@@ -107,7 +96,7 @@ class Load:
             if part is not None:
                 await part.end()
 
-    def told(self, window: Window) -> dict[str, Any]:
+    def describe(self, window: Window) -> dict[str, Any]:
         """The object in TrialRecord.loads."""
         return {
             "name": self.background.name,
@@ -209,6 +198,6 @@ class Load:
         return any(start <= began_ns < end for start, end, _ in self.trials)
 
 
-def told(loads: Sequence[Load], window: Window) -> tuple[dict[str, Any], ...]:
+def describe_loads(loads: Sequence[Load], window: Window) -> tuple[dict[str, Any], ...]:
     """What a record keeps of its loads."""
-    return tuple(load.told(window) for load in loads)
+    return tuple(load.describe(window) for load in loads)

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nephoscope import units
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Setting, TrialRecord
 from nephoscope.plans import Plan, baseline_of, warmup_rounds
-from nephoscope.runs import allocation
-from nephoscope.runs.alternatives import LOST, Alternative, Outcome, Pair, look
-from nephoscope.runs.budget import budget_s, budget_text
-from nephoscope.runs.headline import SeriesKey, headline_metrics
+from nephoscope.plans.estimate import money_spent
+from nephoscope.runs.schedule import allocation
+from nephoscope.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, look
+from nephoscope.runs.schedule.headline import SeriesKey, headline_metrics
 
 UNMEASURABLE = ("refused", "no_valid", LOST)
 """Outcomes of alternatives that are not tried again, not even around others."""
@@ -260,3 +261,23 @@ class Progress:
 
 def _cost_s(alternatives: Sequence[Alternative]) -> float:
     return sum(one.cost_s for one in alternatives)
+
+
+def budget_s(plan: Plan) -> float | None:
+    """Returns the seconds after which measuring ends: the smaller budget; None without one."""
+    limits = [plan.budget_s] if plan.budget_s is not None else []
+    per_hour = money_spent(plan, 3600)
+    if plan.money is not None and per_hour > 0:
+        limits.append(plan.money.limit / per_hour * 3600)
+    return min(limits) if limits else None
+
+
+def budget_text(plan: Plan) -> str:
+    """Returns the budget that ends first, for sentences: '10 min', '5.00 USD (30 min)'."""
+    seconds = budget_s(plan)
+    if seconds is None:
+        return ""
+    text = units.format_duration(seconds)
+    if seconds != plan.budget_s and plan.money is not None:
+        return f"{plan.money.limit:.2f} {plan.money.currency} ({text})"
+    return text

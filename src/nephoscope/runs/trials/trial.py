@@ -6,26 +6,29 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from nephoscope import plans
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.model import Background, Hook
 from nephoscope.plans import Plan
-from nephoscope.runs import sides as starting
-from nephoscope.runs.alternatives import LOST
 from nephoscope.runs.environment import PLATFORM, Environment
-from nephoscope.runs.groups import Group
-from nephoscope.runs.loads import Load, Window, told
-from nephoscope.runs.measured import Measured
-from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
-from nephoscope.runs.stations import Stations, TargetLost
-from nephoscope.runs.waiting import Value, all_of, to_the_end
+from nephoscope.runs.schedule.alternatives import LOST
+from nephoscope.runs.schedule.groups import Group
+from nephoscope.runs.trials import timing
+from nephoscope.runs.trials.group_result import GroupResult
+from nephoscope.runs.trials.loads import Load, describe_loads
+from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
+from nephoscope.runs.trials.target_pool import TargetLost, TargetPool
+from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import TargetTrial, session
 from nephoscope.targets.kinds.record import CONTROLLER
 from nephoscope.targets.session import Server, Side
+from nephoscope.tasks import together, uncancelled
+
+Value = TypeVar("Value")
 
 SEED = "seed"
 """The parameter of a simulation that says where its chance begins."""
@@ -44,7 +47,7 @@ class Stage:
 
     plan: Plan
     catalog: Catalog
-    stations: Stations
+    pool: TargetPool
     environment: Environment
     seed: int = 0
 
@@ -60,13 +63,13 @@ class GroupTrial:
         self._limits = stage.plan.phases
         self._measure_s = measure_s
         self._timeline = Timeline()
-        self._out = Measured(started_at=time.time())
+        self._out = GroupResult(started_at=time.time())
         self._loads: list[Load] = []
         self._servers: list[Server] = []
         self._clients: list[Side] = []
         self._window: Window | None = None
 
-    async def run(self) -> Measured:
+    async def run(self) -> GroupResult:
         """Goes through the phases; nothing is left running, whatever happens."""
         out = self._out
         try:
@@ -84,7 +87,7 @@ class GroupTrial:
             reason = f"in phase {self._timeline.current}: {lost.name} is gone: {lost}"
             out.broken.append((LOST, reason))
         finally:
-            await to_the_end(self._end_all())
+            await uncancelled(self._end_all())
             out.timeline = self._timeline.phases
         return out
 
@@ -108,7 +111,7 @@ class GroupTrial:
             except NephoscopeError as error:
                 # What cannot be set is this setting's failure; the others may well be possible.
                 raise BenchmarkFailed("condition", error.message, error.hint) from error
-            await self._stage.stations.reopen(anew)
+            await self._stage.pool.reopen(anew)
             await self._hooks("before", self._setting.before)
 
     async def _start(self) -> None:
@@ -128,7 +131,7 @@ class GroupTrial:
                             self._setting.params,
                         )
                     )
-            await all_of(self._client(n, name) for n, name in enumerate(self._group.targets))
+            await together(*(self._client(n, name) for n, name in enumerate(self._group.targets)))
         order = {name: n for n, name in enumerate(self._group.targets)}
         self._clients.sort(key=lambda side: order[side.target])
 
@@ -137,11 +140,13 @@ class GroupTrial:
         # A server serves from the moment when it is ready; there is nothing to tell it.
         async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
             begun_ns = await self._blaming(self._clients[0].target, session.go(self._clients))
-            results = await all_of(self._result(side, self._measure_s) for side in self._clients)
+            results = await together(
+                *(self._result(side, self._measure_s) for side in self._clients)
+            )
         by_side = {id(s): trial for s, trial in zip(self._clients, results, strict=True)}
         ended_ns = time.time_ns()
         self._out.elapsed_ns = ended_ns - begun_ns
-        self._window = starting.window_of(self._clients, by_side, begun_ns, ended_ns)
+        self._window = timing.window_of(self._clients, by_side, begun_ns, ended_ns)
         self._out.trials = {side.target: by_side[id(side)] for side in self._clients}
 
     async def _stop(self) -> None:
@@ -158,16 +163,16 @@ class GroupTrial:
                 out.broken.append(("load_ended", load.problem))
             documents = [trial.documents for _, _, trial in load.trials]
             out.keep(owner, load.beside(), documents[-1] if documents else {})
-        out.loads = told(self._loads, window)
+        out.loads = describe_loads(self._loads, window)
         self._take_skew()
 
     def _take_skew(self) -> None:
         sides = self._clients
         by_side = {id(side): self._out.trials[side.target] for side in sides}
-        skew = starting.skew_ns(starting.starts_ns(sides, by_side), len(sides))
-        machines = self._stage.stations.machines(side.target for side in sides)
+        skew = timing.skew_ns(timing.starts_ns(sides, by_side), len(sides))
+        machines = self._stage.pool.machines(side.target for side in sides)
         own_clock = all(side.offset_ns == 0 for side in sides)
-        note = starting.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
+        note = timing.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
         self._out.skew_ns = skew
         self._out.notes += [note] if note else []
 
@@ -181,7 +186,7 @@ class GroupTrial:
             for owner in owners:
                 name = hook.target or owner
                 who = f"the hook {hook.benchmark} on {name}"
-                target = self._stage.stations[name]
+                target = self._stage.pool[name]
                 work = target.run(hook.benchmark, hook.params, hook.timeout_s)
                 trial = await self._blaming(name, work)
                 if trial.failure is not None:
@@ -190,15 +195,15 @@ class GroupTrial:
                 self._out.keep(owner, rows, trial.documents)
 
     async def _start_load(self, background: Background, name: str) -> None:
-        stations = self._stage.stations
+        pool = self._stage.pool
         spec = self._spec(background.benchmark)
-        load = Load(background, name, spec, stations.shares_our_clock(name))
+        load = Load(background, name, spec, pool.shares_our_clock(name))
         peer = None
         if background.peer:
             load.serving = await self._server(background.peer, name, spec.id, load.params)
             peer = load.serving.peer
         self._loads.append(load)
-        work = load.start(stations[name], self._load_deadline_s(), self._limits.start_s, peer)
+        work = load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)
         try:
             await self._blaming(name, work)
         except BenchmarkFailed as failure:
@@ -208,10 +213,10 @@ class GroupTrial:
         self, name: str, client: str, benchmark: str, params: Mapping[str, Any]
     ) -> Server:
         """Starts the far side for one client; its token lets that client in and no other."""
-        stations = self._stage.stations
+        pool = self._stage.pool
         work = session.serve(
-            stations[name],
-            stations[client],
+            pool[name],
+            pool[client],
             benchmark,
             params,
             deadline_s=self._load_deadline_s(),
@@ -224,9 +229,9 @@ class GroupTrial:
             raise PhaseFailed(Phase.START, failure, who) from failure
 
     async def _client(self, number: int, name: str) -> None:
-        stations = self._stage.stations
+        pool = self._stage.pool
         work = session.prepare(
-            stations[name],
+            pool[name],
             self._setting.benchmark,
             self._params(name),
             deadline_s=self._limits.start_s + self._measure_s,
@@ -243,7 +248,7 @@ class GroupTrial:
     def _params(self, name: str) -> Mapping[str, Any]:
         """The setting's parameters; a simulation is told the chance of its round as well."""
         params = self._setting.params
-        simulated = self._stage.stations.wanted(name).traits().simulated
+        simulated = self._stage.pool.wanted(name).traits().simulated
         if not simulated or params.get(SEED):
             return params
         return {**params, SEED: plans.simulation_seed(self._stage.seed, self._round)}
@@ -260,7 +265,7 @@ class GroupTrial:
             self._out.notes += trial.done.notes
 
     async def _blaming(self, name: str, work: Awaitable[Value]) -> Value:
-        with self._stage.stations.blamed(name):
+        with self._stage.pool.blamed(name):
             return await work
 
     async def _end_all(self) -> None:

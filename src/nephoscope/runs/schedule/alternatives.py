@@ -10,7 +10,7 @@ from typing import Any
 from nephoscope.analysis import stopping
 from nephoscope.model import Setting, Shape, TrialRecord, TrialStatus
 from nephoscope.plans import Repeat
-from nephoscope.runs.headline import SeriesKey
+from nephoscope.runs.schedule.headline import SeriesKey
 
 Pair = tuple[int, str]
 """Index of a setting, name of a target: one alternative of every round."""

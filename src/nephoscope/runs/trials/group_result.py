@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nephoscope.runs.alternatives import LOST
-from nephoscope.runs.phases import PhaseFailed
-from nephoscope.runs.stations import TargetLost
+from nephoscope.runs.schedule.alternatives import LOST
+from nephoscope.runs.trials.phases import PhaseFailed
+from nephoscope.runs.trials.target_pool import TargetLost
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import TargetTrial
 
 
 @dataclass(slots=True)
-class Measured:
+class GroupResult:
     """What a group brought back.
 
     trials: target -> what it measured; missing where it was not reached. failure: why nothing was

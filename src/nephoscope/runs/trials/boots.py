@@ -11,12 +11,12 @@ from nephoscope.catalog import HOST_BOOT
 from nephoscope.errors import BenchmarkFailed, NephoscopeError, PlanError
 from nephoscope.model import Sample, Setting, TrialKey
 from nephoscope.plans import Plan
-from nephoscope.runs.alternatives import LOST
-from nephoscope.runs.groups import Group
-from nephoscope.runs.measured import Measured
-from nephoscope.runs.phases import Phase, PhaseFailed, Timeline
-from nephoscope.runs.stations import TargetLost
-from nephoscope.runs.trial import BOOT_S, Stage
+from nephoscope.runs.schedule.alternatives import LOST
+from nephoscope.runs.schedule.groups import Group
+from nephoscope.runs.trials.group_result import GroupResult
+from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
+from nephoscope.runs.trials.target_pool import TargetLost
+from nephoscope.runs.trials.trial import BOOT_S, Stage
 from nephoscope.targets import Done, TargetTrial
 
 BOOT, INSTANCE = "boot", "instance"
@@ -31,11 +31,11 @@ class BootTrial:
         self._stage = stage
         self._limit_s = limit_s
 
-    async def run(self) -> Measured:
+    async def run(self) -> GroupResult:
         """Boots the host, opens the target again; the segments are the samples."""
-        timeline, out = Timeline(), Measured(started_at=time.time())
-        stations = self._stage.stations
-        host = stations.wanted(self._target).topology_host
+        timeline, out = Timeline(), GroupResult(started_at=time.time())
+        pool = self._stage.pool
+        host = pool.wanted(self._target).topology_host
         started_ns = time.monotonic_ns()
         try:
             async with timeline.phase(Phase.MEASURE, self._limit_s):
@@ -48,7 +48,7 @@ class BootTrial:
             done = Done(elapsed_ns, len(samples), notes=notes)
             out.trials[self._target] = TargetTrial(samples, {}, done, None)
             async with timeline.phase(Phase.CLEAN, self._limit_s):
-                await stations.reopen([host])
+                await pool.reopen([host])
         except PhaseFailed as failure:
             out.failure = failure
         except TargetLost as lost:

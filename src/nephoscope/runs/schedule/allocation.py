@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Sequence
 
 from nephoscope.analysis import stopping
-from nephoscope.runs.alternatives import Alternative
+from nephoscope.runs.schedule.alternatives import Alternative
 
 
 def excess_width(alternative: Alternative, confidence: float) -> float:
