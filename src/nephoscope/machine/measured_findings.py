@@ -18,6 +18,7 @@ from nephoscope.analysis.target_evidence import (
 )
 from nephoscope.model import Estimate, Factors, Finding, Severity
 from nephoscope.results.machine_figures import MachineFigures
+from nephoscope.results.precision import precision
 
 Answers = Iterator[Finding | Unchecked]
 
@@ -243,12 +244,14 @@ def not_converged(case: TargetEvidence) -> Answers:
         if (of := settings[benchmark, name])
     ]
     names = named or list(case.not_converged)
+    reached = precision(case.metrics)
     if names:
+        distribution = f" Of {reached.metrics}, {reached.sentence}." if reached.metrics > 1 else ""
         yield Finding(
             "not_converged",
             Severity.INFO,
             f"{len(names)} headline metric{'s have' if len(names) > 1 else ' has'} wider "
-            "intervals than requested.",
+            f"intervals than requested.{distribution}",
             limit_lines(names),
             "For narrower intervals, increase `--budget`.",
         )
