@@ -15,7 +15,7 @@ pub fn thread_cpu_ns() -> u64 {
 /// Nanoseconds of CPU time that this process has used, without the gap meter beside the trial.
 #[inline]
 pub fn process_cpu_ns() -> u64 {
-    read_ns(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(crate::spare::cpu_ns())
+    read_ns(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(crate::idle_cpu::cpu_ns())
 }
 
 /// Nanoseconds since the epoch; steps when somebody sets the clock.

@@ -2,7 +2,7 @@
 //! memory beside it), waits at a spinning barrier, and does its work in a timed section.
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
-use crate::together::{Barrier, Latch};
+use crate::thread_barriers::{Barrier, Latch};
 use crate::trial::Factors;
 use crate::workers::{self, Worker};
 use crate::{affinity, clock, timed, touch, trial::factors};

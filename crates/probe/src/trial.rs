@@ -4,12 +4,12 @@
 //! A trial has a gate: the instrument prepares (allocates, fills, connects), calls
 //! [`Trial::prepared`], and only then measures. The trial's clock and the machine's counters start
 //! there. With a control channel the gate opens when the caller says so.
-use crate::beside::Counters;
+use crate::counters::Counters;
 use crate::error::ProbeError;
+use crate::idle_cpu::IdleCpuMonitor;
 use crate::instruments::Instrument;
 use crate::session::Session;
-use crate::spare::Spare;
-use crate::{affinity, clock, window};
+use crate::{affinity, clock, closed_loop};
 use hdrhistogram::Histogram;
 use nephoscope_wire::lines::{Peer, Ready};
 use nephoscope_wire::params::Params;
@@ -41,7 +41,7 @@ pub struct Trial {
     /// The far side that was named although the benchmark can do without.
     peer: Option<Peer>,
     /// What watches a CPU that the benchmark leaves free; made ready at the gate.
-    spare: Spare,
+    spare: IdleCpuMonitor,
     /// The CPUs at the beginning, before anything was pinned; `None` where no meter is wanted.
     watchable: Option<Vec<usize>>,
 }
@@ -107,7 +107,7 @@ impl Trial {
             out: TrialWriter::new(spec, out, clock::monotonic_ns),
             opened: None,
             peer: None,
-            spare: Spare::missing("no gap meter was asked for"),
+            spare: IdleCpuMonitor::missing("no gap meter was asked for"),
             watchable: None,
         })
     }
@@ -124,7 +124,7 @@ impl Trial {
         }
         let (mut start_wall_ns, mut lead_ns) = (None, 0);
         if let Some(cpus) = &self.watchable {
-            self.spare = Spare::prepare(self.spec(), &self.params, cpus);
+            self.spare = IdleCpuMonitor::prepare(self.spec(), &self.params, cpus);
         }
         if self.session.has_control() {
             let began_ns = clock::monotonic_ns();
@@ -200,7 +200,7 @@ impl Trial {
         histogram: &Histogram<u64>,
         factors: &Factors,
     ) -> Result<(), ProbeError> {
-        self.out.emit_pairs(metric, window::pairs(histogram), factors)
+        self.out.emit_pairs(metric, closed_loop::pairs(histogram), factors)
     }
 }
 

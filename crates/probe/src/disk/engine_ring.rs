@@ -6,8 +6,8 @@
 use super::job::Job;
 use super::pattern::{self, Order};
 use crate::buffer::{Buffer, Pages};
+use crate::closed_loop::{Outcome, Window};
 use crate::error::ProbeError;
-use crate::window::{Outcome, Window};
 use crate::{clock, timed};
 use io_uring::{opcode, squeue, types, EnterFlags, IoUring};
 use nephoscope_wire::random::Random;

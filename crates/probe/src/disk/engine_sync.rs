@@ -1,8 +1,8 @@
 //! The synchronous engine: `pread` and `pwrite`, one thread for each operation in flight.
 use super::job::Job;
 use super::mover::Mover;
+use crate::closed_loop::{Outcome, Window};
 use crate::error::ProbeError;
-use crate::window::{Outcome, Window};
 use crate::{clock, timed, workers};
 use std::sync::atomic::{AtomicBool, Ordering};
 

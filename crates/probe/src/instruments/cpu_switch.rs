@@ -26,12 +26,12 @@
 //! What a switch costs a program afterwards, in caches that it finds cold, is not: the two share all
 //! of their memory. On two CPUs the time to leave an idle state is most of it, in a virtual machine
 //! often with the hypervisor's part.
+use crate::closed_loop::{Outcome, Window};
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::gaps::cause::Switches;
-use crate::handover::{Accounted, Method, Partner};
 use crate::session::Session;
 use crate::trial::Trial;
-use crate::window::{Outcome, Window};
+use crate::turn_passing::{Accounted, Method, Partner};
 use crate::{affinity, clock, team, timed, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 

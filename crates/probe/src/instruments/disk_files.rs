@@ -34,6 +34,7 @@
 //! time. Random draws differ from those of `PostMark`, so that the numbers of operations agree with
 //! it only within the spread of chance. The folder itself is not synced: a crash may lose a name,
 //! though not the data, of a file that was synced.
+use crate::closed_loop::latency_histogram;
 use crate::disk::folder::Folder;
 use crate::disk::mail::{self, Draws, Mail};
 use crate::disk::mailbox::{check_files, Counts, Habits, Mailbox};
@@ -41,7 +42,6 @@ use crate::disk::place;
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::session::Session;
 use crate::trial::{Factors, Trial};
-use crate::window::latency_histogram;
 use crate::{clock, timed, trial::factors};
 use hdrhistogram::Histogram;
 use nephoscope_wire::spec::{Metric, Param, Spec};

@@ -44,6 +44,7 @@
 //! the ARC of ZFS before 2.3. Writes are not flushed: `disk.sync` measures durable ones. A disk with
 //! a burst allowance shows its burst here. On thin provisioning the first write of a block is dear;
 //! filling pays for it, not the trial.
+use crate::closed_loop::Outcome;
 use crate::disk::job::Job;
 use crate::disk::memory::reaches_disk;
 use crate::disk::scratch::Scratch;
@@ -51,7 +52,6 @@ use crate::disk::settings::Settings;
 use crate::disk::{engine_ring, engine_sync, place};
 use crate::error::{Kind, ProbeError};
 use crate::trial::{Factors, Trial};
-use crate::window::Outcome;
 use crate::{clock, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;

@@ -27,13 +27,13 @@
 //! latencies below about 20 us on a disk that should survive a loss of power are a reason to ask.
 //! Files in memory (tmpfs) are refused: a sync there writes nothing.
 use crate::buffer::{Buffer, Pages};
+use crate::closed_loop::latency_histogram;
 use crate::disk::pattern;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use crate::trial::Trial;
-use crate::window::latency_histogram;
 use crate::{clock, timed, trial::factors};
 use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{Metric, Param, Spec};

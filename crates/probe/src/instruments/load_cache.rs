@@ -37,8 +37,8 @@
 //! core cannot be pushed out, unless the last-level cache includes it. Threads on CPUs of several
 //! last-level caches divide the sum evenly.
 use crate::error::{Kind as ErrorKind, ProbeError};
-use crate::load::crew::{self, Keeps, Rate, Shift, Work};
-use crate::load::room::{self, CHAINS};
+use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
+use crate::load::usable_cache::{self, CHAINS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
 use crate::ring::{hop_together, Ring, LINE_BYTES};
 use crate::session::Session;
@@ -83,12 +83,14 @@ const LEAST_LINES: usize = 64;
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let shift = Shift::of(trial, Keeps::CpuTime)?;
+    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     let lines = lines_of_a_thread(trial, &cpus)?;
     let rate = Rate { total: "load_touches_per_s", interval: "interval_touches_per_s", each: 1.0 };
     let session = trial.session;
-    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| Touches::prepare(session, lines))?;
+    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| {
+        Touches::prepare(session, lines)
+    })?;
     let bytes = lines * LINE_BYTES * cpus.len();
     trial.out.emit("working_set_bytes", bytes as f64, factors! {})
 }
@@ -111,7 +113,7 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> 
     // Of several caches each is looked for as if it were like the first.
     let one = caches::last_level(&cpus[..1]).bytes;
     check_memory(4 * one)?;
-    let Some(found) = room::find(trial.session, cpus[0], one)? else {
+    let Some(found) = usable_cache::find(trial.session, cpus[0], one)? else {
         trial.out.note(format!(
             "No working set up to the {} KiB of the last-level cache is reached faster than memory: \
              this machine seems to have no part of that cache, or others take it all.",
@@ -151,7 +153,7 @@ struct Touches {
 
 impl Touches {
     fn prepare(session: Session, lines: usize) -> Result<Self, ProbeError> {
-        let mut ring = room::ring(session, lines * LINE_BYTES)?;
+        let mut ring = usable_cache::ring(session, lines * LINE_BYTES)?;
         while ring.lines() < lines {
             session.check()?;
             ring.grow((ring.lines() + (1 << 16)).min(lines));

@@ -31,7 +31,7 @@
 //! program of its control group; between groups it weighs what its group weighs.
 use crate::affinity;
 use crate::error::ProbeError;
-use crate::load::crew::{self, Keeps, Rate, Shift, Work};
+use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
@@ -86,13 +86,15 @@ const STEPS: u64 = 4096;
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let shift = Shift::of(trial, Keeps::CpuTime)?;
+    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     if trial.params.bool("idle") {
         affinity::only_when_idle()?;
     }
     let rate = Rate { total: "load_work_per_s", interval: "interval_work_per_s", each: 1.0 };
-    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |thread| Ok(Chain(thread as u64 + 1)))
+    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |thread| {
+        Ok(Chain(thread as u64 + 1))
+    })
 }
 
 /// A chain of dependent steps in a register (xorshift64*).

@@ -45,7 +45,7 @@ use crate::disk::mover::Mover;
 use crate::disk::place;
 use crate::disk::scratch::Scratch;
 use crate::error::{Kind as ErrorKind, ProbeError};
-use crate::load::crew::{self, Keeps, Rate, Shift, Work};
+use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::session::Session;
 use crate::trial::Trial;
@@ -96,8 +96,8 @@ pub const SPEC: Spec = Spec {
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let per_s = trial.params.float("operations_per_s");
-    let keeps = if per_s > 0.0 { Keeps::Rate(per_s) } else { Keeps::Time };
-    let shift = Shift::of(trial, keeps)?;
+    let keeps = if per_s > 0.0 { LoadTarget::Rate(per_s) } else { LoadTarget::Time };
+    let shift = LoadSettings::of(trial, keeps)?;
     let (threads, record_bytes) = (trial.params.size("threads"), trial.params.size("record_bytes"));
     let places = load::places(trial, threads)?;
     let seed = match trial.params.int("seed").cast_unsigned() {
@@ -131,7 +131,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
             each: record_bytes as f64,
         },
     ];
-    crew::run(trial, &shift, &places, &rates, |thread| {
+    load_threads::run(trial, &shift, &places, &rates, |thread| {
         Ok(Operator { mover: Mover::new(&job, thread as u64)?, job: &job, after })
     })
 }

@@ -39,7 +39,7 @@ use crate::disk::mover::Mover;
 use crate::disk::place;
 use crate::disk::scratch::Scratch;
 use crate::error::ProbeError;
-use crate::load::crew::{self, Keeps, Rate, Shift, Work, PARTS};
+use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work, PARTS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::session::Session;
 use crate::trial::Trial;
@@ -117,7 +117,7 @@ pub const SPEC: Spec = Spec {
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let shift = Shift::of(trial, Keeps::Time)?;
+    let shift = LoadSettings::of(trial, LoadTarget::Time)?;
     let params = &trial.params;
     let (threads, block_bytes) = (params.size("threads"), params.size("block_bytes"));
     let (fsync, drop_cache) = (params.bool("fsync"), params.bool("drop_cache"));
@@ -154,7 +154,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         .map(|(n, files)| (job(&files.written, true, n), job(&files.read, false, n)))
         .collect();
     let rates = [Rate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 }];
-    crew::run(trial, &shift, &places, &rates, |thread| {
+    load_threads::run(trial, &shift, &places, &rates, |thread| {
         let (written, read) = &jobs[thread];
         Ok(Loop {
             writer: Mover::new(written, thread as u64)?,

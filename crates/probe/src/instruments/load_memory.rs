@@ -33,7 +33,7 @@
 //! a socket's bandwidth.
 use crate::buffer::{Buffer, Pages};
 use crate::error::{Kind as ErrorKind, ProbeError};
-use crate::load::crew::{self, Keeps, Rate, Shift, Work};
+use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::session::Session;
 use crate::simd::{self, Level};
@@ -101,13 +101,15 @@ const BIT_BYTES: usize = 64 << 10;
 
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let shift = Shift::of(trial, Keeps::CpuTime)?;
+    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     let bytes = bytes_of_a_thread(trial, &cpus)?;
     let does = Does::named(trial.params.text("operation"));
     let rate = Rate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 };
     let session = trial.session;
-    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| Walk::prepare(session, does, bytes))
+    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| {
+        Walk::prepare(session, does, bytes)
+    })
 }
 
 fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {

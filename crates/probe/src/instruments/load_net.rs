@@ -32,9 +32,9 @@
 //! Datagrams sent faster than the receiver takes them are lost at its socket; `load_bytes_per_s`
 //! counts what arrived, `sent_bytes_per_s` what left.
 use crate::error::ProbeError;
-use crate::load::two_sided::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
+use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
-use crate::net::goodput::{far, near};
+use crate::net::goodput::{client, server};
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
@@ -104,25 +104,25 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let packet_bytes = trial.params.size("packet_bytes");
     let bytes_per_s = trial.params.float("rate_bits_per_s") / 8.0;
     let rate = if tcp { bytes_per_s } else { bytes_per_s / packet_bytes as f64 };
-    let mut task = two_sided::task(trial, tcp, packet_bytes, rate)?;
+    let mut task = network_loads::task(trial, tcp, packet_bytes, rate)?;
     task.streams = trial.params.size("streams");
     task.send_bytes = trial.params.size("send_bytes");
     let peer = trial.session.read_peer(SPEC.id)?;
     if tcp {
-        let both = near::streams(trial, &task, &peer)?;
-        return two_sided::say_streams(trial, &task, &both, rate);
+        let both = client::streams(trial, &task, &peer)?;
+        return network_loads::say_streams(trial, &task, &both, rate);
     }
-    let both = near::datagrams(trial, &task, &peer)?;
+    let both = client::datagrams(trial, &task, &peer)?;
     let names = Names {
         carried: "load_bytes_per_s",
         interval: "interval_bytes_per_s",
         sent: "sent_bytes_per_s",
         each: packet_bytes as f64,
     };
-    two_sided::say_datagrams(trial, &task, &both, rate, &names)
+    network_loads::say_datagrams(trial, &task, &both, rate, &names)
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
-    far::serve(trial, listen_at)
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+    server::serve(trial, listen)
 }

@@ -26,9 +26,9 @@
 //! all the way and was a load on it: `sent_packets_per_s` counts that too. On loopback both sides
 //! share one machine, and the sender's own time does the receiving.
 use crate::error::ProbeError;
-use crate::load::two_sided::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
+use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
-use crate::net::goodput::{far, near};
+use crate::net::goodput::{client, server};
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
@@ -69,19 +69,19 @@ pub const SPEC: Spec = Spec {
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let rate = trial.params.float("packets_per_s");
-    let task = two_sided::task(trial, false, trial.params.size("packet_bytes"), rate)?;
+    let task = network_loads::task(trial, false, trial.params.size("packet_bytes"), rate)?;
     let peer = trial.session.read_peer(SPEC.id)?;
-    let both = near::datagrams(trial, &task, &peer)?;
+    let both = client::datagrams(trial, &task, &peer)?;
     let names = Names {
         carried: "load_packets_per_s",
         interval: "interval_packets_per_s",
         sent: "sent_packets_per_s",
         each: 1.0,
     };
-    two_sided::say_datagrams(trial, &task, &both, rate, &names)
+    network_loads::say_datagrams(trial, &task, &both, rate, &names)
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
-    far::serve(trial, listen_at)
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+    server::serve(trial, listen)
 }

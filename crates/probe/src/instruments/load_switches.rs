@@ -29,10 +29,10 @@
 //! as to any other load. What the switches do beyond that (the run queue's locks, cold caches and
 //! branch predictors) is what this load is for.
 use crate::error::ProbeError;
-use crate::handover::{Method, Partner};
-use crate::load::crew::{self, Keeps, Rate, Shift, Work};
+use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
 use crate::trial::Trial;
+use crate::turn_passing::{Method, Partner};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Declaration.
@@ -87,16 +87,16 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let per_s = trial.params.float("switches_per_s");
     // A round trip is two switches; at a set rate one at a time, so that they are even.
     let (keeps, round_trips) = match per_s > 0.0 {
-        true => (Keeps::Rate(per_s / 2.0), 1),
-        false => (Keeps::CpuTime, ROUND_TRIPS),
+        true => (LoadTarget::Rate(per_s / 2.0), 1),
+        false => (LoadTarget::CpuTime, ROUND_TRIPS),
     };
-    let shift = Shift::of(trial, keeps)?;
+    let shift = LoadSettings::of(trial, keeps)?;
     let cpus = load::seats(trial)?;
     let method = Method::named(trial.params.text("method"));
     let rate =
         Rate { total: "load_switches_per_s", interval: "interval_switches_per_s", each: 1.0 };
     let session = trial.session;
-    crew::run(trial, &shift, &load::pinned(&cpus), &[rate], |pair| {
+    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |pair| {
         Ok(Pair { partner: Partner::start(session, method, cpus[pair])?, round_trips })
     })
 }

@@ -29,7 +29,7 @@
 //! sender and receiver take turns. Where the scheduler puts them decides much; `pin` takes that
 //! decision. The load is a closed loop, labelled as such.
 use crate::error::ProbeError;
-use crate::net::ends::Pins;
+use crate::net::loopback_ends::Pins;
 use crate::net::round_trip::round_trips;
 use crate::net::throughput::throughput;
 use crate::trial::Trial;

@@ -36,15 +36,15 @@
 //! more than 1 ms late is reported; above 1 % the sender, and not the network, was measured, and the
 //! trial does not count. `receiver_drops_count` are datagrams that arrived and found a program that
 //! was too slow; they are part of the loss.
+use crate::closed_loop;
 use crate::error::ProbeError;
 use crate::load;
-use crate::net::asking::{ask, Answer, Question};
-use crate::net::echo;
-use crate::net::talk::{count, number};
+use crate::net::messages::{count, number};
+use crate::net::rtt_client::{ask, RttConfig, RttResult};
+use crate::net::rtt_server;
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::factors;
 use crate::trial::{Factors, ListenConfig, Trial};
-use crate::window;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
@@ -150,7 +150,7 @@ pub const SPEC: Spec = Spec {
 /// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let ns = |id| trial.params.int(id).cast_unsigned();
-    let question = Question {
+    let question = RttConfig {
         per_s: trial.params.float("rate_per_s"),
         packet_bytes: trial.params.size("packet_bytes"),
         duration_ns: load::duration_ns(trial)?,
@@ -167,15 +167,15 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
-    echo::serve(trial, listen_at)
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+    rtt_server::serve(trial, listen)
 }
 
 fn way(direction: &str) -> Factors {
     factors! {"direction": direction}
 }
 
-fn say_counts(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
+fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
     let (sent, back, far) = (&answer.sent, &answer.back, &answer.far);
     let (received, returned) = (count(far, "received")?, back.tracker.unique);
     trial.out.emit("sent_count", sent.packets as f64, factors! {})?;
@@ -213,7 +213,7 @@ fn say_counts(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
     trial.out.emit("late_sends_ratio", sent.late_ratio(), factors! {})
 }
 
-fn say_times(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
+fn say_times(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
     let back = &answer.back;
     if back.tracker.unique == 0 {
         trial.out.note("Nothing came back: there is no round trip to tell, and all of it is loss.");
@@ -234,7 +234,11 @@ fn say_times(trial: &mut Trial, answer: &Answer) -> Result<(), ProbeError> {
     Ok(())
 }
 
-fn say_variation(trial: &mut Trial, answer: &Answer, same_clock: bool) -> Result<(), ProbeError> {
+fn say_variation(
+    trial: &mut Trial,
+    answer: &RttResult,
+    same_clock: bool,
+) -> Result<(), ProbeError> {
     let (back, far) = (&answer.back.variation, &answer.far);
     let scalars = [
         ("jitter_ns", "up", number(far, "jitter_ns")),
@@ -248,7 +252,7 @@ fn say_variation(trial: &mut Trial, answer: &Answer, same_clock: bool) -> Result
         }
     }
     for (metric, key) in [("ipdv_ns", "ipdv"), ("pdv_ns", "pdv")] {
-        trial.out.emit_pairs(metric, window::pairs_of(&far[key]), &way("up"))?;
+        trial.out.emit_pairs(metric, closed_loop::pairs_of(&far[key]), &way("up"))?;
     }
     trial.emit_histogram("ipdv_ns", &back.ipdv, &way("down"))?;
     trial.emit_histogram("pdv_ns", &back.pdv(), &way("down"))?;
@@ -262,6 +266,6 @@ fn say_variation(trial: &mut Trial, answer: &Answer, same_clock: bool) -> Result
         trial.out.note("Datagrams arrived before they were sent: the clocks are not one, and no one-way delay is told.");
         return Ok(());
     }
-    trial.out.emit_pairs("delay_ns", window::pairs_of(&far["delay"]), &way("up"))?;
+    trial.out.emit_pairs("delay_ns", closed_loop::pairs_of(&far["delay"]), &way("up"))?;
     trial.emit_histogram("delay_ns", &answer.back.delay, &way("down"))
 }

@@ -27,10 +27,10 @@
 //! long way is bound by the sockets' buffers, which are the system's own here. Machines with few CPUs
 //! may be the limit: `used_cpus` of both sides tells.
 use crate::error::ProbeError;
-use crate::net::goodput::datagrams::Carried;
-use crate::net::goodput::flows::Flowed;
-use crate::net::goodput::near::{self, Both};
-use crate::net::goodput::{far, Task};
+use crate::net::goodput::client::{self, Both};
+use crate::net::goodput::datagrams::UdpTransferStats;
+use crate::net::goodput::tcp_streams::TcpTransferStats;
+use crate::net::goodput::{server, Task};
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::{Factors, ListenConfig, Trial};
 use crate::{load, trial::factors};
@@ -102,17 +102,17 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     };
     let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
-        let both = near::streams(trial, &task, &peer)?;
+        let both = client::streams(trial, &task, &peer)?;
         say_streams(trial, &task, &both)
     } else {
-        let both = near::datagrams(trial, &task, &peer)?;
+        let both = client::datagrams(trial, &task, &peer)?;
         say_datagrams(trial, &task, &both)
     }
 }
 
 /// The far side.
-pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
-    far::serve(trial, listen_at)
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+    server::serve(trial, listen)
 }
 
 fn way(direction: &str) -> Factors {
@@ -126,7 +126,11 @@ fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, &'a 
     all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
 }
 
-fn say_streams(trial: &mut Trial, task: &Task, both: &Both<Flowed>) -> Result<(), ProbeError> {
+fn say_streams(
+    trial: &mut Trial,
+    task: &Task,
+    both: &Both<TcpTransferStats>,
+) -> Result<(), ProbeError> {
     for (direction, sender, receiver) in ways(task, both) {
         trial.out.emit("goodput_bytes_per_s", receiver.rates.iter().sum(), way(direction))?;
         for (stream, rate) in receiver.rates.iter().enumerate() {
@@ -148,7 +152,11 @@ fn say_streams(trial: &mut Trial, task: &Task, both: &Both<Flowed>) -> Result<()
     say_cpus(trial, near, (both.far.cpu_ns, both.far.elapsed_ns))
 }
 
-fn say_datagrams(trial: &mut Trial, task: &Task, both: &Both<Carried>) -> Result<(), ProbeError> {
+fn say_datagrams(
+    trial: &mut Trial,
+    task: &Task,
+    both: &Both<UdpTransferStats>,
+) -> Result<(), ProbeError> {
     for (direction, sender, receiver) in ways(task, both) {
         let lost = sender.sent - receiver.received;
         let values = [

@@ -61,9 +61,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side: an echo for the peer that presents the token.
-pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     let mut echoed_bytes = 0u64;
-    if let Some(mut peer) = accept_peer(trial, listen_at)? {
+    if let Some(mut peer) = accept_peer(trial, listen)? {
         let mut buffer = vec![0u8; 64 << 10];
         while let Some(bytes @ 1..) = peer.read_or_stop(&mut buffer)? {
             peer.write_all(&buffer[..bytes])?;

@@ -1,11 +1,11 @@
 //! What the loads share: how much of each period to work, the threads that do it, and the counters
 //! that prove afterwards that they did.
-pub mod beat;
-pub mod busy;
-pub mod crew;
-pub mod duty;
-pub mod room;
-pub mod two_sided;
+pub mod busy_time;
+pub mod duty_cycle;
+pub mod even_rate;
+pub mod load_threads;
+pub mod network_loads;
+pub mod usable_cache;
 
 use crate::error::ProbeError;
 use crate::trial::Trial;
@@ -108,7 +108,7 @@ pub fn seats(trial: &mut Trial) -> Result<Vec<usize>, ProbeError> {
     Ok((0..threads).map(|thread| cpus[thread % cpus.len()]).collect())
 }
 
-/// The same for [`crew::run`].
+/// The same for [`load_threads::run`].
 pub fn pinned(cpus: &[usize]) -> Vec<Option<usize>> {
     cpus.iter().copied().map(Some).collect()
 }

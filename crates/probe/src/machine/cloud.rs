@@ -81,7 +81,7 @@ struct Asker {
 }
 
 /// Header and body of an answer with status 200.
-struct Answer {
+struct RttResult {
     head: String,
     body: String,
 }
@@ -95,7 +95,7 @@ impl Asker {
     }
 
     /// One request on one connection; `header` ends in CRLF.
-    fn ask(&self, method: &str, path: &str, header: &str) -> Fact<Answer> {
+    fn ask(&self, method: &str, path: &str, header: &str) -> Fact<RttResult> {
         let mut stream = TcpStream::connect_timeout(&self.address, self.left()?)
             .map_err(|error| format!("{NO_CONNECTION}: {error}"))?;
         let io = |error: std::io::Error| format!("{path}: {error}");
@@ -152,13 +152,13 @@ fn is_whole(bytes: &[u8]) -> bool {
     })
 }
 
-fn answer(bytes: &[u8]) -> Option<Answer> {
+fn answer(bytes: &[u8]) -> Option<RttResult> {
     let (head, body) = split(bytes)?;
     let status = head.lines().next()?.split(' ').nth(1)?;
     // None of these interfaces sends chunks for a single value; one that does is not believed.
     let chunked = header(&head, "transfer-encoding").is_some();
     (status == "200" && !chunked)
-        .then(|| Answer { body: String::from_utf8_lossy(body).into_owned(), head })
+        .then(|| RttResult { body: String::from_utf8_lossy(body).into_owned(), head })
 }
 
 /// A short printable value; anything else is not what was asked for.

@@ -1,8 +1,8 @@
 //! What this process may use (control groups, resource limits), and which counters can be believed.
 use super::{cpuid, Section};
 use crate::affinity;
-use crate::beside;
 use crate::cgroup::{Cgroups, Limit};
+use crate::counters;
 use crate::files::{Fact, Files};
 use crate::proc::{self, CpuTimes};
 use serde::Serialize;
@@ -67,7 +67,7 @@ fn rlimit(read: impl FnOnce(*mut libc::rlimit) -> libc::c_int) -> Fact<u64> {
 pub fn counters(files: &Files) -> Section {
     let stat = files.text("/proc/stat");
     let cpu = stat.as_deref().ok().and_then(CpuTimes::parse);
-    let hidden = beside::steal_hidden(cpu.as_ref());
+    let hidden = counters::steal_hidden(cpu.as_ref());
     let mut section = Section::new("counters");
     section.set("steal", hidden.is_none());
     section.put(

@@ -1,5 +1,5 @@
 //! The running side of a two-sided benchmark: reaching the far side.
-use super::pair::End;
+use super::connection::End;
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use nephoscope_wire::lines::Peer;

@@ -1,14 +1,14 @@
 //! What the network benchmarks share: random bytes, and a connection that nobody else can take.
-pub mod asking;
 pub mod client;
-pub mod echo;
-pub mod ends;
+pub mod connection;
 pub mod goodput;
+pub mod loopback_ends;
+pub mod messages;
 pub mod meter;
-pub mod pair;
 pub mod round_trip;
+pub mod rtt_client;
+pub mod rtt_server;
 pub mod server;
-pub mod talk;
 pub mod tcp_info;
 pub mod throughput;
 pub mod udp;

@@ -1,9 +1,9 @@
 //! Small messages there and back over a TCP connection, one at a time.
-use super::ends::{check_nothing_lost, Pins};
-use super::pair::{End, Pair};
+use super::connection::{End, Pair};
+use super::loopback_ends::{check_nothing_lost, Pins};
+use crate::closed_loop::{Outcome, Window};
 use crate::error::ProbeError;
 use crate::session::Session;
-use crate::window::{Outcome, Window};
 use crate::workers::{self, Worker};
 use crate::{clock, timed};
 

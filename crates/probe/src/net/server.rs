@@ -1,6 +1,6 @@
 //! The serving side of a two-sided benchmark: a listener (on loopback unless it was told another
 //! address) that says where it is, and takes only the peer that presents the token it was given.
-use super::pair::{bound_waiting, is_wait, no_loopback, End};
+use super::connection::{bound_waiting, is_wait, no_loopback, End};
 use super::udp::batch;
 use crate::clock;
 use crate::error::{Kind, ProbeError};
@@ -13,15 +13,15 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// Listens where `listen_at` says, on a free port.
-pub fn listen(listen_at: &ListenConfig) -> Result<TcpListener, ProbeError> {
-    let listener = TcpListener::bind((listen_at.bind, 0)).map_err(|error| {
-        if listen_at.bind.is_loopback() {
+pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener, ProbeError> {
+    let listener = TcpListener::bind((listen.bind, 0)).map_err(|error| {
+        if listen.bind.is_loopback() {
             return no_loopback(&error);
         }
         ProbeError::new(
             Kind::Lacks,
             "no_such_address",
-            format!("Nothing can listen on {}: {error}.", listen_at.bind),
+            format!("Nothing can listen on {}: {error}.", listen.bind),
             "Name an address that this machine has (ip address).",
         )
     })?;
@@ -31,12 +31,12 @@ pub fn listen(listen_at: &ListenConfig) -> Result<TcpListener, ProbeError> {
 
 /// A listener and a socket for datagrams on the same free port, where `listen_at` says.
 pub fn listen_both(
-    listen_at: &ListenConfig,
+    listen: &ListenConfig,
 ) -> Result<(TcpListener, UdpSocket, SocketAddr), ProbeError> {
     let mut why = None;
     // The port that is free for one may be taken for the other.
     for _ in 0..16 {
-        let listener = listen(listen_at)?;
+        let listener = bind_listener(listen)?;
         let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
         match batch::socket(address) {
             Ok(socket) => return Ok((listener, socket, address)),
@@ -49,11 +49,11 @@ pub fn listen_both(
 
 /// Says where it is and waits for the one peer that presents the token. `None` when it was told to
 /// stop first. Ends by the deadline or a signal.
-pub fn accept_peer(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Option<End>, ProbeError> {
-    let listener = listen(listen_at)?;
+pub fn accept_peer(trial: &mut Trial, listen: &ListenConfig) -> Result<Option<End>, ProbeError> {
+    let listener = bind_listener(listen)?;
     let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
     trial.listens_at(address)?;
-    next_peer(trial.session, &listener, &listen_at.token)
+    next_peer(trial.session, &listener, &listen.token)
 }
 
 /// Waits for the next peer that presents `token` and a line feed; others are hung up on.

@@ -1,5 +1,5 @@
 //! What the kernel knows about a connection that we sent on (`TCP_INFO`).
-use super::pair::End;
+use super::connection::End;
 use crate::clock;
 use crate::error::ProbeError;
 use serde::{Deserialize, Serialize};

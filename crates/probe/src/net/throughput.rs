@@ -1,7 +1,7 @@
 //! Bytes through TCP connections, counted at the receiver.
-use super::ends::{check_nothing_lost, Pins};
+use super::connection::{End, Pair};
+use super::loopback_ends::{check_nothing_lost, Pins};
 use super::meter::Meter;
-use super::pair::{End, Pair};
 use crate::buffer::{Buffer, Pages};
 use crate::error::ProbeError;
 use crate::session::Session;

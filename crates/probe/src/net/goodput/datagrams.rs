@@ -1,9 +1,9 @@
 //! Datagrams at a set rate; the same code on both sides.
-use super::press::{Press, Presser};
+use super::paced_sender::{PacedSender, SendingPace};
 use super::{Intervals, Task};
 use crate::clock;
 use crate::error::ProbeError;
-use crate::load::busy::Busy;
+use crate::load::busy_time::Busy;
 use crate::net::udp::batch::{self, Batch};
 use crate::net::udp::pace::Pace;
 use crate::net::udp::packet::{Header, HELLO};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What one side sent and received.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Carried {
+pub struct UdpTransferStats {
     /// Datagrams that it sent.
     pub sent: u64,
     /// Of them the share that left late.
@@ -90,7 +90,7 @@ pub fn run(
         &Receiving,
         &mut dyn FnMut() -> Result<u64, ProbeError>,
     ) -> Result<(), ProbeError>,
-) -> Result<Carried, ProbeError> {
+) -> Result<UdpTransferStats, ProbeError> {
     let receiving = Receiving {
         wanted: AtomicU64::new(u64::MAX),
         until_ns: AtomicU64::new(u64::MAX),
@@ -195,7 +195,7 @@ fn paced(
 fn flood(
     session: Session,
     task: &Task,
-    press: &Press,
+    press: &SendingPace,
     way: &Way<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
@@ -205,7 +205,7 @@ fn flood(
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
     let fd = batch::descriptor(way.socket);
     let mut presser =
-        Presser::new(session, press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
+        PacedSender::new(session, press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
     let mut flood = Flood::new(session, way.flow_id, way.far, task.packet_bytes);
     let over = || shared.stop.load(Ordering::Relaxed);
     while !over() {
@@ -228,9 +228,9 @@ fn receive(
     task: &Task,
     way: &Way<'_>,
     shared: &Receiving,
-) -> Result<Carried, ProbeError> {
+) -> Result<UdpTransferStats, ProbeError> {
     let (mut tracker, mut jitter) = (Tracker::new(), Jitter::default());
-    let mut carried = Carried::default();
+    let mut carried = UdpTransferStats::default();
     let mut batch = Batch::new(session, task.packet_bytes.max(64));
     let mut intervals = Intervals::new(task.interval_ns);
     let (mut first_ns, mut last_ns, mut bytes) = (0, 0, 0u64);

@@ -1,12 +1,12 @@
 //! `net.throughput` and the loads of the network: what the near and the far side share.
+pub mod client;
 pub mod datagrams;
-pub mod far;
-pub mod flows;
-pub mod near;
-pub mod press;
+pub mod paced_sender;
+pub mod server;
+pub mod tcp_streams;
 
 use crate::clock;
-use press::Press;
+use paced_sender::SendingPace;
 use serde::{Deserialize, Serialize};
 
 /// What is to be carried; the near side tells it to the far side.
@@ -35,7 +35,7 @@ pub struct Task {
     /// How long the last datagrams are awaited.
     pub wait_ns: u64,
     /// How hard a load presses; `None` for a measurement.
-    pub press: Option<Press>,
+    pub press: Option<SendingPace>,
 }
 
 impl Task {

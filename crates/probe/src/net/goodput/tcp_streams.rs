@@ -1,12 +1,12 @@
 //! TCP streams, each with a thread at either end; the same code on both sides.
-use super::press::Presser;
+use super::paced_sender::PacedSender;
 use super::{Intervals, Task};
 use crate::buffer::{Buffer, Pages};
 use crate::clock;
 use crate::error::ProbeError;
-use crate::load::busy::Busy;
+use crate::load::busy_time::Busy;
+use crate::net::connection::End;
 use crate::net::meter::Meter;
-use crate::net::pair::End;
 use crate::net::tcp_info::TcpInfo;
 use crate::workers::{self, Worker};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// What one side sent and received.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Flowed {
+pub struct TcpTransferStats {
     /// Bytes that its programs sent.
     pub sent_bytes: u64,
     /// Bytes that its programs received.
@@ -55,7 +55,7 @@ pub fn run(
     receivers: Vec<End>,
     mut over: impl FnMut(&Progress, u64) -> Result<bool, ProbeError>,
     finish: impl FnOnce() -> Result<(), ProbeError>,
-) -> Result<Flowed, ProbeError> {
+) -> Result<TcpTransferStats, ProbeError> {
     let progress = Progress {
         received_bytes: AtomicU64::new(0),
         complete: AtomicUsize::new(0),
@@ -100,13 +100,13 @@ pub fn run(
         };
         let (received, elapsed_ns) =
             (progress.received_bytes.load(Ordering::Relaxed), intervals.elapsed_ns());
-        let mut flowed = Flowed {
+        let mut flowed = TcpTransferStats {
             bytes_per_s: received as f64 * 1e9 / elapsed_ns.max(1) as f64,
             busy_ratio: (!times.is_empty()).then(|| {
                 let busy_ns = busy_ns(clock::monotonic_ns()) as f64;
                 busy_ns / elapsed_ns.max(1) as f64 / times.len() as f64
             }),
-            ..Flowed::default()
+            ..TcpTransferStats::default()
         };
         progress.stop.store(true, Ordering::Relaxed);
         let finished = ended.and_then(|()| finish());
@@ -174,8 +174,8 @@ fn send(
     if let Some(press) = &task.press {
         let fd = end.descriptor();
         let mut presser =
-            Presser::new(session, press, fd, write_bytes, task.streams, task.interval_ns, busy);
-        presser.keep_short();
+            PacedSender::new(session, press, fd, write_bytes, task.streams, task.interval_ns, busy);
+        presser.limit_unsent_bytes();
         while !over() {
             sent_bytes += presser.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
         }

@@ -1,32 +1,32 @@
 //! The far side of `net.rtt`: sends every datagram of its peer back, with both times at which it had
 //! it, and tells at the end what it counted.
+use super::messages::{count, gone, receive_message, send_message};
 use super::server::{listen_both, next_peer};
-use super::talk::{count, gone, hear, tell};
 use super::udp::batch::{self, Batch};
 use super::udp::packet::{flow_id, Header, HEADER_BYTES, HELLO};
 use super::udp::tracker::Tracker;
 use super::variation::Variation;
 use crate::clock;
+use crate::closed_loop::{self, latency_histogram};
 use crate::error::ProbeError;
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
-use crate::window::{self, latency_histogram};
 use hdrhistogram::Histogram;
 use serde_json::{json, Value};
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::RawFd;
 
 /// Serves one peer.
-pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     let session = trial.session;
-    let (listener, socket, address) = listen_both(listen_at)?;
+    let (listener, socket, address) = listen_both(listen)?;
     trial.listens_at(address)?;
-    let Some(mut peer) = next_peer(session, &listener, &listen_at.token)? else {
+    let Some(mut peer) = next_peer(session, &listener, &listen.token)? else {
         return Ok(json!({"received": 0}));
     };
-    let asked = hear(&mut peer)?;
-    let mut echo = Echo::new(session, &asked, flow_id(&listen_at.token), peer.far_address())?;
-    tell(&mut peer, &json!({"udp_port": address.port()}))?;
+    let asked = receive_message(&mut peer)?;
+    let mut echo = Echo::new(session, &asked, flow_id(&listen.token), peer.far_address())?;
+    send_message(&mut peer, &json!({"udp_port": address.port()}))?;
     loop {
         session.check()?;
         if session.is_stopped() {
@@ -37,9 +37,9 @@ pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, Probe
             echo.answer(&socket)?;
         }
         if words {
-            hear(&mut peer).map_err(|_| gone())?;
+            receive_message(&mut peer).map_err(|_| gone())?;
             let counts = echo.counts(&socket);
-            tell(&mut peer, &echo.report(counts.clone()))?;
+            send_message(&mut peer, &echo.report(counts.clone()))?;
             return Ok(counts);
         }
     }
@@ -153,10 +153,10 @@ impl Echo {
     fn report(&self, mut counts: Value) -> Value {
         counts["jitter_ns"] = json!(self.variation.jitter.value_ns());
         counts["mean_difference_ns"] = json!(self.variation.jitter.mean_difference_ns());
-        counts["ipdv"] = json!(window::pairs(&self.variation.ipdv));
-        counts["pdv"] = json!(window::pairs(&self.variation.pdv()));
+        counts["ipdv"] = json!(closed_loop::pairs(&self.variation.ipdv));
+        counts["pdv"] = json!(closed_loop::pairs(&self.variation.pdv()));
         counts["pdv_cut_off"] = json!(self.variation.cut_off());
-        counts["delay"] = json!(window::pairs(&self.delay));
+        counts["delay"] = json!(closed_loop::pairs(&self.delay));
         counts
     }
 }

@@ -71,7 +71,7 @@ pub fn switches() -> (i64, i64) {
 }
 
 /// The meter of one trial, or why there is none.
-pub struct Spare {
+pub struct IdleCpuMonitor {
     meter: Result<Meter, String>,
 }
 
@@ -81,7 +81,7 @@ struct Meter {
     tid: i32,
 }
 
-impl Spare {
+impl IdleCpuMonitor {
     /// No meter, for this reason.
     pub fn missing(reason: impl Into<String>) -> Self {
         Self { meter: Err(reason.into()) }
@@ -283,7 +283,7 @@ mod tests {
         let allowed = affinity::allowed();
         let cpu = *allowed.last().unwrap();
         let (thread, tid) = start(cpu).unwrap();
-        let mut spare = Spare { meter: Ok(Meter { cpu, thread: Some(thread), tid }) };
+        let mut spare = IdleCpuMonitor { meter: Ok(Meter { cpu, thread: Some(thread), tid }) };
         assert!(!spare.report()["spare_missing"].is_null());
         spare.begin();
         std::thread::sleep(std::time::Duration::from_millis(300));

@@ -1,7 +1,7 @@
 //! The running side of `net.rtt`: datagrams leave as a schedule says that was fixed before the first
 //! of them, whatever comes back and when.
 use super::client::reach;
-use super::talk::{count, hear, tell};
+use super::messages::{count, receive_message, send_message};
 use super::udp::batch::{self, Batch};
 use super::udp::pace::Pace;
 use super::udp::packet::{flow_id, Header, HELLO};
@@ -9,10 +9,10 @@ use super::udp::sender::{self, Sent, Stream};
 use super::udp::tracker::Tracker;
 use super::variation::Variation;
 use crate::clock;
+use crate::closed_loop::latency_histogram;
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use crate::trial::Trial;
-use crate::window::latency_histogram;
 use crate::workers;
 use hdrhistogram::Histogram;
 use nephoscope_wire::lines::Peer;
@@ -26,7 +26,7 @@ const HELLO_EVERY_NS: u64 = 100_000_000;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct RttConfig {
     /// Datagrams a second.
     pub per_s: f64,
     /// Bytes of each.
@@ -43,7 +43,7 @@ pub struct Question {
     pub same_clock: bool,
 }
 
-impl Question {
+impl RttConfig {
     /// How many datagrams that makes; `None` when it is not known in advance.
     pub fn packets(&self) -> Option<u64> {
         let packets = (self.duration_ns as f64 * self.per_s / 1e9).round() as u64;
@@ -52,7 +52,7 @@ impl Question {
 }
 
 /// What both sides saw.
-pub struct Answer {
+pub struct RttResult {
     /// What was sent.
     pub sent: Sent,
     /// What came back.
@@ -64,11 +64,11 @@ pub struct Answer {
 }
 
 /// Asks the far side; `trial`'s gate opens when all is prepared.
-pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer, ProbeError> {
+pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttResult, ProbeError> {
     let session = trial.session;
     let mut far = reach(session, peer)?.patient();
     let packets = question.packets();
-    tell(
+    send_message(
         &mut far,
         &json!({
             "packet_bytes": question.packet_bytes,
@@ -76,7 +76,7 @@ pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer
             "same_clock": question.same_clock,
         }),
     )?;
-    let port = u16::try_from(count(&hear(&mut far)?, "udp_port")?).unwrap_or(0);
+    let port = u16::try_from(count(&receive_message(&mut far)?, "udp_port")?).unwrap_or(0);
     let to = SocketAddr::new(peer.address, port);
     let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
     let flow_id = flow_id(&peer.token);
@@ -111,10 +111,10 @@ pub fn ask(trial: &mut Trial, question: &Question, peer: &Peer) -> Result<Answer
         receiver.join()?;
         sent
     })?;
-    tell(&mut far, &json!({"finish": sent.packets}))?;
-    let told = hear(&mut far)?;
+    send_message(&mut far, &json!({"finish": sent.packets}))?;
+    let told = receive_message(&mut far)?;
     check_counts(sent.packets, count(&told, "received")?, back.tracker.unique)?;
-    Ok(Answer { sent, back, far: told, drops: batch::drops(&socket) })
+    Ok(RttResult { sent, back, far: told, drops: batch::drops(&socket) })
 }
 
 /// Nothing can arrive that was not sent.
@@ -193,7 +193,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    fn new(question: &Question, packets: u64) -> Self {
+    fn new(question: &RttConfig, packets: u64) -> Self {
         Self {
             same_clock: question.same_clock,
             interval_ns: question.interval_ns,
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_number_of_datagrams_follows_from_rate_and_time() {
-        let question = Question {
+        let question = RttConfig {
             per_s: 1000.0,
             packet_bytes: 64,
             duration_ns: 1_500_000_000,
@@ -301,7 +301,7 @@ mod tests {
             same_clock: false,
         };
         assert_eq!(question.packets(), Some(1500));
-        assert_eq!(Question { duration_ns: 1, ..question }.packets(), Some(1));
-        assert_eq!(Question { duration_ns: 0, ..question }.packets(), None);
+        assert_eq!(RttConfig { duration_ns: 1, ..question }.packets(), Some(1));
+        assert_eq!(RttConfig { duration_ns: 0, ..question }.packets(), None);
     }
 }

@@ -1,13 +1,13 @@
 //! The running side of `net.throughput` and of the loads.
-use super::datagrams::{self, Carried, Way};
-use super::flows::{self, Flowed};
+use super::datagrams::{self, UdpTransferStats, Way};
+use super::tcp_streams::{self, TcpTransferStats};
 use super::Task;
 use crate::clock;
 use crate::error::{Kind, ProbeError};
-use crate::net::asking::{any_of, hello};
 use crate::net::client::reach;
-use crate::net::pair::End;
-use crate::net::talk::{count, hear, tell};
+use crate::net::connection::End;
+use crate::net::messages::{count, receive_message, send_message};
+use crate::net::rtt_client::{any_of, hello};
 use crate::net::udp::batch;
 use crate::net::udp::packet::flow_id;
 use crate::session::Session;
@@ -31,26 +31,30 @@ pub struct Both<T> {
 }
 
 /// TCP streams; `trial`'s gate opens when all are connected.
-pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Flowed>, ProbeError> {
+pub fn streams(
+    trial: &mut Trial,
+    task: &Task,
+    peer: &Peer,
+) -> Result<Both<TcpTransferStats>, ProbeError> {
     let session = trial.session;
     let mut far = begin(session, task, peer)?;
-    hear(&mut far)?;
+    receive_message(&mut far)?;
     let connect = |wanted: bool, role: &str| {
         let one = |_| {
             let mut end = reach(session, peer)?;
-            tell(&mut end, &json!({ "role": role }))?;
+            send_message(&mut end, &json!({ "role": role }))?;
             // The far side has taken it before the next one comes.
-            hear(&mut end).map(|_| end.patient())
+            receive_message(&mut end).map(|_| end.patient())
         };
         (0..if wanted { task.streams } else { 0 }).map(one).collect::<Result<Vec<_>, _>>()
     };
     let (senders, receivers) = (connect(task.up, "up")?, connect(task.down, "down")?);
     trial.prepared()?;
-    tell(&mut far, &json!({"go": true}))?;
+    send_message(&mut far, &json!({"go": true}))?;
     // A load of intensity 0 sends no first byte.
     let silent = task.press.is_some_and(|press| press.intensity_ratio == 0.0);
     let wanted = if silent { 0 } else { receivers.len() };
-    let over = |progress: &flows::Progress, elapsed_ns: u64| {
+    let over = |progress: &tcp_streams::Progress, elapsed_ns: u64| {
         session.check()?;
         if session.is_stopped() {
             return Ok(true);
@@ -60,28 +64,33 @@ pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Flowe
         let over = elapsed_ns >= least_ns && (complete || elapsed_ns >= least_ns + LATEST_NS);
         Ok(task.duration_ns > 0 && over)
     };
-    let near =
-        flows::run(task, senders, receivers, over, || tell(&mut far, &json!({"finish": true})))?;
-    let told: Flowed = read(hear(&mut far)?)?;
+    let near = tcp_streams::run(task, senders, receivers, over, || {
+        send_message(&mut far, &json!({"finish": true}))
+    })?;
+    let told: TcpTransferStats = read(receive_message(&mut far)?)?;
     nothing_lost("bytes", near.sent_bytes, told.received_bytes)?;
     nothing_lost("bytes", told.sent_bytes, near.received_bytes)?;
     Ok(Both { near, far: told })
 }
 
 /// Datagrams; `trial`'s gate opens when one has gone there and back.
-pub fn datagrams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Carried>, ProbeError> {
+pub fn datagrams(
+    trial: &mut Trial,
+    task: &Task,
+    peer: &Peer,
+) -> Result<Both<UdpTransferStats>, ProbeError> {
     let session = trial.session;
     let mut far = begin(session, task, peer)?;
-    let port = u16::try_from(count(&hear(&mut far)?, "udp_port")?).unwrap_or(0);
+    let port = u16::try_from(count(&receive_message(&mut far)?, "udp_port")?).unwrap_or(0);
     let to = SocketAddr::new(peer.address, port);
     let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
     let flow_id = flow_id(&peer.token);
     hello(session, &socket, to, flow_id)?;
     // From now on it counts datagrams instead of sending them back.
-    tell(&mut far, &json!({"heard": true}))?;
-    hear(&mut far)?;
+    send_message(&mut far, &json!({"heard": true}))?;
+    receive_message(&mut far)?;
     trial.prepared()?;
-    tell(&mut far, &json!({"go": true}))?;
+    send_message(&mut far, &json!({"go": true}))?;
     let way = Way { socket: &socket, flow_id, far: to, sends: task.up };
     let near = datagrams::run(session, task, &way, |receiving, sender_ended| {
         let end_ns = clock::monotonic_ns() + task.duration_ns;
@@ -96,14 +105,14 @@ pub fn datagrams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Car
             std::thread::sleep(Duration::from_millis(5));
         }
         let sent = sender_ended()?;
-        tell(&mut far, &json!({ "sent": sent }))?;
-        let coming = count(&hear(&mut far)?, "sent")?;
+        send_message(&mut far, &json!({ "sent": sent }))?;
+        let coming = count(&receive_message(&mut far)?, "sent")?;
         receiving.until_ns.store(clock::monotonic_ns() + task.wait_ns, Ordering::Relaxed);
         receiving.wanted.store(coming, Ordering::Relaxed);
         Ok(())
     })?;
-    tell(&mut far, &json!({"report": true}))?;
-    let told: Carried = read(hear(&mut far)?)?;
+    send_message(&mut far, &json!({"report": true}))?;
+    let told: UdpTransferStats = read(receive_message(&mut far)?)?;
     not_more("datagrams", near.sent, told.received)?;
     not_more("datagrams", told.sent, near.received)?;
     Ok(Both { near, far: told })
@@ -111,7 +120,7 @@ pub fn datagrams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<Car
 
 fn begin(session: Session, task: &Task, peer: &Peer) -> Result<End, ProbeError> {
     let mut far = reach(session, peer)?.patient();
-    tell(&mut far, &json!(task))?;
+    send_message(&mut far, &json!(task))?;
     Ok(far)
 }
 

@@ -1,10 +1,10 @@
 //! What the loads between two machines share: their parameters, their task, their samples.
 use super::duration_ns;
 use crate::error::ProbeError;
-use crate::net::goodput::datagrams::Carried;
-use crate::net::goodput::flows::Flowed;
-use crate::net::goodput::near::Both;
-use crate::net::goodput::press::Press;
+use crate::net::goodput::client::Both;
+use crate::net::goodput::datagrams::UdpTransferStats;
+use crate::net::goodput::paced_sender::SendingPace;
+use crate::net::goodput::tcp_streams::TcpTransferStats;
 use crate::net::goodput::Task;
 use crate::trial::Trial;
 use crate::{load, trial::factors};
@@ -60,7 +60,7 @@ pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<
         // Of no datagrams a second there is no schedule: such a load waits as its share says.
         per_s: if tcp || intensity_ratio == 0.0 { 0.0 } else { rate },
         wait_ns: WAIT_NS,
-        press: Some(Press { intensity_ratio, period_ns: ns("period_ns"), bytes_per_s }),
+        press: Some(SendingPace { intensity_ratio, period_ns: ns("period_ns"), bytes_per_s }),
     })
 }
 
@@ -77,7 +77,7 @@ pub fn sides<'a, T>(task: &Task, both: &'a Both<T>) -> (&'a T, &'a T) {
 pub fn say_streams(
     trial: &mut Trial,
     task: &Task,
-    both: &Both<Flowed>,
+    both: &Both<TcpTransferStats>,
     rate: f64,
 ) -> Result<(), ProbeError> {
     let (sender, receiver) = sides(task, both);
@@ -112,7 +112,7 @@ pub struct Names {
 pub fn say_datagrams(
     trial: &mut Trial,
     task: &Task,
-    both: &Both<Carried>,
+    both: &Both<UdpTransferStats>,
     rate: f64,
     names: &Names,
 ) -> Result<(), ProbeError> {

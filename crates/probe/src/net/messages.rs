@@ -1,5 +1,5 @@
 //! What the two sides of a benchmark tell each other: JSON objects, one a line, over TCP.
-use super::pair::End;
+use super::connection::End;
 use crate::error::{Kind, ProbeError};
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 const LINE_BYTES: usize = 16 << 20;
 
 /// Sends one object.
-pub fn tell(end: &mut End, object: &Value) -> Result<(), ProbeError> {
+pub fn send_message(end: &mut End, object: &Value) -> Result<(), ProbeError> {
     end.write_all(format!("{object}\n").as_bytes())
 }
 
 /// Waits for the next object. An object with `error` becomes that error.
-pub fn hear(end: &mut End) -> Result<Value, ProbeError> {
+pub fn receive_message(end: &mut End) -> Result<Value, ProbeError> {
     let mut line = Vec::new();
     let mut chunk = [0u8; 4096];
     while line.last() != Some(&b'\n') {

@@ -1,10 +1,10 @@
 //! The threads of a load and their counters: each does small bits of work as its duty says and adds
 //! them up; the calling thread reads the sums once an interval and prints them.
-use super::beat::Beat;
-use super::busy::Busy;
-use super::duty::{Duty, Step};
+use super::busy_time::Busy;
+use super::duty_cycle::{Duty, Step};
+use super::even_rate::Beat;
 use crate::error::ProbeError;
-use crate::together::Latch;
+use crate::thread_barriers::Latch;
 use crate::trial::Trial;
 use crate::workers::{self, Worker};
 use crate::{affinity, clock, trial::factors};
@@ -38,7 +38,7 @@ pub const PARTS: usize = 2;
 
 /// What a load keeps, of which `intensity_ratio` is a share.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Keeps {
+pub enum LoadTarget {
     /// The CPU time of a thread in each period: for work that computes.
     CpuTime,
     /// The time of a thread's bits in each period: for work that waits for something else.
@@ -49,9 +49,9 @@ pub enum Keeps {
 
 /// How a load works.
 #[derive(Clone, Copy, Debug)]
-pub struct Shift {
+pub struct LoadSettings {
     /// What it keeps.
-    pub keeps: Keeps,
+    pub keeps: LoadTarget,
     /// Share of it.
     pub intensity_ratio: f64,
     /// Length of a period.
@@ -62,9 +62,9 @@ pub struct Shift {
     pub duration_ns: u64,
 }
 
-impl Shift {
+impl LoadSettings {
     /// From the parameters that all loads have.
-    pub fn of(trial: &Trial, keeps: Keeps) -> Result<Self, ProbeError> {
+    pub fn of(trial: &Trial, keeps: LoadTarget) -> Result<Self, ProbeError> {
         let ns = |id| trial.params.int(id).cast_unsigned();
         Ok(Self {
             keeps,
@@ -140,13 +140,13 @@ impl Sum {
     }
 
     /// What the load got of what it is to keep at full intensity, since `from`.
-    fn intensity(&self, from: &Self, keeps: Keeps, threads: usize) -> f64 {
+    fn intensity(&self, from: &Self, keeps: LoadTarget, threads: usize) -> f64 {
         let ns = self.at_ns.saturating_sub(from.at_ns).max(1) as f64;
         let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(from)) as f64;
         match keeps {
-            Keeps::CpuTime => since(|sum| sum.cpu_ns) / ns / threads as f64,
-            Keeps::Time => since(|sum| sum.busy_ns) / ns / threads as f64,
-            Keeps::Rate(per_s) => since(|sum| sum.bits) * 1e9 / ns / per_s,
+            LoadTarget::CpuTime => since(|sum| sum.cpu_ns) / ns / threads as f64,
+            LoadTarget::Time => since(|sum| sum.busy_ns) / ns / threads as f64,
+            LoadTarget::Rate(per_s) => since(|sum| sum.bits) * 1e9 / ns / per_s,
         }
     }
 }
@@ -158,7 +158,7 @@ impl Sum {
 /// A thread cannot be had or prepared; its work fails; the trial is cancelled.
 pub fn run<W: Work>(
     trial: &mut Trial,
-    shift: &Shift,
+    shift: &LoadSettings,
     seats: &[Option<usize>],
     rates: &[Rate],
     prepare: impl Fn(usize) -> Result<W, ProbeError> + Sync,
@@ -179,7 +179,7 @@ pub fn run<W: Work>(
                 if !latch.wait() {
                     return Ok(());
                 }
-                let done = toil(&mut work, shift, seats.len(), tally, over);
+                let done = worker_loop(&mut work, shift, seats.len(), tally, over);
                 if done.is_err() {
                     over.store(true, Ordering::Relaxed);
                 }
@@ -211,9 +211,9 @@ enum Clockwork {
 }
 
 /// Works as its clockwork says until the load is over.
-fn toil<W: Work>(
+fn worker_loop<W: Work>(
     work: &mut W,
-    shift: &Shift,
+    shift: &LoadSettings,
     threads: usize,
     tally: &Tally,
     over: &AtomicBool,
@@ -224,10 +224,10 @@ fn toil<W: Work>(
     let cpu_ns = |work: &W| clock::thread_cpu_ns() + work.others_cpu_ns();
     let (first_ns, first_cpu_ns) = (clock::monotonic_ns(), cpu_ns(work));
     let mut clockwork = match shift.keeps {
-        Keeps::CpuTime | Keeps::Time => {
+        LoadTarget::CpuTime | LoadTarget::Time => {
             Clockwork::Duty(Duty::begin(shift.intensity_ratio, shift.period_ns, first_ns, 0))
         }
-        Keeps::Rate(per_s) => {
+        LoadTarget::Rate(per_s) => {
             let per_s = per_s * shift.intensity_ratio / threads as f64;
             Clockwork::Beat(Beat::begin(per_s, shift.interval_ns, first_ns))
         }
@@ -238,7 +238,7 @@ fn toil<W: Work>(
         let used_ns = cpu_ns(work).saturating_sub(first_cpu_ns);
         tally.cpu_ns.store(used_ns, Ordering::Relaxed);
         let step = match &mut clockwork {
-            Clockwork::Duty(duty) if shift.keeps == Keeps::Time => duty.next(now_ns, busy_ns),
+            Clockwork::Duty(duty) if shift.keeps == LoadTarget::Time => duty.next(now_ns, busy_ns),
             Clockwork::Duty(duty) => duty.next(now_ns, used_ns),
             Clockwork::Beat(beat) => beat.next(now_ns),
         };
@@ -264,7 +264,7 @@ fn toil<W: Work>(
 /// Prints what the threads do, interval by interval, then the whole.
 fn watch(
     trial: &mut Trial,
-    shift: &Shift,
+    shift: &LoadSettings,
     tallies: &[Tally],
     rates: (&[Rate], &[Rate]),
     ended: &AtomicBool,
@@ -306,7 +306,7 @@ fn watch(
 
 fn interval(
     trial: &mut Trial,
-    shift: &Shift,
+    shift: &LoadSettings,
     from: &Sum,
     to: &Sum,
     threads: usize,

@@ -1,6 +1,6 @@
 //! When a thread begins its next piece of work, so that it keeps a set rate. Pure: the clock is an
 //! argument.
-use super::duty::Step;
+use super::duty_cycle::Step;
 
 /// An even beat. What was late is made up for as far as `patience_ns` back; what lies further back is
 /// lost: a load that was held up shows less then instead of a burst afterwards.

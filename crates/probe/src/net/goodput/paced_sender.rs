@@ -1,9 +1,9 @@
 //! How hard a load presses on the network: during a set share of the time, or at a set rate.
 use crate::clock;
 use crate::error::ProbeError;
-use crate::load::beat::Beat;
-use crate::load::busy::Busy;
-use crate::load::duty::{Duty, Step};
+use crate::load::busy_time::Busy;
+use crate::load::duty_cycle::{Duty, Step};
+use crate::load::even_rate::Beat;
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
@@ -21,7 +21,7 @@ const WRITES_PER_S: f64 = 200.0;
 
 /// What a load is to do; the near side tells it to the far side.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Press {
+pub struct SendingPace {
     /// Share of each period, or of the rate.
     pub intensity_ratio: f64,
     /// Length of a period.
@@ -30,7 +30,7 @@ pub struct Press {
     pub bytes_per_s: f64,
 }
 
-impl Press {
+impl SendingPace {
     /// Bytes of one write of one of `streams`.
     pub fn write_bytes(&self, most: usize, streams: usize) -> usize {
         if self.bytes_per_s == 0.0 {
@@ -42,7 +42,7 @@ impl Press {
 }
 
 /// The clockwork of one sender.
-pub struct Presser<'a> {
+pub struct PacedSender<'a> {
     session: Session,
     fd: RawFd,
     busy: &'a Busy,
@@ -54,11 +54,11 @@ pub struct Presser<'a> {
     drains: bool,
 }
 
-impl<'a> Presser<'a> {
+impl<'a> PacedSender<'a> {
     /// For a sender on the socket `fd`, whose writes are of `write_bytes`.
     pub fn new(
         session: Session,
-        press: &Press,
+        press: &SendingPace,
         fd: RawFd,
         write_bytes: usize,
         streams: usize,
@@ -82,7 +82,7 @@ impl<'a> Presser<'a> {
     }
 
     /// Lets few bytes wait in a stream whose time is to be shared.
-    pub fn keep_short(&self) {
+    pub fn limit_unsent_bytes(&self) {
         if self.drains {
             let bytes = WAITING_BYTES;
             // Advice: without it the share is kept over a longer time.
@@ -155,8 +155,8 @@ mod tests {
     use super::*;
     use crate::attempts::{attempt, holds};
 
-    fn press(intensity_ratio: f64, bytes_per_s: f64) -> Press {
-        Press { intensity_ratio, period_ns: 10_000_000, bytes_per_s }
+    fn press(intensity_ratio: f64, bytes_per_s: f64) -> SendingPace {
+        SendingPace { intensity_ratio, period_ns: 10_000_000, bytes_per_s }
     }
 
     #[test]
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn turns_keep_the_share_and_the_rate() {
         let busy = Busy::default();
-        let spent = |press: Press, work_ns: u64| {
+        let spent = |press: SendingPace, work_ns: u64| {
             let mut presser =
-                Presser::new(Session::detached(), &press, -1, 1000, 1, 100_000_000, &busy);
+                PacedSender::new(Session::detached(), &press, -1, 1000, 1, 100_000_000, &busy);
             let (started_ns, mut sent) = (clock::monotonic_ns(), 0);
             while clock::monotonic_ns() - started_ns < 300_000_000 {
                 let work = || {

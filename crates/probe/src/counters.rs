@@ -10,7 +10,7 @@ use crate::cgroup::{Cgroups, Throttled};
 use crate::clock;
 use crate::files::Files;
 use crate::kernel::Kernel;
-use crate::others::{self, Others};
+use crate::other_programs::{self, Others};
 use crate::proc::{self, CpuTimes};
 use serde_json::{json, Value};
 
@@ -108,7 +108,7 @@ impl Counters {
         let stat = files.text("/proc/stat").unwrap_or_default();
         let cpu = CpuTimes::parse(&stat);
         let own_ticks = usage.map(|usage| (usage.cpu_us as f64 / 1e6 * TICKS_PER_S) as i64);
-        let whole = others::whole_kernel(files);
+        let whole = other_programs::whole_kernel(files);
         let others = Others::read(files, whole, cpu.as_ref(), &vmstat, own_ticks);
         Self {
             others,
@@ -248,7 +248,7 @@ fn usage() -> Option<Usage> {
         }
     };
     let (own, children) = (read(libc::RUSAGE_SELF)?, read(libc::RUSAGE_CHILDREN)?);
-    let meter = crate::spare::switches();
+    let meter = crate::idle_cpu::switches();
     Some(Usage {
         major_faults: own.ru_majflt + children.ru_majflt,
         minor_faults: own.ru_minflt + children.ru_minflt,
@@ -275,5 +275,5 @@ fn clock_offset_ns() -> i64 {
 }
 
 #[cfg(test)]
-#[path = "beside_tests.rs"]
+#[path = "counters_tests.rs"]
 mod tests;
