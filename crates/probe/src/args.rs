@@ -21,18 +21,18 @@ nephoscope-probe: measures the machine it runs on
 Commands:
   describe           Print every benchmark with its parameters and metrics as JSON.
   run                Run a benchmark once and print its samples as JSON lines.
-  serve              Serve the far side of a two-sided benchmark for one peer.
+  serve              Serve the far side of a two-sided benchmark for the peer that presents the token.
   wrap               Run a third-party program, or a third-party server, as a trial.
 
 Options:
   --params JSON      Parameters as one JSON object, or @FILE to read them from.
   --job JSON         Program to run: {\"program\": NAME, \"arguments\": [TEXT…]}, and optionally
-                     \"input\" (text for its standard input), \"directory\" (parent of its scratch
+                     \"input\" (text for standard input), \"directory\" (parent of its scratch
                      folder) and \"needs_bytes\". Arguments and input may contain {scratch} (path of
                      the scratch folder, which is removed at the end), {peer_address} and
                      {peer_port} (far side, from the control line `peer`).
   --server           Run the program as a server until `stop`. Its job may also have \"port\" (default:
-                     a free one), \"protocol\" (tcp or udp) and \"ready_text\" (output to wait for);
+                     any free port), \"protocol\" (tcp or udp) and \"ready_text\" (output to wait for);
                      {address} and {port} are where it has to listen, {token} (only in \"input\") is
                      what its peer presents.
   --bind ADDRESS     Address of this machine to listen on [default: loopback].
