@@ -39,12 +39,12 @@ class Trials:
 
     def reading(self, line: MetricResult, number: int) -> Mapping[str, Any]:
         """Returns the counters of the trial of a metric in a round; empty where several match."""
-        found = [
+        matches = [
             reading
             for factors, reading in self.placed.get((line.benchmark, number), ())
             if factors.items() <= line.factors.items()
         ]
-        return found[0] if len(found) == 1 else {}
+        return matches[0] if len(matches) == 1 else {}
 
     @property
     def total(self) -> int:
