@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -167,3 +168,12 @@ def test_the_document_of_json_keeps_to_its_schema() -> None:
     document = whole["simulation"]
     assert document["placements"][0]["chosen"] == ["us", "eu"]
     assert document["deployments"][0]["overall"]["figures"]["requests"]["n"] == simulated.N
+
+
+def test_a_run_of_an_earlier_version_has_its_places() -> None:
+    records, lines, _ = simulated.deployments()
+    renamed = [replace(one, documents={"places": one.documents["locations"]}) for one in records]
+    found, earlier = (analyse(run_data(own, lines)) for own in (records, renamed))
+    assert found is not None
+    assert found.deployments[0].places
+    assert found == earlier

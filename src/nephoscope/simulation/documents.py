@@ -30,14 +30,24 @@ from nephoscope.simulation.records import (
 Found = TypeVar("Found")
 
 
+EARLIER_NAMES = {"locations": "places"}
+"""Names that documents have in runs of earlier versions."""
+
+
+def find(documents: Mapping[str, Any], name: str) -> Any:
+    """Returns a document by its name or by its earlier name; None where it is missing."""
+    return documents.get(name, documents.get(EARLIER_NAMES.get(name, "")))
+
+
 def read(
     documents: Mapping[str, Any], name: str, reader: Callable[[Any], Found], notes: list[str]
 ) -> Found | None:
     """What a document says; None where it is missing, or is none of its kind (noted)."""
-    if documents.get(name) is None:
+    document = find(documents, name)
+    if document is None:
         return None
     try:
-        return reader(documents[name])
+        return reader(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         notes.append(f"The document '{name}' cannot be read ({type(error).__name__}: {error}).")
         return None

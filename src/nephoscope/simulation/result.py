@@ -129,7 +129,7 @@ def _name(group: _Group) -> str:
 
 def _said(group: _Group, key: str) -> Any:
     """A key of the scenario, from the document of places or from the scenario itself."""
-    told = group.record.documents.get("locations")
+    told = documents.find(group.record.documents, "locations")
     for source in (told if isinstance(told, Mapping) else {}, scenario_of(group.record)):
         if source.get(key) is not None:
             return source[key]
