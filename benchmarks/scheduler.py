@@ -85,7 +85,7 @@ def write(args: argparse.Namespace, found: list[Judged]) -> None:
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     write_result("scheduler", {"seed": args.seed, **figures(found)})
     head = (
-        "# How often the scheduler is named rightly\n\n"
+        "# Accuracy of scheduler inference\n\n"
         f"Measured {today}, seed {args.seed}: settings of a lab host drawn afresh, each with its "
         "class declared by what was set\n([the mapping](../how-to/scheduler.md#how-it-is-held-to-a-"
         "truth)), 8.5 s of looking at most.\nRows are what was set, columns what it was "

@@ -20,7 +20,7 @@ MOST_ODD = 8
 
 _FIGURES = re.compile(r"[0-9][0-9.,]*")
 
-_HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "AFTER", "BLAMED")
+_HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "RECOVERY", "ATTRIBUTION")
 
 
 def text(result: RunResult) -> str:

@@ -174,7 +174,7 @@ def _knees_table(
             (
                 names[index],
                 wording.clean(knee.level),
-                "the end" if last or length is None else wording.bytes_text(length),
+                "end of range" if last or length is None else wording.bytes_text(length),
                 units.format_value(knee.plateau_value, unit),
             )
         )

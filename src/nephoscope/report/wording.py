@@ -31,6 +31,9 @@ _ACRONYMS = {
 # Control and direction characters: a CPU or a disk may call itself anything, and a terminal obeys.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
+# Factors of a neighbour's load; at the baseline there is none.
+_LOAD = frozenset({"intensity", "neighbours", "resource"})
+
 GROUPS: Mapping[str, str] = {
     "cpu": "CPU",
     "mem": "Memory",
@@ -112,7 +115,10 @@ def factors_text(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> s
     hidden = set(leave_out)
     if factors.get("process") == 0:  # the only loop of its CPU
         hidden.add("process")
-    return ", ".join(level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden)
+    is_baseline = factors.get("resource") == "none" and not hidden & _LOAD
+    hidden |= _LOAD if is_baseline else set()
+    texts = [level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden]
+    return ", ".join(["baseline", *texts] if is_baseline else texts)
 
 
 def bytes_text(value: float) -> str:

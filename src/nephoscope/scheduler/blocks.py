@@ -127,7 +127,7 @@ def _obtained(one: Scheduler) -> list[Block]:
         Column("CPU"),
         Column("loops", True),
         Column("share of each", True),
-        Column("together", True),
+        Column("total", True),
         Column("interval", True),
         Column("n", True),
     )

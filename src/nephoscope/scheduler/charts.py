@@ -79,7 +79,7 @@ def strip(scheduler: Scheduler, id: str) -> Chart | None:
     if not any(lane.gaps for lane in drawn):
         caption += " The CPU was never taken away."
     title = f"Timeline of CPU use: {name_of(scheduler)}"
-    return timeline.strip(drawn, id, title, caption, timeline.Words("look", "loop"))
+    return timeline.strip(drawn, id, title, caption, timeline.Words("observation", "loop"))
 
 
 def _lanes(scheduler: Scheduler) -> list[Lane]:

@@ -29,8 +29,8 @@ def block(scheduler: Scheduler) -> str:
     parts = [head, _filled(scheduler.sentence), _shares(scheduler.per_cpu)]
     parts += [_filled(f"- {sentence}") for sentence in scheduler.evidence]
     parts += [_filled(f"! {sentence}") for sentence in scheduler.contradictions]
-    parts += [_filled(f"? {sentence}") for sentence in scheduler.missing]
-    parts += [_filled(f"Next: {scheduler.next_step}")] if scheduler.next_step else []
+    parts += [_filled(f"? Not observed: {sentence}") for sentence in scheduler.missing]
+    parts += [_filled(f"Next step: {scheduler.next_step}")] if scheduler.next_step else []
     return "\n".join(part for part in parts if part)
 
 
@@ -45,7 +45,7 @@ def _shares(obtained: Iterable[Obtained]) -> str:
         rows.append((f"  {_LOOKS[obtained_share.look]}", cpu, each, between, str(total.n)))
     if not rows:
         return ""
-    return output.table(("  LOOK", "CPU", "SHARE", "TOGETHER", "N"), rows, right=(1, 3, 4))
+    return output.table(("  OBSERVATION", "CPU", "SHARE", "TOTAL", "N"), rows, right=(1, 3, 4))
 
 
 def _filled(sentence: str) -> str:

@@ -198,7 +198,7 @@ def test_what_follows_no_rule_is_unclear() -> None:
     loop = replace(seen.loops[0], share=share, gaps=tuple(gaps))
     found = verdict(replace(seen, loops=(loop,), window_ns=now))
     assert found.word is Word.UNCLEAR
-    assert "no regular moments" in " ".join(found.evidence)
+    assert "irregular times" in " ".join(found.evidence)
 
 
 def test_nothing_to_go_by_says_what_is_missing() -> None:
@@ -211,11 +211,11 @@ def test_steal_that_contradicts_is_told() -> None:
     rng = random.Random(2)
     halved = look(budgets(1, 0.5, 100, rng))
     for word, seen, steal, told in (
-        (Word.RESERVATION_OR_CAP, halved, 0.0, "Steal counts only 0.0 %"),
+        (Word.RESERVATION_OR_CAP, halved, 0.0, "Steal time is only 0.0 %"),
         (Word.RESERVATION_OR_CAP, halved, 0.45, ""),
         (Word.RESERVATION_OR_CAP, halved, None, ""),
-        (Word.DEDICATED, look(always(1)), 0.2, "Steal counts 20.0 %"),
-        (Word.OWN_QUOTA, throttled(halved), 0.2, "Beside the quota"),
+        (Word.DEDICATED, look(always(1)), 0.2, "Steal time is 20.0 %"),
+        (Word.OWN_QUOTA, throttled(halved), 0.2, "In addition to the quota"),
     ):
         found = verdict(replace(seen, steal_ratio=steal))
         assert found.word is word

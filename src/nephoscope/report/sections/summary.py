@@ -197,12 +197,13 @@ def _narrowed(candidates: list[MetricResult], name: str, level: Any) -> list[Met
 
 def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
     estimate = metric.estimate
-    interval = f"{wording.interval_text(estimate)}, n = {estimate.n}"
+    has_interval = estimate.low is not None or estimate.high is not None
+    interval = wording.interval_text(estimate) if has_interval else "no interval"
     return Tile(
         label,
         setting,
         wording.value_text(estimate),
-        interval,
+        f"{interval}, n = {estimate.n}",
         wording.consistency_text(metric.consistency),
     )
 

@@ -68,7 +68,7 @@ def infer(target: str, looks: Iterable[Look]) -> Scheduler:
     mine = [look for look in looks if look.target == target and look.loops]
     one, every = _chosen(mine, "one"), _chosen(mine, "all")
     if one is None and every is None:
-        found = Scheduler(target, Word.UNCLEAR, "No look at the clock without sleep is there.")
+        found = Scheduler(target, Word.UNCLEAR, "There is no observation without sleep.")
         return replace(found, missing=(sentences.NEED_LOOKS,), looks=tuple(mine))
     views = [view for view in (one, every) if view is not None]
     word, fit, evidence = _named(one, every, views, _slower(mine, every))

@@ -9,24 +9,30 @@ from nephoscope.scheduler.inference.refills import Refilled, Refills
 from nephoscope.scheduler.inference.timing import LITTLE, Pattern, Timing
 from nephoscope.scheduler.inference.verdict import Fit, Look, Word, of_kind
 
-NEED_LOOKS = "One busy loop alone and one on every CPU at once: `nephoscope scheduler`."
+NEED_LOOKS = "one busy loop, and one on every CPU at once (run `nephoscope scheduler`)"
 
 ENOUGH_NS = 1e9
 """Ten of the usual periods of 100 ms: fewer refills tell no period."""
 
 NEXT = {
-    Word.DEDICATED: "Look again at another hour: a neighbour who slept may be awake then.",
-    Word.RESERVATION_PER_CPU: "Count on this share of each CPU, no more: it does not grow when "
-    "neighbours are idle.",
-    Word.CAP_PER_MACHINE: "Run fewer busy threads, or buy a larger instance: all CPUs together get "
-    "no more than this.",
-    Word.WEIGHT_ONLY: "Measure again at other hours: the share moves with the neighbours' load. "
-    "`nephoscope scheduler` shows by how much.",
-    Word.SMT_SIBLING_SHARED: "Count these CPUs as half: two of them are threads of one core.",
-    Word.OWN_QUOTA: "Raise the quota of the control group (cpu.max, cpu.cfs_quota_us): it is on "
-    "your own side.",
-    Word.RESERVATION_OR_CAP: "Look at a machine with two CPUs of this kind: there the two differ.",
-    Word.UNCLEAR: "Look again when nothing else runs on this machine, or for longer.",
+    Word.DEDICATED: "Repeat at another hour; an idle neighbour may be active then.",
+    Word.RESERVATION_PER_CPU: "Plan with this share; it does not grow when neighbours are idle.",
+    Word.CAP_PER_MACHINE: (
+        "Run fewer busy threads or rent a larger instance; the cap applies to all CPUs together."
+    ),
+    Word.WEIGHT_ONLY: (
+        "Repeat `nephoscope scheduler` at other hours; the share depends on the load of "
+        "the neighbours."
+    ),
+    Word.SMT_SIBLING_SHARED: (
+        "Count each of these CPUs as half a core; two of them are hardware threads of one core."
+    ),
+    Word.OWN_QUOTA: (
+        "Raise the CPU quota of the cgroup (cpu.max, cpu.cfs_quota_us), which is under "
+        "your control."
+    ),
+    Word.RESERVATION_OR_CAP: "Repeat on a machine with two CPUs, where reservation and cap differ.",
+    Word.UNCLEAR: "Repeat when the machine is idle, or measure longer.",
 }
 
 
@@ -69,18 +75,27 @@ def sentence(word: Word, fit: Fit, target: str) -> str:
     if fit.slice_ns is not None and fit.period_ns is not None:
         rule = f": {time_text(fit.slice_ns)} in every {time_text(fit.period_ns)}"
     texts = {
-        Word.DEDICATED: f"{target} has its CPUs for itself: each busy loop had {share}.",
-        Word.RESERVATION_PER_CPU: f"Each CPU of {target} is given {share}, whatever the others "
-        f"do{rule}.",
+        Word.DEDICATED: f"{target} has dedicated CPUs: each busy loop obtained {share}.",
+        Word.RESERVATION_PER_CPU: (
+            f"Each CPU of {target} receives {share}, independent of the others{rule}."
+        ),
         Word.CAP_PER_MACHINE: f"All CPUs of {target} together are capped at {share}{rule}.",
-        Word.WEIGHT_ONLY: f"{target} takes turns with others: each contended CPU gave {share}, and "
-        "that moves with their load.",
-        Word.SMT_SIBLING_SHARED: f"Nothing takes the CPUs of {target} away, but they share cores: "
-        "with all busy each is much slower.",
-        Word.OWN_QUOTA: f"The own control group's quota holds {target} to {share}{rule}.",
-        Word.RESERVATION_OR_CAP: f"{target} is given {share}{rule}; whether that is a reservation "
-        "or a cap, nothing inside can tell.",
-        Word.UNCLEAR: f"What takes the CPUs of {target} away follows no rule that is known here.",
+        Word.WEIGHT_ONLY: (
+            f"{target} shares its CPUs by weight: each contended CPU gave {share}, depending on "
+            "the load of the others."
+        ),
+        Word.SMT_SIBLING_SHARED: (
+            f"The CPUs of {target} are never taken away, but they share cores: with all busy, "
+            "each is much slower."
+        ),
+        Word.OWN_QUOTA: f"The cgroup quota limits {target} to {share}{rule}.",
+        Word.RESERVATION_OR_CAP: (
+            f"{target} receives {share}{rule}; reservation and cap cannot be distinguished from "
+            "inside."
+        ),
+        Word.UNCLEAR: (
+            f"The CPUs of {target} are taken away, but the gaps match no known scheduling policy."
+        ),
     }
     return texts[word]
 
@@ -91,61 +106,64 @@ def pattern(one: Timing) -> str:
     lost = f"{name} lost {percent(one.lost)}"
     if one.pattern is Pattern.REFILLS and one.refills is not None:
         grid = one.refills
-        how = "at a tick, too" if one.aligned else "by a timer of its own"
+        how = "also at a timer tick" if one.aligned else "by a separate timer"
         return (
             f"{lost}; {percent(grid.regular)} of that ended on a grid of {ms(grid.period_ns)} "
             f"({grid.n} refills), {how}."
         )
     if one.pattern is Pattern.TURNS:
         return (
-            f"{lost} in turns of {ms(one.gap_ns or 0)} after runs of {ms(one.run_ns or 0)}: no "
-            "longer than a scheduler's slice."
+            f"{lost} in gaps of {ms(one.gap_ns or 0)} after runs of {ms(one.run_ns or 0)}: no "
+            "longer than the time slice of a fair scheduler."
         )
     if one.gap_ns is None:
-        return f"{lost} in too few gaps to see a rule."
+        return f"{lost} in too few gaps to infer a policy."
     return (
-        f"{lost} in gaps of {ms(one.gap_ns)} after runs of {ms(one.run_ns or 0)}, at no regular "
-        "moments."
+        f"{lost} in gaps of {ms(one.gap_ns)} after runs of {ms(one.run_ns or 0)}, at "
+        "irregular times."
     )
 
 
 def undisturbed(least: float, loops: int) -> str:
     """Nothing was lost."""
-    return f"The least of {loops} busy loops had {percent(least)} of its CPU; no gaps worth a name."
+    return f"The minimum of {loops} busy loops was {percent(least)} of a CPU, without notable gaps."
 
 
 def slower(ratio: float) -> str:
     """The core is shared."""
     return (
-        f"A look at the clock takes {ratio:.2f} times as long while all CPUs are busy, and no time "
-        "is missing: the CPUs share the units of a core."
+        f"A clock read takes {ratio:.2f} times as long while all CPUs are busy, without "
+        "gaps: the CPUs share the units of a core."
     )
 
 
 def as_fast(ratio: float) -> str:
     """The core is not shared."""
-    return f"A look at the clock takes {ratio:.2f} times as long while all CPUs are busy."
+    return f"A clock read takes {ratio:.2f} times as long while all CPUs are busy."
 
 
 def counters(look: Look) -> str:
     """The own quota said so itself."""
     return (
-        f"The own control group counted {look.throttled_count} stops in "
-        f"{look.window_ns / 1e9:g} s, {look.throttled_ratio or 0:.2f} CPUs all the time; most of "
-        "what the loops lost fell on them."
+        f"The cgroup was throttled {look.throttled_count} times in "
+        f"{look.window_ns / 1000000000.0:g} s ({look.throttled_ratio or 0:.2f} CPUs on "
+        "average), which covers most of the lost time."
     )
 
 
 def moved(alone: float, together: float) -> str:
     """The share depends on who runs where."""
-    return f"One busy CPU had {percent(alone)}, all at once {percent(together)} each: it moves."
+    return (
+        f"One busy CPU obtained {percent(alone)}, all at once {percent(together)} each: the "
+        "share depends on the load."
+    )
 
 
 def compared(alone: float, together: float, loops: int) -> str:
     """One CPU against all."""
     return (
-        f"One busy CPU had {percent(alone)}; {loops} at once had {together:.3f} CPUs together, "
-        f"{percent(together / loops)} each."
+        f"One busy CPU obtained {percent(alone)}; {loops} at once obtained {together:.3f} "
+        f"CPUs in total, {percent(together / loops)} each."
     )
 
 
@@ -158,15 +176,16 @@ def several(look: Look) -> str:
     """Several processes on one CPU."""
     each = ", ".join(percent(loop.share) for loop in look.loops)
     return (
-        f"{look.processes} processes on one CPU had {each}: {percent(look.obtained_cpus)} together."
+        f"{look.processes} processes on one CPU obtained {each}: "
+        f"{percent(look.obtained_cpus)} in total."
     )
 
 
 def after_sleep(found: Refilled) -> str:
     """What a sleep does to the refills."""
     if found is Refilled.FIXED:
-        return "Refills went on at fixed moments through sleeps, as those of a quota or a cap do."
-    return "After a sleep a new period began with the wake-up, as that of a reservation does."
+        return "Refills continued at fixed times during sleeps, as with a quota or a cap."
+    return "After a sleep, a new period started at the wake-up, as with a reservation."
 
 
 def accounted(looks: Sequence[Look]) -> str:
@@ -183,12 +202,12 @@ def accounted(looks: Sequence[Look]) -> str:
     own = sum(one for _, one in loops) / len(loops)
     if own > share + LITTLE:
         return (
-            f"This kernel believes to have given the loops {percent(own)} where they had "
-            f"{percent(share)}: the time went missing below it."
+            f"The local kernel accounts {percent(own)} to the loops, which obtained "
+            f"{percent(share)}: the time was lost below the kernel."
         )
     return (
-        f"This kernel itself accounts the loops with {percent(own)}: it knows that they did not "
-        "run (a limit, a scheduling policy or other programs on this very machine)."
+        f"The local kernel accounts {percent(own)} to the loops, so it caused the gaps "
+        "itself (a limit, a scheduling policy or other local programs)."
     )
 
 
@@ -202,20 +221,17 @@ def contradictions(word: Word, looks: Sequence[Look]) -> tuple[str, ...]:
     said = []
     if word in (Word.DEDICATED, Word.SMT_SIBLING_SHARED) and steal >= LITTLE:
         said.append(
-            f"Steal counts {percent(steal)}, and the loops lost no more than {percent(lost)}: the "
-            "hypervisor took time from something else than these loops, or counts otherwise."
+            f"Steal time is {percent(steal)}, but the loops lost at most {percent(lost)}: the "
+            "hypervisor took time from other programs, or counts differently."
         )
     by_others = (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.WEIGHT_ONLY)
     if word in (*by_others, Word.RESERVATION_OR_CAP) and steal < 0.25 * lost:
         said.append(
-            f"Steal counts only {percent(steal)} where the loops lost up to {percent(lost)}: "
-            "either this hypervisor does not tell, or it was this machine's own kernel that took "
-            "the CPU."
+            f"Steal time is only {percent(steal)}, but the loops lost up to {percent(lost)}: "
+            "either the hypervisor does not report it, or the local kernel took the CPU."
         )
     if word is Word.OWN_QUOTA and steal >= LITTLE:
-        said.append(
-            f"Beside the quota the hypervisor took {percent(steal)} (steal): the quota is not all."
-        )
+        said.append(f"In addition to the quota, the hypervisor took {percent(steal)} (steal time).")
     return tuple(said)
 
 
@@ -225,14 +241,15 @@ def missing(looks: Sequence[Look], word: Word) -> tuple[str, ...]:
     cpus = max((look.machine_cpus or 0 for look in looks), default=0)
     said = []
     if "all" not in kinds and cpus != 1:
-        said.append("One busy loop on every CPU at once was not looked at.")
+        said.append("one busy loop on every CPU at once")
     if "one" not in kinds:
-        said.append("One busy loop alone was not looked at.")
+        said.append("one busy loop alone")
     longest = max((look.window_ns for look in looks), default=0)
     if word is Word.UNCLEAR and longest < ENOUGH_NS:
         said.append(
-            f"The longest look lasted {ms(longest)}: periods of 100 ms need {ms(ENOUGH_NS)}."
+            f"an observation of {ms(ENOUGH_NS)}, which periods of 100 ms need (the longest "
+            f"lasted {ms(longest)})"
         )
     if word in (Word.RESERVATION_OR_CAP, Word.UNCLEAR) and "sleeping" not in kinds:
-        said.append("A loop that sleeps now and then was not looked at.")
+        said.append("a loop that sleeps now and then")
     return tuple(said)
