@@ -342,12 +342,26 @@ class TrialCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Precision:
+    """Number of headline metrics, and how many have an interval within ±2, ±5 and ±10 %.
+
+    The rest is wider, or has no interval or no relative width (a value of 0).
+    """
+
+    metrics: int = 0
+    within_2_percent: int = 0
+    within_5_percent: int = 0
+    within_10_percent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """Identity, state and extent of a run.
 
     started_at, finished_at: ISO 8601, UTC. nephoscope, probe: versions. store, path, report: where
     its files are. rounds: measured rounds, without warm-up. not_converged: lines whose interval
-    stayed wider than the plan asked; converged: there are none. confidence: of every interval.
+    stayed wider than the plan asked; converged: there are none. precision: headline metrics by
+    the width of their intervals. confidence: of every interval.
     margin: relative difference that counts as equivalent.
     """
 
@@ -370,6 +384,7 @@ class RunSummary:
     spent_s: float | None = None
     converged: bool = True
     not_converged: tuple[str, ...] = ()
+    precision: Precision = Precision()
     confidence: float = 0.95
     margin: float = 0.03
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from analysis.judging import line
-from nephoscope.model import Estimate, MetricResult
-from nephoscope.results.precision import Precision, precision
+from nephoscope.model import Estimate, MetricResult, Precision
+from nephoscope.results.precision import precision, precision_sentence
 
 
 def metric(half: float | None, value: float = 100.0, headline: bool = True) -> MetricResult:
@@ -26,13 +26,13 @@ def metric(half: float | None, value: float = 100.0, headline: bool = True) -> M
 def test_headline_metrics_are_counted_by_width() -> None:
     halves = (0.0, 1.0, 2.0, 2.1, 5.0, 9.0, 30.0, None)
     found = precision([*map(metric, halves), metric(1.0, headline=False)])
-    assert found == Precision(8, (3, 5, 6))
-    assert found.sentence == "38 % within ±2 %, 62 % within ±5 %, 75 % within ±10 %"
+    assert found == Precision(8, 3, 5, 6)
+    assert precision_sentence(found) == "38 % within ±2 %, 62 % within ±5 %, 75 % within ±10 %"
 
 
 def test_a_value_of_zero_is_precise_only_without_variation() -> None:
-    assert precision([metric(0.0, 0.0), metric(1.0, 0.0)]) == Precision(2, (1, 1, 1))
+    assert precision([metric(0.0, 0.0), metric(1.0, 0.0)]) == Precision(2, 1, 1, 1)
 
 
 def test_a_run_without_headline_metrics_has_none() -> None:
-    assert precision([metric(1.0, headline=False)]) == Precision(0, (0, 0, 0))
+    assert precision([metric(1.0, headline=False)]) == Precision(0, 0, 0, 0)

@@ -26,6 +26,7 @@ from nephoscope.model import (
 from nephoscope.plans import Plan
 from nephoscope.results import lines, names
 from nephoscope.results.lines import Key, Wanted
+from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.store import StoredRun, counts, query
 
@@ -245,6 +246,7 @@ def _summary(
         spent_s=manifest.get("spent_s"),
         converged=not wide,
         not_converged=tuple(wide),
+        precision=precision(metrics),
         confidence=confidence,
         margin=float(manifest.get("margin") or 0.03),
     )

@@ -18,7 +18,7 @@ from nephoscope.analysis.target_evidence import (
 )
 from nephoscope.model import Estimate, Factors, Finding, Severity
 from nephoscope.results.machine_figures import MachineFigures
-from nephoscope.results.precision import precision
+from nephoscope.results.precision import precision, precision_sentence
 
 Answers = Iterator[Finding | Unchecked]
 
@@ -246,7 +246,9 @@ def not_converged(case: TargetEvidence) -> Answers:
     names = named or list(case.not_converged)
     reached = precision(case.metrics)
     if names:
-        distribution = f" Of {reached.metrics}, {reached.sentence}." if reached.metrics > 1 else ""
+        distribution = (
+            f" Of {reached.metrics}, {precision_sentence(reached)}." if reached.metrics > 1 else ""
+        )
         yield Finding(
             "not_converged",
             Severity.INFO,

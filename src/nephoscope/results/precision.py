@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from nephoscope.model import MetricResult
-
-BOUNDS = (0.02, 0.05, 0.10)
-"""Relative half-widths by which intervals are counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """Headline metrics by the relative half-width of their intervals.
-
-    metrics: all headline metrics. within: for each of BOUNDS, how many have an interval at most so
-    wide. The rest is wider, or has no interval or no relative width (a value of 0).
-    """
-
-    metrics: int
-    within: tuple[int, ...]
-
-    @property
-    def sentence(self) -> str:
-        """Returns the distribution in words: '40 % within ±2 %, 71 % within ±5 %, …'."""
-        return ", ".join(
-            f"{count / self.metrics:.0%} within ±{bound:.0%}".replace("%", " %")
-            for count, bound in zip(self.within, BOUNDS, strict=True)
-        )
+from nephoscope.model import MetricResult, Precision
 
 
 def precision(metrics: Iterable[MetricResult]) -> Precision:
-    """Counts the headline metrics of a run by the width of their intervals."""
+    """Counts the headline metrics of a run by the relative half-width of their intervals."""
     widths = [relative_half_width(metric) for metric in metrics if metric.headline]
     known = [width for width in widths if width is not None]
-    within = tuple(sum(width <= bound for width in known) for bound in BOUNDS)
-    return Precision(len(widths), within)
+    within = (sum(width <= bound for width in known) for bound in (0.02, 0.05, 0.10))
+    return Precision(len(widths), *within)
+
+
+def precision_sentence(reached: Precision) -> str:
+    """Returns the distribution in words: '40 % within ±2 %, 71 % within ±5 %, …'."""
+    counts = {
+        2: reached.within_2_percent,
+        5: reached.within_5_percent,
+        10: reached.within_10_percent,
+    }
+    return ", ".join(
+        f"{100 * count / reached.metrics:.0f} % within ±{bound} %"
+        for bound, count in counts.items()
+    )
 
 
 def relative_half_width(metric: MetricResult) -> float | None:
