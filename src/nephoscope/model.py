@@ -219,7 +219,7 @@ class Estimate:
     """One statistic with what it takes to believe it; value, low and high share the unit.
 
     low, high: None where the interval does not exist on that side (too few repetitions); `note`
-    then says so. n: independent repetitions (trials), not requests. method: statistic, interval,
+    has the reason. n: independent repetitions (trials), not requests. method: statistic, interval,
     resamples and seed in words.
     """
 
@@ -312,7 +312,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class InvalidTrial:
-    """A trial that does not count, and why."""
+    """An excluded trial, with the reasons."""
 
     trial: str
     benchmark: str

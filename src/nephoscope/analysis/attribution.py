@@ -24,7 +24,7 @@ Reading = Mapping[str, Any]
 
 
 class Word(StrEnum):
-    """What a slowdown is put down to."""
+    """Cause to which a slowdown is attributed."""
 
     NEIGHBOUR = "neighbour"
     OWN_QUOTA = "own quota"

@@ -26,7 +26,7 @@ class Component:
     """One level's part of the variance. share: of the sum of all components, 0..1.
 
     mean_square, df: of its line in the analysis of variance. negative: the estimate was below zero
-    and is told as zero: this level adds no variation that can be seen.
+    and is reported as zero: this level adds no variation that can be seen.
     """
 
     level: str

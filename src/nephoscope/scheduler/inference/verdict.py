@@ -156,7 +156,7 @@ class Obtained:
 class Scheduler:
     """What schedules one target, in a word and a sentence, with what carries it.
 
-    per_cpu: what each CPU gave in each look. contradictions: what speaks against the word, steal
+    per_cpu: share of each CPU in each observation. contradictions: evidence against the word, steal
     first. missing: what was not looked at and would say more. conditions: the levels of what the
     plan varied, under which this holds; empty where it varied nothing. looks: the trials that it
     was read from, for pictures.
