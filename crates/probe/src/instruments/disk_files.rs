@@ -11,7 +11,7 @@
 //! `create_ratio`. At last all files are deleted. Each file is opened, moved in blocks of
 //! `block_bytes` and closed again, through the page cache, as such servers do. `sync` says when data
 //! have to be safe: never, each written file before it is closed (`fsync`), or all of them at the
-//! end of each phase (`phase`), inside its time. Everything is drawn from `seed` by xorshift64*.
+//! end of each phase (`phase`), inside its time. Everything is drawn from `seed` by SplitMix64.
 //!
 //! # Known truth
 //! After the transactions, outside the counted time, the files are looked at: their number and their

@@ -13,7 +13,7 @@
 //! completion is seen. A first tenth of `duration_ns` on top of it warms up and is not counted; the
 //! count starts with a completion, so that n operations belong to n intervals. At the first one at
 //! least `duration_ns` later nothing new starts, and with `io_uring` what is then under way still
-//! counts, time and all: leaving it out would leave out just the operations that take long. Random places are drawn by a seeded xorshift64* and a
+//! counts, time and all: leaving it out would leave out just the operations that take long. Random places are drawn by a seeded SplitMix64 and a
 //! multiply-shift (bias under 1e-10); each sector that is written carries a new mark, so that nothing
 //! can be recognised. The engine is `io_uring` (entries, buffers and files not registered, no polling
 //! thread); where the kernel or a sandbox forbids it, `pread` and `pwrite` in one thread for each

@@ -4,7 +4,7 @@
 //!
 //! # How
 //! It waits `wait_ns`, then yields `samples` values of `value * (1 + noise_ratio * z)`, where z is
-//! drawn from a standard normal distribution by a seeded generator (xorshift64*, Box-Muller); a seed
+//! drawn from a standard normal distribution by a seeded generator (SplitMix64, Box-Muller); a seed
 //! of 0 takes the clock. `failure` makes it fail in each of the ways in which a benchmark can fail.
 //!
 //! Its far side (`serve`) sends back whatever its one peer sends, until the peer ends, and tells how
