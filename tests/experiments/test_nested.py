@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.comparison.between_runs import variance_components
 from nephoscope.experiments.nested import components
 
 INSTANCES = ((100, 102, 98, 100), (110, 112, 108, 110), (95, 97, 93, 95))
@@ -32,13 +31,17 @@ def test_one_level_agrees_with_the_one_way_analysis_for_unequal_groups() -> None
     groups = [[1.0, 2.0, 4.0], [7.0, 8.0], [3.0, 3.5, 2.0, 9.0]]
     values = [value for group in groups for value in group]
     of = [i for i, group in enumerate(groups) for _ in group]
-    one_way = variance_components(groups, unit="ns")
+    # Searle, Casella & McCulloch 1992: n0 stands for the size where sizes differ.
+    sizes, centres = np.array([3, 2, 4]), np.array([np.mean(group) for group in groups])
+    between = float(np.sum(sizes * (centres - np.mean(values)) ** 2)) / 2
+    within = sum(float(np.sum((np.array(g) - np.mean(g)) ** 2)) for g in groups) / 6
+    variance_between = (between - within) / ((9 - float(np.sum(sizes**2)) / 9) / 2)
     instance, rounds = components(values, of, [0] * len(values), unit="ns").components
-    assert instance.variance == pytest.approx(one_way.variance_between)
-    assert rounds.variance == pytest.approx(one_way.ms_within)
+    assert instance.variance == pytest.approx(variance_between)
+    assert rounds.variance == pytest.approx(within)
     # One instance with several boots is the same design with another word.
     boot, _ = components(values, [0] * len(values), of, unit="ns").components
-    assert (boot.level, boot.variance) == ("boot", pytest.approx(one_way.variance_between))
+    assert (boot.level, boot.variance) == ("boot", pytest.approx(variance_between))
 
 
 def test_three_levels_of_a_balanced_design_by_hand() -> None:
