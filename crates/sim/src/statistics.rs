@@ -210,11 +210,11 @@ mod tests {
         let p99 = times.histogram().value_at_quantile(0.99) as f64;
         // Three significant digits.
         assert!((p99 / 990e6 - 1.0).abs() < 1e-3, "{p99}");
-        let mut both = Durations::default();
-        both.merge(&times);
-        both.merge(&times);
-        assert_eq!(both.pairs().map(|(_, count)| count).sum::<u64>(), 2000);
-        assert_eq!(both.moments().range(), Some((1e6, 1e9)));
+        let mut merged = Durations::default();
+        merged.merge(&times);
+        merged.merge(&times);
+        assert_eq!(merged.pairs().map(|(_, count)| count).sum::<u64>(), 2000);
+        assert_eq!(merged.moments().range(), Some((1e6, 1e9)));
     }
 
     #[test]

@@ -282,16 +282,16 @@ mod tests {
     #[test]
     fn connections_side_by_side() {
         // One: the document's 200 ms, then 12 objects, 100 ms each.
-        let one = Page { connections: 1, ..page(4096, 12) };
-        assert_eq!(far_ms(&one), 200.0 + 1200.0);
+        let single = Page { connections: 1, ..page(4096, 12) };
+        assert_eq!(far_ms(&single), 200.0 + 1200.0);
         // Six: two objects each; five of the six are opened first.
-        assert_eq!(far_ms(&Page { connections: 6, ..one.clone() }), 200.0 + 100.0 + 200.0);
+        assert_eq!(far_ms(&Page { connections: 6, ..single.clone() }), 200.0 + 100.0 + 200.0);
         // More connections than objects are not opened.
-        let many = Page { connections: 50, ..one.clone() };
+        let many = Page { connections: 50, ..single.clone() };
         assert_eq!(many.exchanges(RTT, f64::INFINITY).chains.len(), 12);
         assert_eq!(far_ms(&many), 200.0 + 200.0);
         // All on one: 48 kB through windows of 8, 16, 32 kB: two waits.
-        assert_eq!(far_ms(&Page { multiplexed: true, ..one }), 200.0 + 100.0 + 200.0);
+        assert_eq!(far_ms(&Page { multiplexed: true, ..single }), 200.0 + 100.0 + 200.0);
     }
 
     #[test]

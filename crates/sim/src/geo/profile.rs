@@ -51,12 +51,12 @@ impl Profile {
     pub fn new(name: &str, base: &UserBase) -> Result<Self, InvalidInput> {
         let key = format!("user_bases.{name}");
         let Some(zone_h) = base.zone.hours() else {
-            let given = match &base.zone {
+            let zone = match &base.zone {
                 Zone::Hours(hours) => hours.to_string(),
                 Zone::Text(text) => format!("`{text}`"),
             };
             return refuse(
-                format!("{key}.zone is {given}, which is no offset from UTC."),
+                format!("{key}.zone is {zone}, which is no offset from UTC."),
                 "Give hours ahead of UTC from -14 to 14, such as -6, or a text such as UTC+5:30.",
             );
         };

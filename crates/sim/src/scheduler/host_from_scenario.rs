@@ -95,13 +95,13 @@ impl Scenario {
     }
 
     fn linux_settings(&self) -> Result<LinuxSettings, InvalidInput> {
-        let (given, own) = (&self.linux, LinuxSettings::of(self.processors));
+        let (settings, own) = (&self.linux, LinuxSettings::of(self.processors));
         let setting = |key: &str, ms: Option<f64>, own: Nanos| match ms {
             Some(ms) => duration(&format!("linux.{key}"), ms),
             None => Ok(own),
         };
-        let wakeups = within("linux.wakeups_per_s", given.wakeups_per_s, 0.0, 1e5)?;
-        let (rate, length_ms) = (given.interruptions_per_s, given.interruption_ms);
+        let wakeups = within("linux.wakeups_per_s", settings.wakeups_per_s, 0.0, 1e5)?;
+        let (rate, length_ms) = (settings.interruptions_per_s, settings.interruption_ms);
         within("linux.interruptions_per_s", rate, 0.0, 1e5)?;
         if (rate > 0.0) != (length_ms > 0.0) {
             return refuse(
@@ -119,13 +119,13 @@ impl Scenario {
             );
         }
         let interval = |per_s: f64| if per_s > 0.0 { (1e9 / per_s).round() as Nanos } else { 0 };
-        let bandwidth_slice = (given.bandwidth_slice_ms, own.bandwidth_slice_ns);
+        let bandwidth_slice = (settings.bandwidth_slice_ms, own.bandwidth_slice_ns);
         Ok(LinuxSettings {
             wakeup_interval_ns: interval(wakeups),
             interruption_interval_ns: interval(rate),
             interruption_ns: duration_or_zero("linux.interruption_ms", length_ms)?,
-            tick_ns: setting("tick_ms", given.tick_ms, own.tick_ns)?,
-            base_slice_ns: setting("base_slice_ms", given.base_slice_ms, own.base_slice_ns)?,
+            tick_ns: setting("tick_ms", settings.tick_ms, own.tick_ns)?,
+            base_slice_ns: setting("base_slice_ms", settings.base_slice_ms, own.base_slice_ns)?,
             bandwidth_slice_ns: setting(
                 "bandwidth_slice_ms",
                 bandwidth_slice.0,
