@@ -8,8 +8,9 @@ export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 unset PYTHONDONTWRITEBYTECODE
 rc=0
 slow="not slow and "
+ignored=()
 export NEPHOSCOPE_TEST_PROFILE=quick
-[ "${1:-}" = --all ] && slow="" NEPHOSCOPE_TEST_PROFILE=whole
+[ "${1:-}" = --all ] && slow="" ignored=(-- --include-ignored) NEPHOSCOPE_TEST_PROFILE=whole
 summary=""
 
 part() { # name, command
@@ -40,7 +41,7 @@ nice cargo test --locked --workspace --no-run >"$build_log" 2>&1 &
 building=$!
 part "Python without measurements" pythons "${slow}not alone" -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder
 part "Building the Rust tests, what is left of it" finish_building
-part "Rust without measurements" cargo test --locked --workspace "${measuring[@]/#/--exclude=}"
+part "Rust without measurements" cargo test --locked --workspace "${measuring[@]/#/--exclude=}" "${ignored[@]}"
 if [ "${1:-}" != --fast ]; then
   # One test at a time: a truth test shares its core with nobody.
   part "Rust that measures" cargo test --locked "${measuring[@]/#/--package=}" -- --test-threads=1

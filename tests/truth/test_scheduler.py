@@ -16,7 +16,6 @@ import scheduler_lab
 from scheduler_judging import Judged, judged, read, table, told
 from scheduler_settings import CLASSES, draw
 from tests.conftest import ROOT
-from tests.rates import holds_rate
 from trials import needs_root
 
 from nephoscope.lab.limits.cpu import machine_cpus
@@ -72,10 +71,13 @@ def test_sixty_settings_are_named_and_fitted() -> None:
         cases.append(judged(setting, trials))
         print(told(cases[-1]))  # noqa: T201
     print(table(cases))  # noqa: T201
-    holds_rate("named", [case.misses == 0 for case in cases], 0.95)
-    holds_rate("not named wrongly", [case.misses < 2 for case in cases], 0.95)
+    # *Unclear* is one miss, a wrong name is two.
+    assert sum(case.misses for case in cases) <= 0.05 * len(cases), [
+        told(case) for case in cases if case.misses
+    ]
     for name, fits in (
         ("share within 1.5 points", [case.share_fits for case in cases]),
         ("period within 10 %", [case.period_fits for case in cases]),
     ):
-        holds_rate(name, [fit for fit in fits if fit is not None], 0.90)
+        known = [fit for fit in fits if fit is not None]
+        assert sum(known) >= 0.90 * len(known), name

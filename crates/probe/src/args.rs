@@ -13,15 +13,17 @@ nephoscope-probe: measures the machine it runs on
 
   nephoscope-probe describe
   nephoscope-probe run ID [--params JSON] [--gap-meter] [LIMITS]
-  nephoscope-probe serve ID [--params JSON] [--bind ADDRESS] (--control | --token-file FILE) [LIMITS]
+  nephoscope-probe serve ID [--params JSON] [--bind ADDRESS] [LIMITS]
+                   (--control | --token-file FILE)
   nephoscope-probe wrap --job JSON [--gap-meter] [LIMITS]
-  nephoscope-probe wrap --job JSON --server [--bind ADDRESS] (--control | --token-file FILE) [LIMITS]
+  nephoscope-probe wrap --job JSON --server [--bind ADDRESS] [LIMITS]
+                   (--control | --token-file FILE)
   nephoscope-probe version
 
 Commands:
   describe           Print every benchmark with its parameters and metrics as JSON.
   run                Run a benchmark once and print its samples as JSON lines.
-  serve              Serve the far side of a two-sided benchmark for the peer that presents the token.
+  serve              Serve the far side of a two-sided benchmark for the peer with the token.
   wrap               Run a third-party program, or a third-party server, as a trial.
 
 Options:
