@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from nephoscope import catalog, plans, studies
 from nephoscope.lab.topology import Topology
-from nephoscope.model import Better, Consistency, Estimate, MetricResult, RunResult
-from nephoscope.scheduler.inference import Scheduler, Word
+from nephoscope.model import Better, Consistency, Estimate, MetricResult, RunResult, RunSummary
+from nephoscope.scheduler.inference import Scheduler, SchedulerVerdicts, Word
 from nephoscope.studies import PartResult
 from nephoscope.studies import text as study_text
 from nephoscope.studies.comparison import emulation
@@ -26,15 +26,6 @@ IN_LAB = {name: part for name, part in PARTS.items() if studies.plan_of(STUDY, p
 STEADY = Consistency(None, None, None, None, None, "unknown")
 
 
-@dataclass(frozen=True)
-class Made:
-    """Of a result only what a study asks of it."""
-
-    metrics: tuple[MetricResult, ...]
-    schedulers: tuple[Scheduler, ...]
-    run: dict[str, Any]
-
-
 def line(
     metric: str, target: str, factors: dict[str, Any], value: float, half: float
 ) -> MetricResult:
@@ -42,13 +33,21 @@ def line(
     return MetricResult("cpu.gaps", metric, target, factors, Better.HIGHER, estimate, STEADY)
 
 
-def made(half: float = 0.005, *, share: float = 0.75, word: Word = Word.RESERVATION_PER_CPU) -> Any:
+def made(
+    half: float = 0.005, *, share: float = 0.75, word: Word = Word.RESERVATION_PER_CPU
+) -> RunResult:
     """A run in which 30 of 40 ms gave `share`, and nothing else was measured."""
     of = [({"cpus_max": 1, "cpu": None, "process": 0})]
     of += [{"cpus_max": 2, "cpu": None, "process": n} for n in (0, 1)]
     lines = [line("cpu_share_cycles_ratio", "sedf-30-40", one, share, half) for one in of]
     seen = Scheduler("sedf-30-40", word, "each CPU has 30.0 ms in 40.0 ms.")
-    return Made(tuple(lines), (seen,), {"id": "made", "confidence": 0.95})
+    return RunResult(
+        RunSummary(id="made", confidence=0.95),
+        tuple(lines),
+        findings=(),
+        invalid=(),
+        parts=(SchedulerVerdicts((seen,)),),
+    )
 
 
 def first(result: RunResult) -> emulation.RowOutcome:
