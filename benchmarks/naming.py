@@ -178,7 +178,7 @@ def learn(cases: Sequence[Mapping[str, Any]]) -> str:
             "",
             "from __future__ import annotations",
             "",
-            "from nephoscope.analysis.naming import CANARIES, Reference",
+            "from nephoscope.isolation.naming import CANARIES, Reference",
             "",
             '_TABLE = """',
             *rows,

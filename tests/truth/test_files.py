@@ -31,19 +31,16 @@ def place() -> Iterator[Path]:
 
 
 class Draw:
-    """The generator of the probe once more: splitmix64 into xorshift64*."""
+    """The probe's generator, SplitMix64, written a second time."""
 
     def __init__(self, seed: int) -> None:
-        mixed = (seed + 0x9E3779B97F4A7C15) & MASK
-        mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & MASK
-        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & MASK
-        self.state = (mixed ^ mixed >> 31) | 1
+        self.state = seed & MASK
 
     def next(self) -> int:
-        self.state ^= self.state >> 12
-        self.state = (self.state ^ self.state << 25) & MASK
-        self.state ^= self.state >> 27
-        return (self.state * 0x2545F4914F6CDD1D) & MASK
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        mixed = ((self.state ^ self.state >> 30) * 0xBF58476D1CE4E5B9) & MASK
+        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & MASK
+        return mixed ^ mixed >> 31
 
     def below(self, bound: int) -> int:
         return self.next() * bound >> 64

@@ -161,7 +161,7 @@ class NamedLoad:
 class Isolation:
     """All that a run with loads beside its victims tells. notes: what was not given, and why.
 
-    named: what beside named as the resource, by target (analysis/naming.py); empty where nothing
+    named: what beside named as the resource, by target (isolation/naming.py); empty where nothing
     was named.
     """
 
