@@ -232,37 +232,40 @@ def page(cases: Sequence[Mapping[str, Any]], told: Sequence[tuple[str, str]]) ->
             "",
             f"Measured on {date} by `benchmarks/naming.py` (seed {seeds}): "
             f"{_share(right)} injected cases were identified correctly (Wilson, 95 %). "
-            "*Unclear* counts as wrong. Whether a load took anything is determined from trials "
-            "of its resource's own canary that the namer does not see; of a load that took "
-            "nothing the right name is *none*. Of the loads that took something, and of no "
-            "load at all, "
+            "*Unclear* counts as wrong. Separate trials of the resource's own canary, which the "
+            "identification does not use, determine whether a load had an effect. For a load "
+            "without an effect the correct name is *none*. Of the cases with an effect or without "
+            "any load, "
             f"{_share([r for r, f in zip(right, felt, strict=True) if f])} were identified "
             "correctly.",
             f"The machine: {facts['cpu']}, {facts['cpus']} CPUs, Linux {facts['kernel']}.",
             "",
-            "Rows: what was injected, and how often it took something. Columns: its name.",
+            "Rows: the injected load, and the number of cases in which it had an effect. Columns: "
+            "the identified resource.",
             "",
-            "| | took something | " + " | ".join(words) + " |",
+            "| | had an effect | " + " | ".join(words) + " |",
             "|---" * (len(words) + 2) + "|",
             *(row(name) for name in names),
             "",
-            "The victim here shares its kernel with its neighbours and reads what the kernel does "
-            "meanwhile. A guest with a kernel of its own has its canaries only: of these cases "
+            "This victim shares its kernel with its neighbours and reads the kernel's counters "
+            "during the trials. A guest with its own kernel has only its canaries: of these cases "
             f"{_share(as_guest)} would be identified correctly there, and "
-            f"{_share([word == naming.UNCLEAR for _, word in guests])} are *unclear*: where the "
-            "canaries that were measured do not tell two resources apart, neither is named.",
+            f"{_share([word == naming.UNCLEAR for _, word in guests])} would be *unclear*: if "
+            "the measured canaries cannot distinguish two resources, the identification names "
+            "neither.",
             "",
-            "## What was injected, and where it can be seen at all",
+            "## Injected loads and where they are detectable",
             "A case is one program at an intensity drawn from 50 to 100 %, with drawn parameters. "
-            "The namer sees only what the victim's canaries lost.",
+            "The identification uses only the losses of the victim's canaries.",
             "",
-            "| Resource | Program | Placed on | It can be seen where |",
+            "| Resource | Program | Placed on | Detectable |",
             "|---|---|---|---|",
             *injected_rows,
             "",
-            "The references were measured with other seeds, on no trial that is named here. They "
-            "hold for this machine; on another one, and where fewer canaries are measured, expect "
-            "*unclear* more often. Two resources that are taken at once are not told apart.",
+            "The references were measured with other seeds, on trials that are not part of this "
+            "page. They are valid for this machine. On another machine, or with fewer canaries, "
+            "expect *unclear* more often. Two resources that are loaded at once are not "
+            "distinguished.",
             "",
         ]
     )
@@ -276,7 +279,7 @@ def _share(right: Sequence[bool]) -> str:
 
 SEEN: Mapping[str, str] = {
     "cpu": "on the same CPU or, behind a hypervisor, the same physical one",
-    "memory": "under the same memory controller; another CPU will do",
+    "memory": "under the same memory controller, also from another CPU",
     "cache": "on CPUs that share the last-level cache",
     "disk_read": "on the same disk",
     "disk_write": "on the same disk",

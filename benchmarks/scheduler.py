@@ -86,10 +86,10 @@ def write(args: argparse.Namespace, found: list[Judged]) -> None:
     write_result("scheduler", {"seed": args.seed, **figures(found)})
     head = (
         "# Accuracy of scheduler inference\n\n"
-        f"Measured {today}, seed {args.seed}: settings of a lab host drawn afresh, each with its "
-        "class declared by what was set\n([the mapping](../how-to/scheduler.md#how-it-is-held-to-a-"
-        "truth)), 8.5 s of looking at most.\nRows are what was set, columns what it was "
-        "called. `make bench` draws others and writes this page again.\n\n"
+        f"Measured {today}, seed {args.seed}: random settings of a lab host. Each setting "
+        "determines its class\n([the mapping](../how-to/scheduler.md#validation)) and was observed "
+        "for at most 8.5 s.\nRows are the classes of the settings, columns the inferred classes. "
+        "`make bench` draws other settings and writes this page again.\n\n"
     )
     PAGE.write_text(head + table(found) + "\n", encoding="utf-8")
 

@@ -90,7 +90,7 @@ def table(found: list[Judged]) -> str:
     lines += [
         "",
         f"{values['settings']} settings, {values['misses']} misses (unclear counts once, a wrong "
-        f"name twice): {100 * values['right_ratio']:.1f} %.",
+        f"class twice): {100 * values['right_ratio']:.1f} %.",
     ]
     for name, (good, of) in (
         ("Share within 1.5 points", values["share_fits"]),
