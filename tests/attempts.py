@@ -27,6 +27,10 @@ DISTURBING_RATIO = 0.005
 none of them past its bound, and a machine at rest stays below it."""
 
 
+class Unmeasurable(AssertionError):
+    """What a test measures was not to be had in any attempt, as a reading of its own showed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counters:
     """CPU time at one moment, in seconds since boot: what the kernel accounts to whom.
@@ -109,15 +113,19 @@ def attempt(
     measure: Callable[[], tuple[str, bool]],
     *,
     contends: bool = False,
+    witness: Callable[[], str] = lambda: "",
     read: Callable[[], Counters] = Counters.read,
     pauses_s: Iterable[float] = PAUSES_S,
 ) -> None:
     """Measures once, and again after a pause while the attempt missed its bound and was disturbed.
 
     measure: returns what it saw, in words, and whether the bound was held. contends: whether the
-    test makes its own programs wait for a CPU, so that pressure shows no disturbance.
+    test makes its own programs wait for a CPU, so that pressure shows no disturbance. witness:
+    names a further disturbance that a reading of its own shows right after an attempt that missed,
+    "" for none. Raises Unmeasurable where the witness named one after every attempt.
     """
     seen: list[str] = []
+    witnessed: list[str] = []
     for pause_s in (0, *pauses_s):
         time.sleep(pause_s)
         before = read()
@@ -127,11 +135,15 @@ def attempt(
         print(f"{name}, attempt {len(seen)}: {seen[-1]}")  # noqa: T201
         if held:
             return
-        reasons = during.reasons(contends=contends)
+        witnessed.append(witness())
+        reasons = [text for text in (*during.reasons(contends=contends), witnessed[-1]) if text]
         if not reasons:
             pytest.fail(f"{name}: the bound was missed, and nothing disturbed it: {seen}")
         print(f"{name}: measured again because of {', '.join(reasons)}")  # noqa: T201
-    pytest.fail(f"{name}: all {len(seen)} attempts were disturbed and missed the bound: {seen}")
+    text = f"{name}: all {len(seen)} attempts were disturbed and missed the bound: {seen}"
+    if all(witnessed):
+        raise Unmeasurable(text)
+    pytest.fail(text)
 
 
 def _machine() -> tuple[tuple[float, ...], float]:

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from tests.attempts import Counters, attempt, disturbance
+from tests.attempts import Counters, Unmeasurable, attempt, disturbance
 
 CALM = Counters(at=0.0, steal=(1.0, 2.0), user=5.0, own_user=3.0, others=7.0, pressure=0.1)
 
@@ -129,3 +129,11 @@ def test_a_program_that_is_no_descendant_is_another() -> None:
     after = Counters.read()
     assert after.others - middle.others > 0.25
     assert after.own_user - middle.own_user < 0.25
+
+
+def test_a_witness_of_every_attempt_says_that_it_cannot_be_measured() -> None:
+    with pytest.raises(Unmeasurable, match="no cache"):
+        attempt("x", lambda: ("no cache", False), witness=lambda: "taken", pauses_s=[0, 0])
+    said = iter(["taken", "", "taken"])
+    with pytest.raises(pytest.fail.Exception):
+        attempt("x", lambda: ("low", False), witness=lambda: next(said), pauses_s=[0, 0])

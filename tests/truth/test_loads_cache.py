@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from channel import controlled
 from cpu_truth import last_cpu
-from tests.attempts import attempt
+from tests.attempts import Unmeasurable, attempt
 from trials import Trial, command, run
 
 LINE_BYTES = 64
@@ -45,18 +46,34 @@ def chase_ns(bytes_: int, cpu: int) -> float:
     return float(value)
 
 
-def test_its_own_set_lies_in_the_cache_and_a_larger_one_does_not() -> None:
-    def measure() -> tuple[str, bool]:
-        own = pinned("load.cache")
-        bytes_ = int(own.one("working_set_bytes"))
-        large = pinned("load.cache", buffer_bytes=max(8 * bytes_, 256 << 20))
-        # Touches over the CPU time that was got: others of this machine take from both.
-        rates = [t.one("load_touches_per_s") / t.one("load_cpus") for t in (own, large)]
-        told = f"{bytes_ >> 10} KiB: {rates[0]:.3g} a second, large: {rates[1]:.3g}"
-        # Half the time of memory was the rule by which the size was chosen; neighbours come and go.
-        return told, rates[0] >= 1.5 * rates[1]
+def cache_is_taken(bytes_: int) -> str:
+    """Names the last-level cache as disturbed where a chain of loads through so many bytes takes
+    more than half the time that it takes in memory; no other counter of a guest shows neighbours
+    on the chip."""
+    ratio = chase_ns(bytes_, last_cpu()) / chase_ns(256 << 20, last_cpu())
+    return f"a last-level cache at {ratio:.0%} of the memory's latency" if ratio > 0.5 else ""
 
-    attempt("the set it chose", measure)
+
+def test_its_own_set_lies_in_the_cache_and_a_larger_one_does_not() -> None:
+    chosen = [0]
+
+    def rate(trial: Trial) -> float:
+        # Touches over the CPU time that was got: others of this machine take from both.
+        return trial.one("load_touches_per_s") / trial.one("load_cpus")
+
+    def measure() -> tuple[str, bool]:
+        own, large = [], []
+        # In turn, and the best of each: neighbours on the chip make both slower, never faster.
+        for _ in range(3):
+            trial = pinned("load.cache")
+            chosen[0] = int(trial.one("working_set_bytes"))
+            own.append(rate(trial))
+            large.append(rate(pinned("load.cache", buffer_bytes=max(8 * chosen[0], 256 << 20))))
+        told = f"{chosen[0] >> 10} KiB: {max(own):.3g} a second, large: {max(large):.3g}"
+        # Half the time of memory was the rule by which the size was chosen; neighbours come and go.
+        return told, max(own) >= 1.5 * max(large)
+
+    attempt("the set it chose", measure, witness=lambda: cache_is_taken(chosen[0]))
 
 
 def test_it_moves_much_less_than_a_load_of_the_memory() -> None:
@@ -78,18 +95,28 @@ def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None
     """Working sets of mem.latency, each chased with and without the load beside it, in turn."""
     cpu = min(os.sched_getaffinity(0))
     bytes_ = int(pinned("load.cache").one("working_set_bytes"))
-    sizes = [int(bytes_ * part) for part in (0.5, 0.625, 0.75)]
+    sizes = [int(bytes_ * part) for part in (0.375, 0.5, 0.625, 0.75)]
 
     def slowed(*benchmarks: str) -> list[float]:
-        """Median factor of the chases beside each load, in turn."""
+        """Median factor of the chases beside each load, in turn; not a number where neighbours on
+        the chip left the victim no cache to lose in most of the rounds."""
         ratios: dict[str, list[float]] = {name: [] for name in benchmarks}
         for _ in range(5):
+            memory_ns = chase_ns(256 << 20, cpu)
             for benchmark, seen in ratios.items():
-                alone = [chase_ns(size, cpu) for size in sizes]
+                before = [chase_ns(size, cpu) for size in sizes]
                 with beside(benchmark):
                     loaded = [chase_ns(size, cpu) for size in sizes]
-                seen.append(max(b / a for a, b in zip(alone, loaded, strict=True)))
-        return [median(seen) for seen in ratios.values()]
+                after = [chase_ns(size, cpu) for size in sizes]
+                # Only a victim that lies in the cache before and after lost it to the load.
+                factors = [
+                    2 * during / (first + last)
+                    for first, during, last in zip(before, loaded, after, strict=True)
+                    if max(first, last) <= memory_ns / 2
+                ]
+                seen.append(max(factors, default=math.nan))
+        kept = [[value for value in seen if value == value] for seen in ratios.values()]
+        return [median(seen) if len(seen) >= 2 else math.nan for seen in kept]
 
     # A fifth: a quarter of the set's lines fetched from memory at four times the time is most of a
     # doubling; noise of neighbours on the same chip moves single chases by a tenth.
@@ -100,11 +127,20 @@ def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None
             f"what the other holds ({streamed:.2f} beside it, {left:.2f} beside a loop)"
         )
 
+    factors = [math.nan, math.nan]
+
     def measure() -> tuple[str, bool]:
-        taken, left = slowed("load.cache", "load.cpu")
+        factors[:] = slowed("load.cache", "load.cpu")
+        taken, left = factors
         return f"beside the cache {taken:.2f}, beside a loop {left:.2f}", taken > 1.2 * left
 
-    attempt("a neighbour's lines", measure)
+    def no_cache_to_lose() -> str:
+        return "a victim outside the cache in most rounds" if math.isnan(sum(factors)) else ""
+
+    try:
+        attempt("a neighbour's lines", measure, witness=no_cache_to_lose)
+    except Unmeasurable as error:
+        pytest.skip(f"neighbours on the chip left no cache to lose: {error}")
 
 
 def test_memory_is_what_a_load_of_the_memory_loads() -> None:
