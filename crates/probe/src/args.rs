@@ -33,10 +33,10 @@ Options:
                      folder) and \"needs_bytes\". Arguments and input may contain {scratch} (path of
                      the scratch folder, which is removed at the end), {peer_address} and
                      {peer_port} (far side, from the control line `peer`).
-  --server           Run the program as a server until `stop`. Its job may also have \"port\" (default:
-                     any free port), \"protocol\" (tcp or udp) and \"ready_text\" (output to wait for);
-                     {address} and {port} are where it has to listen, {token} (only in \"input\") is
-                     what its peer presents.
+  --server           Run the program as a server until `stop`. Its job may also have \"port\"
+                     (default: any free port), \"protocol\" (tcp or udp) and \"ready_text\" (output
+                     to wait for); {address} and {port} are where it has to listen, {token} (only in
+                     \"input\") is what its peer presents.
   --bind ADDRESS     Address of this machine to listen on [default: loopback].
   --token-file FILE  Serve only the peer that presents this token; - reads it from standard input.
   --gap-meter        Record scheduling gaps on a CPU that the benchmark leaves free.
