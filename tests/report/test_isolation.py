@@ -17,7 +17,7 @@ from nephoscope.isolation import tables
 from nephoscope.isolation.records import Cell, Isolation, NamedLoad
 from nephoscope.model import RunResult
 from nephoscope.report import heat_maps, wording
-from nephoscope.report.blocks import Chart, Section, Table
+from nephoscope.report.blocks import Chart, Section, Table, Tiles
 from results.isolated import Truth, make
 
 
@@ -44,6 +44,20 @@ def changed(result: RunResult, **parts: Any) -> RunResult:
     found = isolation_of(result)
     others = tuple(part for part in result.parts if part is not found)
     return replace(result, parts=(*others, replace(found, **parts)))
+
+
+def test_the_summary_shows_slowdowns_not_baselines(run: RunResult) -> None:
+    cells = isolation_of(run).cells
+    worst = max(
+        (cell for cell in cells if cell.intensity == 1 and not tables.is_idle(cell)),
+        key=lambda cell: cell.factor.value if cell.factor else 0.0,
+    )
+    summary = next(one for one in sections.build_all(run) if one.id == "summary")
+    (tiles,) = [block.tiles for block in summary.blocks if isinstance(block, Tiles)]
+    assert worst.factor is not None
+    assert all(tile.label.startswith("Slowdown by ") for tile in tiles)
+    assert tiles[0].value == f"{wording.value_text(tables.plain(worst.factor))} ×"
+    assert tiles[0].interval.endswith(f"n = {worst.factor.n}")
 
 
 def test_every_factor_at_full_intensity_stands_everywhere(run: RunResult, tmp_path: Path) -> None:

@@ -332,7 +332,7 @@ def test_an_unknown_benchmark_gets_a_dot_and_a_distribution() -> None:
 
 
 def test_the_summary_chooses_the_telling_settings() -> None:
-    from nephoscope.report.sections import summary
+    from nephoscope.capabilities import summary
 
     chosen = {label: metric for label, _, metric in summary.choose(made.result().metrics)}
     assert chosen["Memory bandwidth, triad"].factors["kernel"] == "triad"

@@ -42,6 +42,7 @@ class Capability:
     name: key of its record in the result's JSON document. record: type of the record. analyse:
     function `(RunData) -> record | None`. applies: whether a run can have a record at all; answers
     without importing the capability. findings, sections: used where the run has a record.
+    headline: function `(result) -> list[Tile]`, the record's own figures for the summary.
     commands: click commands.
     """
 
@@ -51,6 +52,7 @@ class Capability:
     applies: Callable[[RunData], bool] = lambda data: True
     findings: tuple[Rules, ...] = ()
     sections: tuple[ReportSection, ...] = ()
+    headline: str = ""
     commands: tuple[str, ...] = ()
 
 
@@ -95,6 +97,7 @@ TABLE: tuple[Capability, ...] = (
         applies=lambda data: "resource" in data.factors,
         findings=(Rules("nephoscope.isolation.findings:RULES", 300),),
         sections=(ReportSection("isolation", "nephoscope.isolation.section:build", 210),),
+        headline="nephoscope.isolation.section:headline",
     ),
     Capability(
         "scheduler",
@@ -138,7 +141,7 @@ TABLE: tuple[Capability, ...] = (
 )
 
 SHARED_SECTIONS: tuple[ReportSection, ...] = (
-    ReportSection("summary", "nephoscope.report.sections.summary:build", 100),
+    ReportSection("summary", "nephoscope.capabilities.summary:build", 100),
     ReportSection("results", "nephoscope.report.sections.results:build", 500),
     ReportSection("other_benchmarks", "nephoscope.report.sections.other_benchmarks:build", 700),
     ReportSection("findings", "nephoscope.report.sections.findings:build", 800),

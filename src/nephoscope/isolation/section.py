@@ -6,7 +6,7 @@ from nephoscope.isolation import charts, tables
 from nephoscope.isolation.records import Cell, Isolation, QuietDrift
 from nephoscope.model import RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sentence
+from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sentence, Tile
 
 
 def build(result: RunResult) -> Section | None:
@@ -32,6 +32,29 @@ def build(result: RunResult) -> Section | None:
         notes = tuple(Item(wording.clean(note)) for note in isolation.notes)
         blocks += [Heading("Unavailable statistics"), Items(notes)]
     return Section("isolation", "Isolation from neighbours", tuple(blocks))
+
+
+def headline(result: RunResult) -> list[Tile]:
+    """Returns the slowdowns by loads at full intensity, largest first."""
+    isolation = result.part(Isolation)
+    cells = isolation.cells if isolation else ()
+    full = [
+        cell for cell in cells if cell.factor and cell.intensity == 1 and not tables.is_idle(cell)
+    ]
+    tiles = []
+    for cell in sorted(full, key=_size, reverse=True):
+        assert cell.factor is not None
+        value, interval, n = tables.cells_of(cell.factor)
+        tiles.append(
+            Tile(
+                f"Slowdown by {tables.load_name(cell)}",
+                tables.victim_name(cell.victim),
+                f"{value} ×",
+                f"{interval}, n = {n}",
+                cell.comparison.verdict.word,
+            )
+        )
+    return tiles
 
 
 def _lead(found: Isolation) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis import facts
+from nephoscope.capabilities import table
 from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Item, Items, Section, Sentence, Tile, Tiles
@@ -143,6 +144,10 @@ def _system(known: Any) -> str:
 
 
 def _tiles(result: RunResult) -> list[Tile]:
+    """Returns the figures of a capability that has its own, else those of the metrics."""
+    for entry, _ in table.contributing(result.parts):
+        if entry.headline and (own := table.load(entry.headline)(result)):
+            return list(own[:MAX_TILES])
     targets = selection.target_names(result)
     per_target = max(1, MAX_TILES // max(1, len(targets)))
     out: list[Tile] = []
