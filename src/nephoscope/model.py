@@ -312,7 +312,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class InvalidTrial:
-    """An excluded trial, with the reasons."""
+    """An excluded trial of a measured round (warm-up rounds are never used), with the reasons."""
 
     trial: str
     benchmark: str

@@ -121,6 +121,6 @@ def judge(
 ) -> dict[str, Finding]:
     """The findings of one target, by their id."""
     further.setdefault("parts", (MachineFigures(),))
-    summary = RecordsSummary({"local": trials or Trials(valid=10)}, further.pop("names", ()))
+    summary = RecordsSummary({"local": trials or Trials(valid=10)})
     prints = {} if fingerprint is None else {"local": fingerprint}
     return {one.id: one for one in findings.findings(prints, metrics, summary, **further)}

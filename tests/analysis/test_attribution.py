@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nephoscope.analysis import attribution
-from nephoscope.analysis.attribution import COUNTERS, Side, Word
+from nephoscope.analysis.attribution import COUNTERS, Side, Word, attribute
 from nephoscope.model import Estimate
 
 TWICE = Estimate(2.0, 1.9, 2.1, 0.95, 12, "ratio", "median")
@@ -76,7 +76,31 @@ def test_every_counter_of_outside_is_enough_by_itself(key: str) -> None:
 def test_a_factor_whose_interval_contains_one_is_nobodys_doing() -> None:
     for low in (0.97, 1.0, None):
         weak = Estimate(1.02, low, 1.06, 0.95, 12, "ratio", "median")
-        assert told(weak, steal_ratio=0.5) is Word.NO_SLOWDOWN
+        assert told(weak, steal_ratio=0.5) is Word.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "word"),
+    [
+        (Estimate(1.52, 0.993, 1.67, 0.95, 6, "ratio", "median"), Word.UNDECIDED),
+        (Estimate(1.00, 0.98, 1.031, 0.95, 6, "ratio", "median"), Word.UNDECIDED),
+        (Estimate(1.00, 0.98, 1.03, 0.95, 6, "ratio", "median"), Word.NO_SLOWDOWN),
+        (Estimate(0.60, 0.50, 0.70, 0.95, 6, "ratio", "median"), Word.NO_SLOWDOWN),
+    ],
+)
+def test_no_slowdown_needs_an_interval_inside_the_margin(slowdown: Estimate, word: Word) -> None:
+    found = attribute(slowdown, [], [])
+    assert found.word is word
+    assert f"{slowdown.value:.2f}" in found.sentence
+    assert f"{slowdown.high:.3g}" in found.sentence
+
+
+def test_the_interval_of_the_equivalence_test_decides_that_nothing_was_lost() -> None:
+    wide = Estimate(1.00, 0.96, 1.04, 0.95, 6, "ratio", "median")
+    narrow = Estimate(1.00, 0.98, 1.02, 0.90, 6, "ratio", "median")
+    found = attribute(wide, [], [], equivalence=narrow)
+    assert found.word is Word.NO_SLOWDOWN
+    assert "At 90 %" in found.sentence
 
 
 def test_a_rise_too_small_for_the_slowdown_explains_nothing() -> None:

@@ -32,9 +32,9 @@ def test_words(band, equivalence, lower_is_better, higher_is_better):
 def test_no_direction_no_better():
     word = verdicts.judge(Band(2, 3), Band(2, 3), Better.NONE, 0.03)
     assert word == "inconclusive"
-    sentence = verdicts.say(word, 2.5, Band(2, 3), 0.03, 0.95, Better.NONE)
+    sentence = verdicts.say(word, 2.5, Band(2, 3), Band(2, 3), 0.03, 0.95, Better.NONE)
     assert sentence == (
-        "B differs from A by ×2.5 [×2, ×3]; of this metric neither direction is better."
+        "B differs from A by ×2.5 [×2, ×3] at 95 %; of this metric neither direction is better."
     )
 
 
@@ -50,14 +50,19 @@ def test_margin_is_the_same_from_either_side():
     ("word", "band", "part"),
     [
         ("worse", Band(1.04, 1.08), "B is worse than A: +6 % [+4 %, +8 %] at 95 %"),
-        ("equivalent", Band(0.99, 1.02), "equivalent"),
-        ("different but negligible", Band(1.01, 1.02), "inside the margin of ±3 %"),
+        # The interval that decided, with its level, and not the wider one that does not fit.
+        ("equivalent", Band(0.976, 1.0413), "[-0.5 %, +2 %] at 90 %, inside the margin of ±3 %"),
+        (
+            "different but negligible",
+            Band(1.01, 1.02),
+            "[+1 %, +2 %] at 95 %, but by less than the margin of ±3 %: [-0.5 %, +2 %] at 90 %.",
+        ),
         ("inconclusive", Band(1.01, 1.05), "stays open"),
         ("inconclusive", Band(0.9, 1.1), "Undecided"),
     ],
 )
 def test_sentences_carry_their_figures(word, band, part):
-    assert part in verdicts.say(word, 1.06, band, 0.03, 0.95, Better.LOWER)
+    assert part in verdicts.say(word, 1.06, band, Band(0.995, 1.02), 0.03, 0.95, Better.LOWER)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -103,6 +104,32 @@ def test_a_wide_interval_is_called_not_converged(tmp_path: Path) -> None:
     assert warning.startswith("Not converged: ±3.3 % after 10 trials, wanted ±2 %")
     assert result.run.converged is False
     assert result.run.not_converged == ("null null_ns",)
+
+
+@pytest.mark.parametrize(("rounds", "wanted"), [(9, ["at least 10 trials"]), (10, [])])
+def test_a_width_inside_the_wanted_one_is_never_called_too_wide(
+    tmp_path: Path, rounds: int, wanted: list[str]
+) -> None:
+    def narrow(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+        return [Sample("null_ns", 1000.0 + (round_number * 7) % 10)]
+
+    found = line(
+        capabilities.build(make_run(tmp_path, NULL_PLAN, narrow, rounds=rounds)), "null_ns"
+    )
+    assert (found.estimate.half_width_ratio or 1) < 0.02
+    told = [warning.partition("wanted ")[2].partition(",")[0] for warning in found.warnings]
+    assert told == wanted
+
+
+def test_excluded_trials_are_counted_alike_everywhere(tmp_path: Path) -> None:
+    run = make_run(tmp_path, NULL_PLAN, steady, rounds=12, invalid=(0, 3, 4))
+    result = capabilities.build(run)
+    counts = result.run.trials
+    (many,) = [found for found in result.findings if found.id == "many_invalid"]
+    assert counts.invalid + counts.failed == len(result.invalid) == 2
+    assert many.sentence == "2 of 12 trials were excluded."
+    text = capabilities.terminal(result, colour=False, width=200)
+    assert set(re.findall(r"(?<!of )\b(\d+) trials (?:were )?excluded", text)) == {"2"}
 
 
 def test_a_drift_is_told_and_its_interval_is_not_believed(tmp_path: Path) -> None:

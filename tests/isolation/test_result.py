@@ -209,7 +209,7 @@ def test_a_slowdown_is_a_neighbours_by_the_rule_only(
     assert hurt.attribution.word.value == word
     free = cell(found, "disk.sync", "memory")
     assert free.attribution is not None
-    assert free.attribution.word.value in {"no slowdown", "unexplained"}
+    assert free.attribution.word.value in {"no slowdown", "undecided", "unexplained"}
 
 
 def test_intervals_of_idle_neighbours_exclude_one_as_rarely_as_promised(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from analysis.judging import GOOD, judge, line
+import pytest
+
+from analysis.judging import GOOD, changed, judge, line
 from nephoscope.analysis.target_evidence import Trials
 from nephoscope.model import (
     MetricResult,
@@ -67,12 +70,40 @@ def beside(**counters: Any) -> Trials:
     return Trials(valid=3, beside=({}, dict.fromkeys(counters), counters))
 
 
+def stolen(*ratios: float, elapsed_ns: int = 100_000_000) -> Trials:
+    readings = tuple({"steal_ratio": ratio, "elapsed_ns": elapsed_ns} for ratio in ratios)
+    return Trials(valid=len(ratios), beside=readings)
+
+
+def test_single_ticks_in_short_trials_are_no_steal() -> None:
+    # One tick of 10 ms in 12 trials of 100 ms out of 130: 10 % each, and 0.9 % of the run.
+    assert judge(GOOD, trials=stolen(*[0.1] * 12, *[0.0] * 118)) == {}
+
+
+def test_steal_is_pooled_by_the_duration_of_the_trials() -> None:
+    trials = replace(
+        stolen(*[0.10, 0.14] * 10),
+        beside=(*stolen(*[0.10, 0.14] * 10).beside, {"steal_ratio": 0.12, "elapsed_ns": 10**10}),
+    )
+    found = trials.steal()
+    assert found is not None
+    assert found.value == pytest.approx(0.12)
+    assert found.n == 21
+    assert stolen().steal() is None
+    assert stolen(0.3).steal().low is None  # type: ignore[union-attr]
+
+
 def test_steal_throttling_and_swapping_come_from_the_counters() -> None:
-    found = judge(GOOD, trials=beside(steal_ratio=0.12))["steal"]
+    found = judge(GOOD, trials=stolen(*[0.10, 0.14] * 10))["steal"]
     assert found.severity is Severity.WARNING
-    assert "The hypervisor reported more than 1 % steal time in 1 of 1 trials" in found.sentence
-    assert "12 %" in found.sentence
-    assert judge(GOOD, trials=beside(steal_ratio=0.009)) == {}
+    assert "The hypervisor reported 12.0 % [11.0, 13.0] (n = 20) steal time" in found.sentence
+    assert judge(GOOD, trials=stolen(*[0.008, 0.01] * 10)) == {}
+    since_boot = changed(counters__steal_since_boot_ratio=0.2)
+    told = judge(since_boot, trials=stolen(*[0.0] * 10))["steal"]
+    assert told.severity is Severity.NOTICE
+    assert "20 % steal time since boot; during the run: 0 % [0, 0] (n = 10)" in told.sentence
     assert set(judge(GOOD, trials=beside(throttled_ratio=0.4))) == {"throttled"}
     assert judge(GOOD, trials=beside(throttled_ratio=0.0)) == {}
+    # The rule that excludes a throttled trial has no lower bound, so neither has this count.
+    assert "1 of 1" in judge(GOOD, trials=beside(throttled_ratio=0.004))["throttled"].sentence
     assert set(judge(GOOD, trials=beside(swap_in_count=3, swap_out_count=0))) == {"swapping"}

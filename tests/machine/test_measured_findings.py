@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -72,9 +73,10 @@ def test_erratic_and_unconverged_headlines_are_named() -> None:
     wild = line("cpu.pi", "pi_digits_per_s", 1e5, "per_s", word="erratic", headline=True)
     found = judge(GOOD, (wild,))
     assert "1 of 1 headline metrics are erratic" in found["erratic"].sentence
-    late = line("cpu.pi", "pi_digits_per_s", 1e5, "per_s", warnings=("Not converged: wide.",))
-    assert "cpu.pi" in judge(GOOD, (late,))["not_converged"].evidence[0]
-    assert judge(GOOD, names=("disk.io x",))["not_converged"].evidence == ("disk.io x",)
+    late = replace(wild, warnings=("Not converged: wide.",))
+    told = judge(GOOD, (late, replace(wild, factors={"threads": 1})))["not_converged"]
+    assert told.sentence.startswith("1 of 2 headline metrics did not reach the requested precision")
+    assert told.evidence == ("cpu.pi pi_digits_per_s: 1 of 2 settings",)
 
 
 def test_two_modes_are_a_hint_and_one_mode_is_none() -> None:

@@ -92,6 +92,21 @@ def test_scaling_is_paired_by_round() -> None:
     assert (estimate.n, estimate.unit) == (10, "ratio")
 
 
+def test_a_rate_per_thread_is_no_rate_of_all_threads() -> None:
+    # Each of two threads is as fast as one alone: perfect scaling, of which half is no part.
+    lines = [
+        made("cpu.hash", metric, {"threads": threads}, [rate] * 10)
+        for threads in (1, 2)
+        for metric, rate in (
+            ("hash_bytes_per_s", 100.0 * threads),
+            ("hash_thread_bytes_per_s", 100.0),
+        )
+    ]
+    found = analyse(run_data((), lines)).scaling
+    assert [curve.metric for curve in found] == ["hash_bytes_per_s"]
+    assert found[0].efficiency[2].value == 1.0
+
+
 def test_one_level_of_threads_has_no_scaling() -> None:
     lines = [made("cpu.hash", "hash_bytes_per_s", {"threads": 1}, [1.0] * 10)]
     assert analyse(run_data((), lines)).scaling == ()

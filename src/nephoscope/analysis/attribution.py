@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from nephoscope import units
+from nephoscope.analysis.compare import MARGIN
 from nephoscope.analysis.statistics import means, ranks
-from nephoscope.analysis.statistics.values import Array
+from nephoscope.analysis.statistics.values import Array, percent
+from nephoscope.analysis.verdicts import margin_bounds
 from nephoscope.model import INTERNAL, Estimate
 
 Reading = Mapping[str, Any]
@@ -30,7 +32,8 @@ class Word(StrEnum):
     OWN_QUOTA = "own quota"
     OWN_MACHINE = "own machine"  # other programs of this very machine
     UNEXPLAINED = "unexplained"
-    NO_SLOWDOWN = "no slowdown"
+    NO_SLOWDOWN = "no slowdown"  # beyond the margin
+    UNDECIDED = "undecided"  # whether there is a slowdown at all
 
 
 class Side(StrEnum):
@@ -131,15 +134,18 @@ def attribute(
     *,
     paired: bool = False,
     confidence: float = 0.95,
+    margin: float = MARGIN,
+    equivalence: Estimate | None = None,
 ) -> Attribution:
     """Puts a slowdown down to somebody, or says that nothing explains it.
 
     slowdown: time noisy over time quiet (or rate quiet over rate noisy): above 1 is slower.
     quiet, noisy: the `beside` objects of the trials behind it. paired: quiet[i] belongs to
-    noisy[i] (they were measured right after one another).
+    noisy[i] (they were measured right after one another). equivalence: the interval that has to
+    lie below 1 + margin for "no slowdown"; that of the slowdown unless given.
     """
     if slowdown.low is None or slowdown.low <= 1:
-        return Attribution(Word.NO_SLOWDOWN, _not_slower(slowdown), ())
+        return _not_slower(slowdown, equivalence or slowdown, margin)
     lost = 1 - 1 / slowdown.value
     found = tuple(
         change(counter, quiet, noisy, lost, paired=paired, confidence=confidence)
@@ -262,7 +268,18 @@ def _names(changes: Sequence[Change]) -> str:
     return text[0].upper() + text[1:] if text[:3] != "CPU" else text
 
 
-def _not_slower(slowdown: Estimate) -> str:
+def _not_slower(slowdown: Estimate, equivalence: Estimate, margin: float) -> Attribution:
+    """Returns the word for an interval that is not above 1: a narrow one excludes a slowdown."""
+    limit = f"the margin of {percent(margin)}"
     if slowdown.low is None:
-        return f"n = {slowdown.n}: too few repetitions to call it a slowdown."
-    return "The interval of the slowdown contains 1: there is nothing to explain."
+        sentence = f"n = {slowdown.n}: too few repetitions to tell whether there is a slowdown."
+    elif equivalence.high is not None and equivalence.high <= margin_bounds(margin)[1]:
+        told = units.format_interval(equivalence.value, equivalence.low, equivalence.high, "none")
+        sentence = (
+            f"At {percent(equivalence.confidence)} {told} excludes a slowdown beyond {limit}."
+        )
+        return Attribution(Word.NO_SLOWDOWN, sentence, ())
+    else:
+        told = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "none")
+        sentence = f"{told} contains 1 and slowdowns beyond {limit}; more rounds would decide."
+    return Attribution(Word.UNDECIDED, sentence, ())

@@ -16,7 +16,14 @@ import numpy as np
 from nephoscope.analysis.shift_scales import CENSORED, Scale, band_estimate, scale_of
 from nephoscope.analysis.statistics import dependence, multiplicity, ranks, ratios
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, percent
-from nephoscope.analysis.verdicts import Word, judge, margin_bounds, say
+from nephoscope.analysis.verdicts import (
+    Word,
+    equivalence_confidence,
+    judge,
+    margin_bounds,
+    say,
+    verdict_of,
+)
 from nephoscope.model import Better, Estimate, Verdict, stated
 
 LEAST_INDEPENDENT = 4
@@ -235,13 +242,15 @@ def _draft(
             "meaning; look at the difference."
         )
         return replace(empty, verdict=Verdict("inconclusive", sentence))
-    at, narrow = shift(confidence), shift(2 * confidence - 1)
+    level = equivalence_confidence(confidence)
+    at, narrow = shift(confidence), shift(level)
     value, band = scale.ratio(at.value), scale.band(at.low, at.high)
     equivalence = scale.band(narrow.low, narrow.high)
     n, method = min(empty.n_a, empty.n_b), f"Hodges-Lehmann shift {scale.words}"
     ratio = band_estimate(value, band, confidence, n, method)
+    inside = band_estimate(value, equivalence, level, n, method)
     word: Word = judge(band, equivalence, better, margin)
-    sentence = say(word, value, band, margin, confidence, better, names)
+    sentence = say(word, value, band, equivalence, margin, confidence, better, names)
     lacking = _lacking(empty, at, least, confidence)
     if lacking:
         word, sentence = "inconclusive", lacking
@@ -249,9 +258,9 @@ def _draft(
     middle = float(np.median(a)) if np.all(np.isfinite(a)) and np.all(np.isfinite(b)) else 0.0
     return replace(
         empty,
-        verdict=Verdict(word, sentence, (ratio,) if ratio else ()),
+        verdict=verdict_of(word, sentence, ratio, inside),
         ratio=ratio,
-        equivalence=band_estimate(value, equivalence, 2 * confidence - 1, n, method),
+        equivalence=inside,
         ratio_of_medians=float(np.median(b)) / middle if middle else None,
         warnings=(flat + "coarse to show the variation.",) if band.low == band.high else (),
     )

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from nephoscope import units
+from nephoscope.analysis.statistics import means
 from nephoscope.model import Estimate, MetricResult, PartType, level_name, part_of
 
 Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
@@ -60,6 +63,29 @@ class Trials:
             if isinstance(value, int | float) and not isinstance(value, bool)
         ]
 
+    def steal(self, confidence: float = 0.95) -> Estimate | None:
+        """Returns the steal time of all trials over their duration; None where it is hidden.
+
+        A kernel counts steal in ticks of 10 ms, so one tick is 10 % of a short trial: only the sum
+        over many trials can be judged. The interval is Fieller's, with trials as units.
+        """
+        known = [
+            (float(reading["elapsed_ns"]), reading["elapsed_ns"] * float(reading["steal_ratio"]))
+            for reading in self.beside
+            if reading.get("steal_ratio") is not None and reading.get("elapsed_ns")
+        ]
+        if not known:
+            return None
+        durations, stolen = np.array(known).T
+        value, n, method = float(stolen.sum() / durations.sum()), len(known), "ratio of sums"
+        if n < 2:
+            return Estimate(value, None, None, confidence, n, "ratio", method)
+        shared = float(np.cov(durations, stolen)[0, 1])
+        a, b = means.summary(durations), means.summary(stolen)
+        low, high = means.fieller(a, b, confidence, covariance=shared) or (None, None)
+        low = None if low is None else max(0.0, low)
+        return Estimate(value, low, high, confidence, n, "ratio", f"{method}; Fieller")
+
 
 @dataclass(frozen=True, slots=True)
 class TargetEvidence:
@@ -69,7 +95,6 @@ class TargetEvidence:
     fingerprint: Any
     metrics: tuple[MetricResult, ...]
     trials: Trials
-    not_converged: tuple[str, ...] = ()
     parts: tuple[Any, ...] = ()
     series: Series = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from nephoscope.analysis.statistics.values import Refused, percent
-from nephoscope.model import Better, VerdictWord
+from nephoscope.model import Better, Estimate, Verdict, VerdictWord
 
 Word = VerdictWord
 
@@ -36,6 +36,11 @@ def margin_bounds(margin: float) -> tuple[float, float]:
     if not 0 <= margin < 1:
         raise Refused(f"A margin of {margin} has no meaning; give a ratio such as 0.03 for 3 %.")
     return 1 / (1 + margin), 1 + margin
+
+
+def equivalence_confidence(confidence: float) -> float:
+    """Returns the level of the interval that decides equivalence: 90 % for 95 %."""
+    return 2 * confidence - 1
 
 
 def judge(band: Band, equivalence: Band, better: Better, margin: float) -> Word:
@@ -70,27 +75,40 @@ def say(
     word: Word,
     value: float,
     band: Band,
+    equivalence: Band,
     margin: float,
     confidence: float,
     better: Better,
     names: tuple[str, str] = ("A", "B"),
 ) -> str:
-    """The verdict in one sentence, with the figures that carry it."""
+    """The verdict in one sentence, with the interval that decided it and its level."""
     a, b = names
-    span = f"{change(value)} [{change(band.low)}, {change(band.high)}]"
+    span = f"{change(value)} {_interval(band, confidence)}"
+    inside = _interval(equivalence, equivalence_confidence(confidence))
     limit = f"±{percent(margin)}"
     if word in {"better", "worse"}:
-        return (
-            f"{b} is {word} than {a}: {span} at {percent(confidence)}, all of it beyond the margin "
-            f"of {limit}."
-        )
+        return f"{b} is {word} than {a}: {span}, all of it beyond the margin of {limit}."
     if word == "equivalent":
-        return f"{b} and {a} are equivalent: {span}, inside the margin of {limit}."
+        return (
+            f"{b} and {a} are equivalent: {change(value)} {inside}, inside the margin of {limit}."
+        )
     if word == "different but negligible":
-        return f"{b} differs from {a} by {span}, which is inside the margin of {limit}."
+        return f"{b} differs from {a} by {span}, but by less than the margin of {limit}: {inside}."
     lower, upper = margin_bounds(margin)
     if band.low > upper or band.high < lower:
         return f"{b} differs from {a} by {span}; of this metric neither direction is better."
     if band.excludes_one:
         return f"{b} differs from {a} by {span}; whether by more than {limit} stays open."
     return f"Undecided: {b} against {a} is {span}; more repetitions would narrow it."
+
+
+def verdict_of(
+    word: Word, sentence: str, ratio: Estimate | None, equivalence: Estimate | None
+) -> Verdict:
+    """Returns a verdict with the estimate whose interval decided it."""
+    decided = equivalence if word == "equivalent" else ratio
+    return Verdict(word, sentence, (decided,) if decided else ())
+
+
+def _interval(band: Band, confidence: float) -> str:
+    return f"[{change(band.low)}, {change(band.high)}] at {percent(confidence)}"

@@ -58,12 +58,14 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
         findings=judged.findings(
             fingerprints,
             metrics,
-            judged.summarise(records, summary.not_converged),
+            judged.summarise(records),
             parts,
             series,
         ),
         invalid=tuple(
-            _invalid(record) for record in records if record.status is not TrialStatus.VALID
+            _invalid(record)
+            for record in records
+            if record.status is not TrialStatus.VALID and record.key.round > 0
         ),
         refused=(*map(str, manifest.get("refused") or ()), *refused),
         fingerprints=fingerprints,

@@ -26,22 +26,19 @@ _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 class RecordsSummary:
     """Facts on the trials that the rules use; see `summarise`.
 
-    by_target: target -> its trials. not_converged: names of metrics, as the run lists them.
+    by_target: target -> its trials.
     """
 
     by_target: Mapping[str, Trials] = field(default_factory=dict)
-    not_converged: tuple[str, ...] = ()
 
 
-def summarise(records: Iterable[TrialRecord], not_converged: Sequence[str] = ()) -> RecordsSummary:
+def summarise(records: Iterable[TrialRecord]) -> RecordsSummary:
     """The summary of a run's records. Warm-up rounds (0 and below) do not count."""
     counted: dict[str, list[TrialRecord]] = {}
     for record in records:
         if record.key.round > 0:
             counted.setdefault(record.key.target, []).append(record)
-    return RecordsSummary(
-        {target: _trials(own) for target, own in counted.items()}, tuple(not_converged)
-    )
+    return RecordsSummary({target: _trials(own) for target, own in counted.items()})
 
 
 def _trials(records: Sequence[TrialRecord]) -> Trials:
@@ -91,7 +88,6 @@ def findings(
             fingerprint=None if facts.is_simulated(known) else known,
             metrics=tuple(metric for metric in metrics if metric.target == target),
             trials=records.by_target.get(target, Trials()),
-            not_converged=records.not_converged,
             parts=parts,
             series={key: value for key, value in (series or {}).items() if key[2] == target},
         )

@@ -16,8 +16,8 @@ from nephoscope.analysis.compare import MARGIN, Comparison, independent
 from nephoscope.analysis.shift_scales import band_estimate, scale_of
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import Array, Numbers, clean, finite, percent
-from nephoscope.analysis.verdicts import Band, Word, judge, say
-from nephoscope.model import Better, Estimate, Verdict
+from nephoscope.analysis.verdicts import Band, Word, equivalence_confidence, judge, say, verdict_of
+from nephoscope.model import Better, Estimate
 
 LEAST_RUNS = 3
 BLOCKS = 4
@@ -69,21 +69,23 @@ def separate_runs(
     value = plain.ratio.value
     centre = scale.to_shift(value) if value > 0 else -math.inf
     half = t_quantile(df, confidence) * spread
-    narrow = t_quantile(df, 2 * confidence - 1) * spread
+    level = equivalence_confidence(confidence)
+    narrow = t_quantile(df, level) * spread
     band = _union(plain.ratio, scale.band(centre - half, centre + half))
     equivalence = _union(plain.equivalence, scale.band(centre - narrow, centre + narrow))
     word = judge(band, equivalence, better, margin)
-    sentence = say(word, value, band, margin, confidence, better, names)
+    sentence = say(word, value, band, equivalence, margin, confidence, better, names)
     if not known:
         word, sentence = _of_two_runs_alone(word, sentence, names)
     method = f"Hodges-Lehmann shift {scale.words}; {words}"
     ratio = band_estimate(value, band, confidence, plain.ratio.n, method)
+    inside = band_estimate(value, equivalence, level, plain.ratio.n, method)
     return replace(
         plain,
         ratio=ratio,
-        equivalence=band_estimate(value, equivalence, 2 * confidence - 1, plain.ratio.n, method),
+        equivalence=inside,
         p_between_runs=_p(centre, spread, df),
-        verdict=Verdict(word, sentence, (ratio,) if ratio else ()),
+        verdict=verdict_of(word, sentence, ratio, inside),
         warnings=(NOT_INTERLEAVED, _told(known, words), *plain.warnings),
     )
 
@@ -128,7 +130,7 @@ def _no_verdict(plain: Comparison, names: tuple[str, str]) -> Comparison:
     )
     return replace(
         plain,
-        verdict=Verdict("inconclusive", sentence, plain.verdict.estimates),
+        verdict=verdict_of("inconclusive", sentence, plain.ratio, None),
         warnings=(NOT_INTERLEAVED, *plain.warnings),
     )
 

@@ -219,7 +219,7 @@ def _block(line: Compared) -> str:
     head = [line.label] if line.label else []
     outcome = f"  {comparison.verdict.word.upper()}"
     if comparison.ratio is not None:
-        ratio = comparison.ratio
+        (ratio,) = comparison.verdict.estimates or (comparison.ratio,)
         text = units.format_interval(ratio.value, ratio.low, ratio.high, "none", 4)
         outcome += f"   B / A = {text} at {ratio.confidence * 100:g} %"
     texts = [comparison.verdict.sentence, ", ".join(_effects(line))]

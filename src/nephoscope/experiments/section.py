@@ -31,6 +31,7 @@ MAX_ROWS = 60
 """Lines of one table; the others are in result.json."""
 
 _NO_EFFECT = 1.0
+_EQUIVALENCE = "Equivalence is decided by the 90 % interval where the interval shown is at 95 %."
 
 
 def build(result: RunResult) -> Section | None:
@@ -160,7 +161,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
     caption = (
         "Each level relative to the first level or the baseline, averaged over all other "
         "factors within each round (ratio of geometric means); n counts rounds. Verdicts "
-        "are adjusted for all rows (Holm)."
+        f"are adjusted for all rows (Holm). {_EQUIVALENCE}"
     )
     if not dots:
         return [Heading("Factors"), Sentence(caption, roomy=True), table]
@@ -178,7 +179,8 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
     table = _against_table(visible[:MAX_ROWS])
     caption = (
         "Slowdown relative to the baseline in the same round; above 1 is worse for times "
-        "and rates alike; n counts rounds. Verdicts are adjusted for all rows (Holm)."
+        "and rates alike; n counts rounds. Verdicts are adjusted for all rows (Holm). "
+        f"{_EQUIVALENCE}"
     )
     dots = [
         (f"{_changed(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)

@@ -71,7 +71,9 @@ def _cell(
         variation=_variation(pairs, level, seed),
         recovery=recovery.recovery(triples, better=better, margin=run.margin, confidence=level),
         achieved=_achieved([used[0] for used in pairs.names], run),
-        attribution=_attributed(factor, pairs, run),
+        attribution=_attributed(
+            factor, interference.turned(comparison.equivalence, better), pairs, run
+        ),
         rounds=triples,
         trials=tuple(used[0] for used in pairs.names),
         rounds_left_out=pairs.left_out,
@@ -122,14 +124,22 @@ def _achieved(trials: Sequence[str], run: Trials) -> Estimate | None:
 
 
 def _attributed(
-    factor: Estimate | None, pairs: Paired, run: Trials
+    factor: Estimate | None, equivalence: Estimate | None, pairs: Paired, run: Trials
 ) -> attribution.Attribution | None:
     """Whose doing the slowdown is, by what was read beside the trials themselves."""
     if factor is None:
         return None
     loaded = [_reading(used[0], run) for used in pairs.names]
     quiet = [_reading(used[1], run) for used in pairs.names]
-    return attribution.attribute(factor, quiet, loaded, paired=True, confidence=run.confidence)
+    return attribution.attribute(
+        factor,
+        quiet,
+        loaded,
+        paired=True,
+        confidence=run.confidence,
+        margin=run.margin,
+        equivalence=equivalence,
+    )
 
 
 def _reading(trial: str, run: Trials) -> dict[str, Any]:

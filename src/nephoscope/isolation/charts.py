@@ -60,7 +60,8 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         "Slowdown of each victim under load, relative to its baseline; above 1 is worse "
         "for times and rates alike. Squares are coloured where the interval excludes 1; "
         "hatched squares were not measured. n counts rounds. Intervals are unadjusted; "
-        "verdicts are adjusted for all pairs (Holm)."
+        "verdicts are adjusted for all pairs (Holm). Equivalence is decided by the 90 % interval "
+        "where the interval shown is at 95 %."
     )
     brief = Table(head, tuple(row for row, cell in zip(table_rows, cells, strict=True)
                               if cell in top)[: tables.MAX_ROWS])  # fmt: skip

@@ -11,8 +11,10 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis.attribution import Word
+from nephoscope.analysis.interference import turned
+from nephoscope.analysis.statistics.values import percent
 from nephoscope.analysis.target_evidence import TargetEvidence, Unchecked, limit_lines
-from nephoscope.isolation.records import Isolation
+from nephoscope.isolation.records import KEPT, Cell, Isolation
 from nephoscope.model import Better, Estimate, Finding, Severity
 
 Answers = Iterator[Finding | Unchecked]
@@ -151,21 +153,27 @@ def false_alarms(case: TargetEvidence) -> Answers:
 def kept_apart(case: TargetEvidence) -> Answers:
     """Nothing is lost beyond the margin, and it was looked for."""
     cells = [cell for cell in _cells(case) if cell.has_interval]
-    kept = ("equivalent", "different but negligible", "better")
-    if cells and all(cell.comparison.verdict.word in kept for cell in cells):
-        widest = max(cells, key=lambda cell: cell.factor.high)
-        yield Finding(
-            "isolated",
-            Severity.INFO,
-            f"None of {len(cells)} pairs of victim and load loses more than the margin.",
-            (
-                (
-                    f"largest loss compatible with the measurements: {_words(widest.resource)} on "
-                    f"{widest.victim.benchmark}, at most "
-                    f"{loss(widest.factor, widest.victim.better)}"
-                ),
-            ),
-        )
+    if not cells or not all(cell.comparison.verdict.word in KEPT for cell in cells):
+        return
+    largest = max(cells, key=lambda cell: _bound(cell).high or 0.0)
+    bound = _bound(largest)
+    yield Finding(
+        "isolated",
+        Severity.INFO,
+        f"None of {len(cells)} pairs of victim and load loses more than the margin.",
+        (
+            f"largest loss compatible with the measurements: {_words(largest.resource)} on "
+            f"{largest.victim.benchmark}, {loss(bound, largest.victim.better)} at "
+            f"{percent(bound.confidence)} (n = {bound.n})",
+        ),
+    )
+
+
+def _bound(cell: Cell) -> Estimate:
+    """Returns the interval that excluded a loss: that of the equivalence test, if it has one."""
+    bound = turned(cell.comparison.equivalence, cell.victim.better) or cell.factor
+    assert bound is not None
+    return bound
 
 
 RULES = (taken, not_back, false_alarms, kept_apart)

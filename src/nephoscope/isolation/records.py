@@ -15,6 +15,9 @@ BY_NEIGHBOUR = "adjacent baseline trials"
 BY_ROUND = "baseline trials of the round"
 PAIRINGS = (BY_NEIGHBOUR, BY_ROUND)
 
+KEPT = ("equivalent", "different but negligible", "better")
+"""Verdicts that exclude a loss beyond the margin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Victim:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.isolation import charts, tables
-from nephoscope.isolation.records import Cell, Isolation, QuietDrift
+from nephoscope.isolation.records import KEPT, Cell, Isolation, QuietDrift
 from nephoscope.model import RunResult
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sentence, Tile
@@ -67,7 +67,11 @@ def _lead(found: Isolation) -> str:
         "same round: "
     )
     if not hurt:
-        return f"{head}none loses significantly more than the margin."
+        unharmed = sum(cell.comparison.verdict.word in KEPT for cell in cells)
+        return (
+            f"{head}none is shown to lose more than the margin; {unharmed} are shown not to, "
+            f"{len(cells) - unharmed} are undecided."
+        )
     worst = max(hurt, key=_size)
     assert worst.factor is not None
     slowdown = wording.estimate_text(tables.plain(worst.factor))

@@ -147,7 +147,8 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
     )
     text = (
         "Baseline after the load relative to the baseline before it; above 1 is worse. "
-        "Recovered means equivalent within the margin."
+        "Recovered means equivalent within the margin, by the interval of the equivalence test "
+        "(90 % where the interval shown is at 95 %)."
     )
     return [Heading("Recovery after the load"), Sentence(text, roomy=True), Table(head, rows)]
 

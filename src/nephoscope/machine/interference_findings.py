@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from statistics import median
 
 from nephoscope import units
 from nephoscope.analysis import facts
@@ -126,31 +125,27 @@ def long_gaps(case: TargetEvidence) -> Answers:
 
 def steal(case: TargetEvidence) -> Answers:
     """The hypervisor itself says that it held CPU time back: for others, or by a cap."""
-    readings = case.trials.readings("steal_ratio")
-    notable = [reading for reading in readings if reading > _NOTABLE_RATIO]
+    during = case.trials.steal()
     boot = facts.number(case.fingerprint, "counters.steal_since_boot_ratio")
+    notable = during is not None and during.low is not None and during.low > _NOTABLE_RATIO
     if not notable and not (boot is not None and boot > _NOTABLE_RATIO):
         return
+    observed = "unknown" if during is None else text_of(during)
     if notable:
-        sentence = (
-            f"The hypervisor reported more than 1 % steal time in {len(notable)} of "
-            f"{len(readings)} trials, up to {units.format_value(max(notable), 'ratio', 2)}."
-        )
+        sentence = f"The hypervisor reported {observed} steal time over all trials of the run."
     else:
+        since = units.format_value(boot or 0.0, "ratio", 2)
         sentence = (
-            "The hypervisor reported more than 1 % steal time since boot, but not during the run."
+            f"The hypervisor reported {since} steal time since boot; during the run: {observed}."
         )
-    evidence = [] if not readings else [
-        f"median over the trials: {units.format_value(median(readings), 'ratio', 2)}, "
-        f"n = {len(readings)}"
+    evidence = [] if boot is None else [
+        f"since boot: {units.format_value(boot, 'ratio', 2)} (/proc/stat)"
     ]  # fmt: skip
-    if boot is not None:
-        evidence.append(f"since boot: {units.format_value(boot, 'ratio', 2)} (/proc/stat)")
     yield Finding(
         "steal",
         Severity.WARNING if notable else Severity.NOTICE,
         sentence,
-        tuple(evidence),
+        ("steal time of all trials over their duration, n trials", *evidence),
         "Repeat at another hour; if it persists, request another host or an instance type "
         "with dedicated CPUs.",
     )
@@ -159,16 +154,16 @@ def steal(case: TargetEvidence) -> Answers:
 def throttling(case: TargetEvidence) -> Answers:
     """The kernel stopped the control group for its quota."""
     readings = case.trials.readings("throttled_ratio")
-    notable = [reading for reading in readings if reading > _NOTABLE_RATIO]
-    if notable:
+    throttled = [reading for reading in readings if reading > 0]  # as runs/trials/validity.py
+    if throttled:
         yield Finding(
             "throttled",
             Severity.WARNING,
-            f"The cgroup CPU quota throttled {len(notable)} of {len(readings)} trials.",
+            f"The cgroup CPU quota throttled {len(throttled)} of {len(readings)} trials.",
             (
                 (
                     "maximum throttled time, summed over CPUs: "
-                    f"{units.format_value(max(notable), 'ratio', 2)} of a trial"
+                    f"{units.format_value(max(throttled), 'ratio', 2)} of a trial"
                 ),
             ),
             "These results show the quota, not the hardware; raise the quota to measure the "

@@ -17,6 +17,7 @@ from nephoscope.analysis.target_evidence import (
     text_of,
 )
 from nephoscope.model import Estimate, Factors, Finding, Severity
+from nephoscope.results import names
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.results.precision import precision, precision_sentence
 
@@ -231,32 +232,33 @@ def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
 
 
 def not_converged(case: TargetEvidence) -> Answers:
-    """Reports headline metrics whose interval is wider than requested."""
-    settings = Counter((metric.benchmark, metric.metric) for metric in case.metrics)
+    """Reports headline metrics that did not reach the precision that the plan asked for."""
+    settings = Counter(
+        (metric.benchmark, metric.metric) for metric in case.metrics if metric.headline
+    )
     wide = Counter(
         (metric.benchmark, metric.metric)
         for metric in case.metrics
-        if any(text.lower().startswith("not converged") for text in metric.warnings)
+        if metric.headline and any(text.startswith(names.NOT_CONVERGED) for text in metric.warnings)
     )
-    named = [
-        f"{benchmark} {name}" + (f": {count} of {of} settings" if of > 1 else "")
-        for (benchmark, name), count in wide.items()
-        if (of := settings[benchmark, name])
-    ]
-    names = named or list(case.not_converged)
+    if not wide:
+        return
     reached = precision(case.metrics)
-    if names:
-        distribution = (
-            f" Of {reached.metrics}, {precision_sentence(reached)}." if reached.metrics > 1 else ""
-        )
-        yield Finding(
-            "not_converged",
-            Severity.INFO,
-            f"{len(names)} headline metric{'s have' if len(names) > 1 else ' has'} wider "
-            f"intervals than requested.{distribution}",
-            limit_lines(names),
-            "For narrower intervals, increase `--budget`.",
-        )
+    distribution = f" Of all, {precision_sentence(reached)}." if reached.metrics > 1 else ""
+    yield Finding(
+        "not_converged",
+        Severity.INFO,
+        f"{wide.total()} of {settings.total()} headline metrics did not reach the requested "
+        f"precision.{distribution}",
+        limit_lines(
+            [
+                f"{benchmark} {name}" + (f": {count} of {of} settings" if of > 1 else "")
+                for (benchmark, name), count in wide.items()
+                if (of := settings[benchmark, name])
+            ]
+        ),
+        "For narrower intervals, increase `--budget`.",
+    )
 
 
 def many_invalid(case: TargetEvidence) -> Answers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from nephoscope.analysis import facts
@@ -17,7 +17,9 @@ from nephoscope.results.run_data import RunData
 from nephoscope.units import format_number
 
 LADDERS = ("mem.cache", "mem.latency")
-SCALED = ("cpu.pi", "cpu.hash")
+SCALED = {"cpu.pi": "pi_digits_per_s", "cpu.hash": "hash_bytes_per_s"}
+"""Benchmark -> its rate of all threads together; a rate per thread has no ideal of N times one."""
+
 _LEAST_LEVELS = 4  # below it a plateau cannot be told from a slope
 
 Sweeps = dict[LineKey, list[tuple[float, MetricResult]]]
@@ -42,7 +44,7 @@ def analyse(data: RunData) -> MachineFigures:
 
 
 def sweeps(
-    metrics: Iterable[MetricResult], benchmarks: Sequence[str], is_swept: Callable[[str], bool]
+    metrics: Iterable[MetricResult], benchmarks: Container[str], is_swept: Callable[[str], bool]
 ) -> Sweeps:
     """Lines of these benchmarks along their swept factor, ascending; the other factors fixed."""
     out: Sweeps = {}
@@ -79,7 +81,7 @@ def _memory_levels(
 def _scaling(metrics: Sequence[MetricResult], confidence: float) -> Iterable[ThreadScaling]:
     for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
         one = next((line for threads, line in points if threads == 1), None)
-        if one is None or one.better is not Better.HIGHER or len(points) < 2:
+        if one is None or key[1] != SCALED[key[0]] or len(points) < 2:
             continue
         single = one.by_round
         efficiency: dict[int, Estimate] = {}

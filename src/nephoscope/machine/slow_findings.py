@@ -48,7 +48,7 @@ def slow_trials(case: TargetEvidence) -> Iterator[Finding]:
         slowest = _slow(case, line) if line.headline else None
         if slowest is not None:
             told = attribution.attribute(slowest.slowdown, slowest.quick, slowest.slow)
-            if told.word is not Word.NO_SLOWDOWN:
+            if told.word not in (Word.NO_SLOWDOWN, Word.UNDECIDED):
                 by_word.setdefault(told.word, []).append((slowest, told))
     for word, slow in by_word.items():
         slow.sort(key=lambda pair: -pair[0].slowdown.value)

@@ -186,15 +186,20 @@ def _convergence(
         relative_half_width=wanted.relative_half_width,
         confidence=confidence,
     )
-    if look.word == "converged":
-        return []
     ratio = estimate.half_width_ratio
-    reached = "no interval" if ratio is None else f"±{ratio * 100:.1f} %"
+    if estimate.low is not None and estimate.low == estimate.high:
+        ratio = 0.0
+    least = max(wanted.n_min, stopping.LEAST_N)
+    narrow = ratio is not None and ratio <= wanted.relative_half_width
+    if narrow and len(values) >= least:
+        return []
+    # Digits enough that the width reached never reads as the width wanted.
+    reached = "no interval" if ratio is None else f"±{100 * ratio:.1f} %"
+    if ratio is not None and not narrow and round(ratio, 3) <= wanted.relative_half_width:
+        reached = f"±{100 * ratio:.4g} %"
     noise = "" if look.noise_ratio is None else f", noise of one trial {look.noise_ratio:.1%}"
-    return [
-        f"{names.NOT_CONVERGED}: {reached} after {len(values)} trials, "
-        f"wanted ±{wanted.relative_half_width * 100:g} %{noise}."
-    ]
+    wished = f"at least {least} trials" if narrow else f"±{wanted.relative_half_width * 100:g} %"
+    return [f"{names.NOT_CONVERGED}: {reached} after {len(values)} trials, wanted {wished}{noise}."]
 
 
 def wanted_of(
