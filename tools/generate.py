@@ -51,7 +51,7 @@ def described_by(program: Path) -> dict[str, Any]:
 def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of contracts/."""
     from nephoscope import adapters, capabilities, plans
-    from nephoscope.lab.schema import topology_schema
+    from nephoscope.lab.topology import topology_schema
 
     return {
         "contracts/benchmarks.json": as_json(native(document)),
@@ -150,7 +150,7 @@ def plan_page(listed: catalog.Catalog) -> str:
 
 def topology_page() -> str:
     """The reference page of a lab's topology files."""
-    from nephoscope.lab.schema import topology_schema
+    from nephoscope.lab.topology import topology_schema
 
     return keys_page("Topology files", topology_schema(), "Topology", "topology.schema.json")
 

@@ -17,9 +17,10 @@ from tests.lab import wire
 
 from nephoscope.commands import lab as lab_command
 from nephoscope.errors import PlanError, RunFailed, UsageError
-from nephoscope.lab import capacity, check, conditions, files, names, needs, state
+from nephoscope.lab import check, conditions, files, names, needs, state
 from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.limits import cgroups
+from nephoscope.lab.limits.cpu import machine_cpus
 from nephoscope.lab.network.namespaces import within
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.provisioner import LABS
@@ -36,7 +37,7 @@ def with_link(**link: object) -> dict[str, Any]:
 
 def over(sender: Host, receiver: Host, seconds: float) -> Callable[[], float]:
     """Measures the goodput between two hosts, bits a second."""
-    return lambda: capacity.carried(sender.netns, receiver.netns, receiver.address, seconds)
+    return lambda: check.carried(sender.netns, receiver.netns, receiver.address, seconds)
 
 
 def median_s(lab: Lab, source: str, destination: str) -> Callable[[], float]:
@@ -405,7 +406,7 @@ def test_addresses_of_this_machine_are_refused_with_the_interface_s_name() -> No
     ],
 )
 def test_what_this_machine_has_not_is_said_with_the_place(cpu: str, words: str) -> None:
-    hosts = "".join(f"  h{i}: {{cpu: {cpu}}}\n" for i in range(len(check.online_cpus())))
+    hosts = "".join(f"  h{i}: {{cpu: {cpu}}}\n" for i in range(len(machine_cpus())))
     with pytest.raises(PlanError, match=r"^x.yaml:\d+:\d+: ") as caught:
         files.from_text(f"name: t\nhosts:\n{hosts}", "x.yaml", here=True)
     assert words in str(caught.value)
@@ -413,9 +414,9 @@ def test_what_this_machine_has_not_is_said_with_the_place(cpu: str, words: str) 
 
 def test_rates_beyond_the_box_are_said_before() -> None:
     wide = files.from_values({"version": 1, "name": "t", **with_link(rate="40Gbit/s")})
-    assert "asks for 40.0 Gbit/s" in capacity.warnings(wide)[0]
+    assert "asks for 40.0 Gbit/s" in check.warnings(wide)[0]
     narrow = files.from_values({"version": 1, "name": "t", **with_link(rate="100Mbit/s")})
-    assert capacity.warnings(narrow) == []
+    assert check.warnings(narrow) == []
 
 
 def test_a_host_changes_its_platform_and_keeps_its_address() -> None:

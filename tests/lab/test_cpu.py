@@ -19,13 +19,16 @@ def group(where: Layout, lab: str) -> Group:
 
 def test_settings_are_read_back_and_taken_back(group: Group) -> None:
     last = cpu.machine_cpus()[-1]
-    applied = cpu.apply(group, cpus=[last], weight=300, cap_cpus=0.25)
-    assert (applied.cpus, applied.cap_cpus) == ((last,), 0.25)
-    assert applied.weight == (300 if group.version("cpu") == 2 else 3072)
-    assert "cap 0.25 CPUs in 100 ms" in applied.says
-    back = cpu.apply(group)
-    assert (back.cpus, back.cap_cpus) == (tuple(cpu.machine_cpus()), None)
-    assert "no cap" in back.says
+    cpus = group.file("cpuset", "cpuset.cpus", "cpuset.cpus")
+    cap = group.file("cpu", "cpu.cfs_quota_us", "cpu.max")
+    weight = group.file("cpu", "cpu.shares", "cpu.weight")
+    cpu.apply(group, cpus=[last], weight=300, cap_cpus=0.25)
+    assert cpu.numbers_of(cpus.read_text()) == [last]
+    assert int(cap.read_text().split()[0]) == 25_000
+    assert int(weight.read_text()) == (300 if group.version("cpu") == 2 else 3072)
+    cpu.apply(group)
+    assert cpu.numbers_of(cpus.read_text()) == cpu.machine_cpus()
+    assert cap.read_text().split()[0] in ("max", "-1")
 
 
 def test_a_cap_may_grow_and_shrink_with_its_period(group: Group) -> None:

@@ -24,11 +24,15 @@ def test_limits_are_set_and_taken_back(where: Layout, lab: str) -> None:
     group.make()
     if not (on_disk() and disk.supported(group)):
         pytest.skip("needs a disk behind this folder and the blkio or io controller")
-    applied = disk.apply(group, HERE, read_bytes_per_s=20e6, write_bytes_per_s=10e6)
-    assert (applied.read_bytes_per_s, applied.write_bytes_per_s) == (20_000_000, 10_000_000)
-    assert applied.device.name in applied.says
-    assert disk.apply(group, HERE, write_bytes_per_s=1e6).read_bytes_per_s is None
-    assert disk.apply(group, HERE).says == f"no limit on {applied.device.name}"
+    file = group.file("io", "blkio.throttle.read_bps_device", "io.max")
+    number = disk.device_of(HERE).number
+    disk.apply(group, HERE, read_bytes_per_s=20e6, write_bytes_per_s=10e6)
+    assert f"{number} " in file.read_text()
+    assert "20000000" in file.read_text()
+    disk.apply(group, HERE, write_bytes_per_s=1e6)
+    assert "20000000" not in file.read_text()
+    disk.apply(group, HERE)
+    assert "1000000" not in file.read_text()
 
 
 def test_a_partition_is_its_disk_and_the_disk_is_there() -> None:

@@ -7,7 +7,7 @@ import pytest
 from nephoscope.errors import Lacking
 from nephoscope.lab import files
 from nephoscope.lab.needs import Abilities
-from nephoscope.lab.network import layout, links, packet_loss, shaping
+from nephoscope.lab.network import layout, links, shaping
 from nephoscope.lab.network.links import Link
 
 ALL = Abilities(netem=True, htb=True, ifb=True, nft=True, iptables=True, tun=True)
@@ -151,13 +151,13 @@ def test_loss_falls_where_packets_arrive() -> None:
 
 
 def test_the_filter_counts_in_millionths() -> None:
-    assert "numgen random mod 1000000 < 5000 counter drop" in packet_loss.nft(
+    assert "numgen random mod 1000000 < 5000 counter drop" in shaping.nft(
         {("p0", "ingress"): 0.005}
     )
-    assert "chain" not in packet_loss.nft({})
-    text = packet_loss.iptables({"eth0": 0.02})
+    assert "chain" not in shaping.nft({})
+    text = shaping.iptables({"eth0": 0.02})
     assert "-A PREROUTING -i eth0 -m statistic --mode random --probability 0.020000000" in text
-    assert packet_loss.iptables({}) == "*raw\nCOMMIT\n"
+    assert shaping.iptables({}) == "*raw\nCOMMIT\n"
 
 
 def test_iptables_drops_only_where_packets_arrive_at_a_host() -> None:

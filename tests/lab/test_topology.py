@@ -11,8 +11,7 @@ import pytest
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.lab import files
 from nephoscope.lab.network import layout
-from nephoscope.lab.schema import topology_schema
-from nephoscope.lab.topology import Topology
+from nephoscope.lab.topology import Topology, topology_schema
 
 OFFICE = """\
 version: 1
@@ -223,7 +222,7 @@ def test_conditions_are_paths_into_the_topology() -> None:
 )
 def test_a_condition_that_cannot_be_is_refused(path: str, value: object, words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        files.check_path(read(OFFICE), path, value)
+        files.with_condition(read(OFFICE), path, value)
     assert words in str(caught.value)
 
 

@@ -29,7 +29,7 @@ def host(name: str, *addresses: str) -> Host:
     )
     here = Path("/nonexistent")
     spec = TOPOLOGY.hosts["a"]
-    return Host(name, "bare", spec, here, (), addresses[0], "", here, nics, ("enter", "--"))
+    return Host("office", name, spec, here, (), (), here, nics, (), {}, entry=("enter", "--"))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.attempts import attempt
 from trials import needs_root
 
 from nephoscope.errors import Lacking
-from nephoscope.lab.launcher import entering
+from nephoscope.lab.commands import entering
 from nephoscope.lab.limits import cgroups, cpu
 from nephoscope.lab.limits.cgroups import Group
 from nephoscope.labcheck import cpu as cpu_checks

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nephoscope import units
 from nephoscope.commands import output
+from nephoscope.documents import to_json
 from nephoscope.errors import Interrupted, Lacking, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def down(*, name: str | None, everything: bool, as_json: bool) -> int:
             # One that another process is changing does not keep the others here.
             failures.append(error)
     if as_json:
-        output.document({"removed": [one.as_dict() for one in removed]})
+        output.document({"removed": to_json(removed)})
     elif not removed and not failures:
         output.say("There are no labs on this machine.")
     for gone in [] if as_json else removed:
@@ -141,7 +142,7 @@ def exec_(*, place: str, program: Sequence[str]) -> int:
 
 def inside(host: Host, program: list[str]) -> list[str]:
     """The words that run a program in a host: entered, or by ssh into a guest."""
-    from nephoscope.lab.launcher import entering
+    from nephoscope.lab.commands import entering
 
     if host.guest is None:
         return [*host.enter(), *program]
@@ -227,7 +228,7 @@ def _host(host: Host) -> dict[str, Any]:
         "address": host.address,
         "mac": host.mac,
         "netns": str(host.netns),
-        "boot": None if host.boot is None else host.boot.as_dict(),
+        "boot": to_json(host.boot),
         "details": dict(host.details),
     }
 

@@ -23,8 +23,6 @@ STEP_S = 0.005
 _LINE_MAX = 300
 _WORTH_SAYING_NS = 50_000_000
 
-SEGMENTS = ("kernel", "userland", "reachable")
-
 
 @dataclass(frozen=True, slots=True)
 class BootTimes:
@@ -50,49 +48,12 @@ class BootTimes:
             "reachable": self.reachable_ns,
         }
 
-    def segments(self) -> Mapping[str, int | None]:
-        """Segment -> its own length in ns: from the mark before it that exists."""
-        lengths: dict[str, int | None] = {}
-        before = 0
-        for name, at in self.marks().items():
-            lengths[name] = None if at is None else at - before
-            before = before if at is None else at
-        return lengths
-
     def says(self) -> str:
         """`kernel 0.31 s, userland 2.90 s, reachable 3.12 s`: since the request, for people."""
         said = [f"{n} {at / 1e9:.2f} s" for n, at in self.marks().items() if at is not None]
         if self.resolution_ns > _WORTH_SAYING_NS:
             said.append(f"seen up to {self.resolution_ns / 1e9:.2f} s late")
         return ", ".join(said)
-
-    def as_dict(self) -> dict[str, object]:
-        """For --json and state files; `from_dict` reads it."""
-        return {
-            "kernel_ns": self.kernel_ns,
-            "userland_ns": self.userland_ns,
-            "reachable_ns": self.reachable_ns,
-            "reasons": dict(self.reasons),
-            "resolution_ns": self.resolution_ns,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, object]) -> BootTimes:
-        """The inverse of `as_dict`."""
-        reasons = values.get("reasons") or {}
-        assert isinstance(reasons, Mapping)
-
-        def ns(name: str) -> int | None:
-            value = values.get(name)
-            return int(value) if isinstance(value, int) else None
-
-        return cls(
-            ns("kernel_ns"),
-            ns("userland_ns"),
-            ns("reachable_ns") or 0,
-            reasons,
-            ns("resolution_ns") or 0,
-        )
 
 
 class Console:

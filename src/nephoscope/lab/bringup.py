@@ -13,19 +13,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nephoscope.lab import capacity, check, files, names, state, sweep
+from pydantic import TypeAdapter
+
+from nephoscope.lab import check, files, names, state, sweep
 from nephoscope.lab.commands import Runner
-from nephoscope.lab.handle import Host, HostPlan, Lab
+from nephoscope.lab.handle import Host, HostPlan, Lab, Started
 from nephoscope.lab.limits import cgroups, host_limits
-from nephoscope.lab.network import delay_line, layout, links, namespaces, packet_loss
+from nephoscope.lab.limits.cpu import machine_cpus
+from nephoscope.lab.network import delay_line, layout, links, namespaces, shaping
 from nephoscope.lab.network.layout import Layout
 from nephoscope.lab.network.links import Link
 from nephoscope.lab.platforms import PLATFORMS
-from nephoscope.lab.saved import host_from, host_values
 from nephoscope.lab.topology import GUESTS, Topology
 from nephoscope.provisioning import COMING_UP, UP, Say
 from nephoscope.tasks import in_thread, together
 
+_STARTED = TypeAdapter(Started)
 FORWARDING = "net/ipv4/ip_forward"
 _BOOT_S = 10
 """A guest without hardware help, on two shared cores."""
@@ -74,7 +77,7 @@ def save(
             "directory": str(names.directory(lab)),
         },
         paths={link.cable.name: link.path for link in chosen},
-        hosts={name: host_values(host) for name, host in hosts.items()},
+        hosts={name: _STARTED.dump_python(host, mode="json") for name, host in hosts.items()},
         **more,
     )
     state.write(lab, known)
@@ -113,7 +116,7 @@ class Maker:
     async def make(self) -> Lab:
         """Makes all of it; what was made is left when a step fails."""
         topology = self.topology
-        warnings = tuple(capacity.warnings(topology))
+        warnings = tuple(check.warnings(topology))
         for warning in warnings:
             self._say(f"warning: {warning}")
         await self._prepare_platforms()
@@ -135,7 +138,7 @@ class Maker:
         guests = sum(self._is_guest(name) for name in self.topology.hosts)
         if not guests:
             return "about a second"
-        seconds = _BOOT_S * -(-guests // len(check.online_cpus()))
+        seconds = _BOOT_S * -(-guests // len(machine_cpus()))
         return f"{guests} of them boot a kernel, about {seconds} s"
 
     def _groups(self) -> None:
@@ -183,7 +186,7 @@ class Maker:
         began, done = time.monotonic(), 0
         total = len(self.topology.hosts)
         # Guests that boot side by side share the CPUs; more at once than those only boot slower.
-        slots = asyncio.Semaphore(max(2, len(check.online_cpus())))
+        slots = asyncio.Semaphore(max(2, len(machine_cpus())))
 
         hosts: dict[str, Host] = {}
 
@@ -206,7 +209,12 @@ async def start_host(plan: HostPlan, say: Say, lock: int | None, *, keep: bool =
     """Starts a host on its platform; `keep` boots the disk that is there."""
     platform = PLATFORMS[plan.spec.platform]
     started = await platform.start(plan, say=say, lock=lock, keep=keep)
-    return host_from(plan, {}, started)
+    return Host(**vars(plan), **vars(started))
+
+
+def host_written_down(plan: HostPlan, values: Mapping[str, Any]) -> Host:
+    """The host of a plan, with what `save` wrote down of it."""
+    return Host(**vars(plan), **vars(_STARTED.validate_python(values)))
 
 
 def require_platforms(topology: Topology) -> None:
@@ -221,11 +229,11 @@ async def write_filters(runner: Runner, lab: str, before: list[Link], after: lis
     """Writes the packet filters of every namespace in which packets are lost, or were."""
     old, new = links.losses(before), links.losses(after)
     for node in old.keys() | new.keys():
-        await runner.nft(packet_loss.nft(new.get(node, {})), names.netns(lab, node))
+        await runner.nft(shaping.nft(new.get(node, {})), names.netns(lab, node))
     at_hosts, had = links.iptables_losses(after), links.iptables_losses(before)
     for node in at_hosts.keys() | had.keys():
         inside = ["ip", "netns", "exec", names.namespace(lab, node)]
-        script = packet_loss.iptables(at_hosts.get(node, {}))
+        script = shaping.iptables(at_hosts.get(node, {}))
         await runner.run([*inside, "iptables-restore"], script)
 
 

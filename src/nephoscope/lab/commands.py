@@ -1,12 +1,20 @@
-"""The programs that the lab starts: batches of ip, tc and nft, each once for many steps."""
+"""The programs that the lab starts: to enter hosts, in batches, and to stay; and its JSON files."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
-from collections.abc import Sequence
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from nephoscope import programs
 from nephoscope.errors import Lacking, RunFailed
 
 TIMEOUT_S = 60.0
@@ -16,6 +24,33 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def environment() -> dict[str, str]:
     """What these programs see: where programs are, and messages in English."""
     return {"PATH": os.environ.get("PATH", "") + ":" + _PATH, "LC_ALL": "C"}
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a file of ours; None when there is none that can be read."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Writes an object to a file, whole or not at all."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    aside.rename(path)
+
+
+def output_of(words: Sequence[str]) -> str:
+    """What a program that ends by itself prints; empty when it cannot be run."""
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment(), check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout
 
 
 class Runner:
@@ -103,3 +138,124 @@ def _line_of(message: str, lines: Sequence[str]) -> str:
     if number.isdigit() and 1 <= int(number) <= len(lines):
         return f" in `{lines[int(number) - 1]}`"
     return ""
+
+
+def find_launcher(machine: str | None = None) -> Path:
+    """nephoscope-lab for a machine type (this one's when not given).
+
+    NEPHOSCOPE_LAB, else the one inside the installed package, else the one built in the source
+    tree. Raises Lacking with the command that builds it, or when it is for another processor.
+    """
+    return programs.find("nephoscope-lab", "NEPHOSCOPE_LAB", machine)
+
+
+def entering(
+    *,
+    netns: Path | None = None,
+    cgroups: Iterable[Path] = (),
+    sysfs: bool = False,
+    hide_limits: bool = False,
+    with_parent: bool = False,
+    nice: int | None = None,
+) -> list[str]:
+    """The words before a program that runs in these groups and this network, `--` last.
+
+    sysfs: the program sees the /sys of that network. hide_limits: it sees no control group, as a
+    guest sees nothing of what its hypervisor limits. with_parent: the kernel kills the program
+    when the process that started it ends. The groups are joined in the order given.
+    """
+    words = [str(find_launcher()), "enter"]
+    for group in cgroups:
+        words += ["--cgroup", str(group)]
+    if netns is not None:
+        words += ["--netns", str(netns)]
+    words += ["--sysfs"] if sysfs else []
+    words += ["--hide-limits"] if hide_limits else []
+    words += ["--die-with-parent"] if with_parent else []
+    words += [] if nice is None else ["--nice", str(nice)]
+    return [*words, "--"]
+
+
+_STEP_S = 0.003
+_STOP_S = 3.0
+
+
+async def start_helper(
+    command: Sequence[str],
+    cgroups: Iterable[Path],
+    log: Path,
+    *,
+    text: str = "",
+    ready: bytes = b'{"ready"',
+    timeout_s: float = 10.0,
+) -> None:
+    """Starts a helper, gives it `text` on its standard input, waits until its log says `ready`.
+
+    What it prints goes to the file `log`. Raises RunFailed with its last line when it ends, or says
+    nothing in time.
+    """
+    words = [*entering(cgroups=cgroups), *command]
+    given = log.with_suffix(".in")
+    given.write_text(text, encoding="utf-8")
+    alive, held = os.pipe()
+    try:
+        with log.open("wb") as output, given.open("rb") as source:
+            # `setsid --fork` gives it to init at once; a child of ours would be left a zombie.
+            child = await asyncio.create_subprocess_exec(
+                "setsid",
+                "--fork",
+                *words,
+                stdin=source,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+                pass_fds=(held,),
+            )
+            await child.wait()
+        os.close(held)
+        held = -1
+        await _until_ready(alive, log, ready, timeout_s)
+    finally:
+        os.close(alive)
+        if held >= 0:
+            os.close(held)
+
+
+async def stop_helper(log: Path, first: signal.Signals) -> None:
+    """Ends the helper that writes `log`: asked, then killed. Returns when it is gone."""
+    for number in (first, signal.SIGKILL):
+        until = time.monotonic() + _STOP_S
+        for pid in _writers(log):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        while _writers(log):
+            if time.monotonic() > until:
+                break
+            await asyncio.sleep(_STEP_S)
+        else:
+            return
+    raise RunFailed(f"The helper of {log.name} does not end.", "Take the lab down.")
+
+
+def _writers(log: Path) -> list[int]:
+    """Process ids whose standard output is this file."""
+    found = []
+    for entry in os.scandir("/proc"):
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and os.readlink(f"/proc/{entry.name}/fd/1") == str(log):
+                found.append(int(entry.name))
+    return found
+
+
+async def _until_ready(alive: int, log: Path, ready: bytes, timeout_s: float) -> None:
+    until = time.monotonic() + timeout_s
+    while ready not in (said := log.read_bytes()):
+        # The helper holds the other end of this pipe, so its end is seen as the end of the file.
+        ended, _, _ = select.select([alive], [], [], 0)
+        if ended or time.monotonic() > until:
+            lines = said.decode(errors="replace").strip().splitlines()
+            words = lines[-1] if lines else "it said nothing"
+            what = "ended" if ended else f"was not ready in {timeout_s:g} s"
+            raise RunFailed(f"The helper of {log.name} {what}: {words}", "See `dmesg`.")
+        await asyncio.sleep(_STEP_S)

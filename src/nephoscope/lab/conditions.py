@@ -136,7 +136,7 @@ class _Change:
             if was_guest and not is_guest:
                 await self._address(name, present=True)
         else:
-            made = replace(self.lab.hosts[name], topology=spec)
+            made = replace(self.lab.hosts[name], spec=spec)
         if before.cpu.reservation != spec.cpu.reservation:
             await host_limits.reserve(self.lab.name, name, spec)
         return made

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from nephoscope import units
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.lab import check
-from nephoscope.lab.topology import (
-    Conditions,
-    CpuSpec,
-    DiskSpec,
-    Geo,
-    HostSpec,
-    LinkSpec,
-    Reservation,
-    SwitchSpec,
-    Topology,
-)
+from nephoscope.lab.topology import Topology
 from nephoscope.reading import textfile, yamltext
-from nephoscope.reading.sentences import Place, sentence
-from nephoscope.reading.yamltext import Loc
+from nephoscope.reading.sentences import Place, place_in, record_at, sentence
 
 
 def load(path: Path | str, *, here: bool = False) -> Topology:
@@ -45,11 +35,7 @@ def from_text(text: str, name: str, base: Path = Path(), *, here: bool = False) 
         raise PlanError(
             f"{name}:1:1: a topology is a mapping of keys.", "Begin with `name: …` and `hosts:`."
         )
-
-    def place(loc: Loc) -> str:
-        found = yamltext.locate(text, loc)
-        return f"{name}:{found[0]}:{found[1]}: " if found else f"{name}: "
-
+    place = place_in(text, name)
     topology = from_values(values, place, base)
     if here:
         check.fits_here(topology, place)
@@ -66,9 +52,7 @@ def from_values(
     try:
         topology = Topology.model_validate(values)
     except ValidationError as error:
-        # A misspelt key first: it is the reason why the right one is missing.
-        errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise sentence(errors[0], place, _RECORDS_AT) from error
+        raise sentence(error, place, partial(record_at, Topology)) from error
     if topology.geo is not None and isinstance(topology.geo.latency, str):
         matrix = _matrix(base / topology.geo.latency, place)
         geo = topology.geo.model_copy(update={"latency": matrix})
@@ -84,27 +68,28 @@ def values_of(topology: Topology) -> dict[str, Any]:
 def with_condition(topology: Topology, path: str, value: Any) -> Topology:
     """The topology with another value at a dotted path, checked anew.
 
-    Raises UsageError with one sentence for a path that names no setting, or a value that it cannot
-    have.
+    Raises UsageError with one sentence for a path that names no setting that may change while the
+    lab is up, or a value that it cannot have.
     """
-    values = values_of(topology)
-    steps = path.split(".")
-    _known(topology, steps, path)
-    node = values
-    for step in steps[:-1]:
-        if not isinstance(node.get(step), dict):
-            node[step] = {}
-        node = node[step]
-    node[steps[-1]] = value
+    _known(topology, path.split("."), path)
     try:
-        return from_values(values)
+        return with_conditions(topology, {path: value})
     except UsageError as error:
         raise UsageError(f"{path}={value}: {error.message}", error.hint) from error
 
 
-def check_path(topology: Topology, path: str, value: Any) -> None:
-    """Whether `path` can be set to `value` while the lab is up; UsageError with the reason."""
-    with_condition(topology, path, value)
+def with_conditions(topology: Topology, conditions: Mapping[str, Any]) -> Topology:
+    """The topology with other values at dotted paths, set all at once. Raises UsageError."""
+    values = values_of(topology)
+    for path, value in conditions.items():
+        node = values
+        *steps, last = path.split(".")
+        for step in steps:
+            if not isinstance(node.get(step), dict):
+                node[step] = {}
+            node = node[step]
+        node[last] = value
+    return from_values(values)
 
 
 CHANGEABLE: Mapping[str, tuple[str, ...]] = {
@@ -169,32 +154,3 @@ def _matrix(file: Path, place: Place) -> dict[str, dict[str, float]]:
                     f"{file}:{number}: column {column}: {error.message}", "Write 110ms."
                 ) from error
     return matrix
-
-
-class _RecordsAt(Mapping[tuple[str, ...], type[BaseModel]]):
-    """The record at a place; hosts, switches and links are named by the user."""
-
-    def __getitem__(self, path: tuple[str, ...]) -> type[BaseModel]:
-        fixed: Mapping[tuple[str, ...], type[BaseModel]] = {(): Topology, ("geo",): Geo}
-        if path in fixed:
-            return fixed[path]
-        named: Mapping[tuple[str, tuple[str, ...]], type[BaseModel]] = {
-            ("hosts", ()): HostSpec,
-            ("hosts", ("cpu",)): CpuSpec,
-            ("hosts", ("cpu", "reservation")): Reservation,
-            ("hosts", ("disk",)): DiskSpec,
-            ("switches", ()): SwitchSpec,
-            ("links", ()): LinkSpec,
-            ("links", ("up",)): Conditions,
-            ("links", ("down",)): Conditions,
-        }
-        return named[path[0] if path else "", path[2:]]
-
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        return iter(((),))
-
-    def __len__(self) -> int:
-        return 1
-
-
-_RECORDS_AT = _RecordsAt()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nephoscope.lab.boot import BootTimes as BootTimes
+from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.topology import HostSpec, Topology
 
 
@@ -50,7 +50,7 @@ class Route:
     via: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HostPlan:
     """What a platform is given to start a host; namespace, groups and eth0 are there already.
 
@@ -88,23 +88,28 @@ class HostPlan:
         return self.nics[0].prefix_bits if self.nics else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A host that is up."""
+@dataclass(frozen=True)
+class Started:
+    """What a platform made of a host; pydantic reads and writes it where a lab is written down.
 
-    name: str
-    platform: str
-    topology: HostSpec
-    netns: Path
-    cgroups: tuple[Path, ...]
-    address: str
-    mac: str
-    directory: Path
-    nics: tuple[Nic, ...] = ()
+    entry: the words before a program that runs inside; empty for a guest. guest: how it is reached
+    by ssh. details: what there is to say about it (accelerator, kernel, image, clock offset).
+    """
+
+    boot: BootTimes | None = None
     entry: tuple[str, ...] = ()
     guest: GuestAccess | None = None
-    boot: BootTimes | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Host(Started, HostPlan):
+    """A host that is up."""
+
+    @property
+    def platform(self) -> str:
+        """Name of its platform."""
+        return self.spec.platform
 
     def enter(self) -> list[str]:
         """The words before a program that runs inside (bare, container), `--` last.
@@ -165,16 +170,3 @@ class Removed:
     mounts: int = 0
     files: int = 0
     elapsed_s: float = 0.0
-    notes: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For --json."""
-        return {
-            "name": self.name,
-            "namespaces": self.namespaces,
-            "processes": self.processes,
-            "cgroups": self.cgroups,
-            "mounts": self.mounts,
-            "files": self.files,
-            "elapsed_s": round(self.elapsed_s, 3),
-        }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nephoscope.errors import Lacking
 from nephoscope.lab import commands, names
-from nephoscope.lab.launcher import find_launcher
+from nephoscope.lab.commands import find_launcher
 from nephoscope.lab.network import namespaces
 
 # Numbers of linux/capability.h, and what each is needed for.

@@ -11,7 +11,6 @@ from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Lab, Removed
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.network import layout, links
-from nephoscope.lab.saved import host_from
 from nephoscope.lab.topology import Topology
 from nephoscope.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say
 from nephoscope.tasks import in_thread
@@ -55,7 +54,9 @@ class LabProvisioner:
         has, paths = needs.abilities(), known["paths"]
         chosen = [links.decide(cable, has, paths.get(cable.name, "")) for cable in laid.cables]
         hosts = {
-            host: host_from(bringup.plan_of(laid, host), known["hosts"].get(host, {}))
+            host: bringup.host_written_down(
+                bringup.plan_of(laid, host), known["hosts"].get(host, {})
+            )
             for host in topology.hosts
         }
         described = bringup.described(laid, chosen)

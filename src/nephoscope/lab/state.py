@@ -8,7 +8,6 @@ that it is free only when the last of them is gone, also after a kill.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 
 from nephoscope.errors import UsageError
 from nephoscope.lab import names
+from nephoscope.lab.commands import read_json, write_json
 from nephoscope.provisioning import UP
 
 STATE = "state.json"
@@ -30,19 +30,12 @@ class Busy(UsageError):
 
 def read(lab: str) -> dict[str, Any] | None:
     """What the lab wrote down; None when there is nothing, or nothing that can be read."""
-    try:
-        document = json.loads((names.directory(lab) / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None
+    return read_json(names.directory(lab) / STATE)
 
 
 def write(lab: str, document: dict[str, Any]) -> None:
     """Writes it down, whole or not at all."""
-    path = names.directory(lab) / STATE
-    aside = path.with_suffix(".new")
-    aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    aside.rename(path)
+    write_json(names.directory(lab) / STATE, document)
 
 
 def folder_labs() -> set[str]:

@@ -57,7 +57,7 @@ def sweep(lab: str) -> Removed:
         removed.processes += len(cgroups.processes(lab))
         removed.cgroups = cgroups.remove(lab)
     removed.files = sum(_remove_files(folder) for folder in folders)
-    removed.elapsed_s = time.monotonic() - began
+    removed.elapsed_s = round(time.monotonic() - began, 3)
     return removed
 
 

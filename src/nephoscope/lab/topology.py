@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
+from nephoscope.documents import DRAFT
 from nephoscope.errors import UsageError
 from nephoscope.reading.fields import (
     NAME,
@@ -346,3 +347,16 @@ class Topology(Record):
         if isinstance(value, dict):
             return {key: {} if spec is None else spec for key, spec in value.items()}
         return value
+
+
+def topology_schema() -> dict[str, Any]:
+    """The schema (draft 2020-12) of contracts/topology.schema.json."""
+    schema: dict[str, Any] = Topology.model_json_schema(by_alias=True)
+    schema["$schema"] = DRAFT
+    schema["title"] = "Nephoscope lab topology"
+    # `a:` with nothing behind it is a host, switch or link as it is by default.
+    for kind in ("hosts", "switches"):
+        named = schema["properties"][kind]["patternProperties"]
+        for pattern, record in named.items():
+            named[pattern] = {"anyOf": [record, {"type": "null"}]}
+    return schema

@@ -17,7 +17,8 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.errors import Lacking, NephoscopeError, UsageError
-from nephoscope.lab import capacity, files, needs
+from nephoscope.lab import files, needs
+from nephoscope.lab.check import asked_bits_per_s, carried
 from nephoscope.lab.handle import Lab
 from nephoscope.lab.provisioner import LABS
 from nephoscope.lab.topology import Topology
@@ -180,7 +181,7 @@ async def require_carried(topology: Topology) -> None:
 
     One sender, one switch, one receiver, over the mechanism that the link would get.
     """
-    asked = {name: capacity.asked_bits_per_s(link) for name, link in topology.links.items()}
+    asked = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
     has = needs.abilities()
     for delays in (False, True):
         of = {
@@ -191,25 +192,24 @@ async def require_carried(topology: Topology) -> None:
         if not of:
             continue
         mechanism = "line" if delays and not has.netem else "auto"
-        carried = await _carried(mechanism)
+        limit = await _measured_bits_per_s(mechanism)
         name, rate = max(of.items(), key=lambda pair: pair[1])
-        if rate > carried:
-            limit, wish = (units.format_value(one, "bits_per_s") for one in (carried, rate))
+        if rate > limit:
+            most, wish = (units.format_value(each, "bits_per_s") for each in (limit, rate))
             raise UsageError(
-                f"links.{name}: {wish} cannot hold here: this box carries {limit} over such a "
-                "link.",
+                f"links.{name}: {wish} cannot hold here: this box carries {most} over such a link.",
                 "Write a lower rate.",
             )
 
 
-async def _carried(mechanism: str) -> float:
+async def _measured_bits_per_s(mechanism: str) -> float:
     wire = {"between": ["a", "lan"], "mechanism": mechanism}
     name = f"chk{secrets.token_hex(3)}"
     values = {"version": 1, "name": name, "hosts": {"a": {}, "b": {}}, "links": {"wire": wire}}
     lab = await LABS.create(files.from_values(values), say=lambda line: None)
     try:
         ends = (lab.hosts["a"].netns, lab.hosts["b"].netns, lab.hosts["b"].address)
-        return await asyncio.to_thread(capacity.carried, *ends)
+        return await asyncio.to_thread(carried, *ends)
     finally:
         await LABS.remove(name)
 

@@ -1,8 +1,15 @@
 """Plans: a YAML file becomes a checked plan, its settings, and the order of its trials."""
 
-from nephoscope.plans.design.aba import Step, baseline_of, order_aba_round
 from nephoscope.plans.design.crossing import Crossing
-from nephoscope.plans.design.order import nest_of, order_round, simulation_seed, warmup_rounds
+from nephoscope.plans.design.order import (
+    Step,
+    baseline_of,
+    nest_of,
+    order_aba_round,
+    order_round,
+    simulation_seed,
+    warmup_rounds,
+)
 from nephoscope.plans.estimate import Estimate as PlanEstimate
 from nephoscope.plans.estimate import estimate, long_time, money_spent, refuse_too_long
 from nephoscope.plans.expand import crossings, expand

@@ -16,8 +16,8 @@ from nephoscope import units
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError
 from nephoscope.model import Setting, factors_key
-from nephoscope.plans.design.aba import baseline_of
 from nephoscope.plans.design.baselines import Pair
+from nephoscope.plans.design.order import baseline_of
 from nephoscope.plans.model import Plan
 from nephoscope.reading.sentences import Place
 from nephoscope.targets.kinds.record import TargetRecord

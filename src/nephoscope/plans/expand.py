@@ -13,7 +13,7 @@ from nephoscope.errors import PlanError, UsageError
 from nephoscope.model import Background, Setting
 from nephoscope.plans.check import checked
 from nephoscope.plans.context import PlanContext, nowhere
-from nephoscope.plans.design import aba, baselines, crossing
+from nephoscope.plans.design import baselines, crossing, order
 from nephoscope.plans.design.crossing import Crossing
 from nephoscope.plans.factors.bound import BoundFactor, Level, scalar
 from nephoscope.plans.factors.lab import apply_conditions
@@ -101,7 +101,7 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
         message = "every combination is excluded."
         raise context.error(("design", "exclude"), message, "Exclude fewer.")
     _check_conditions(context, rows)
-    aba.check(context)
+    order.check(context)
     settings = _settings(context, parts, rows)
     return _with_baselines(context, settings, by_entry), entry_crossings
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.documents import DRAFT
 from nephoscope.plans.check import SCENARIO
 from nephoscope.plans.model import Plan
 
@@ -22,14 +23,14 @@ def plan_schema(
     """
     known = known or catalog.load()
     schema: dict[str, Any] = Plan.model_json_schema(by_alias=True)
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["$schema"] = DRAFT
     schema["title"] = "Nephoscope plan"
     records = schema["$defs"]
     specs = list(known.benchmarks.values())
     loads = [spec for spec in specs if spec.load]
     _completed(records["Entry"], specs, factors=True)
     _completed(records["BackgroundEntry"], loads or specs, factors=False)
-    _completed(records["HookEntry"], [one for one in specs if _has_one_side(one)], factors=False)
+    _completed(records["HookEntry"], [spec for spec in specs if not spec.needs_peer], factors=False)
     targets = schema["properties"]["targets"]["items"]
     for record in targets["oneOf"]:
         record["properties"]["roles"]["items"]["examples"] = list(ROLES)
@@ -63,10 +64,6 @@ _PATHS = (
     "backgrounds.*.params.intensity_ratio",
     "backgrounds.*.count",
 )
-
-
-def _has_one_side(spec: BenchmarkSpec) -> bool:
-    return not spec.needs_peer
 
 
 def _lab(records: dict[str, Any]) -> list[dict[str, Any]]:

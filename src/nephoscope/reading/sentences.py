@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ValidationError
 
 from nephoscope.errors import PlanError
-from nephoscope.reading.yamltext import Loc
+from nephoscope.reading.yamltext import Loc, locate
 
 Place = Callable[[Loc], str]
 """Text of a place, to begin an error with: 'plan.yaml:3:5: '."""
 
-RecordsAt = Mapping[tuple[str, ...], type[BaseModel]]
-"""Keys that lead to a record (positions of lists left out) -> the record, for 'known here'."""
+RecordAt = Callable[[Loc], Any]
+"""A place -> the record that stands there, for 'known here'; None where none does."""
+
+
+def record_at(record: type[BaseModel], loc: Loc) -> Any:
+    """Returns the record at a place of a document of `record`; None where none stands."""
+    annotation: Any = record
+    for step in loc:
+        annotation = _inside(annotation, step)
+    return next(filter(_is_record, _alternatives(annotation)), None)
+
+
+def _inside(annotation: Any, step: str | int) -> Any:
+    """The annotation of what a key or a position leads to; None where it leads nowhere."""
+    for kind in _alternatives(annotation):
+        if get_origin(kind) in (dict, list, tuple):
+            return get_args(kind)[isinstance(step, str)]
+        for name, field in kind.model_fields.items() if _is_record(kind) else ():
+            if step in (name, field.alias):
+                return field.annotation
+    return None
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        yield from _alternatives(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for part in get_args(annotation):
+            yield from _alternatives(part)
+    else:
+        yield annotation
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -24,13 +58,27 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
-def sentence(error: ErrorDetails, place: Place, records: RecordsAt) -> PlanError:
-    """One sentence of what pydantic did not like; `records` knows the keys at each place."""
+def place_in(text: str, name: str) -> Place:
+    """Returns the places of a YAML text: file, line and column."""
+
+    def place(loc: Loc) -> str:
+        position = locate(text, loc)
+        return f"{name}:{position[0]}:{position[1]}: " if position else f"{name}: "
+
+    return place
+
+
+def sentence(invalid: ValidationError, place: Place, record_of: RecordAt) -> PlanError:
+    """One sentence of what pydantic did not like; `record_of` knows the keys at each place."""
+    # A misspelt key first: it is the reason why the right one is missing.
+    error = min(invalid.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
     loc: Loc = error["loc"]
     key = str(loc[-1]) if loc else "file"
     where = place(loc)
     if error["type"] == "extra_forbidden":
-        known = _known_keys(records, tuple(step for step in loc[:-1] if isinstance(step, str)))
+        record = record_of(loc[:-1])
+        fields = record.model_fields.items() if record else ()
+        known = [field.alias or name for name, field in fields]
         return PlanError(
             f"{where}unknown key '{key}'{did_you_mean(key, known)}.",
             f"Known here: {', '.join(known)}.",
@@ -55,10 +103,3 @@ def sentence(error: ErrorDetails, place: Place, records: RecordsAt) -> PlanError
     # Our own validators say the next step themselves.
     hint = "" if error["type"] == "value_error" else "Correct the value."
     return PlanError(f"{where}{dotted}: {message}.", hint)
-
-
-def _known_keys(records: RecordsAt, path: tuple[str, ...]) -> list[str]:
-    model = records.get(path)
-    if model is None:
-        return []
-    return [field.alias or name for name, field in model.model_fields.items()]

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TypeVar
@@ -16,8 +16,7 @@ from pydantic import BaseModel, ValidationError
 from nephoscope import plans
 from nephoscope.errors import Lacking, UnknownName, UsageError
 from nephoscope.reading import yamltext
-from nephoscope.reading.sentences import did_you_mean, sentence
-from nephoscope.reading.yamltext import Loc
+from nephoscope.reading.sentences import did_you_mean, place_in, record_at, sentence
 from nephoscope.studies.definition.selectors import Cell
 from nephoscope.studies.definition.study import MissingTable, Part, Study, Table, Tables
 
@@ -141,17 +140,10 @@ def _run_name(study: str, part: str, scale: str) -> str:
 
 def _record(path: Path, record: type[_Record]) -> _Record:
     text = _text(path)
-
-    def place(loc: Loc) -> str:
-        position = yamltext.locate(text, loc)
-        return f"{path}:{position[0]}:{position[1]}: " if position else f"{path}: "
-
     try:
         return record.model_validate(yamltext.parse(text, str(path)))
     except ValidationError as error:
-        # A misspelt key first: it is the reason why the right one is missing.
-        errors = sorted(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
-        raise sentence(errors[0], place, {(): record}) from error
+        raise sentence(error, place_in(text, str(path)), partial(record_at, record)) from error
 
 
 def read_numbers(path: Path) -> tuple[Number, ...]:

@@ -19,7 +19,7 @@ from tests.lab.platforms.plans import plan
 from nephoscope.errors import UsageError
 from nephoscope.lab import images, names
 from nephoscope.lab.images import Image
-from nephoscope.lab.platforms import PLATFORMS, accelerator, container, control, guest
+from nephoscope.lab.platforms import PLATFORMS, container, control, guest, qemu
 from nephoscope.lab.platforms.base import Process, chrooted, last_words
 from nephoscope.lab.topology import GUESTS, PLATFORM_NAMES
 
@@ -254,8 +254,8 @@ def test_last_words(tmp_path: Path) -> None:
 def test_without_kvm_there_is_tcg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
-    monkeypatch.setattr(accelerator, "_KVM", tmp_path / "kvm")
-    kind, why = asyncio.run(accelerator.find(tmp_path / "vmlinuz", lambda line: None))
+    monkeypatch.setattr(qemu, "_KVM", tmp_path / "kvm")
+    kind, why = asyncio.run(qemu.find_accelerator(tmp_path / "vmlinuz", lambda line: None))
     assert (kind, why) == ("tcg", "there is no /dev/kvm that we may use")
 
 
@@ -269,12 +269,12 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.M
         return False
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(accelerator, "_KVM", tmp_path)
-    monkeypatch.setattr(accelerator, "_boots", boots)
-    monkeypatch.setattr(accelerator, "_version", lambda: "QEMU 7.2")
+    monkeypatch.setattr(qemu, "_KVM", tmp_path)
+    monkeypatch.setattr(qemu, "_boots", boots)
+    monkeypatch.setattr(qemu, "_version", lambda: "QEMU 7.2")
     said: list[str] = []
     for _ in range(2):
-        kind, why = asyncio.run(accelerator.find(tmp_path / "vmlinuz", said.append))
+        kind, why = asyncio.run(qemu.find_accelerator(tmp_path / "vmlinuz", said.append))
         assert kind == "tcg"
         assert why == "no kernel boots on /dev/kvm within 5 s"
     assert len(tries) == len(said) == 1

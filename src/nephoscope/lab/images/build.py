@@ -15,9 +15,9 @@ from pathlib import Path
 
 from nephoscope.errors import RunFailed
 from nephoscope.lab import commands
+from nephoscope.lab.commands import entering
 from nephoscope.lab.images import initramfs
 from nephoscope.lab.images.recipe import DISK_BYTES, EXCLUDED, KERNEL, PACKAGES, Recipe, script
-from nephoscope.lab.launcher import entering
 
 _TIMEOUT_S = 600.0
 _HOOKS = "/usr/share/mmdebstrap/hooks/merged-usr"
@@ -133,16 +133,9 @@ async def _run(
 def _proxies() -> str:
     """The machine's proxy settings of apt, in its own format; in a file, because they may hold a
     password."""
-    done = subprocess.run(
-        ["apt-config", "dump"],
-        capture_output=True,
-        text=True,
-        env=commands.environment(),
-        check=False,
-    )
     kept = [
         line
-        for line in done.stdout.splitlines()
+        for line in commands.output_of(["apt-config", "dump"]).splitlines()
         if re.match(r"Acquire::(https?|ftp)::(.*::)?(Proxy|Verify|Ca)", line, re.IGNORECASE)
         or line.startswith(("Acquire::Check-Valid-Until ", "Acquire::Retries "))
     ]

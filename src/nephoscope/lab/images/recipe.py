@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -82,18 +81,7 @@ def script(name: str) -> bytes:
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
     """What apt would install here; a package that it does not know is left out."""
-    try:
-        done = subprocess.run(
-            ["apt-cache", "policy", *packages],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env=commands.environment(),
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    return parse_policy(done.stdout)
+    return parse_policy(commands.output_of(["apt-cache", "policy", *packages]))
 
 
 def parse_policy(text: str) -> dict[str, str]:

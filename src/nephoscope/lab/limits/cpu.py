@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import Lacking, UsageError
-from nephoscope.lab.launcher import find_launcher
+from nephoscope.lab.commands import find_launcher
 from nephoscope.lab.limits.cgroups import Group, put
 
 PERIOD_US = 100_000
 """The kernel's own default period of CFS bandwidth."""
 MIN_QUOTA_US = 1_000
 DEFAULT_WEIGHT = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What the kernel says after a setting; weight in the unit of its version.
-
-    cap_cpus: None without a cap. says: all of it in one line for people.
-    """
-
-    cpus: tuple[int, ...]
-    weight: int
-    cap_cpus: float | None
-    says: str
 
 
 def apply(
@@ -37,24 +23,20 @@ def apply(
     weight: int = DEFAULT_WEIGHT,
     cap_cpus: float | None = None,
     period_us: int = PERIOD_US,
-) -> Applied:
+) -> None:
     """Sets all three and reads them back.
 
     cpus: numbers, all that the machine has when empty. weight: 1..10000, a share under contention.
     cap_cpus: most CPU time in CPUs (0.5 is half of one), None without a cap. Raises UsageError for
     what cannot be meant, Lacking for what this kernel cannot do.
     """
-    chosen = set_cpus(group, cpus)
-    given = set_weight(group, weight)
-    capped = set_cap(group, cap_cpus, period_us)
-    cap = "no cap" if capped is None else f"cap {capped:.2f} CPUs in {period_us / 1000:g} ms"
-    name = "cpu.shares" if group.version("cpu") == 1 else "cpu.weight"
-    says = f"CPUs {text_of(chosen)}, weight {weight} ({name} {given}), {cap}"
-    return Applied(tuple(chosen), given, capped, says)
+    set_cpus(group, cpus)
+    set_weight(group, weight)
+    set_cap(group, cap_cpus, period_us)
 
 
-def set_cpus(group: Group, cpus: Iterable[int]) -> list[int]:
-    """Which CPUs it may run on; all of the group above when none is named."""
+def set_cpus(group: Group, cpus: Iterable[int]) -> None:
+    """Sets which CPUs it may run on; all of the group above when none is named."""
     file = group.file("cpuset", "cpuset.cpus", "cpuset.cpus")
     have = machine_cpus()
     wanted = sorted(set(cpus)) or have
@@ -63,7 +45,6 @@ def set_cpus(group: Group, cpus: Iterable[int]) -> list[int]:
             f"This machine has no CPU {text_of(missing)}.", f"Name some of: {text_of(have)}."
         )
     put(file, text_of(wanted), lambda found: numbers_of(found) == wanted)
-    return wanted
 
 
 def set_weight(group: Group, weight: int) -> int:

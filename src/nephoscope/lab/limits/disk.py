@@ -22,23 +22,13 @@ class Device:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What the kernel says after a setting; None without a limit."""
-
-    device: Device
-    read_bytes_per_s: int | None
-    write_bytes_per_s: int | None
-    says: str
-
-
 def apply(
     group: Group,
     path: Path,
     *,
     read_bytes_per_s: float | None = None,
     write_bytes_per_s: float | None = None,
-) -> Applied:
+) -> None:
     """Limits what the group reads from and writes to the disk behind `path`, and reads it back.
 
     Version 1 limits what a process itself hands to the disk (reads, direct and synced writes), not
@@ -56,9 +46,6 @@ def apply(
     else:
         for what, rate in whole.items():
             _apply_v1(group, device, what, rate)
-    told = [f"{what} {rate} B/s" for what, rate in whole.items() if rate is not None]
-    says = f"{' and '.join(told)} on {device.name}" if told else f"no limit on {device.name}"
-    return Applied(device, whole["read"], whole["write"], says)
 
 
 def supported(group: Group) -> bool:

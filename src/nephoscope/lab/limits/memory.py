@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from nephoscope.errors import UsageError
 from nephoscope.lab.limits.cgroups import Group, numbers, put
@@ -13,29 +12,31 @@ _V1_NONE = 1 << 60
 """Version 1 writes 2^63 rounded down to a page for "no limit"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What the kernel says after a setting. swap: whether swap is inside the limit.
-
-    limit_bytes: None without a limit; the kernel rounds down to whole pages.
-    """
-
-    limit_bytes: int | None
-    swap: bool
-    says: str
-
-
-def apply(group: Group, limit_bytes: int | None) -> Applied:
-    """Sets the limit (None: none) and reads it back.
+def apply(group: Group, limit_bytes: int | None) -> None:
+    """Sets the limit (None: none), whole pages, and reads it back.
 
     The limit holds for memory and swap together: version 1 counts both in `memsw`, version 2 gives
     no swap at all. Raises UsageError below 1 MiB, Lacking without the memory controller.
     """
     if limit_bytes is not None and limit_bytes < MIN_BYTES:
         raise UsageError(f"A memory limit of {limit_bytes} B is too small.", "Give at least 1MiB.")
-    if group.version("memory") == 2:
-        return _apply_v2(group, limit_bytes)
-    return _apply_v1(group, limit_bytes)
+    file = group.file("memory", "memory.limit_in_bytes", "memory.max")
+    is_v2 = group.version("memory") == 2
+    with_swap = file.with_name("memory.swap.max" if is_v2 else "memory.memsw.limit_in_bytes")
+    unlimited = "max" if is_v2 else "-1"
+    text = unlimited if limit_bytes is None else str(limit_bytes)
+
+    def accepts(found: str) -> bool:
+        return _is(found, limit_bytes)
+
+    if with_swap.exists() and not is_v2:
+        # The kernel keeps memory <= memory with swap on every write: free the outer one first.
+        put(with_swap, unlimited, lambda found: int(found) >= _V1_NONE)
+    put(file, text, accepts)
+    if with_swap.exists() and is_v2:
+        put(with_swap, "max" if limit_bytes is None else "0")
+    elif with_swap.exists():
+        put(with_swap, text, accepts)
 
 
 def killed(group: Group) -> int:
@@ -44,45 +45,8 @@ def killed(group: Group) -> int:
     return numbers(group.file("memory", v1, v2)).get("oom_kill", 0)
 
 
-def _apply_v2(group: Group, limit_bytes: int | None) -> Applied:
-    file = group.file("memory", "", "memory.max")
-    found = put(file, _text(limit_bytes, "max"), lambda value: _is(value, limit_bytes))
-    swap = file.with_name("memory.swap.max")
-    if swap.exists():
-        put(swap, "max" if limit_bytes is None else "0")
-    return _applied(limit_bytes, found, swap.exists())
-
-
-def _apply_v1(group: Group, limit_bytes: int | None) -> Applied:
-    file = group.file("memory", "memory.limit_in_bytes", "")
-    both = file.with_name("memory.memsw.limit_in_bytes")
-    text = _text(limit_bytes, "-1")
-
-    def accepts(value: str) -> bool:
-        return _is(value, limit_bytes)
-
-    if both.exists():
-        # The kernel keeps memory <= memory with swap on every write: free the outer one first.
-        put(both, "-1", lambda value: int(value) >= _V1_NONE)
-    found = put(file, text, accepts)
-    if both.exists():
-        put(both, text, accepts)
-    return _applied(limit_bytes, found, both.exists())
-
-
-def _text(limit_bytes: int | None, none: str) -> str:
-    return none if limit_bytes is None else str(limit_bytes)
-
-
 def _is(found: str, wanted: int | None) -> bool:
     if wanted is None:
         return found == "max" or int(found) >= _V1_NONE
     page = os.sysconf("SC_PAGE_SIZE")
     return found != "max" and int(found) == wanted // page * page
-
-
-def _applied(wanted: int | None, found: str, swap: bool) -> Applied:
-    if wanted is None:
-        return Applied(None, swap, "no memory limit")
-    says = "swap inside the limit" if swap else "this kernel does not count swap"
-    return Applied(int(found), swap, f"memory limit {int(found)} B, {says}")

@@ -12,9 +12,9 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.errors import RunFailed
-from nephoscope.lab import helpers, names
+from nephoscope.lab import commands, names
+from nephoscope.lab.commands import find_launcher
 from nephoscope.lab.handle import Made
-from nephoscope.lab.launcher import find_launcher
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.network.layout import BRIDGE, End, Layout
 from nephoscope.lab.network.links import LINE, Link, line_path, line_paths
@@ -53,7 +53,7 @@ async def _start(
     ]
     socket = files(lab, name).with_suffix(".socket")
     config = {"ports": ports, "paths": paths, "seed": _seed(lab, name), "socket": str(socket)}
-    await helpers.start(
+    await commands.start_helper(
         [str(find_launcher()), "line", "--config", "-"],
         cgroups.keep(lab).folders,
         files(lab, name).with_suffix(".log"),
@@ -84,7 +84,7 @@ async def change(lab: str, name: str, paths: list[Any]) -> None:
 
 async def stop(lab: str, name: str) -> None:
     """Ends a line; its devices go with it."""
-    await helpers.stop(files(lab, name).with_suffix(".log"), signal.SIGTERM)
+    await commands.stop_helper(files(lab, name).with_suffix(".log"), signal.SIGTERM)
 
 
 def files(lab: str, name: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nephoscope.lab.platforms.bare import Bare
-from nephoscope.lab.platforms.base import Platform, Started
+from nephoscope.lab.platforms.base import Platform
 from nephoscope.lab.platforms.container import Container
 from nephoscope.lab.platforms.qemu import Qemu
 from nephoscope.lab.platforms.uml import Uml
@@ -14,5 +14,3 @@ PLATFORMS: Mapping[str, Platform] = {
     platform.name: platform for platform in (Bare(), Container(), Uml(), Qemu())
 }
 """Name in a topology -> the platform, in the order of what they cost."""
-
-__all__ = ["PLATFORMS", "Platform", "Started"]

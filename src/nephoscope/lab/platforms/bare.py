@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from nephoscope.errors import Lacking
 from nephoscope.lab.boot import BootTimes
-from nephoscope.lab.handle import HostPlan
-from nephoscope.lab.launcher import entering
-from nephoscope.lab.platforms.base import Started, first_program
+from nephoscope.lab.commands import entering
+from nephoscope.lab.handle import HostPlan, Started
+from nephoscope.lab.platforms.base import Platform, first_program
 from nephoscope.provisioning import Say
 
 _REASONS = {
@@ -23,17 +22,10 @@ def entry_of(plan: HostPlan) -> tuple[str, ...]:
     return tuple(entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden))
 
 
-class Bare:
+class Bare(Platform):
     """No more than what the lab has made already."""
 
     name = "bare"
-
-    def lacking(self) -> Lacking | None:
-        """See `Platform.lacking`."""
-        return None
-
-    async def prepare(self, say: Say) -> None:
-        """See `Platform.prepare`."""
 
     async def start(
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
@@ -43,6 +35,3 @@ class Bare:
         entry = entry_of(plan)
         await first_program(plan, entry)
         return Started(BootTimes(None, None, time.monotonic_ns() - began, _REASONS), entry)
-
-    async def stop(self, plan: HostPlan) -> None:
-        """See `Platform.stop`: nothing of it stays."""

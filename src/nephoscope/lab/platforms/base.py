@@ -11,15 +11,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 from nephoscope.errors import Lacking, RunFailed
 from nephoscope.lab import commands, names
-from nephoscope.lab.boot import BootTimes
-from nephoscope.lab.handle import GuestAccess, HostPlan
-from nephoscope.lab.launcher import entering
+from nephoscope.lab.commands import entering
+from nephoscope.lab.handle import HostPlan, Started
 from nephoscope.lab.limits import cgroups
 from nephoscope.provisioning import Say
 
@@ -27,38 +25,20 @@ _TICKS_AT = 19
 """Field of /proc/PID/stat with the start time, counted after the name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
-    """What a platform made of a host.
-
-    entry: the words before a program that runs inside; empty for a guest. guest: how it is reached
-    by ssh. details: what there is to say about it (accelerator, kernel, image, clock offset).
-    """
-
-    boot: BootTimes
-    entry: tuple[str, ...] = ()
-    guest: GuestAccess | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Platform(Protocol):
-    """One way of realising a host."""
+class Platform:
+    """One way of realising a host; the base class needs nothing and leaves nothing."""
 
     name: str
 
     def lacking(self) -> Lacking | None:
         """What this machine lacks for it; None when it can be used here."""
+        return None
 
     async def prepare(self, say: Say) -> None:
         """Makes what all hosts of it share (images). Raises RunFailed, Lacking."""
 
     async def start(
-        self,
-        plan: HostPlan,
-        *,
-        say: Say,
-        lock: int | None = None,
-        keep: bool = False,
+        self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
     ) -> Started:
         """Starts the host and waits until it answers. Everything it makes lies in the plan's
         folder, namespace and groups, so that sweeping those removes it.
@@ -67,6 +47,7 @@ class Platform(Protocol):
         keep: boot the disk that an earlier `start` left (a reboot), not a new instance.
         Raises RunFailed when it does not start; what it made may be left for the sweep.
         """
+        raise NotImplementedError
 
     async def stop(self, plan: HostPlan) -> None:
         """Ends it in order, within a bound, then kills it. May be called twice, also for a host

@@ -14,11 +14,11 @@ from typing import Any
 from nephoscope.errors import Lacking
 from nephoscope.lab import boot, images, names
 from nephoscope.lab.boot import BootTimes, Console
-from nephoscope.lab.handle import HostPlan
+from nephoscope.lab.handle import HostPlan, Started
 from nephoscope.lab.limits import cgroups, hierarchies
 from nephoscope.lab.platforms.base import (
+    Platform,
     Process,
-    Started,
     chrooted,
     disks,
     end_group,
@@ -48,7 +48,7 @@ _IN_PRIVATE = (
 )
 
 
-class Container:
+class Container(Platform):
     """One container for each host, its first process our own small init."""
 
     name = "container"

@@ -183,17 +183,6 @@ async def set_clock(access: GuestAccess, timeout_s: float = 30.0) -> ClockOffset
         return found
 
 
-async def measure_clock(access: GuestAccess, timeout_s: float = 30.0) -> ClockOffset:
-    """As `set_clock`, without setting it."""
-    async with login(access, timeout_s) as connection:
-        process = await connection.create_process("exec /usr/lib/nephoscope/clock", encoding=None)
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await _offset(process)
-        finally:
-            process.close()
-
-
 async def _offset(process: Any) -> ClockOffset:
     best: ClockOffset | None = None
     for _ in range(_EXCHANGES):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import socket
 import tarfile
 import time
 from abc import ABC, abstractmethod
@@ -16,14 +17,14 @@ from typing import Any, ClassVar
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab import boot, commands, images
 from nephoscope.lab.boot import Console
-from nephoscope.lab.handle import GuestAccess, HostPlan, Nic
+from nephoscope.lab.handle import GuestAccess, HostPlan, Nic, Started
 from nephoscope.lab.images import Image
 from nephoscope.lab.network import namespaces
 from nephoscope.lab.network.layout import mac_of
 from nephoscope.lab.platforms import control
 from nephoscope.lab.platforms.base import (
+    Platform,
     Process,
-    Started,
     disks,
     end_group,
     launch,
@@ -50,10 +51,9 @@ class Tap:
     mac: str
 
 
-class Guest(ABC):
+class Guest(Platform, ABC):
     """A platform whose hosts have a kernel of their own."""
 
-    name: str
     programs: ClassVar[Mapping[str, str]]
     """What it starts -> the Debian package."""
     disk_name: str
@@ -84,11 +84,13 @@ class Guest(ABC):
         keys = control.make_keys(plan.directory)
         given = plan.directory / "given.tar"
         write_given(given, told(plan, taps, keys))
-        _link(plan.directory / "image.ext4", image.disk)
+        backing = plan.directory / "image.ext4"
+        backing.unlink(missing_ok=True)
+        backing.symlink_to(image.disk)
         disk = disks(plan) / self.disk_name
         if not keep or not disk.exists():
             disk.unlink(missing_ok=True)
-            await self.new_disk(disk, plan.directory / "image.ext4")
+            await self.new_disk(disk, backing)
         log = plan.directory / "console.log"
         console = Console(log)
         console.skip()
@@ -167,18 +169,11 @@ class Guest(ABC):
         nobody listens."""
 
 
-def _link(path: Path, to: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.symlink_to(to)
-
-
 def _share(plan: HostPlan) -> float:
     """The part of one CPU that the host has at most."""
     cpu = plan.spec.cpu
-    shares = [1.0 if cpu.cap is None else cpu.cap]
-    if cpu.reservation is not None:
-        shares.append(cpu.reservation.slice_s / cpu.reservation.period_s)
-    return min(shares)
+    reserved = 1.0 if cpu.reservation is None else cpu.reservation.cpus
+    return min(reserved, 1.0 if cpu.cap is None else cpu.cap)
 
 
 def outside(mac: str) -> str:
@@ -234,19 +229,13 @@ async def connect(plan: HostPlan, lock: int | None) -> tuple[Tap, ...]:
 
 async def disconnect(plan: HostPlan) -> None:
     """Takes the guest's interfaces away and gives the host's their own address back."""
-    have = namespaces.within(plan.netns, lambda: [name for _, name in _devices()])
+    have = [name for _, name in namespaces.within(plan.netns, socket.if_nameindex)]
     lines = [f"link delete {tap.device}" for tap in taps_of(plan) if tap.device in have]
     for nic in plan.nics:
         if _bridge(nic) in have:
             lines.append(f"link delete {_bridge(nic)}")
             lines.append(f"link set {nic.device} address {nic.mac}")
     await commands.Runner(None).ip(lines, plan.netns)
-
-
-def _devices() -> list[tuple[int, str]]:
-    import socket
-
-    return socket.if_nameindex()
 
 
 def _bridge(nic: Nic) -> str:

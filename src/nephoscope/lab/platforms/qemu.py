@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import platform
+import tempfile
+import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nephoscope.lab import commands
+from nephoscope.lab import commands, images
+from nephoscope.lab.boot import KERNEL_MARK
+from nephoscope.lab.commands import entering
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.images import Image
-from nephoscope.lab.platforms import accelerator
 from nephoscope.lab.platforms.base import disks, sbin
 from nephoscope.lab.platforms.guest import Guest, Tap
 from nephoscope.provisioning import Say
@@ -39,13 +44,11 @@ class Qemu(Guest):
 
     async def settle(self, image: Image, say: Say) -> Mapping[str, Any]:
         """See `Guest.settle`."""
-        kind, why = await accelerator.find(image.kernel, say)
+        kind, why = await find_accelerator(image.kernel, say)
         return {"accelerator": kind, "accelerator_why": why, "kernel": image.facts["kernel"]}
 
     async def prepare(self, say: Say) -> None:
         """See `Platform.prepare`."""
-        from nephoscope.lab import images
-
         await self.settle(await images.ensure(say), say)
 
     async def new_disk(self, disk: Path, image: Path) -> None:
@@ -113,3 +116,61 @@ class Qemu(Guest):
             yield
         finally:
             writer.transport.abort()
+
+
+_KVM = Path("/dev/kvm")
+_TRIAL_S = 5.0
+"""A kernel under KVM prints its first line within half a second, on a busy machine too."""
+
+
+async def find_accelerator(kernel: Path, say: Say) -> tuple[str, str]:
+    """`kvm` or `tcg`, and why. kernel: the file that is booted to find out.
+
+    The answer is kept for this machine's kernel and this QEMU: a machine that is moved to another
+    kernel is tried anew.
+    """
+    if not os.access(_KVM, os.R_OK | os.W_OK):
+        return "tcg", "there is no /dev/kvm that we may use"
+    key = f"{platform.release()} {await asyncio.to_thread(_version)}"
+    memory = images.cache().parent / "accelerators.json"
+    known = commands.read_json(memory) or {}
+    if key not in known:
+        say("qemu: trying whether guests boot on /dev/kvm (once, 5 s at most)")
+        known[key] = "kvm" if await _boots(kernel) else "tcg"
+        commands.write_json(memory, known)
+    if known[key] == "kvm":
+        return "kvm", "a kernel boots on /dev/kvm"
+    return "tcg", f"no kernel boots on /dev/kvm within {_TRIAL_S:.0f} s"
+
+
+async def _boots(kernel: Path) -> bool:
+    with tempfile.TemporaryDirectory(prefix="nephoscope-kvm-") as folder:
+        console = Path(folder, "console")
+        console.touch()
+        child = await asyncio.create_subprocess_exec(
+            *entering(with_parent=True),
+            *(str(sbin("qemu-system-x86_64")), "-accel", "kvm", "-machine", "q35", "-cpu", "host"),
+            *("-m", "128", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+            *("-serial", f"file:{console}", "-kernel", str(kernel)),
+            *("-append", "console=ttyS0 earlyprintk=ttyS0,115200 panic=-1"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=commands.environment(),
+        )
+        try:
+            until = time.monotonic() + _TRIAL_S
+            while time.monotonic() < until and child.returncode is None:
+                if KERNEL_MARK.encode() in console.read_bytes():
+                    return True
+                await asyncio.sleep(0.02)
+            return KERNEL_MARK.encode() in console.read_bytes()
+        finally:
+            if child.returncode is None:
+                child.kill()
+                await asyncio.shield(child.wait())
+
+
+def _version() -> str:
+    text = commands.output_of([str(sbin("qemu-system-x86_64")), "--version"])
+    return (text.splitlines() or ["unknown"])[0]

@@ -55,7 +55,7 @@ def convert_condition(context: PlanContext, path: str, raw: Any, given: Loc, loc
     for others in _other_conditions(context.plan, path):
         try:
             if not others:
-                files.check_path(context.topology, path, raw)
+                files.with_condition(context.topology, path, raw)
             return apply_conditions(context.topology, {**others, path: raw})[path]
         except UsageError as error:
             if error.message.startswith(f"'{path}'"):
@@ -84,16 +84,7 @@ def apply_conditions(topology: Topology, conditions: Mapping[str, Any]) -> dict[
     """
     from nephoscope.lab import files
 
-    values = files.values_of(topology)
-    for path, raw in conditions.items():
-        node = values
-        *steps, last = path.split(".")
-        for step in steps:
-            if not isinstance(node.get(step), dict):
-                node[step] = {}
-            node = node[step]
-        node[last] = raw
-    changed = files.values_of(files.from_values(values))
+    changed = files.values_of(files.with_conditions(topology, conditions))
     converted: dict[str, Any] = {}
     for path in conditions:
         value: Any = changed

@@ -13,6 +13,7 @@ from typing import Any
 from nephoscope.errors import PlanError
 from nephoscope.reading import textfile, yamltext
 from nephoscope.reading.paths import put
+from nephoscope.reading.sentences import place_in
 from nephoscope.reading.yamltext import Loc
 
 MAX_DEPTH = 8
@@ -29,8 +30,7 @@ class Source:
 
     def place(self, loc: Loc) -> str:
         """'file:line:column: ' of a place in the plan."""
-        found = yamltext.locate(self.text, loc[len(self.at) :])
-        return f"{self.name}:{found[0]}:{found[1]}: " if found else f"{self.name}: "
+        return place_in(self.text, self.name)(loc[len(self.at) :])
 
 
 @dataclass(slots=True)

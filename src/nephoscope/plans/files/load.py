@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,9 @@ from nephoscope import catalog
 from nephoscope.plans.check import checked
 from nephoscope.plans.expand import expand
 from nephoscope.plans.files.includes import gather
-from nephoscope.plans.model import (
-    BackgroundEntry,
-    Design,
-    Entry,
-    Factor,
-    HookEntry,
-    Money,
-    Nest,
-    Observe,
-    Phases,
-    Plan,
-    Repeat,
-    RepeatChange,
-    Retry,
-)
+from nephoscope.plans.model import Plan
 from nephoscope.reading import textfile
-from nephoscope.reading.sentences import Place, RecordsAt, sentence
+from nephoscope.reading.sentences import Place, record_at, sentence
 from nephoscope.reading.yamltext import Loc
 from nephoscope.targets.kinds import DEFAULT, KINDS
 from nephoscope.targets.kinds.record import TargetRecord
@@ -70,9 +57,7 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
     try:
         plan = Plan.model_validate(values)
     except ValidationError as error:
-        # A misspelt key first: it is the reason why the right one is missing.
-        errors = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
-        raise sentence(errors[0], place, _records_at(values, errors[0]["loc"])) from error
+        raise sentence(error, place, partial(_record_at, values)) from error
     plan = checked(plan, known, place)
     expand(plan, known, place)
     return plan
@@ -90,29 +75,8 @@ def plan_hash(plan: Plan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _records_at(values: Mapping[str, Any], loc: Loc) -> RecordsAt:
-    """What may stand where; factors are found by their names, a target at `loc` by its kind."""
-    factors = values.get("factors")
-    names = [name for name in factors if isinstance(name, str)] if isinstance(factors, dict) else []
-    target: RecordsAt = {}
-    if loc[:1] == ("targets",) and len(loc) > 2:
-        kind = values["targets"][loc[1]].get("kind", DEFAULT)
-        target = {("targets",): KINDS.get(kind, TargetRecord)}
-    return {**_RECORDS_AT, **target, **{("factors", name): Factor for name in names}}
-
-
-_RECORDS_AT: RecordsAt = {
-    (): Plan,
-    ("repeat",): Repeat,
-    ("benchmarks",): Entry,
-    ("benchmarks", "repeat"): RepeatChange,
-    ("design",): Design,
-    ("design", "nest"): Nest,
-    ("backgrounds",): BackgroundEntry,
-    ("before",): HookEntry,
-    ("after",): HookEntry,
-    ("phases",): Phases,
-    ("observe",): Observe,
-    ("retry",): Retry,
-    ("money",): Money,
-}
+def _record_at(values: Mapping[str, Any], loc: Loc) -> Any:
+    """The record at a place; of a target that of its kind."""
+    if loc[:1] == ("targets",) and len(loc) > 1:
+        return KINDS.get(values["targets"][loc[1]].get("kind", DEFAULT), TargetRecord)
+    return record_at(Plan, loc)
