@@ -41,8 +41,6 @@ ORDER = [
     "comparison",
     "studies",
     "commands",
-    "cli_shared",
-    "cli_groups",
     "cli",
     "__main__",
 ]

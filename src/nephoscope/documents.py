@@ -35,6 +35,8 @@ def to_json(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         record: type[Any] = type(value)
         return {name: to_json(getattr(value, name)) for name in keys(record)}
+    if hasattr(value, "model_dump"):  # of pydantic, which is not loaded for this
+        return to_json(value.model_dump(by_alias=True))
     return value
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope import cli
+from nephoscope.commands import export
 from nephoscope.errors import Lacking, StoreError
 from nephoscope.store.export import FORMATS
 
@@ -23,19 +24,19 @@ VERBS = [
     "bench",
     "isolate",
     "scheduler",
+    "simulate",
+    "census",
+    "compare",
+    "study",
     "runs",
     "show",
     "stop",
     "export",
     "import",
-    "compare",
-    "census",
     "list",
     "doctor",
     "version",
-    "study",
     "lab",
-    "simulate",
 ]
 
 
@@ -130,7 +131,7 @@ def test_every_ending_has_its_exit_code(
         raise error
 
     monkeypatch.setattr("nephoscope.commands.output.reader_left", lambda: 0)
-    monkeypatch.setattr("nephoscope.commands.version.run", fail)
+    monkeypatch.setattr("nephoscope.catalog.load", fail)
     assert cli.main(["version"]) == code
     captured = capfd.readouterr()
     assert captured.out == ""
@@ -145,7 +146,7 @@ def test_a_defect_is_one_sentence_and_a_file_with_the_traceback(
 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr("nephoscope.commands.version.run", fail)
+    monkeypatch.setattr("nephoscope.catalog.load", fail)
     assert cli.main(["version"]) == 3
     sentence = one_line(capsys.readouterr().err)
     assert "ZeroDivisionError: seventeen" in sentence
@@ -155,7 +156,7 @@ def test_a_defect_is_one_sentence_and_a_file_with_the_traceback(
 
 
 def test_the_formats_of_export_are_those_that_can_be_written() -> None:
-    assert list(cli.FORMATS) == list(FORMATS)
+    assert list(export.FORMATS) == list(FORMATS)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["list"], ["--version"], ["survey", "--help"]])

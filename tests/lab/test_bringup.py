@@ -349,7 +349,7 @@ def test_down_removes_nothing_of_others() -> None:
 
 def test_down_of_no_lab_is_one_sentence() -> None:
     with pytest.raises(UsageError, match="There is no lab named tnothere here"):
-        lab_command.down(name="tnothere", everything=False, as_json=False)
+        lab_command.down.main(["tnothere"], standalone_mode=False)
 
 
 def test_remains_are_found_without_any_file() -> None:

@@ -8,20 +8,22 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nephoscope import catalog, plans, studies
+from nephoscope import catalog, plans
 from nephoscope.lab.topology import Topology
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, RunResult, RunSummary
 from nephoscope.scheduler.inference import Scheduler, SchedulerVerdicts, Word
-from nephoscope.studies import PartResult
+from nephoscope.studies import catalogue
 from nephoscope.studies import text as study_text
 from nephoscope.studies.comparison import emulation
+from nephoscope.studies.comparison.part_result import PartResult
 from nephoscope.studies.definition.layouts import EmulatedRow
+from nephoscope.studies.definition.study import Part
 from nephoscope.studies.report.page import sections
 from nephoscope.studies.report.wording import verdict_text
 
-STUDY = studies.load("zhuang-2012")
+STUDY = catalogue.load("zhuang-2012")
 PARTS = {part.name: part for part in STUDY.definition.parts if part.emulated}
-IN_LAB = {name: part for name, part in PARTS.items() if studies.plan_of(STUDY, part, "small").lab}
+IN_LAB = {name: part for name, part in PARTS.items() if catalogue.plan_of(STUDY, part, "small").lab}
 """Without those that are simulated."""
 STEADY = Consistency(None, None, None, None, None, "unknown")
 
@@ -129,9 +131,9 @@ def test_every_row_of_both_tables_is_set_up() -> None:
 
 
 @pytest.mark.parametrize("part", IN_LAB.values(), ids=IN_LAB)
-def test_what_is_set_follows_from_the_lab_of_the_plan(part: studies.Part) -> None:
+def test_what_is_set_follows_from_the_lab_of_the_plan(part: Part) -> None:
     """The shares of study.yaml are those of the slices, caps and weights in the plan."""
-    plan = studies.plan_of(STUDY, part, "small")
+    plan = catalogue.plan_of(STUDY, part, "small")
     assert plan.lab is not None
     hosts = Topology.model_validate(plan.lab).hosts
     weights = {row.id: hosts[row.id].cpu.weight for row in part.emulated if "weight" in row.id}
@@ -149,8 +151,8 @@ def test_what_is_set_follows_from_the_lab_of_the_plan(part: studies.Part) -> Non
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
-def test_every_figure_of_a_row_is_one_that_its_plan_measures(part: studies.Part) -> None:
-    settings = plans.expand(studies.plan_of(STUDY, part, "small"), catalog.load())
+def test_every_figure_of_a_row_is_one_that_its_plan_measures(part: Part) -> None:
+    settings = plans.expand(catalogue.plan_of(STUDY, part, "small"), catalog.load())
     for row in part.emulated:
         for share in row.shares:
             levels = share.measured.factors

@@ -8,20 +8,19 @@ from typing import Any
 import pytest
 from tests.studies import made
 
-from nephoscope import studies
 from nephoscope.model import Estimate, RunResult
-from nephoscope.studies import PartResult
+from nephoscope.studies import catalogue
 from nephoscope.studies import text as study_text
-from nephoscope.studies.comparison import lab_and_model
+from nephoscope.studies.comparison import lab_and_model, part_result
 from nephoscope.studies.comparison.lab_and_model import ThreeWay
-from nephoscope.studies.comparison.part_result import three_way_numbers
+from nephoscope.studies.comparison.part_result import PartResult, three_way_numbers
 from nephoscope.studies.report.page import sections
 
-STUDY = studies.load("zhuang-2012")
+STUDY = catalogue.load("zhuang-2012")
 
 
 def of(part: str, result: RunResult) -> PartResult:
-    return studies.compare_part(STUDY, STUDY.part(part), result)
+    return part_result.compare_part(STUDY, STUDY.part(part), result)
 
 
 def values(level: float, n: int = 9) -> Sequence[float]:
@@ -122,10 +121,10 @@ def test_page_text_and_document_have_it() -> None:
     parts = [lab(), model()]
     names = [one.id for one in sections(STUDY, parts, ())]
     assert names[:2] == ["summary", "three-ways"]
-    page = str(sections(STUDY, parts, ())[1].blocks)
+    blocks = str(sections(STUDY, parts, ())[1].blocks)
     for told in ("75.6 % of a CPU", "75.00 [74.7", "75.10 [74.87, 75.33], n 9"):
-        assert told in page
+        assert told in blocks
     text = study_text.comparison(STUDY, parts, ())
     assert "PUBLISHED, MEASURED AND SIMULATED" in text
-    document = studies.document_of(parts, ())["measured_and_simulated"]
+    document = page.document_of(parts, ())["measured_and_simulated"]
     assert [one["verdict"] for one in document] == [lab_and_model.BOTH] * 2

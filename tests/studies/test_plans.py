@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from nephoscope import catalog, plans, studies
+from nephoscope import catalog, plans
 from nephoscope.model import Setting, Shape
 from nephoscope.results.names import percentile_metric
-from nephoscope.studies import Part, ReferenceStudy
+from nephoscope.studies import catalogue
+from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison import tables
 from nephoscope.studies.definition.selectors import MeasuredFigure, Selection
-from nephoscope.studies.definition.study import Comparison
+from nephoscope.studies.definition.study import SCALES, Comparison, Part
 
 HERE = [
-    (study, part) for study in studies.load_all() for part in study.definition.parts if part.plan
+    (study, part) for study in catalogue.load_all() for part in study.definition.parts if part.plan
 ]
 PARTS = pytest.mark.parametrize(
     ("study", "part"), HERE, ids=[f"{study.name}-{part.name}" for study, part in HERE]
@@ -35,16 +36,16 @@ COMPARED = [
 
 
 def test_every_study_has_a_plan_under_that_name() -> None:
-    for study in studies.load_all():
+    for study in catalogue.load_all():
         assert (study.path / "plan.yaml").is_file()
         listed = {part.plan for part in study.definition.parts if part.plan}
         assert listed == {path.name for path in study.path.glob("plan*.yaml")}
 
 
 @PARTS
-@pytest.mark.parametrize("scale", studies.SCALES)
+@pytest.mark.parametrize("scale", SCALES)
 def test_the_plan_loads_and_has_a_schedule(study: ReferenceStudy, part: Part, scale: str) -> None:
-    plan = studies.plan_of(study, part, scale)
+    plan = catalogue.plan_of(study, part, scale)
     assert plan.name in study.plan_names(part)
     assert plan.name == f"{study.name}-{part.name}" + ("-paper" if scale == "paper" else "")
     assert plans.expand(plan, catalog.load())
@@ -54,7 +55,7 @@ def test_the_plan_loads_and_has_a_schedule(study: ReferenceStudy, part: Part, sc
 @PARTS
 def test_the_file_itself_is_the_small_scale(study: ReferenceStudy, part: Part) -> None:
     alone = plans.load(study.path / part.plan)
-    assert plans.plan_hash(alone) == plans.plan_hash(studies.plan_of(study, part, "small"))
+    assert plans.plan_hash(alone) == plans.plan_hash(catalogue.plan_of(study, part, "small"))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_every_comparison_asks_for_what_the_plan_measures(
 ) -> None:
     ours = mapping.measured
     assert ours is not None
-    settings = plans.expand(studies.plan_of(study, part, "small"), catalog.load())
+    settings = plans.expand(catalogue.plan_of(study, part, "small"), catalog.load())
     picks = [pick for pick in (ours.numerator, ours.denominator) if pick] or list(
         ours.order.values()
     )
@@ -77,7 +78,7 @@ def test_every_comparison_asks_for_what_the_plan_measures(
 
 @PARTS
 def test_every_control_asks_for_what_the_plan_measures(study: ReferenceStudy, part: Part) -> None:
-    settings = plans.expand(studies.plan_of(study, part, "small"), catalog.load())
+    settings = plans.expand(catalogue.plan_of(study, part, "small"), catalog.load())
     for control in part.controls:
         _asks_for_what_is_measured(control.measured, Selection(), settings)
 
@@ -86,7 +87,7 @@ def test_every_control_asks_for_what_the_plan_measures(study: ReferenceStudy, pa
 def test_every_cell_and_every_curve_asks_for_what_the_plan_measures(
     study: ReferenceStudy, part: Part
 ) -> None:
-    settings = plans.expand(studies.plan_of(study, part, "small"), catalog.load())
+    settings = plans.expand(catalogue.plan_of(study, part, "small"), catalog.load())
     for sheet in part.tables:
         for row in sheet.rows.values():
             for column in sheet.columns.values():

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.studies.printed import PRINTED
 
-from nephoscope import studies
 from nephoscope.errors import UsageError
-from nephoscope.studies import ReferenceStudy, catalogue
+from nephoscope.studies import catalogue
+from nephoscope.studies.catalogue import ReferenceStudy
 
-STUDIES = studies.load_all()
+STUDIES = catalogue.load_all()
 ALL = pytest.mark.parametrize("study", STUDIES, ids=lambda one: one.name)
 
 # How many numbers stand in the tables and in the running text of each; a missing row changes it.
@@ -41,7 +41,7 @@ def grid(study: ReferenceStudy, table: str) -> list[list[str]]:
 
 
 def test_there_are_the_five_studies() -> None:
-    assert sorted(COUNTS) == studies.names()
+    assert sorted(COUNTS) == catalogue.names()
 
 
 @pytest.mark.parametrize(("name", "table"), PRINTED, ids=lambda word: word.replace(" ", "-"))
@@ -52,7 +52,7 @@ def test_every_cell_of_a_table_is_there_as_printed(name: str, table: str) -> Non
         [cell if dots_are_decimal else decimal_text(cell) for cell in line.split()]
         for line in lines
     ]
-    assert grid(studies.load(name), table) == printed
+    assert grid(catalogue.load(name), table) == printed
 
 
 @ALL
@@ -116,7 +116,7 @@ def test_the_readme_cites_says_what_was_measured_and_what_is_not_here_yet(
 
 
 def value(study: str, table: str, row: str, column: str) -> float:
-    return studies.load(study).number(table, (row, column)).value
+    return catalogue.load(study).number(table, (row, column)).value
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_delgado_growth_of_the_deviation_is_not_nine_points() -> None:
     )
     assert round(two - one, 2) == 8.71
     row, column = "memory test", "growth of the relative deviation, more than"
-    claimed = studies.load("delgado-2010").number("Section 3.5.2 text", (row, column))
+    claimed = catalogue.load("delgado-2010").number("Section 3.5.2 text", (row, column))
     assert claimed.value == 9
     assert "8.71" in claimed.note
 
@@ -168,7 +168,7 @@ def test_delgado_peak_hours_have_the_wrong_sign_and_the_notes_say_the_right_ones
         at = "delgado-2010", "Table 4.1", region
         zone = value(*at, "Time zone")
         assert value(*at, "GMT peak hours begin") == (20 + zone) % 24, "wrong sign: + instead of -"
-        note = studies.load("delgado-2010").number("Table 4.1", (region, "GMT peak hours begin"))
+        note = catalogue.load("delgado-2010").number("Table 4.1", (region, "GMT peak hours begin"))
         assert f"{(20 - zone) % 24:02.0f}-{(22 - zone) % 24:02.0f}" in note.note
 
 
@@ -189,7 +189,7 @@ def test_delgado_overall_times_are_near_the_means_weighted_by_users(
 
 
 def test_delgado_largest_round_trip_and_smallest_growth_of_the_deviation() -> None:
-    cells = studies.load("delgado-2010").numbers
+    cells = catalogue.load("delgado-2010").numbers
     table = [number for number in cells if number.table == "Table 3.4"]
     worst = max(number.value for number in table if number.column == "max")
     quiet = max(
@@ -203,7 +203,7 @@ def test_delgado_largest_round_trip_and_smallest_growth_of_the_deviation() -> No
 
 def test_zhuang_shares_of_cpu_models_sum_to_100() -> None:
     sums: Counter[str] = Counter()
-    for number in studies.load("zhuang-2012").numbers:
+    for number in catalogue.load("zhuang-2012").numbers:
         if number.table == "Table 4.1" and number.column == "Percentage(%)":
             sums[number.row.split()[0]] += int(number.value)
     assert len(sums) == 9
@@ -211,7 +211,7 @@ def test_zhuang_shares_of_cpu_models_sum_to_100() -> None:
 
 
 def test_zhuang_clock_of_one_cpu_differs_by_row_and_is_noted() -> None:
-    study = studies.load("zhuang-2012")
+    study = catalogue.load("zhuang-2012")
     found = [
         number
         for number in study.numbers
@@ -240,7 +240,7 @@ def test_zhuang_two_processes_get_what_the_parameters_say(row: str, budget: floa
 
 
 def test_zhuang_latency_shares_never_fall() -> None:
-    study = studies.load("zhuang-2012")
+    study = catalogue.load("zhuang-2012")
     for cpu in ("E5430", "E5507", "E5645"):
         shares = [n.value for n in study.numbers if n.table == "Table 4.4" and n.column == cpu]
         assert shares == sorted(shares)
@@ -269,13 +269,13 @@ def test_zhuang_cost_example_is_right_for_its_own_formula() -> None:
 
 
 def test_zhuang_energies_differ_by_a_third_of_a_percent() -> None:
-    found = [n.value for n in studies.load("zhuang-2012").numbers if n.row == "video"]
+    found = [n.value for n in catalogue.load("zhuang-2012").numbers if n.row == "video"]
     assert round(100 * (max(found) - min(found)) / min(found), 2) == 0.30
 
 
 def test_khurshid_files_are_75_of_each_size_to_each_user() -> None:
     at = "khurshid-2009", "Section 4.2 text", "distributed users"
-    study = studies.load("khurshid-2009")
+    study = catalogue.load("khurshid-2009")
     sizes = [
         n for n in study.numbers if n.table == "Section 4.2 text" and n.column[:9] == "file size"
     ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nephoscope import studies
 from nephoscope.errors import UsageError
+from nephoscope.studies import catalogue
 from nephoscope.studies.comparison.published import Figure, compute_figure
 from nephoscope.studies.definition.selectors import PublishedFigure
 
-DELGADO = studies.load("delgado-2010")
+DELGADO = catalogue.load("delgado-2010")
 
 
 def of(part: str, name: str) -> Figure:
@@ -57,7 +57,7 @@ def test_notes_of_the_numbers_travel_with_the_figure() -> None:
 
 
 def test_a_percentage_more_becomes_a_ratio() -> None:
-    nadeem = studies.load("nadeem-2015")
+    nadeem = catalogue.load("nadeem-2015")
     cell = ("average", "PVE over XCP")
     table = "Section 4.4 text, CPU throughput"
     figure = compute_figure(nadeem, PublishedFigure(table=table, cell=cell, offset=1, scale=0.01))
@@ -65,7 +65,7 @@ def test_a_percentage_more_becomes_a_ratio() -> None:
 
 
 def test_published_bounds_are_taken_over() -> None:
-    caldwell = studies.load("caldwell-2011")
+    caldwell = catalogue.load("caldwell-2011")
     row = "EC2, one generator"
     figure = compute_figure(
         caldwell,

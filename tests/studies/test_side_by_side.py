@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nephoscope import studies
 from nephoscope.model import MetricResult
-from nephoscope.studies import Mark, Outcome, compare
+from nephoscope.studies import catalogue
+from nephoscope.studies.comparison import part_result
+from nephoscope.studies.comparison.rules import Mark
+from nephoscope.studies.comparison.side_by_side import Outcome, compare
 from nephoscope.studies.definition.study import Comparison, Part
+from nephoscope.studies.report import page
 
 from .made import line, noisy, result
 
-DELGADO = studies.load("delgado-2010")
+DELGADO = catalogue.load("delgado-2010")
 ISOLATION = DELGADO.part("isolation")
 
 
@@ -115,7 +118,7 @@ def test_a_loads_own_samples_are_no_answer() -> None:
 
 def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
     """Of the reservation of 30 in 40 ms: one loop, and the first of two."""
-    zhuang = studies.load("zhuang-2012")
+    zhuang = catalogue.load("zhuang-2012")
     share = "cpu_share_cycles_ratio"
     made = result(
         line("cpu.gaps", share, noisy(one, 0.001, 5), "sedf-30-40", cpus_max=1),
@@ -127,7 +130,7 @@ def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
 
 
 def test_nothing_but_a_guarantee_is_concluded_where_the_control_does_not_hold() -> None:
-    zhuang = studies.load("zhuang-2012")
+    zhuang = catalogue.load("zhuang-2012")
     made = result(
         line(
             "cpu.gaps",
@@ -172,7 +175,7 @@ def test_another_share_is_not_that_number() -> None:
 
 
 def test_an_order_is_held_step_by_step() -> None:
-    khurshid = studies.load("khurshid-2009")
+    khurshid = catalogue.load("khurshid-2009")
     speeds = {"near": 100.0, "middle": 50.0, "far": 10.0}
 
     def order_of(given: dict[str, float]) -> Outcome:
@@ -208,10 +211,10 @@ def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
 
 def test_the_comparison_is_written_beside_the_report(tmp_path: Path) -> None:
     made = result(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2), *quiet())
-    page = studies.write(
-        DELGADO, [studies.compare_part(DELGADO, ISOLATION, made, ["It is busy."])], tmp_path
+    path = page.write(
+        DELGADO, [part_result.compare_part(DELGADO, ISOLATION, made, ["It is busy."])], tmp_path
     )
-    text = page.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     assert "reproduced in kind" in text
     assert "1.022 times [1.018, 1.027], n 100 (Table 3.2)" in text
     assert "It is busy." in text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli, studies
+from nephoscope import cli
 from nephoscope.studies import catalogue
 
 STUDY = """
@@ -115,14 +115,14 @@ def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[st
     assert max(map(len, text.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("name", studies.names())
+@pytest.mark.parametrize("name", catalogue.names())
 def test_show_prints_every_number_and_every_note(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["study", "show", name]) == 0
     text = capsys.readouterr().out
     flat = " ".join(text.split())
-    for number in studies.load(name).numbers:
+    for number in catalogue.load(name).numbers:
         assert number.text in text
         assert " ".join(number.note.split()) in flat
     assert "No run yet" in text

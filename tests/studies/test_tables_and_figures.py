@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nephoscope import studies
 from nephoscope.analysis.statistics import means
 from nephoscope.model import MetricResult
 from nephoscope.report import html_output
-from nephoscope.studies import Mark, Part
-from nephoscope.studies.comparison import conclusions, figures, tables
+from nephoscope.studies import catalogue
+from nephoscope.studies.comparison import conclusions, figures, part_result, side_by_side, tables
+from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.definition.layouts import FigureLayout, TableLayout
 from nephoscope.studies.definition.selectors import MeasuredFigure, PublishedFigure
-from nephoscope.studies.definition.study import Control
+from nephoscope.studies.definition.study import Control, Part
 from nephoscope.studies.report import charts, page, wording
 
 from .made import line, noisy, result
 
-DELGADO = studies.load("delgado-2010")
+DELGADO = catalogue.load("delgado-2010")
 TABLES = ("Table 3.2", "Table 3.3", "Table 3.4", "Table 4.2")
 SHOWN = [
     (study, part)
-    for study in studies.load_all()
+    for study in catalogue.load_all()
     for part in study.definition.parts
     if part.tables or part.figures
 ]
@@ -63,21 +63,21 @@ def test_tables_that_are_not_filled_belong_to_parts_that_say_why() -> None:
     ("study", "part"), SHOWN, ids=[f"{study.name}-{part.name}" for study, part in SHOWN]
 )
 def test_what_is_not_in_a_run_is_told_cell_by_cell(
-    study: studies.ReferenceStudy, part: Part
+    study: catalogue.ReferenceStudy, part: Part
 ) -> None:
-    one = studies.compare_part(study, part, result())
+    one = part_result.compare_part(study, part, result())
     assert all(
         cell.measured is None and cell.absent for sheet in one.tables for cell in sheet.cells
     )
     assert all(curve.absent for picture in one.figures for curve in picture.curves)
     text = page.render_html(study, [one], ())
     assert "the run has no valid trial" in text
-    json.dumps(studies.document_of([one], ()), allow_nan=False)
+    json.dumps(page.document_of([one], ()), allow_nan=False)
 
 
 def test_a_cell_has_both_sides_with_interval_n_and_unit() -> None:
     made = result(pi(1e8, "none", 1), pi(1.2e8, "cpu", 2))
-    sheet = studies.compare_part(DELGADO, DELGADO.part("isolation"), made).tables[0]
+    sheet = part_result.compare_part(DELGADO, DELGADO.part("isolation"), made).tables[0]
     cells = {(cell.row, cell.column): cell for cell in sheet.cells}
     mean = cells["mean", "2 VM"]
     assert mean.unit == "ms"
@@ -102,7 +102,7 @@ def test_sets_are_the_unit_on_both_sides() -> None:
     made = result(
         line("net.rtt", "rtt_sent_mean_ns", sets, "client", beside="awake+send40"),
     )
-    sheet = studies.compare_part(DELGADO, DELGADO.part("shaping"), made).tables[0]
+    sheet = part_result.compare_part(DELGADO, DELGADO.part("shaping"), made).tables[0]
     (cell,) = [c for c in sheet.cells if (c.row, c.column) == ("sender 40 Mbps", "avg")]
     assert [one.text for one in cell.numbers] == ["0.847", "0.851", "0.847"]
     assert cell.published.n == 3
@@ -144,9 +144,9 @@ def test_samples_keep_the_order_of_measuring() -> None:
     assert picture.curves[1].absent
 
 
-def outcome(name: str, mark: Mark) -> studies.Outcome:
+def outcome(name: str, mark: Mark) -> side_by_side.Outcome:
     part, _, which = name.partition("/")
-    made = studies.compare(DELGADO, DELGADO.part(part), result())
+    made = side_by_side.compare(DELGADO, DELGADO.part(part), result())
     (found,) = [one for one in made if one.id == which]
     return type(found)(
         found.part, found.id, found.claim, found.ground, found.unit, mark, "", found.published
@@ -189,7 +189,7 @@ def test_a_direction_without_a_number_is_held_against_a_difference(loss: float, 
         line("net.throughput", "loss_ratio", [0.0] * 8, "victim", beside="none", **factors),
         line("net.throughput", "loss_ratio", lost, "victim", beside="send45", **factors),
     )
-    found = {one.id: one for one in studies.compare(DELGADO, kept, made)}["loss-out"]
+    found = {one.id: one for one in side_by_side.compare(DELGADO, kept, made)}["loss-out"]
     assert found.mark is mark
     assert found.measured is not None
     assert found.measured.value == pytest.approx(100 * loss * 1.035, rel=0.01)

@@ -98,6 +98,7 @@ TABLE: tuple[Capability, ...] = (
         findings=(Rules("nephoscope.isolation.findings:RULES", 300),),
         sections=(ReportSection("isolation", "nephoscope.isolation.section:build", 210),),
         headline="nephoscope.isolation.section:headline",
+        commands=("nephoscope.isolation.command:isolate",),
     ),
     Capability(
         "scheduler",
@@ -105,6 +106,7 @@ TABLE: tuple[Capability, ...] = (
         analyse="nephoscope.scheduler.result:analyse",
         applies=lambda data: "cpu.gaps" in data.benchmarks,
         sections=(ReportSection("scheduling", "nephoscope.scheduler.section:build", 600),),
+        commands=("nephoscope.scheduler.command:scheduler",),
     ),
     Capability(
         "simulation",
@@ -120,6 +122,7 @@ TABLE: tuple[Capability, ...] = (
             ),
             ReportSection("saving", "nephoscope.simulation.saving_section:build", 140),
         ),
+        commands=("nephoscope.simulation.command:simulate",),
     ),
     Capability(
         "census",
@@ -127,6 +130,7 @@ TABLE: tuple[Capability, ...] = (
         analyse="nephoscope.census.sightings:analyse",
         applies=lambda data: len(data.manifest["targets"]) > 1,
         sections=(ReportSection("census", "nephoscope.census.section:build", 400),),
+        commands=("nephoscope.census.command:census",),
     ),
     Capability(
         "execution",

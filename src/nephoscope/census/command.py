@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from nephoscope import units
-from nephoscope.commands import options, output
+from nephoscope.commands import measuring, options, output
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,8 +20,69 @@ if TYPE_CHECKING:
 _FORMATS = (".html", ".md", ".json")
 
 
-def run(
-    *,
+@click.command()
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Host to measure now; may be repeated.",
+)
+@click.option(
+    "--metadata",
+    is_flag=True,
+    help="Query the cloud's metadata service for instance type and zone.",
+)
+@click.option(
+    "--run", "names", multiple=True, metavar="RUN", help="Stored run to include; may be repeated."
+)
+@click.option(
+    "--plan", multiple=True, metavar="NAME", help="Include only runs of this plan; may be repeated."
+)
+@click.option(
+    "--of-target",
+    multiple=True,
+    metavar="NAME",
+    help="Include only targets of this name; may be repeated.",
+)
+@click.option("--since", metavar="DATE", help="Earliest day to include (UTC).")
+@click.option("--until", metavar="DATE", help="Latest day to include (UTC).")
+@click.option(
+    "--import",
+    "files",
+    multiple=True,
+    type=options.PATH,
+    metavar="FILE.csv",
+    help="CSV file of observed CPU models; may be repeated.",
+)
+@click.option("--study", metavar="NAME", help="Study whose published census to use.")
+@click.option(
+    "--at-least",
+    multiple=True,
+    type=click.FloatRange(0, min_open=True),
+    metavar="X",
+    help="Also print the probability of X times the slowest speed; may be repeated.",
+)
+@click.option(
+    "--confidence",
+    default="95%",
+    metavar="RATIO",
+    show_default=True,
+    help="Confidence level of the intervals.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "to",
+    type=options.PATH,
+    metavar="FILE",
+    help="Report to write: .html, .md or .json.",
+)
+@options.BUDGET
+@options.SEED
+@options.STORE
+@options.JSON
+def census(
     targets: Sequence[str],
     metadata: bool,
     names: Sequence[str],
@@ -31,13 +94,17 @@ def run(
     study: str | None,
     at_least: Sequence[float],
     confidence: str,
-    budget: str | None,
+    budget: float | None,
     seed: int | None,
     to: Path | None,
     store: Path | None,
     as_json: bool,
 ) -> int:
-    """Prints the census of targets, stored runs, files or a study; returns the exit code."""
+    """Count CPU models by instance type and compare their speed.
+
+    Uses all stored runs by default. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST;
+    docs/how-to/census.md describes the columns of FILE.csv.
+    """
     level = _confidence(confidence)
     first, last = _day("--since", since), _day("--until", until)
     if to is not None and to.suffix not in _FORMATS:
@@ -52,9 +119,9 @@ def run(
     if metadata and not targets:
         raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
     if study is not None:
-        census, code = _of_study(study, level, at_least), 0
+        result, code = _of_study(study, level, at_least), 0
     elif files:
-        census, code = _of_files(files, level, at_least), 0
+        result, code = _of_files(files, level, at_least), 0
     else:
         from nephoscope.store import Store
 
@@ -63,10 +130,10 @@ def run(
             runs, code = _measured(targets, metadata, budget, seed, place)
         else:
             runs, code = _stored(place, names, plan, first, last), 0
-        census = _of_runs(
+        result = _of_runs(
             runs, place, of_target, level, at_least, with_lab=bool(targets or of_target)
         )
-    _present(census, to, as_json=as_json)
+    _present(result, to, as_json=as_json)
     return code
 
 
@@ -88,19 +155,15 @@ def _day(option: str, text: str | None) -> float | None:
 
 
 def _measured(
-    targets: Sequence[str], metadata: bool, budget: str | None, seed: int | None, store: Store
+    targets: Sequence[str], metadata: bool, budget: float | None, seed: int | None, store: Store
 ) -> tuple[list[StoredRun], int]:
     """Measures the targets now, all in one run, interleaved."""
-    from nephoscope import capabilities, plans, runs
-    from nephoscope.commands import measuring, remote_survey
+    from nephoscope import plans
 
-    plan = plans.census(options.budget_s(budget), seed, metadata=metadata)
-    plan = remote_survey.fitted(plan, targets)
+    plan = measuring.fitted(plans.census(budget, seed, metadata=metadata), targets)
     stored = measuring.executed(plan, store, fresh=True)
-    result = measuring.finished(capabilities.build(stored))
-    paths = capabilities.write(result, stored.report_path)
-    runs.mark_reported(stored)
-    output.log(f"Report: {paths.html}")
+    result, page = measuring.reported(stored)
+    output.log(f"Report: {page}")
     return [stored], measuring.exit_code(result, stored)
 
 
@@ -182,11 +245,11 @@ def _of_files(files: Sequence[Path], confidence: float, at_least: Sequence[float
 
 
 def _of_study(name: str, confidence: float, at_least: Sequence[float]) -> Census:
-    from nephoscope import studies
     from nephoscope.census import result as census
+    from nephoscope.studies import catalogue
     from nephoscope.studies.census import published
 
-    found = published(studies.load(name))
+    found = published(catalogue.load(name))
     return census.build(
         found.counts,
         told=found.speeds,
@@ -204,8 +267,6 @@ def _present(found: Census, to: Path | None, *, as_json: bool) -> None:
         pages.write(found, to)
         output.log(f"Written: {to}")
     if as_json:
-        from nephoscope import documents
-
-        output.document(documents.to_json(found))
+        output.document(found)
     else:
         output.say(pages.terminal(found, colour=output.colour_wanted(), width=output.width()))

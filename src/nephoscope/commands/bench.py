@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+
+import click
 
 from nephoscope.commands import measuring, options
 
 DEFAULT_BUDGET_S = 10.0
 
 
-def run(
+@click.command()
+@click.argument("benchmark", metavar="ID")
+@options.SETS
+@click.option(
+    "--target", default="local", metavar="TARGET", show_default=True, help="Host to measure."
+)
+@click.option(
+    "--repetitions", type=click.IntRange(1, 100_000), metavar="N", help="Number of trials."
+)
+@options.BUDGET
+@options.SEED
+@options.STORE
+@options.JSON
+def bench(
     benchmark: str,
-    *,
-    sets: Sequence[str],
+    values: dict[str, str],
     target: str,
     repetitions: int | None,
-    budget: str | None,
+    budget: float | None,
     seed: int | None,
     store: Path | None,
     as_json: bool,
 ) -> int:
-    """Measures one benchmark and prints every metric; returns the exit code.
+    """Run one benchmark and print all of its metrics.
 
-    Without a budget of the user's it ends after about 10 s, but not before 10 repetitions;
-    repetitions: exactly so many, however long they take.
+    ID is the name of a benchmark; `nephoscope list` prints them. TARGET is local,
+    ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
-    values = options.sets(sets)
-    seconds = options.budget_s(budget)
     from nephoscope import catalog, plans
     from nephoscope.targets.kinds import parse
 
     known = catalog.load()
     simulated = known.benchmark(benchmark).kind == catalog.SIMULATION
     record = parse("sim" if simulated and target == "local" else target)
-    if seconds is None and repetitions is None:
-        seconds = DEFAULT_BUDGET_S
+    if budget is None and repetitions is None:
+        budget = DEFAULT_BUDGET_S
     plan = plans.single(
-        benchmark,
-        values,
-        record,
-        budget_s=seconds,
-        seed=seed,
-        rounds=repetitions,
-        known=known,
+        benchmark, values, record, budget_s=budget, seed=seed, rounds=repetitions, known=known
     )
-    # Always a new run: `now` means that nothing measured earlier is taken for it.
+    # Always a new run: nothing that was measured earlier is taken for `now`.
     return measuring.measure(plan, store=store, as_json=as_json, fresh=True, brief=True)

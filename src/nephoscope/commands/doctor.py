@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import textwrap
 from pathlib import Path
 
-from nephoscope.commands import checks, output
+import click
+
+from nephoscope.commands import options, output
 from nephoscope.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
 
 _MARKS = {WORKS: "ok", LIMITED: "--", LACKS: "!!"}
 _NAME_WIDTH = 22
 
 
-def run(*, store: Path | None, as_json: bool) -> int:
-    """Prints every check; returns 4 when something lacks that a survey needs, else 0."""
+@click.command()
+@options.STORE
+@options.JSON
+def doctor(store: Path | None, as_json: bool) -> int:
+    """Check this host for missing tools and kernel features."""
+    from nephoscope.commands.checks.table import CHECKS
     from nephoscope.store import default_path
 
     places = Places(store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
-    results = [check(places) for check in checks.CHECKS]
+    results = [check(places) for check in CHECKS]
     lacking = [finding for finding in results if finding.state == LACKS and finding.needed]
     if as_json:
-        output.document(
-            {"ready": not lacking, "checks": [dataclasses.asdict(finding) for finding in results]}
-        )
+        output.document({"ready": not lacking, "checks": results})
     else:
         output.say("\n".join(_lines(finding) for finding in results))
         output.say("\n" + _conclusion(results, lacking))

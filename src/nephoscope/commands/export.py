@@ -5,14 +5,37 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from nephoscope.commands import output
+import click
+
+from nephoscope.commands import options, output
 from nephoscope.errors import UsageError
 
+FORMATS = ("csv", "json", "parquet")
 
-def run(name: str, *, file_format: str, to: Path | None, store: Path | None) -> int:
-    """Writes every sample of a run, invalid and warm-up trials too; column `status` tells them.
 
-    Raises UsageError for Parquet on a terminal, StoreError when a file cannot be written.
+@click.command()
+@click.argument("name", metavar="RUN")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    default="csv",
+    show_default=True,
+    help="Format of the output.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "to",
+    type=options.PATH,
+    metavar="FILE",
+    help="File to write [default: stdout].",
+)
+@options.STORE
+def export(name: str, file_format: str, to: Path | None, store: Path | None) -> None:
+    """Export the samples of a run as CSV, JSON or Parquet.
+
+    RUN is a run id, a unique prefix of one, or `latest`.
     """
     from nephoscope.store import Store
     from nephoscope.store import export as exporting
@@ -21,7 +44,7 @@ def run(name: str, *, file_format: str, to: Path | None, store: Path | None) -> 
     if to is not None:
         exporting.write(stored, file_format, to)
         output.log(f"Written: {to}")
-        return 0
+        return
     if file_format == "parquet" and sys.stdout.isatty():
         raise UsageError(
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
@@ -30,4 +53,3 @@ def run(name: str, *, file_format: str, to: Path | None, store: Path | None) -> 
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
-    return 0

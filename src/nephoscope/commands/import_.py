@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nephoscope.commands import measuring
+import click
+
+from nephoscope.commands import measuring, options
 
 
-def run(file: Path, *, store: Path | None, as_json: bool) -> int:
-    """Takes in a file of PerfKit Benchmarker and prints its analysis; returns the exit code."""
+@click.command("import")
+@click.argument("file", type=options.PATH)
+@options.STORE
+@options.JSON
+def import_(file: Path, store: Path | None, as_json: bool) -> int:
+    """Import results from PerfKit Benchmarker.
+
+    FILE is newline-delimited JSON (perfkitbenchmarker_results.json). The imported run is stored,
+    analysed and printed like a measured run.
+    """
     from nephoscope.store import Store
     from nephoscope.store.imports import import_file
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shlex
@@ -14,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
 from nephoscope import units
-from nephoscope.commands import output
-from nephoscope.documents import to_json
+from nephoscope.commands import options, output
 from nephoscope.errors import Interrupted, Lacking, UsageError
 
 if TYPE_CHECKING:
@@ -27,28 +27,41 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-def up(*, topology: Path, as_json: bool) -> int:
-    """Brings the lab of a topology file up and says what was made; returns 0."""
+@click.group(cls=options.InOrder)
+def lab() -> None:
+    """Emulate hosts and network links on this machine."""
+
+
+@lab.command()
+@click.argument("topology", type=options.PATH)
+@options.JSON
+def up(topology: Path, as_json: bool) -> None:
+    """Create the lab that a topology file describes.
+
+    If any part cannot be created, everything is removed again.
+    """
     from nephoscope.lab import files, needs
     from nephoscope.lab.provisioner import LABS
 
     needs.require(f"nephoscope lab up {topology}")
     began = time.monotonic()
-    lab = _carry_out(LABS.create(files.load(topology, here=True), say=output.log))
-    if as_json:
-        output.document({**_document(lab), "elapsed_s": round(time.monotonic() - began, 3)})
-        return 0
-    output.say(_description(lab))
+    made = _carry_out(LABS.create(files.load(topology, here=True), say=output.log))
     seconds = time.monotonic() - began
+    if as_json:
+        output.document({**_document(made), "elapsed_s": round(seconds, 3)})
+        return
     output.say(
-        f"\nLab {lab.name} is up ({seconds:.1f} s). "
-        f"Run programs with `nephoscope lab exec {lab.name}/{next(iter(lab.hosts))} -- PROGRAM`."
+        f"{_description(made)}\n\nLab {made.name} is up ({seconds:.1f} s). "
+        f"Run programs with `nephoscope lab exec {made.name}/{next(iter(made.hosts))} -- PROGRAM`."
     )
-    return 0
 
 
-def down(*, name: str | None, everything: bool, as_json: bool) -> int:
-    """Removes a lab (by name or by its topology file), or all of them; returns 0."""
+@lab.command()
+@click.argument("name", required=False, metavar="[NAME|TOPOLOGY.yaml]")
+@click.option("--all", "everything", is_flag=True, help="Remove all labs on this machine.")
+@options.JSON
+def down(name: str | None, everything: bool, as_json: bool) -> None:
+    """Remove a lab, including the remains of a killed one."""
     from nephoscope.lab import needs
     from nephoscope.lab.provisioner import LABS
 
@@ -70,34 +83,34 @@ def down(*, name: str | None, everything: bool, as_json: bool) -> int:
             # One that another process is changing does not keep the others here.
             failures.append(error)
     if as_json:
-        output.document({"removed": to_json(removed)})
+        output.document({"removed": removed})
     elif not removed and not failures:
         output.say("There are no labs on this machine.")
     for gone in [] if as_json else removed:
         output.say(_counted(gone))
     if failures:
         raise failures[0]
-    return 0
 
 
-def list_(*, as_json: bool) -> int:
-    """Prints the labs of this machine: state, hosts, what their links are made of; returns 0."""
+@lab.command("list")
+@options.JSON
+def list_(as_json: bool) -> None:
+    """List labs: state, hosts and how their links are emulated."""
     from nephoscope.lab import needs
     from nephoscope.lab.provisioner import LABS
 
     if not needs.can_see_labs():
         raise Lacking("Listing labs needs root.", "Run `sudo nephoscope lab list`.")
     labs = LABS.found()
-    open_labs = {lab.name: lab for one in labs if (lab := _open(one))}
+    open_labs = {one.name: _open(one) for one in labs}
     if as_json:
-        output.document({"labs": [_listed(one, open_labs.get(one.name)) for one in labs]})
+        output.document({"labs": [_listed(one, open_labs[one.name]) for one in labs]})
     elif not labs:
         output.say(
             "There are no labs on this machine. Create one with `nephoscope lab up TOPOLOGY.yaml`."
         )
     else:
-        output.say("\n\n".join(_state_text(one, open_labs.get(one.name)) for one in labs))
-    return 0
+        output.say("\n\n".join(_state_text(one, open_labs[one.name]) for one in labs))
 
 
 def _open(one: Provisioned) -> Lab | None:
@@ -112,8 +125,11 @@ def _open(one: Provisioned) -> Lab | None:
     return None
 
 
-def exec_(*, place: str, program: Sequence[str]) -> int:
-    """Becomes a program inside a host of a lab; its exit code is the program's own."""
+@lab.command("exec", context_settings={"ignore_unknown_options": True})
+@click.argument("place", metavar="LAB/HOST")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM…")
+def exec_(place: str, program: Sequence[str]) -> None:
+    """Run a program on a lab host; returns its exit code."""
     from nephoscope.lab import needs
     from nephoscope.lab.provisioner import LABS
 
@@ -123,12 +139,12 @@ def exec_(*, place: str, program: Sequence[str]) -> int:
     if not program:
         raise UsageError("Missing program.", f"Run `nephoscope lab exec {place} -- PROGRAM`.")
     needs.require(f"nephoscope lab exec {place}")
-    lab = LABS.open(name)
-    if host_name not in lab.hosts:
+    hosts = LABS.open(name).hosts
+    if host_name not in hosts:
         raise UsageError(
-            f"Lab {name} has no host named '{host_name}'.", f"Hosts: {', '.join(lab.hosts)}."
+            f"Lab {name} has no host named '{host_name}'.", f"Hosts: {', '.join(hosts)}."
         )
-    words = inside(lab.hosts[host_name], list(program))
+    words = inside(hosts[host_name], list(program))
     for stream in (1, 2):
         os.set_inheritable(stream, True)
     try:
@@ -160,8 +176,18 @@ def inside(host: Host, program: list[str]) -> list[str]:
     return [*entering(netns=guest.netns), *ssh]
 
 
-def check(*, topology: Path | None, only: Sequence[str], as_json: bool) -> int:
-    """Holds the mechanisms to their truth; 1 when one fails, 4 when the machine lacks one."""
+@lab.command()
+@click.argument("topology", type=options.PATH, required=False)
+@click.option(
+    "--only", multiple=True, metavar="ID", help="Prefix of the checks to run; may be repeated."
+)
+@options.JSON
+def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
+    """Verify emulated limits and links by measuring them.
+
+    With TOPOLOGY, checks whether this host can create that lab, and verifies the mechanisms and
+    settings that it uses.
+    """
     from nephoscope.lab import files, needs
     from nephoscope.labcheck import frame, table
 
@@ -187,6 +213,7 @@ def check(*, topology: Path | None, only: Sequence[str], as_json: bool) -> int:
 
 def _carry_out(work: Coroutine[Any, Any, _Result]) -> _Result:
     """The result of `work`; SIGTERM and SIGINT cancel it, and what it made is removed."""
+    import asyncio
 
     async def guarded() -> _Result:
         task = asyncio.current_task()
@@ -228,7 +255,7 @@ def _host(host: Host) -> dict[str, Any]:
         "address": host.address,
         "mac": host.mac,
         "netns": str(host.netns),
-        "boot": to_json(host.boot),
+        "boot": host.boot,
         "details": dict(host.details),
     }
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nephoscope import catalog, units
-from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec
-from nephoscope.commands import output
+import click
+
+from nephoscope import units
+from nephoscope.commands import options, output
+
+if TYPE_CHECKING:
+    from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec
 
 _WORTH_SCALING = {"ns", "bytes"}
 
 
-def run(benchmark: str | None, *, as_json: bool) -> int:
-    """Prints all benchmarks, or the page of one; returns 0."""
+@click.command("list")
+@click.argument("benchmark", required=False)
+@options.JSON
+def list_(benchmark: str | None, as_json: bool) -> None:
+    """List benchmarks, or describe one: parameters and metrics."""
+    from nephoscope import catalog
+
     contracts = catalog.load()
     if benchmark is None:
         specs = list(contracts.benchmarks.values())
@@ -24,20 +33,17 @@ def run(benchmark: str | None, *, as_json: bool) -> int:
         else:
             output.say("\n\n".join(_summary(spec) for spec in specs))
             output.say("\nRun `nephoscope list BENCHMARK` for its parameters, metrics and method.")
-        return 0
+        return
     spec = contracts.benchmark(benchmark)
     if as_json:
         output.document(_as_json(spec))
     else:
         output.say(_page(spec))
-    return 0
 
 
 def _as_json(spec: BenchmarkSpec) -> dict[str, Any]:
     values = dataclasses.asdict(spec)
-    if spec.kind == catalog.ADAPTER:
-        values["here"] = shutil.which(spec.tool)
-    return values
+    return {**values, "here": shutil.which(spec.tool)} if spec.tool else values
 
 
 def _wrap(text: str, indent: str = "    ", first: str | None = None) -> str:
@@ -56,7 +62,7 @@ def _summary(spec: BenchmarkSpec) -> str:
     if params:
         lines.append(_wrap(params, " " * 18, "    parameters    "))
     lines.append(_wrap(", ".join(m.id for m in spec.metrics), " " * 18, "    metrics       "))
-    if spec.kind == catalog.ADAPTER:
+    if spec.tool:
         lines.append(_wrap(_tool(spec), " " * 18, "    tool          "))
     return "\n".join(lines)
 
@@ -70,7 +76,7 @@ def _tool(spec: BenchmarkSpec) -> str:
 
 def _page(spec: BenchmarkSpec) -> str:
     blocks = [f"{spec.id}: {spec.summary}"]
-    if spec.kind == catalog.ADAPTER:
+    if spec.tool:
         blocks.append("TOOL\n" + _wrap(_tool(spec)))
     if spec.params:
         blocks.append("PARAMETERS\n" + "\n".join(_param(param) for param in spec.params))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope.commands import output
+from nephoscope.commands import options, output
 
 if TYPE_CHECKING:
     from nephoscope.model import RunResult
-    from nephoscope.plans import Plan
+    from nephoscope.plans import Plan, Target
     from nephoscope.store import Store, StoredRun
 
 NOTHING_VALID = 3
@@ -26,6 +26,34 @@ def measure(
     from nephoscope.store import Store
 
     return present(executed(plan, Store(store), fresh=fresh), as_json=as_json, brief=brief)
+
+
+def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
+    """Returns the plan of a survey on the targets of `--target`, up to the CPUs of each.
+
+    Raises UsageError for what is no target; TargetError for a machine that does not answer.
+    """
+    import asyncio
+
+    from nephoscope.plans import fit_to_machines
+
+    records = options.targets(texts)
+    return fit_to_machines(plan, records, asyncio.run(_cpus(records)))
+
+
+async def _cpus(records: Sequence[Target]) -> dict[str, int]:
+    """The number of CPUs that a process may use on each target; 1 where it is unknown."""
+    from nephoscope.analysis import facts
+
+    counts = {}
+    for record in records:
+        target = record.make()
+        try:
+            allowed = facts.items(await target.open(), "topology.allowed_cpus")
+            counts[record.name] = len(allowed or [0])
+        finally:
+            await target.close()
+    return counts
 
 
 def executed(plan: Plan, store: Store, *, fresh: bool = False) -> StoredRun:
@@ -51,28 +79,29 @@ def present(
     brief: all metrics as a table instead of the report's sections. text_of: the text that a verb
     of its own prints instead.
     """
-    from nephoscope import capabilities, runs
+    from nephoscope import capabilities
 
-    result = finished(capabilities.build(run))
-    paths = capabilities.write(result, run.report_path)
-    runs.mark_reported(run)
+    result, page = reported(run)
     if as_json:
         output.document(capabilities.document(result))
-        output.log(f"Report: {paths.html}")
+        output.log(f"Report: {page}")
     else:
-        text = (text_of or (_brief if brief else _report))(result)
-        output.say(text)
-        output.say(str(paths.html))
+        output.say((text_of or (_brief if brief else _report))(result))
+        output.say(str(page))
     return exit_code(result, run)
 
 
-def finished(result: RunResult) -> RunResult:
-    """The result as the report of a finished run tells it: with the report, the run is finished."""
+def reported(run: StoredRun) -> tuple[RunResult, Path]:
+    """Analyses the run and writes its report, with which it is finished; result and page."""
+    from nephoscope import capabilities, runs
     from nephoscope.store import FINISHED, MEASURED
 
+    result = capabilities.build(run)
     if result.run.state == MEASURED:
-        return replace(result, run=replace(result.run, state=FINISHED))
-    return result
+        result = replace(result, run=replace(result.run, state=FINISHED))
+    paths = capabilities.write(result, run.report_path)
+    runs.mark_reported(run)
+    return result, paths.html
 
 
 def _report(result: RunResult) -> str:

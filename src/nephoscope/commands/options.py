@@ -1,12 +1,20 @@
-"""Texts of options into values; what is wrong is told with the option's name."""
+"""Options that have the same meaning in several commands, and their values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from nephoscope import units
 from nephoscope.errors import UsageError
 
+if TYPE_CHECKING:
+    from nephoscope.plans import Target
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 _MAX_BUDGET_S = 30 * 86_400
 
 
@@ -37,3 +45,66 @@ def sets(texts: Sequence[str]) -> dict[str, str]:
             )
         values[name.strip()] = value.strip()
     return values
+
+
+def targets(texts: Sequence[str]) -> list[Target]:
+    """The targets that `--target` names. UsageError for a text that is none, and for one name of
+    two targets."""
+    from nephoscope.targets.kinds import parse
+
+    records = [parse(text) for text in texts]
+    names = [record.name for record in records]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise UsageError(
+            f"Two targets have the name '{twice[0]}'.",
+            "Name each target once, or write a plan with names.",
+        )
+    return records
+
+
+class InOrder(click.Group):
+    """A group that lists its commands in order of definition."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names in order of definition."""
+        return list(self.commands)
+
+
+PATH = click.Path(path_type=Path)
+SEEDS = click.IntRange(0, 2**63 - 1)
+
+JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print the results as JSON instead of text."
+)
+STORE = click.option(
+    "--store",
+    type=PATH,
+    metavar="DIR",
+    help="Directory of stored runs [default: $NEPHOSCOPE_STORE].",
+)
+SEED = click.option("--seed", type=SEEDS, metavar="N", help="Random seed of the order of trials.")
+BUDGET = click.option(
+    "--budget",
+    metavar="TIME",
+    callback=lambda context, option, text: budget_s(text),
+    help="Maximum duration, e.g. 60s or 10min.",
+)
+FRESH = click.option(
+    "--fresh", is_flag=True, help="Start a new run even if an unfinished run of this plan exists."
+)
+SETS = click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=lambda context, option, texts: sets(texts),
+    help="Override a benchmark parameter; may be repeated.",
+)
+TARGETS = click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Host to measure [default: local]; may be repeated.",
+)

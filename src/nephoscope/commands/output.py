@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import json
 import os
 import shutil
 import sys
@@ -37,8 +36,10 @@ def log(text: str) -> None:
 
 
 def document(content: Any) -> None:
-    """One JSON document on stdout; a number that JSON lacks is an error, never 'NaN'."""
-    say(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    """One JSON document on stdout, of records and plain values; see documents.to_json."""
+    from nephoscope import documents
+
+    say(documents.to_text(documents.to_json(content)))
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+
+import click
 
 from nephoscope.commands import measuring, options
 
 
+@click.command()
+@click.argument("plan", type=options.PATH)
+@options.SETS
+@options.SEED
+@options.BUDGET
+@options.STORE
+@options.JSON
+@options.FRESH
+@click.option(
+    "--dry-run", is_flag=True, help="Print schedule, time, cost and side effects; run nothing."
+)
 def run(
     plan: Path,
-    *,
-    sets: Sequence[str],
+    values: dict[str, str],
     seed: int | None,
-    budget: str | None,
+    budget: float | None,
     store: Path | None,
     as_json: bool,
     fresh: bool,
     dry_run: bool,
 ) -> int:
-    """Measures what the plan says and prints the result; returns the exit code.
+    """Run an experiment plan, or resume its unfinished run.
 
-    dry_run: prints what would be done instead, and does nothing.
+    PLAN is a YAML file; docs/reference/plan.md lists its keys.
     """
-    values = options.sets(sets)
     if seed is not None:
         values["seed"] = str(seed)
-    budget_s = options.budget_s(budget)
-    if budget_s is not None:
-        values["budget"] = repr(budget_s)
+    if budget is not None:
+        values["budget"] = repr(budget)
     from nephoscope import catalog, plans
     from nephoscope.results.past import past
     from nephoscope.store import Store
@@ -36,11 +45,11 @@ def run(
     known = catalog.load()
     loaded, place = plans.read(plan, values, known)
     settings = plans.expand(loaded, known)
-    kept = Store(store)
-    found = plans.estimate(loaded, settings, known, past(kept))
-    plans.refuse_too_long(loaded, found, place)
+    runs = Store(store)
+    estimate = plans.estimate(loaded, settings, known, past(runs))
+    plans.refuse_too_long(loaded, estimate, place)
     if dry_run:
         from nephoscope.commands import dry_run as preview
 
-        return preview.present(loaded, settings, found, known, kept, as_json=as_json)
+        return preview.present(loaded, settings, estimate, known, runs, as_json=as_json)
     return measuring.measure(loaded, store=store, as_json=as_json, fresh=fresh)

@@ -6,15 +6,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from nephoscope import units
-from nephoscope.commands import output
+from nephoscope.commands import options, output
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
 
 
-def run(*, store: Path | None, as_json: bool) -> int:
-    """Prints the runs, newest first; a run whose manifest is damaged is told on stderr."""
+@click.command()
+@options.STORE
+@options.JSON
+def runs(store: Path | None, as_json: bool) -> None:
+    """List stored runs, newest first."""
     from nephoscope.store import Store
 
     shelf = Store(store)
@@ -27,7 +32,6 @@ def run(*, store: Path | None, as_json: bool) -> int:
         output.say(f"No runs in {shelf.path}. Run `nephoscope survey` to create one.")
     else:
         output.say(_table(rows))
-    return 0
 
 
 def _row(stored: StoredRun) -> dict[str, Any]:

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from nephoscope.commands import measuring, output
+import click
 
-if TYPE_CHECKING:
-    from nephoscope.store import StoredRun
+from nephoscope.commands import measuring, options, output
 
 
-def run(name: str, *, journal: bool, store: Path | None, as_json: bool) -> int:
-    """Prints the result of a stored run; returns 3 when it holds no valid trial.
+@click.command()
+@click.argument("name", metavar="[RUN]", default="latest")
+@click.option("--journal", is_flag=True, help="Print the run's event log instead of its results.")
+@options.STORE
+@options.JSON
+def show(name: str, journal: bool, store: Path | None, as_json: bool) -> int:
+    """Analyse a stored run again and print its report.
 
-    journal: what happened when, instead of the result.
+    RUN is a run id, a unique prefix of one, or `latest`. Also rewrites the report's files.
     """
     from nephoscope.store import Store
 
-    if journal:
-        return _journal(Store(store).open(name), as_json=as_json)
-    return measuring.present(Store(store).open(name), as_json=as_json)
-
-
-def _journal(run: StoredRun, *, as_json: bool) -> int:
-    from nephoscope.runs.journal import lines
-
+    run = Store(store).open(name)
+    if not journal:
+        return measuring.present(run, as_json=as_json)
     if as_json:
         output.document(run.events())
     else:
+        from nephoscope.runs.journal import lines
+
         output.say("\n".join(lines(run.events())))
     return 0

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nephoscope.commands import output
+import click
+
+from nephoscope.commands import options, output
 
 
-def run(name: str, *, store: Path | None, as_json: bool) -> int:
-    """Stops the run in order and says what is kept; returns 0, also when nobody measured it."""
-    from nephoscope.runs.stop import stop
+@click.command()
+@click.argument("name", metavar="[RUN]", default="latest")
+@options.STORE
+@options.JSON
+def stop(name: str, store: Path | None, as_json: bool) -> None:
+    """Stop a running measurement and keep its completed trials.
+
+    RUN is a run id, a unique prefix of one, or `latest`.
+    """
+    from nephoscope.runs import stop as stopping
     from nephoscope.store import Store
 
-    found = Store(store).open(name)
-    stopped = stop(found)
+    run = Store(store).open(name)
+    stopped = stopping.stop(run)
+    kept = "1 trial is" if stopped.trials == 1 else f"{stopped.trials} trials are"
     if as_json:
         output.document(
             {
@@ -24,17 +34,9 @@ def run(name: str, *, store: Path | None, as_json: bool) -> int:
             }
         )
     elif stopped.pid is None:
-        output.say(
-            f"Run {stopped.run} is not running (state: {found.state}); "
-            f"{_trials(stopped.trials)} kept."
-        )
+        output.say(f"Run {stopped.run} is not running (state: {run.state}); {kept} kept.")
     else:
         output.say(
             f"Stopped run {stopped.run} (process {stopped.pid}) after {stopped.waited_s:.1f} s; "
-            f"{_trials(stopped.trials)} kept. Repeat its command to resume."
+            f"{kept} kept. Repeat its command to resume."
         )
-    return 0
-
-
-def _trials(number: int) -> str:
-    return "1 trial is" if number == 1 else f"{number} trials are"

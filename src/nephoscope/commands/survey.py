@@ -5,34 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 from nephoscope.commands import measuring, options
 from nephoscope.errors import UsageError
 
 
-def run(
-    *,
+@click.command()
+@click.option("--quick", is_flag=True, help="Run a reduced survey that takes less than one minute.")
+@click.option(
+    "--full", is_flag=True, help="Run all benchmarks at full resolution (about 20 minutes)."
+)
+@options.TARGETS
+@options.BUDGET
+@options.SEED
+@options.STORE
+@options.JSON
+@options.FRESH
+def survey(
     quick: bool,
     full: bool,
     targets: Sequence[str],
-    budget: str | None,
+    budget: float | None,
     seed: int | None,
     store: Path | None,
     as_json: bool,
     fresh: bool,
 ) -> int:
-    """Measures this machine, or those of `targets`; prints what they deliver.
+    """Measure CPU, memory, disk and network of a machine.
 
-    Returns the exit code.
+    Writes a report as HTML, Markdown and JSON. TARGET is local, ssh:[user@]host[:port] or
+    lab:LAB/HOST.
     """
     if quick and full:
         raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
-    seconds = options.budget_s(budget)
     from nephoscope import plans
 
-    level = "quick" if quick else "full" if full else "standard"
-    plan = plans.survey(level, seconds, seed)
+    plan = plans.survey("quick" if quick else "full" if full else "standard", budget, seed)
     if targets:
-        from nephoscope.commands import remote_survey
-
-        plan = remote_survey.fitted(plan, targets)
+        plan = measuring.fitted(plan, targets)
     return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import platform
 
-from nephoscope import __version__, catalog
-from nephoscope.commands import output
+import click
+
+from nephoscope import __version__
+from nephoscope.commands import options, output
 
 
-def run(*, as_json: bool = False) -> int:
-    """Prints the versions; returns 0."""
+@click.command()
+@options.JSON
+def version(as_json: bool) -> None:
+    """Print the versions of the program and of its probe."""
+    from nephoscope import catalog
+
     contracts = catalog.load()
     versions = {
         "nephoscope": __version__,
@@ -24,4 +30,3 @@ def run(*, as_json: bool = False) -> int:
             f"nephoscope {__version__} (probe {contracts.probe}, protocol {contracts.protocol}, "
             f"Python {versions['python']})"
         )
-    return 0

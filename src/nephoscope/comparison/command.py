@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope import documents, units
-from nephoscope.commands import output
-from nephoscope.comparison import number_files
+import click
+
+from nephoscope import units
+from nephoscope.commands import options, output
 from nephoscope.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -29,10 +30,45 @@ class _Side:
     target: str = ""
 
 
-def run(
+@click.command()
+@click.argument("a")
+@click.argument("b", required=False)
+@click.option(
+    "--paired", is_flag=True, help="Treat line i of file A and line i of file B as one pair."
+)
+@click.option(
+    "--margin",
+    default="3%",
+    metavar="RATIO",
+    show_default=True,
+    help="Largest relative difference that counts as equivalent.",
+)
+@click.option(
+    "--confidence",
+    default="95%",
+    metavar="RATIO",
+    show_default=True,
+    help="Confidence level of the intervals.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Metric to compare [default: all]; may be repeated.",
+)
+@click.option(
+    "--better",
+    type=click.Choice(["lower", "higher"]),
+    default="lower",
+    show_default=True,
+    help="Whether lower or higher numbers in plain files are better.",
+)
+@options.STORE
+@options.JSON
+def compare(
     a: str,
     b: str | None,
-    *,
     paired: bool,
     margin: str,
     confidence: str,
@@ -40,8 +76,13 @@ def run(
     better: str,
     store: Path | None,
     as_json: bool,
-) -> int:
-    """Prints the comparison; returns 0 whatever the verdict is."""
+) -> None:
+    """Compare two runs, two targets of a run, or two files.
+
+    A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
+    two text files with one number per line. With A alone, compares the two targets of that run,
+    paired by round.
+    """
     from nephoscope.comparison.result import Rules
 
     rules = Rules(
@@ -60,10 +101,9 @@ def run(
         comparisons = _runs(sides, paired=paired, rules=rules, store=store)
     _refuse_nothing(comparisons, rules)
     if as_json:
-        output.document(documents.to_json(comparisons))
+        output.document(comparisons)
     else:
         _print(comparisons, rules, better if sides[0].file else "")
-    return 0
 
 
 def _between(option: str, text: str, low: float, high: float) -> float:
@@ -93,6 +133,7 @@ def _side(text: str) -> _Side:
 
 def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -> Comparisons:
     from nephoscope.analysis.statistics.values import Refused
+    from nephoscope.comparison import number_files
     from nephoscope.comparison import result as comparing
     from nephoscope.model import Better
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope.commands import options, output
+import click
+
+from nephoscope.commands import measuring, options, output
 from nephoscope.errors import UsageError
-from nephoscope.isolation import text as isolation_text
 
 if TYPE_CHECKING:
     from nephoscope.plans import Plan, Target
@@ -17,9 +18,52 @@ if TYPE_CHECKING:
 ROLES = ("victim", "aggressor", "server")
 
 
-def run(
+@click.command()
+@click.argument("victims", nargs=-1, metavar="VICTIM…")
+@click.option(
+    "--aggressor",
+    "aggressors",
+    multiple=True,
+    metavar="RESOURCE",
+    help="Resource for the aggressor to load [default: all]; may be repeated.",
+)
+@click.option(
+    "--intensity", metavar="LIST", help="Load levels as fractions of full load, e.g. 0.25,0.5,1."
+)
+@click.option(
+    "--neighbours",
+    type=click.IntRange(1),
+    default=1,
+    metavar="K",
+    show_default=True,
+    help="Run with 1 to K concurrent aggressors.",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="ROLE=TARGET",
+    help="Host for a role [default: hosts of a new lab]; may be repeated.",
+)
+@click.option(
+    "--placement",
+    type=click.Choice(["own", "shared", "capped"]),
+    default="own",
+    show_default=True,
+    help="CPU placement: one CPU per host, one shared CPU, or one each with a quota.",
+)
+@click.option(
+    "--a-a", is_flag=True, help="Use idle aggressors only, to measure the false-positive rate."
+)
+@click.option("--quick", is_flag=True, help="Measure at full load only, in six rounds.")
+@click.option("--dry-run", is_flag=True, help="Print schedule, time and side effects; run nothing.")
+@options.BUDGET
+@options.SEED
+@options.STORE
+@options.JSON
+@options.FRESH
+def isolate(
     victims: Sequence[str],
-    *,
     aggressors: Sequence[str],
     intensity: str | None,
     neighbours: int,
@@ -28,19 +72,22 @@ def run(
     a_a: bool,
     quick: bool,
     dry_run: bool,
-    budget: str | None,
+    budget: float | None,
     seed: int | None,
     store: Path | None,
     as_json: bool,
     fresh: bool,
 ) -> int:
-    """Measures victims beside neighbours and prints the matrix; returns the exit code.
+    """Measure how much a neighbour on the same host slows you.
 
-    targets: `ROLE=T` or `T`, else a lab of its own. dry_run: prints what would be done instead.
+    VICTIM is `all`, a benchmark, or a resource: cpu, memory, cache, disk_read, disk_write, fsync,
+    net_send, net_receive, packets, switches. RESOURCE takes the same names, and `idle`. ROLE is
+    victim, aggressor or server. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST.
     """
-    seconds = options.budget_s(budget)
     strengths = _intensities(intensity)
     from nephoscope.isolation import plan as isolation_plan
+    from nephoscope.isolation import text
+    from nephoscope.store import Store
 
     request = isolation_plan.IsolationRequest(
         victims=tuple(victims),
@@ -51,24 +98,20 @@ def run(
         targets=_targets(targets),
         a_a=a_a,
         quick=quick,
-        budget_s=seconds,
+        budget_s=budget,
         seed=seed,
     )
     result = isolation_plan.plan_isolation(request)
     for warning in result.warnings:
         output.log(f"nephoscope: {output.one_line(warning)}")
-    from nephoscope.store import Store
-
     if dry_run:
         return _preview(result.plan, Store(store), as_json)
     if not request.targets:
         from nephoscope.lab import needs
 
         needs.require(f"nephoscope isolate {' '.join(victims)}")
-    from nephoscope.commands import measuring
-
     run = measuring.executed(result.plan, Store(store), fresh=fresh)
-    return measuring.present(run, as_json=as_json, text_of=isolation_text.text)
+    return measuring.present(run, as_json=as_json, text_of=text.text)
 
 
 def _intensities(text: str | None) -> tuple[float, ...]:

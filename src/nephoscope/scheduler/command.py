@@ -6,62 +6,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope.commands import measuring, output
+import click
+
+from nephoscope.commands import measuring, options
 
 if TYPE_CHECKING:
-    from nephoscope.plans import Plan
-    from nephoscope.store import StoredRun
+    from nephoscope.model import RunResult
 
 
-def run(
-    *,
-    targets: Sequence[str],
-    seed: int | None,
-    store: Path | None,
-    as_json: bool,
-) -> int:
-    """Looks at this machine's CPUs, or at those of `targets`, and names what schedules them.
+@click.command()
+@options.TARGETS
+@options.SEED
+@options.STORE
+@options.JSON
+def scheduler(targets: Sequence[str], seed: int | None, store: Path | None, as_json: bool) -> int:
+    """Infer the hypervisor's CPU scheduling policy (takes 9 s).
 
-    Returns the exit code. Always a new run: what a machine was yesterday says nothing of now.
+    TARGET is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
     from nephoscope.scheduler import plan as scheduler_plan
     from nephoscope.store import Store
 
     plan = scheduler_plan.scheduler(seed)
     if targets:
-        plan = _elsewhere(plan, targets)
-    return present(measuring.executed(plan, Store(store), fresh=True), as_json=as_json)
+        plan = plan.model_copy(update={"targets": tuple(options.targets(targets))})
+    # Always a new run: what a machine was yesterday says nothing of now.
+    run = measuring.executed(plan, Store(store), fresh=True)
+    return measuring.present(run, as_json=as_json, text_of=_text)
 
 
-def _elsewhere(plan: Plan, texts: Sequence[str]) -> Plan:
-    from nephoscope.errors import UsageError
-    from nephoscope.targets.kinds import parse
-
-    records = [parse(text) for text in texts]
-    names = [record.name for record in records]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise UsageError(
-            f"Two targets have the name '{twice[0]}'.",
-            "Name each target once, or write a plan that names them.",
-        )
-    return plan.model_copy(update={"targets": tuple(records)})
-
-
-def present(run: StoredRun, *, as_json: bool) -> int:
-    """Analyses the run, writes its report, prints the verdicts; the exit code."""
-    from nephoscope import capabilities, runs
-    from nephoscope.scheduler import text as scheduler_text
+def _text(result: RunResult) -> str:
+    from nephoscope.scheduler import text
     from nephoscope.scheduler.inference import SchedulerVerdicts
 
-    result = measuring.finished(capabilities.build(run))
-    found = result.part(SchedulerVerdicts)
-    paths = capabilities.write(result, run.report_path)
-    runs.mark_reported(run)
-    if as_json:
-        output.document(capabilities.document(result))
-        output.log(f"Report: {paths.html}")
-    else:
-        output.say(scheduler_text.text(found.targets if found is not None else ()))
-        output.say(str(paths.html))
-    return measuring.exit_code(result, run)
+    verdicts = result.part(SchedulerVerdicts)
+    return text.text(verdicts.targets if verdicts is not None else ())

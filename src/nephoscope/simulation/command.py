@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from nephoscope.commands import measuring, options, output
+from nephoscope.commands.options import Function
 
 if TYPE_CHECKING:
     from nephoscope.scenarios import Kind
@@ -14,12 +17,63 @@ if TYPE_CHECKING:
 REPLICATIONS = 10
 """Enough for an interval by Student's t, or of a median with 95 % or more."""
 
+_SCENARIO = (
+    "SCENARIO is a YAML file or the name of a built-in scenario. "
+    "Without SCENARIO, lists the built-in scenarios."
+)
 
-def geo(scenario: str | None, *, place: bool, latency: str | None, **given: Any) -> int:
-    """Where sites stand and what their users feel; with `place`, where sites should stand.
 
-    latency: a run whose round trips are the scenario's latencies.
-    """
+@click.group(cls=options.InOrder)
+def simulate() -> None:
+    """Simulate sites and users, CPU schedulers, instance selection."""
+
+
+def _simulation(command: Function) -> Function:
+    """Adds the arguments and options of every simulation, and what its scenario may be."""
+    parameters: tuple[Callable[[Function], Function], ...] = (
+        click.argument("scenario", required=False, metavar="[SCENARIO]"),
+        click.option(
+            "--set",
+            "values",
+            multiple=True,
+            metavar="PATH=VALUE",
+            callback=lambda context, option, texts: options.sets(texts),
+            help="Override a value of the scenario; may be repeated.",
+        ),
+        click.option(
+            "--replications",
+            type=click.IntRange(1, 100_000),
+            default=REPLICATIONS,
+            metavar="N",
+            show_default=True,
+            help="Number of replications, each with its own random seed.",
+        ),
+        click.option(
+            "--seed",
+            type=options.SEEDS,
+            metavar="N",
+            help="Random seed of the run [default: the scenario's, else random].",
+        ),
+        options.STORE,
+        options.JSON,
+        options.FRESH,
+    )
+    for parameter in reversed(parameters):
+        command = parameter(command)
+    command.__doc__ = f"{command.__doc__}\n\n{_SCENARIO}"
+    return command
+
+
+@simulate.command()
+@_simulation
+@click.option("--place", is_flag=True, help="Find the best locations for sites instead.")
+@click.option(
+    "--latency",
+    metavar="RUN",
+    help="Run whose measured round-trip times (net.rtt) to use as latencies.",
+)
+def geo(scenario: str | None, place: bool, latency: str | None, **given: Any) -> int:
+    """Simulate response times and cost of sites for users worldwide."""
     from nephoscope import scenarios
 
     over: dict[str, Any] = {}
@@ -28,22 +82,26 @@ def geo(scenario: str | None, *, place: bool, latency: str | None, **given: Any)
 
         over["latency"] = measured_latency.latency(latency, given["store"])
         if scenario is not None:
-            values = scenarios.read(scenarios.GEO, scenario, options.sets(given["sets"]))
-            for told in measured_latency.unmeasured(values, over["latency"], latency):
-                output.log(f"! {told}")
+            values = scenarios.read(scenarios.GEO, scenario, given["values"])
+            for sentence in measured_latency.unmeasured(values, over["latency"], latency):
+                output.log(f"! {sentence}")
     kind = scenarios.PLACE if place else scenarios.GEO
     return _simulate(kind, scenario, over=over, **given)
 
 
+@simulate.command()
+@_simulation
 def scheduler(scenario: str | None, **given: Any) -> int:
-    """How a scheduler shares processors among virtual machines."""
+    """Simulate virtual machines that share CPUs under a scheduler."""
     from nephoscope import scenarios
 
     return _simulate(scenarios.SCHEDULER, scenario, **given)
 
 
+@simulate.command()
+@_simulation
 def selection(scenario: str | None, **given: Any) -> int:
-    """What choosing among unequal instances saves."""
+    """Simulate the savings of relaunching until an instance is fast."""
     from nephoscope import scenarios
 
     return _simulate(scenarios.SELECTION, scenario, **given)
@@ -53,7 +111,7 @@ def _simulate(
     kind: Kind,
     scenario: str | None,
     *,
-    sets: Sequence[str],
+    values: Mapping[str, str],
     replications: int,
     seed: int | None,
     store: Path | None,
@@ -62,7 +120,6 @@ def _simulate(
     over: Mapping[str, Any] | None = None,
 ) -> int:
     """Checks the scenario, then sends it down the road of every plan; returns the exit code."""
-    values = options.sets(sets)
     if scenario is None:
         return _list(kind, as_json=as_json)
     from nephoscope import scenarios
@@ -88,7 +145,6 @@ def _name(benchmark: str, scenario: str) -> str:
 
 
 def _list(kind: Kind, *, as_json: bool) -> int:
-    """Prints the built-in scenarios of a kind; returns 0."""
     from nephoscope import scenarios
 
     known = scenarios.builtin(kind)

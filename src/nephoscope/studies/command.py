@@ -7,50 +7,85 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.commands import output
-from nephoscope.commands.measuring import NOTHING_VALID
+import click
+
+from nephoscope.commands import measuring, options, output
 from nephoscope.studies import text
 
 if TYPE_CHECKING:
     from nephoscope.plans import Plan
     from nephoscope.store import Store, StoredRun
-    from nephoscope.studies import ConclusionOutcome, Part, PartResult, ReferenceStudy
+    from nephoscope.studies.catalogue import ReferenceStudy
+    from nephoscope.studies.comparison.conclusions import ConclusionOutcome
+    from nephoscope.studies.comparison.part_result import PartResult
+    from nephoscope.studies.definition.study import Part
 
 
-def list_(*, store: Path | None, as_json: bool) -> int:
-    """Prints every study: parts, how many numbers it published, its last run here."""
-    from nephoscope import studies
+@click.group(cls=options.InOrder)
+def study() -> None:
+    """Reproduce the five reference studies."""
+
+
+@study.command("list")
+@options.STORE
+@options.JSON
+def list_(store: Path | None, as_json: bool) -> None:
+    """List the studies: parts, published numbers, last run."""
     from nephoscope.store import Store
+    from nephoscope.studies import catalogue
 
     runs = Store(store)
-    rows = [_row(study, runs) for study in studies.load_all()]
+    rows = [_row(known, runs) for known in catalogue.load_all()]
     if as_json:
         output.document({"studies": rows})
-        return 0
+        return
     for row in rows:
         output.say(text.list_entry(row) + "\n")
     output.say("`nephoscope study show NAME` prints the numbers, `study run NAME` measures.")
-    return 0
 
 
-def show(name: str, *, store: Path | None, as_json: bool) -> int:
-    """Prints a study's numbers as printed, and the comparison where a run exists."""
-    from nephoscope import studies
+@study.command()
+@click.argument("name")
+@options.STORE
+@options.JSON
+def show(name: str, store: Path | None, as_json: bool) -> None:
+    """Print the published results of NAME beside those measured here."""
     from nephoscope.store import Store
+    from nephoscope.studies import catalogue
 
-    study = studies.load(name)
-    parts = _compared(study, Store(store))
-    conclusions = _conclusions(study, parts)
+    reference = catalogue.load(name)
+    parts = _compared(reference, Store(store))
+    conclusions = _conclusions(reference, parts)
     if as_json:
-        output.document(_document(study, parts, conclusions))
-        return 0
-    output.say(f"{text.published(study)}\n\n{text.comparison(study, parts, conclusions)}")
-    return 0
+        output.document(_document(reference, parts, conclusions))
+    else:
+        output.say(
+            f"{text.published(reference)}\n\n{text.comparison(reference, parts, conclusions)}"
+        )
 
 
+@study.command()
+@click.argument("name")
+@click.option(
+    "--scale",
+    type=click.Choice(["small", "paper"]),
+    default="small",
+    show_default=True,
+    help="Scale of the experiment: minutes on two CPUs, or as published.",
+)
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    metavar="PART",
+    help="Part of the study to run [default: all]; may be repeated.",
+)
+@options.SEED
+@options.STORE
+@options.JSON
+@options.FRESH
 def run(
     name: str,
-    *,
     scale: str,
     parts: Sequence[str],
     store: Path | None,
@@ -58,20 +93,19 @@ def run(
     as_json: bool,
     fresh: bool,
 ) -> int:
-    """Measures the parts that have a plan, one after the other, and prints the comparison.
-
-    A part that fails does not keep the others from being measured; the exit code is the worst.
-    """
-    from nephoscope import studies
+    """Repeat the experiments of NAME and compare the results."""
+    # A part that fails does not keep the others from being measured; the exit code is the worst.
     from nephoscope.errors import Interrupted, NephoscopeError
     from nephoscope.store import Store
+    from nephoscope.studies import catalogue
+    from nephoscope.studies.report import page
 
-    study = studies.load(name)
+    study = catalogue.load(name)
     chosen = [study.part(part) for part in parts] or [
         part for part in study.definition.parts if part.plan
     ]
     # Every plan is read before anything is measured.
-    plans = [(part, _seeded(studies.plan_of(study, part, scale), seed)) for part in chosen]
+    plans = [(part, _seeded(catalogue.plan_of(study, part, scale), seed)) for part in chosen]
     measured: dict[str, PartResult] = {}
     runs = Store(store)
     code, began = 0, time.monotonic()
@@ -80,7 +114,7 @@ def run(
         try:
             stored, result = _measured(study, part, plan, runs, fresh=fresh)
             measured[stored.id] = result
-            code = code or (0 if _has_valid_trials(stored) else NOTHING_VALID)
+            code = code or (0 if _has_valid_trials(stored) else measuring.NOTHING_VALID)
         except Interrupted:
             raise
         except NephoscopeError as error:
@@ -94,14 +128,14 @@ def run(
     conclusions = _conclusions(study, all_parts)
     results = list(measured.values())
     if as_json:
-        document = studies.document_of(results, conclusions)
+        document = page.document_of(results, conclusions)
         output.document({"name": study.name, "scale": scale, **document})
     else:
         output.say(text.comparison(study, results, conclusions))
         output.say("\n" + text.summary(results, time.monotonic() - began))
     if all_parts:
-        page = studies.write(study, all_parts, runs.path / "studies" / study.name, conclusions)
-        output.log(f"All parts: {page}")
+        path = page.write(study, all_parts, runs.path / "studies" / study.name, conclusions)
+        output.log(f"All parts: {path}")
     return code
 
 
@@ -112,16 +146,14 @@ def _seeded(plan: Plan, seed: int | None) -> Plan:
 def _measured(
     study: ReferenceStudy, part: Part, plan: Plan, store: Store, *, fresh: bool
 ) -> tuple[StoredRun, PartResult]:
-    from nephoscope import capabilities, runs, studies
-    from nephoscope.commands import measuring
+    from nephoscope.studies.comparison.part_result import compare_part
+    from nephoscope.studies.report import page
 
     stored = measuring.executed(plan, store, fresh=fresh)
-    result = measuring.finished(capabilities.build(stored))
-    capabilities.write(result, stored.report_path)
-    part_result = studies.compare_part(study, part, result, text.warnings(stored))
-    page = studies.write(study, [part_result], stored.report_path)
-    runs.mark_reported(stored)
-    output.log(f"Report: {stored.report_path / 'report.html'}\nComparison: {page}")
+    result, report = measuring.reported(stored)
+    part_result = compare_part(study, part, result, text.warnings(stored))
+    path = page.write(study, [part_result], stored.report_path)
+    output.log(f"Report: {report}\nComparison: {path}")
     return stored, part_result
 
 
@@ -135,7 +167,8 @@ def _compared(
     study: ReferenceStudy, store: Store, known: Mapping[str, PartResult] | None = None
 ) -> list[PartResult]:
     """Compares the newest run of each part; `known`: results that exist already, by run."""
-    from nephoscope import capabilities, studies
+    from nephoscope import capabilities
+    from nephoscope.studies.comparison.part_result import compare_part
 
     results = []
     for part in study.definition.parts:
@@ -144,15 +177,15 @@ def _compared(
             results.append(known[stored.id])
         elif stored is not None:
             result, warnings = capabilities.build(stored), text.warnings(stored)
-            results.append(studies.compare_part(study, part, result, warnings))
+            results.append(compare_part(study, part, result, warnings))
     return results
 
 
 def _conclusions(study: ReferenceStudy, parts: Sequence[PartResult]) -> list[ConclusionOutcome]:
-    from nephoscope import studies
+    from nephoscope.studies.comparison.conclusions import conclude
 
     outcomes = [outcome for part in parts for outcome in part.outcomes]
-    return studies.conclude(study.definition, outcomes)
+    return conclude(study.definition, outcomes)
 
 
 def _last_run(plan_names: Sequence[str], store: Store) -> StoredRun | None:
@@ -188,7 +221,8 @@ def _row(study: ReferenceStudy, store: Store) -> dict[str, Any]:
 def _document(
     study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
 ) -> dict[str, Any]:
-    from nephoscope import studies
+    from nephoscope import documents
+    from nephoscope.studies.report import page
 
     about = study.definition
     fields = {"title", "authors", "year", "venue", "question"}
@@ -204,5 +238,5 @@ def _document(
         "missing_tables": study.missing,
         "numbers": study.numbers,
     }
-    values: dict[str, Any] = studies.as_json(document)
-    return {**values, **studies.document_of(parts, conclusions)}
+    values: dict[str, Any] = documents.to_json(document)
+    return {**values, **page.document_of(parts, conclusions)}

@@ -10,8 +10,9 @@ from nephoscope.commands import output
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
-    from nephoscope.studies import ConclusionOutcome, PartResult, ReferenceStudy
-    from nephoscope.studies.catalogue import Number
+    from nephoscope.studies.catalogue import Number, ReferenceStudy
+    from nephoscope.studies.comparison.conclusions import ConclusionOutcome
+    from nephoscope.studies.comparison.part_result import PartResult
     from nephoscope.studies.definition.study import Table
 
 _INDENT = "  "

@@ -1,10 +1,13 @@
-"""The study's report: conclusions, filled tables, figures, every comparison; for every medium."""
+"""The study's report: conclusions, filled tables, figures, every comparison; as files."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from nephoscope import documents
 from nephoscope.report import html_output, markdown_output, wording
 from nephoscope.report.blocks import (
     Block,
@@ -16,6 +19,7 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
+from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison import emulation, lab_and_model
 from nephoscope.studies.comparison.conclusions import ConclusionOutcome
@@ -43,20 +47,47 @@ _TONES = {
 }
 
 
-def render_html(
-    study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
-) -> str:
-    """Returns the page, which opens without network."""
-    definition = study.definition
-    subtitle = f"{', '.join(definition.authors)}: {definition.title} ({definition.year})"
-    return html_output.render(title_of(study), subtitle, sections(study, parts, conclusions))
+def write(
+    study: ReferenceStudy,
+    parts: Sequence[PartResult],
+    directory: Path,
+    conclusions: Sequence[ConclusionOutcome] = (),
+) -> Path:
+    """Writes study.html, study.md and study.json into a folder; returns study.html's path."""
+    path = directory / "study.html"
+    document = {"study": study.name, **document_of(parts, conclusions)}
+    about = study.definition
+    subtitle = f"{', '.join(about.authors)}: {about.title} ({about.year})"
+    blocks = sections(study, parts, conclusions)
+    texts = {
+        ".html": html_output.render(title_of(study), subtitle, blocks),
+        ".md": markdown_output.render(title_of(study), blocks),
+        ".json": documents.to_text(document) + "\n",
+    }
+    with translating_os_errors(directory, "created"):
+        directory.mkdir(parents=True, exist_ok=True)
+    for suffix, text in texts.items():
+        write_atomically(path.with_suffix(suffix), text.encode())
+    return path
 
 
-def render_markdown(
-    study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
-) -> str:
-    """Returns the same as Markdown."""
-    return markdown_output.render(title_of(study), sections(study, parts, conclusions))
+def document_of(
+    parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
+) -> dict[str, Any]:
+    """Returns the comparison as JSON values, for study.json and `--json`."""
+    document: dict[str, Any] = documents.to_json(
+        {
+            "runs": [part.run for part in parts],
+            "warnings": {part.run: part.warnings for part in parts},
+            "comparisons": [outcome for part in parts for outcome in part.outcomes],
+            "tables": [table for part in parts for table in part.tables],
+            "emulated": [row for part in parts for row in part.emulated],
+            "measured_and_simulated": three_way_numbers(parts),
+            "figures": [figure for part in parts for figure in part.figures],
+            "conclusions": conclusions,
+        }
+    )
+    return document
 
 
 def title_of(study: ReferenceStudy) -> str:
