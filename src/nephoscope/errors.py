@@ -10,7 +10,6 @@ NephoscopeError
 │   └── Interrupted              the user or a signal ended the run; the same command resumes it
 ├── StoreError          exit 3   a store that cannot be read or written
 └── Lacking             exit 4   the environment lacks something; says the command that installs it
-ObjectiveFailed         exit 1   measured well, and the objective was not met
 """
 
 
@@ -76,9 +75,3 @@ class Lacking(NephoscopeError):
     """The environment lacks something; the hint holds the command that installs it."""
 
     exit_code = 4
-
-
-class ObjectiveFailed(NephoscopeError):
-    """Measured well, and the objective was not met."""
-
-    exit_code = 1

@@ -96,4 +96,6 @@ def test_a_run_loads_the_capabilities_that_it_needs_only(store: Path) -> None:
         "show", "--store", str(store),
     ).splitlines()[-1].split()  # fmt: skip
     foreign = ("isolation", "simulation", "census", "scheduler", "experiments", "scenarios")
-    assert not [name for name in loaded if name.split(".")[1] in foreign]
+    parts = [name.split(".")[1:] for name in loaded]
+    # The commands are known to the command line, which is all that it loads of a capability.
+    assert not [name for name in parts if name[0] in foreign and name[1:] not in ([], ["command"])]

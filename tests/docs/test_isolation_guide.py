@@ -36,6 +36,6 @@ def test_the_table_has_every_resource_and_no_other() -> None:
 
 
 def test_fragments_of_options_are_options() -> None:
-    known = {word for param in cli.isolate.params for word in param.opts}
+    known = {word for param in cli.app.commands["isolate"].params for word in param.opts}
     options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", TEXT))
     assert options - {"--json"} <= known

@@ -70,7 +70,7 @@ def test_what_is_not_in_a_run_is_told_cell_by_cell(
         cell.measured is None and cell.absent for sheet in one.tables for cell in sheet.cells
     )
     assert all(curve.absent for picture in one.figures for curve in picture.curves)
-    text = page.render_html(study, [one], ())
+    text = html_output.render("", "", page.sections(study, [one], ()))
     assert "the run has no valid trial" in text
     json.dumps(page.document_of([one], ()), allow_nan=False)
 

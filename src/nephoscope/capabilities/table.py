@@ -43,7 +43,7 @@ class Capability:
     function `(RunData) -> record | None`. applies: whether a run can have a record at all; answers
     without importing the capability. findings, sections: used where the run has a record.
     headline: function `(result) -> list[Tile]`, the record's own figures for the summary.
-    commands: click commands.
+    commands: click commands, which are loaded at every start.
     """
 
     name: str

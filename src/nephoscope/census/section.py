@@ -78,12 +78,9 @@ def _models(census: Census) -> list[Block]:
     if not rows:
         return []
     head = (
-        Column("type"),
-        Column("CPU model"),
+        *Column.texts("type", "CPU model"),
         *([Column("GHz", True)] if clocks else []),
-        Column("machines", True),
-        Column("share", True),
-        Column("interval", True),
+        *Column.numbers("machines", "share", "interval"),
     )
     level = f"{100 * census.confidence:g} %"
     table = Table(head, tuple(rows))
@@ -120,15 +117,13 @@ def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
             "fillmode": "overlay",
             "fgcolor": "#ffffff",
         }
-        trace["error_x"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": [(s.share.high or 0) - s.share.value if s else 0 for s in own],
-            "arrayminus": [s.share.value - (s.share.low or 0) if s else 0 for s in own],
-            "thickness": 1.5,
-            "width": 4,
-            "color": "#000000",  # it lies on bars of every colour
-        }
+        shares = [one.share if one else None for one in own]
+        # Black, because the whiskers lie on bars of every colour.
+        trace["error_x"] = figures.error_bars(
+            [one.value if one else 0.0 for one in shares],
+            [one.low if one else None for one in shares],
+            [one.high if one else None for one in shares],
+        ) | {"width": 4, "color": "#000000"}
         trace["customdata"] = [
             figures.text(f"{bar}, {name}: {_share_text(s)}") if s else ""
             for (bar, _), s in zip(bars, own, strict=True)
@@ -158,12 +153,8 @@ def _places(
     if not rows:
         return []
     head = (
-        Column("type"),
-        Column(what),
-        Column("CPU model"),
-        Column("machines", True),
-        Column("share", True),
-        Column("interval", True),
+        *Column.texts("type", what, "CPU model"),
+        *Column.numbers("machines", "share", "interval"),
     )
     table = Table(head, tuple(rows))
     word = what.partition(" ")[0]
@@ -238,11 +229,8 @@ def _long(benches: Sequence[Bench]) -> Table:
                 )
             )
     head = (
-        Column("benchmark"),
-        Column("CPU model"),
-        Column("speed", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.texts("benchmark", "CPU model"),
+        *Column.numbers("speed", "interval", "n"),
         Column("note", roomy=True),
     )
     return Table(head, tuple(rows))
@@ -254,20 +242,10 @@ def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> list[Block]:
         for bench in benches
         for speed in bench.speeds
     ][:60]
-    values = tuple(one.value for _, one in rows)
-    curve = figures.Curve(
-        "",
-        values,
-        values,
-        tuple(one.low for _, one in rows),
-        tuple(one.high for _, one in rows),
-        tuple(f"{name}: {wording.estimate_text(one)}" for name, one in rows),
-    )
-    axis = figures.Axis("speed relative to the slowest model", "none")
-    figure = figures.dots([name for name, _ in rows], curve, axis)
+    figure = figures.dots(rows, figures.Axis("speed relative to the slowest model", "none"))
     figures.vertical(figure["layout"], 1.0, "the slowest", log=False)
     table = Table(
-        (Column("what"), Column("speed", True), Column("interval", True), Column("n", True)),
+        (Column("what"), *Column.numbers("speed", "interval", "n")),
         tuple(
             (name, _plain(one), _interval(one), str(one.n) if one.n else "–") for name, one in rows
         ),
@@ -322,13 +300,7 @@ def _expected(census: Census) -> list[Block]:
                 )
     if not rows:
         return []
-    head = (
-        Column("type"),
-        Column("benchmark"),
-        Column("expected speed", True),
-        Column("interval", True),
-        Column("n", True),
-    )
+    head = (*Column.texts("type", "benchmark"), *Column.numbers("expected speed", "interval", "n"))
     blocks: list[Block] = [
         Heading("Expected speed of a new instance"),
         Sentence(
@@ -339,11 +311,8 @@ def _expected(census: Census) -> list[Block]:
     ]
     if chances:
         columns = (
-            Column("type"),
-            Column("benchmark"),
-            Column("speed", True),
-            Column("probability", True),
-            Column("interval", True),
+            *Column.texts("type", "benchmark"),
+            *Column.numbers("speed", "probability", "interval"),
             Column("by", roomy=True),
         )
         blocks.append(Table(columns, tuple(chances), "Probability of at least this speed:"))

@@ -106,19 +106,10 @@ def _chart(
     id: str, title: str, caption: str, axis: str, rows: Sequence[tuple[str, Estimate]], table: Table
 ) -> Chart:
     """Dots with intervals around a line at 'no effect'."""
-    shown = [(name, _plain(one)) for name, one in rows][: charts.MAX_DOTS]
-    values = tuple(one.value for _, one in shown)
-    curve = figures.Curve(
-        "",
-        values,
-        values,
-        tuple(one.low for _, one in shown),
-        tuple(one.high for _, one in shown),
-        tuple(f"{name}: {wording.estimate_text(one)}" for name, one in shown),
-    )
-    ends = [end for end in (*values, *curve.low, *curve.high) if end is not None and end > 0]
-    log = min(values) > 0 and max(ends) / min(ends) > 10
-    figure = figures.dots([name for name, _ in shown], curve, figures.Axis(axis, "none", log=log))
+    ratios = [(name, _plain(one)) for name, one in rows][: charts.MAX_DOTS]
+    ends = [end for _, one in ratios for end in (one.value, one.low, one.high) if end and end > 0]
+    log = min(one.value for _, one in ratios) > 0 and max(ends) / min(ends) > 10
+    figure = figures.dots(ratios, figures.Axis(axis, "none", log=log))
     figures.vertical(figure["layout"], _NO_EFFECT, "no effect", log=log)
     return Chart(id, title, figure, table, caption, brief=table)
 
@@ -149,12 +140,8 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
         if ratio is not None:
             dots.append((f"{name}: {what}{where}", ratio))
     head = (
-        Column("level"),
-        Column("reference"),
-        Column("metric"),
-        Column("ratio", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.texts("level", "reference", "metric"),
+        *Column.numbers("ratio", "interval", "n"),
         Column("verdict"),
     )
     table = Table(head, tuple(rows))
@@ -210,11 +197,8 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
 
 def _against_table(shown: Sequence[Against]) -> Table:
     head = (
-        Column("alternative"),
-        Column("metric"),
-        Column("factor", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.texts("alternative", "metric"),
+        *Column.numbers("factor", "interval", "n"),
         Column("verdict"),
     )
     rows = tuple(
@@ -291,9 +275,7 @@ def _components(found: Sequence[Components]) -> list[Block]:
     head = (
         Column("metric"),
         *(Column(f"{level}s", True) for level in levels),
-        Column("mean", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.numbers("mean", "interval", "n"),
     )
     text = (
         "Shares of the variance between instances, boots and rounds. The interval of the "

@@ -40,11 +40,8 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         for cell in top
     }
     head = (
-        Column("victim"),
-        Column("load"),
-        Column("factor", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.texts("victim", "load"),
+        *Column.numbers("factor", "interval", "n"),
         Column("verdict"),
     )
     table_rows = tuple(
@@ -158,14 +155,7 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
         figures.horizontal(1.0) | {"line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"}}
     )
     figure["layout"]["showlegend"] = True
-    head = (
-        Column("load"),
-        Column("requested", True),
-        Column("achieved", True),
-        Column("factor", True),
-        Column("interval", True),
-        Column("n", True),
-    )
+    head = (Column("load"), *Column.numbers("requested", "achieved", "factor", "interval", "n"))
     more = f" Shows the {len(drawn)} largest of {of} factors." if len(drawn) < of else ""
     return Chart(
         f"isolation-dose-{number}",
@@ -204,14 +194,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         p for p in (BASELINE, BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
     ]
     axis = figures.Axis(wording.metric_name(victim.metric), victim.unit)
-    head = (
-        Column("load"),
-        Column("phase"),
-        Column("minimum", True),
-        Column("median", True),
-        Column("maximum", True),
-        Column("n", True),
-    )
+    head = (*Column.texts("load", "phase"), *Column.numbers("minimum", "median", "maximum", "n"))
     rows = tuple(
         (
             one.place,

@@ -90,14 +90,9 @@ def factors(cells: Sequence[Cell]) -> Table:
     """Everything that was estimated of each cell, folded away on the page."""
     names = victim_names([cell.victim for cell in cells])
     head = (
-        Column("victim"),
-        Column("load"),
-        Column("achieved", True),
-        Column("of means", True),
-        Column("of p99", True),
-        Column("of variation", True),
-        Column("verdict"),
-        Column("attributed to"),
+        *Column.texts("victim", "load"),
+        *Column.numbers("achieved", "of means", "of p99", "of variation"),
+        *Column.texts("verdict", "attributed to"),
     )
     rows = tuple(
         (
@@ -127,11 +122,8 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
         return []
     names = victim_names([cell.victim for cell in recovered])
     head = (
-        Column("victim"),
-        Column("load"),
-        Column("after / before", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.texts("victim", "load"),
+        *Column.numbers("after / before", "interval", "n"),
         Column("verdict"),
     )
     order = {"not recovered": 0, "undecided": 1, "better after": 2, "recovered": 3}
@@ -157,12 +149,8 @@ def responses(found: Sequence[DoseResponse]) -> list[Block]:
     """Word, slope, test and Krebs' metric of each victim and resource."""
     names = victim_names([one.victim for one in found])
     head = (
-        Column("victim"),
-        Column("load"),
-        Column("response"),
-        Column("slope", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.texts("victim", "load", "response"),
+        *Column.numbers("slope", "interval", "n"),
         Column("p", True, roomy=True),
         Column("I_QoS", True, roomy=True),
     )
@@ -191,9 +179,7 @@ def indices(found: Sequence[Index]) -> list[Block]:
     names = victim_names([one.victim for one in found])
     head = (
         Column("resource"),
-        Column("index", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.numbers("index", "interval", "n"),
         Column("by"),
         Column("fairness (Jain)", True),
     )
@@ -234,12 +220,7 @@ def _truth(resource: str) -> str:
 
 def named(found: Sequence[NamedLoad]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
-    head = (
-        Column("loaded resource"),
-        Column("identified as"),
-        Column("correct"),
-        Column("affected victims"),
-    )
+    head = Column.texts("loaded resource", "identified as", "correct", "affected victims")
     rows = tuple(
         (
             wording.clean(

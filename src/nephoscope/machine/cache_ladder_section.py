@@ -178,5 +178,5 @@ def _knees_table(
                 units.format_value(knee.plateau_value, unit),
             )
         )
-    head = (Column("curve"), Column("level"), Column("up to", True), Column("median", True))
+    head = (*Column.texts("curve", "level"), *Column.numbers("up to", "median"))
     return Table(head, tuple(rows)) if rows else None

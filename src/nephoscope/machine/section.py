@@ -11,7 +11,7 @@ from nephoscope.model import RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table
 
-_FACTS = (Column(""), Column(""))
+_FACTS = Column.texts("", "")
 Rows = list[tuple[str, str]]
 
 
@@ -36,13 +36,13 @@ def _tables(known: Mapping[str, Any]) -> list[Block]:
     out: list[Block] = [Table(_FACTS, tuple(_rows(known)))]
     mitigations = _mitigations(known)
     if mitigations:
-        head = (Column("CPU vulnerability"), Column("state"))
+        head = Column.texts("CPU vulnerability", "state")
         out.append(
             Table(head, tuple(mitigations), "CPU vulnerabilities and mitigations", collapsed=True)
         )
     missing = _missing(known)
     if missing:
-        head = (Column("fact"), Column("reason"))
+        head = Column.texts("fact", "reason")
         out.append(Table(head, tuple(missing), "Unavailable facts", collapsed=True))
     return out
 

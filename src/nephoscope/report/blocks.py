@@ -101,6 +101,16 @@ class Column:
     roomy: bool = False
     width: float = 0
 
+    @classmethod
+    def texts(cls, *titles: str) -> tuple[Column, ...]:
+        """Returns columns of text."""
+        return tuple(cls(title) for title in titles)
+
+    @classmethod
+    def numbers(cls, *titles: str) -> tuple[Column, ...]:
+        """Returns columns of numbers."""
+        return tuple(cls(title, numeric=True) for title in titles)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

@@ -73,7 +73,7 @@ def cdf(
         title,
         figure,
         Table(
-            (Column("curve"), Column(axis, True), Column("share", True), Column("count", True)),
+            (Column("curve"), *Column.numbers(axis, "share", "count")),
             tuple(rows),
         ),
         caption,
@@ -143,27 +143,18 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
     common = selection.common_factors([metric.factors for metric in metrics])
     one_name = len({metric.metric for metric in metrics}) == 1
     names = [_dot_name(metric, targets, common, one_name) for metric in metrics]
-    unit = metrics[0].estimate.unit
-    values = tuple(metric.estimate.value for metric in metrics)
-    curve = figures.Curve(
-        "",
-        values,
-        values,
-        tuple(metric.estimate.low for metric in metrics),
-        tuple(metric.estimate.high for metric in metrics),
-        tuple(
-            f"{name}: {wording.estimate_text(metric.estimate)}"
-            for name, metric in zip(names, metrics, strict=True)
-        ),
-    )
+    estimates = [metric.estimate for metric in metrics]
+    unit = estimates[0].unit
+    values = [one.value for one in estimates]
     axis = wording.metric_name(metrics[0].metric) if one_name else "value"
     wide = min(values) > 0 and max(values) / min(values) > 30
     # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
-    ends = [end for end in (*values, *curve.low, *curve.high) if end is not None]
+    ends = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
     narrow = min(ends) > 0.7 * max(ends) > 0
     axis += " (axis does not start at 0)" if narrow and not wide else ""
     figure = figures.dots(
-        names, curve, figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow)
+        list(zip(names, estimates, strict=True)),
+        figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow),
     )
     rows = [(name, *estimate_cells(metric)) for name, metric in zip(names, metrics, strict=True)]
     table = Table(estimate_columns("what"), tuple(rows))
@@ -212,12 +203,7 @@ def _dot_name(metric: MetricResult, targets: int, common: Mapping[str, Any], one
 
 def estimate_columns(*first: str) -> tuple[Column, ...]:
     """Columns of a table of estimates, behind the columns that say of what."""
-    return (
-        *(Column(title) for title in first),
-        Column("value", True),
-        Column("interval", True),
-        Column("n", True),
-    )
+    return (*(Column(title) for title in first), *Column.numbers("value", "interval", "n"))
 
 
 def estimate_cells(metric: MetricResult) -> tuple[str, str, str]:
@@ -246,17 +232,11 @@ def sweep_names(sweeps: Sequence[Sweep]) -> list[str]:
 def sweep_curve(name: str, sweep: Sweep, x_text: Sequence[str]) -> figures.Curve:
     """A curve with the interval of each of its points."""
     estimates = [point.estimate for point in sweep.points]
-    return figures.Curve(
-        name,
-        sweep.x,
-        tuple(estimate.value for estimate in estimates),
-        tuple(estimate.low for estimate in estimates),
-        tuple(estimate.high for estimate in estimates),
-        tuple(
-            f"{name}, {place}: {wording.estimate_text(estimate)}"
-            for place, estimate in zip(x_text, estimates, strict=True)
-        ),
-    )
+    hover = [
+        f"{name}, {place}: {wording.estimate_text(estimate)}"
+        for place, estimate in zip(x_text, estimates, strict=True)
+    ]
+    return figures.curve_of(name, sweep.x, estimates, hover)
 
 
 def sweep_rows(name: str, sweep: Sweep, x_text: Sequence[str]) -> list[tuple[str, ...]]:

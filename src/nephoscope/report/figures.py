@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import units
+from nephoscope.model import Estimate
 from nephoscope.report import palette, wording
 
 CDF_POINTS = 240
@@ -50,6 +51,51 @@ class Curve:
 def text(value: object) -> str:
     """Text for a figure: one line, without the mark-up that the drawing library would obey."""
     return html.escape(wording.clean(value), quote=False)
+
+
+def curve_of(
+    name: str,
+    x: Sequence[float],
+    estimates: Sequence[Estimate],
+    hover: Sequence[str],
+    y: Sequence[float] | None = None,
+) -> Curve:
+    """Returns the curve of estimates with their intervals; y: their values, unless given."""
+    return Curve(
+        name,
+        tuple(x),
+        tuple(estimate.value for estimate in estimates) if y is None else tuple(y),
+        tuple(estimate.low for estimate in estimates),
+        tuple(estimate.high for estimate in estimates),
+        tuple(hover),
+    )
+
+
+def trace(
+    name: str, x: Sequence[Any], y: Sequence[Any], hover: Sequence[str], **style: Any
+) -> dict[str, Any]:
+    """Returns points of a figure with the text that the pointer shows; `style` as in plotly."""
+    kind = {} if "type" in style else {"type": "scatter", "mode": "markers"}
+    return {
+        **kind,
+        "name": text(name),
+        "x": list(x),
+        "y": list(y),
+        "customdata": [text(line) for line in hover],
+        "hovertemplate": "%{customdata}<extra></extra>",
+        **style,
+    }
+
+
+def named_ticks(labels: Sequence[str], **axis: Any) -> dict[str, Any]:
+    """Returns an axis with these labels at 0, 1, 2, …; `axis` as in plotly."""
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(labels))),
+        "ticktext": [text(label) for label in labels],
+        "automargin": True,
+        **axis,
+    }
 
 
 def log_ticks(low: float, high: float, unit: str) -> tuple[list[float], list[str]]:
@@ -153,22 +199,20 @@ def lines(
         colour, dash, symbol = palette.style(index)
         if bands and curve.low:
             data.append(_band(curve, colour))
-        trace: dict[str, Any] = {
-            "type": "scatter",
-            "mode": "lines+markers" if markers else "lines",
-            "name": text(curve.name),
-            "x": list(curve.x),
-            "y": list(curve.y),
-            "line": {"color": colour, "dash": dash, "width": 2},
-            "marker": {"symbol": symbol, "size": 6},
-            "customdata": [text(line) for line in curve.hover],
-            "hovertemplate": "%{customdata}<extra></extra>",
-        }
+        drawn = trace(
+            curve.name,
+            curve.x,
+            curve.y,
+            curve.hover,
+            mode="lines+markers" if markers else "lines",
+            line={"color": colour, "dash": dash, "width": 2},
+            marker={"symbol": symbol, "size": 6},
+        )
         if curve.step:
-            trace["line"]["shape"] = "hv"
+            drawn["line"]["shape"] = "hv"
         if curve.low and not bands:
-            trace["error_y"] = _error_bars(curve)
-        data.append(trace)
+            drawn["error_y"] = error_bars(curve.y, curve.low, curve.high)
+        data.append(drawn)
     every_x = [*(value for curve in curves for value in curve.x), *reach]
     every_y = [
         value
@@ -200,8 +244,11 @@ def _band(curve: Curve, colour: str) -> dict[str, Any]:
     }
 
 
-def _error_bars(curve: Curve) -> dict[str, Any]:
-    pairs = list(zip(curve.y, curve.low, curve.high, strict=True))
+def error_bars(
+    values: Sequence[float], lows: Sequence[float | None], highs: Sequence[float | None]
+) -> dict[str, Any]:
+    """Returns the intervals of values as error bars, none on a side that does not exist."""
+    pairs = list(zip(values, lows, highs, strict=True))
     return {
         "type": "data",
         "symmetric": False,
@@ -212,35 +259,25 @@ def _error_bars(curve: Curve) -> dict[str, Any]:
     }
 
 
-def dots(names: Sequence[str], curve: Curve, x: Axis) -> dict[str, Any]:
-    """One dot with its interval per named line: for scalars of any benchmark.
-
-    curve: x holds the values, low and high their intervals; y is not used.
-    """
+def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
+    """One dot with its interval for each named estimate."""
     colour, _, symbol = palette.style(0)
-    places = list(range(len(names)))
-    bars = _error_bars(Curve("", curve.x, curve.x, curve.low, curve.high))
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": list(curve.x),
-        "y": places,
-        "marker": {"color": colour, "symbol": symbol, "size": 9},
-        "error_x": bars | {"color": colour},
-        "customdata": [text(line) for line in curve.hover],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
-    ends = [value for value in (*curve.x, *curve.low, *curve.high) if value is not None]
-    y_axis = {
-        "tickmode": "array",
-        "tickvals": places,
-        "ticktext": [text(name) for name in names],
-        "range": [len(names) - 0.5, -0.5],
-        "automargin": True,
-    }
+    names, estimates = [name for name, _ in rows], [estimate for _, estimate in rows]
+    values = [one.value for one in estimates]
+    lows, highs = [one.low for one in estimates], [one.high for one in estimates]
+    drawn = trace(
+        "",
+        values,
+        range(len(rows)),
+        [f"{name}: {wording.estimate_text(estimate)}" for name, estimate in rows],
+        marker={"color": colour, "symbol": symbol, "size": 9},
+        error_x=error_bars(values, lows, highs) | {"color": colour},
+    )
+    ends = [value for value in (*values, *lows, *highs) if value is not None]
+    y_axis = named_ticks(names, range=[len(names) - 0.5, -0.5])
     out = layout(axis_of(x, ends), y_axis, height=90 + 34 * len(names))
     out["showlegend"] = False
-    return {"data": [trace], "layout": out}
+    return {"data": [drawn], "layout": out}
 
 
 def stacked(
@@ -255,26 +292,10 @@ def stacked(
             f"{name}, {part}: {units.format_value(value, x.unit)}"
             for name, value in zip(names, values, strict=True)
         ]
-        data.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": text(part),
-                "x": list(values),
-                "y": places,
-                "marker": {"color": colour},
-                "customdata": [text(line) for line in hover],
-                "hovertemplate": "%{customdata}<extra></extra>",
-            }
-        )
+        bars = {"type": "bar", "orientation": "h", "marker": {"color": colour}}
+        data.append(trace(part, values, places, hover, **bars))
     totals = [sum(values[place] for _, values in parts) for place in places]
-    y_axis = {
-        "tickmode": "array",
-        "tickvals": places,
-        "ticktext": [text(name) for name in names],
-        "range": [len(names) - 0.5, -0.5],
-        "automargin": True,
-    }
+    y_axis = named_ticks(names, range=[len(names) - 0.5, -0.5])
     whole = axis_of(Axis(x.title, x.unit, from_zero=True), [0.0, *totals])
     out = layout(whole, y_axis, height=110 + 34 * len(names))
     out["barmode"] = "stack"

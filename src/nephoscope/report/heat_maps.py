@@ -62,15 +62,11 @@ def grid(
             annotations.append(_written(column, row, lines))
             hover = square.hover if square else f"{rows[row]} with {columns[column]}: not measured"
             points.append((column, row, hover))
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [x for x, _, _ in points],
-        "y": [y for _, y, _ in points],
-        "marker": {"size": 34, "opacity": 0, "color": palette.NEUTRAL},
-        "customdata": [figures.text(hover) for _, _, hover in points],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
+    trace = figures.trace(
+        "",
+        *zip(*points, strict=True),
+        marker={"size": 34, "opacity": 0, "color": palette.NEUTRAL},
+    )
     layout = figures.layout(
         _axis(columns, reverse=False) | {"side": "top"},
         _axis(rows, reverse=True),
@@ -83,18 +79,16 @@ def grid(
 
 def _axis(names: Sequence[str], *, reverse: bool) -> dict[str, Any]:
     ends = [-0.5, len(names) - 0.5]
-    return {
-        "tickmode": "array",
-        "tickvals": list(range(len(names))),
-        "ticktext": [wrapped(name) for name in names],
-        "range": ends[::-1] if reverse else ends,
-        "automargin": True,
-        "tickangle": 0,
-        "showgrid": False,
-        "showline": False,
-        "ticks": "",
-        "fixedrange": True,
-    }
+    return figures.named_ticks(
+        names,
+        ticktext=[wrapped(name) for name in names],
+        range=ends[::-1] if reverse else ends,
+        tickangle=0,
+        showgrid=False,
+        showline=False,
+        ticks="",
+        fixedrange=True,
+    )
 
 
 def wrapped(name: str, width: int = 13) -> str:

@@ -50,7 +50,7 @@ def strip(lanes: Sequence[Lane], id: str, title: str, caption: str, words: Words
     """The strip, its gaps as a table, and each lane in one line of text for the terminal."""
     span = units.format_value(max(lane.span_ns for lane in lanes), "ns")
     text = Table(
-        (Column(words.group), Column(words.lane), Column(f"the first {span}")),
+        Column.texts(words.group, words.lane, f"the first {span}"),
         tuple(
             (
                 lane.group if not index or lanes[index - 1].group != lane.group else "",
@@ -106,14 +106,8 @@ def _line(
 def _layout(lanes: Sequence[Lane]) -> dict[str, object]:
     ends = [0.0, *(lane.span_ns for lane in lanes)]
     x_axis = figures.axis_of(figures.Axis("time since start of trial", "ns", from_zero=True), ends)
-    y_axis = {
-        "tickmode": "array",
-        "tickvals": list(range(len(lanes))),
-        "ticktext": [figures.text(f"{lane.group}: {lane.name}") for lane in lanes],
-        "range": [len(lanes) - 0.4, -0.6],
-        "automargin": True,
-        "showgrid": False,
-    }
+    labels = [f"{lane.group}: {lane.name}" for lane in lanes]
+    y_axis = figures.named_ticks(labels, range=[len(lanes) - 0.4, -0.6], showgrid=False)
     layout = figures.layout(x_axis, y_axis, height=120 + 30 * len(lanes))
     layout["shapes"] = [
         figures.horizontal(index - 0.5)
@@ -149,10 +143,8 @@ def _gap_table(lanes: Sequence[Lane], words: Words) -> Table:
         if end - start >= LEAST_GAP_NS
     ]
     head = (
-        Column(words.group),
-        Column(words.lane),
-        Column("start of gap", True),
-        Column("for", True),
+        *Column.texts(words.group, words.lane),
+        *Column.numbers("start of gap", "for"),
         Column("cause"),
     )
     return Table(

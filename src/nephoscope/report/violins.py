@@ -37,14 +37,12 @@ def violins(
         for one in own
     ]
     every = [value for one in groups for value in one.values]
-    ticks = {
-        "tickmode": "array",
-        "tickvals": list(range(len(places))),
-        "ticktext": [f"{heat_maps.wrapped(place)}<br>{_counts(place, groups)}" for place in places],
-        "tickangle": 0,
-        "range": [-0.6, len(places) - 0.4],
-        "automargin": True,
-    }
+    ticks = figures.named_ticks(
+        places,
+        ticktext=[f"{heat_maps.wrapped(place)}<br>{_counts(place, groups)}" for place in places],
+        tickangle=0,
+        range=[-0.6, len(places) - 0.4],
+    )
     upright = figures.axis_of(y, every)
     if "range" not in upright:
         upright["range"] = _with_room([*every, 0.0] if y.from_zero else every)
@@ -77,16 +75,13 @@ def _trace(
         f"(one of {len(group.values)})"
         for value in group.values
     ]
-    return {
+    style = {
         "type": "violin",
-        "name": figures.text(group.phase),
         "legendgroup": figures.text(group.phase),
         # Each to the same width: on one scale the steadiest would make slivers of all others.
         "scalegroup": f"{at} {places.index(group.place)}",
         "showlegend": first,
         "offsetgroup": str(at),
-        "x": [places.index(group.place)] * len(group.values),
-        "y": list(group.values),
         "line": {"color": colour, "width": 1.2 if dense else 0},
         "fillcolor": palette.translucent(colour, 0.2 if dense else 0.0),
         "spanmode": "hard",
@@ -97,6 +92,6 @@ def _trace(
         "marker": {"color": colour, "symbol": symbol, "size": 4, "opacity": 0.75},
         "box": {"visible": dense, "width": 0.25},
         "hoveron": "points",
-        "customdata": [figures.text(line) for line in hover],
-        "hovertemplate": "%{customdata}<extra></extra>",
     }
+    x = [places.index(group.place)] * len(group.values)
+    return figures.trace(group.phase, x, group.values, hover, **style)

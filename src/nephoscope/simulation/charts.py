@@ -101,11 +101,8 @@ def _places_table(found: Deployment) -> Table:
         for one in found.places
     )
     head = (
-        Column("location"),
-        Column("kind"),
-        Column("region"),
-        Column("users", True),
-        Column("mean response", True),
+        *Column.texts("location", "kind", "region"),
+        *Column.numbers("users", "mean response"),
         Column("where", True, roomy=True),
     )
     return Table(head, rows)
@@ -149,28 +146,19 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
     curves, rows, sparks = [], [], []
     for one in drawn:
         label = wording.clean(one.of) or "all users"
-        values = tuple(estimate.value for estimate in one.estimates)
-        hover = tuple(
+        hover = [
             f"{label}, {hour:02d} to {hour + 1:02d} h: {wording.estimate_text(estimate)}"
             for hour, estimate in zip(one.hours, one.estimates, strict=True)
-        )
-        curves.append(
-            figures.Curve(
-                label,
-                tuple(hour + 0.5 for hour in one.hours),
-                values,
-                tuple(estimate.low for estimate in one.estimates),
-                tuple(estimate.high for estimate in one.estimates),
-                hover,
-            )
-        )
+        ]
+        middles = [hour + 0.5 for hour in one.hours]
+        curves.append(figures.curve_of(label, middles, one.estimates, hover))
         rows += [
             (label, f"{hour:02d} h", wording.value_text(estimate), wording.interval_text(estimate),
              str(estimate.n))
             for hour, estimate in zip(one.hours, one.estimates, strict=True)
         ]  # fmt: skip
         ends = (f"{one.hours[0]:02d} h", f"{one.hours[-1] + 1:02d} h")
-        sparks.append(Spark(label, values, *ends))
+        sparks.append(Spark(label, curves[-1].y, *ends))
     figure = figures.lines(
         curves,
         figures.Axis("hour of the day, UTC", "none"),
@@ -187,8 +175,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
     }
     figure["layout"]["showlegend"] = True
     more = f" Shows the {len(drawn)} largest of {len(own)}." if len(drawn) < len(own) else ""
-    head = (Column("curve"), Column("hour"), Column("value", True), Column("interval", True),
-            Column("n", True))  # fmt: skip
+    head = (*Column.texts("curve", "hour"), *Column.numbers("value", "interval", "n"))  # fmt: skip
     return Chart(
         id,
         title,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nephoscope import units
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Chart, Column, Table
 from nephoscope.simulation import tables
-from nephoscope.simulation.records import Placement, Surface
+from nephoscope.simulation.records import Option, Placement, Surface
 
 
 def front(placement: Placement, name: str, number: int) -> Chart | None:
@@ -17,38 +18,19 @@ def front(placement: Placement, name: str, number: int) -> Chart | None:
         return None
     best = placement.front
     colour, _, symbol = palette.style(0)
-    hover = [
-        figures.text(
-            f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} per hour, "
-            f"{wording.percent(one.within_ratio, 4)} within the objective"
+    data = [
+        _options(
+            "Pareto-optimal choices",
+            best,
+            mode="lines+markers",
+            line={"color": colour, "width": 1.5, "shape": "hv"},
+            marker={"color": colour, "symbol": symbol, "size": 9},
         )
-        for one in best
     ]
-    line: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": "Pareto-optimal choices",
-        "x": [one.cost_usd_per_h for one in best],
-        "y": [one.within_ratio for one in best],
-        "line": {"color": colour, "width": 1.5, "shape": "hv"},
-        "marker": {"color": colour, "symbol": symbol, "size": 9},
-        "customdata": hover,
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
-    data = [line]
     taken = [one for one in best if one.chosen]
     if taken:
-        data.append(
-            line
-            | {
-                "mode": "markers",
-                "name": f"chosen: {figures.text(wording.joined(taken[0].sites))}",
-                "x": [one.cost_usd_per_h for one in taken],
-                "y": [one.within_ratio for one in taken],
-                "marker": {"symbol": "star", "size": 17, "color": palette.COLOURS[1]},
-                "customdata": [hover[best.index(one)] for one in taken],
-            }
-        )
+        star = {"symbol": "star", "size": 17, "color": palette.COLOURS[1]}
+        data.append(_options(f"chosen: {wording.joined(taken[0].sites)}", taken, marker=star))
     ends = [one.cost_usd_per_h for one in best]
     layout = figures.layout(
         figures.axis_of(figures.Axis("cost per hour, $", "none"), ends),
@@ -69,9 +51,7 @@ def front(placement: Placement, name: str, number: int) -> Chart | None:
     )
     head = (
         Column("sites"),
-        Column("cost per hour", True),
-        Column("within the objective", True),
-        Column("mean response", True),
+        *Column.numbers("cost per hour", "within the objective", "mean response"),
         Column(""),
     )
     return Chart(
@@ -82,6 +62,16 @@ def front(placement: Placement, name: str, number: int) -> Chart | None:
         "Each point is a Pareto-optimal choice of sites: no other choice is both cheaper "
         "and serves more users within the objective.",
     )
+
+
+def _options(name: str, options: Sequence[Option], **style: Any) -> dict[str, Any]:
+    hover = [
+        f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} per hour, "
+        f"{wording.percent(one.within_ratio, 4)} within the objective"
+        for one in options
+    ]
+    x, y = [one.cost_usd_per_h for one in options], [one.within_ratio for one in options]
+    return figures.trace(name, x, y, hover, **style)
 
 
 def surface(saving: Surface, name: str, number: int) -> Chart:

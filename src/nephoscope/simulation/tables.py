@@ -184,7 +184,7 @@ def costs(found: Deployment) -> Table | None:
         for one in found.costs
     )
     caption = f"Costs{over({'': one.estimate} for one in found.costs)}"
-    return Table((Column("site"), Column("for"), Column("cost", True)), rows, caption)
+    return Table((*Column.texts("site", "for"), Column("cost", True)), rows, caption)
 
 
 def sensitivity(found: Placement) -> Table | None:
@@ -206,8 +206,7 @@ def sensitivity(found: Placement) -> Table | None:
     head = (
         Column("if"),
         Column("chosen sites: within objective", True),
-        Column("enough"),
-        Column("best choice"),
+        *Column.texts("enough", "best choice"),
         Column("cost per hour", True),
     )
     return Table(head, rows, "Sensitivity of the choice to the assumptions")

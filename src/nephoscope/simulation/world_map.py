@@ -108,26 +108,22 @@ def _dots(dots: Sequence[Dot], unit: str, middle: float | None) -> list[dict[str
     if known:
         values = [dot.value for dot in known if dot.value is not None]
         out.append(
-            _trace("users", known, largest)
-            | {"marker": _marker(known, largest) | {"color": values} | _scale(values, unit, middle)}
+            _trace(
+                "users",
+                known,
+                marker=_marker(known, largest) | {"color": values} | _scale(values, unit, middle),
+            )
         )
     nobody = [dot for dot in dots if dot.value is None]
     if nobody:
         marker = _marker(nobody, largest) | {"color": palette.NEUTRAL, "symbol": "x"}
-        out.append(_trace("users without an answer", nobody, largest) | {"marker": marker})
+        out.append(_trace("users without an answer", nobody, marker=marker))
     return out
 
 
-def _trace(name: str, dots: Sequence[Dot], largest: float) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [dot.longitude for dot in dots],
-        "y": [dot.latitude for dot in dots],
-        "customdata": [figures.text(dot.hover) for dot in dots],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
+def _trace(name: str, places: Sequence[Dot | Mark], **style: Any) -> dict[str, Any]:
+    x, y = [place.longitude for place in places], [place.latitude for place in places]
+    return figures.trace(name, x, y, [place.hover for place in places], **style)
 
 
 def _marker(dots: Sequence[Dot], largest: float) -> dict[str, Any]:
@@ -137,11 +133,7 @@ def _marker(dots: Sequence[Dot], largest: float) -> dict[str, Any]:
         round(_LEAST_DOT + reach * math.sqrt((dot.size or 0) / largest), 1) if largest else 18
         for dot in dots
     ]
-    return {
-        "size": sizes,
-        "opacity": 0.9,
-        "line": {"width": 1, "color": "#5c6470"},
-    }
+    return {"size": sizes, "opacity": 0.9, "line": {"width": 1, "color": "#5c6470"}}
 
 
 def _scale(values: Sequence[float], unit: str, middle: float | None) -> dict[str, Any]:
@@ -178,27 +170,16 @@ def _marks(name: str, marks: Sequence[Mark]) -> list[dict[str, Any]]:
     if not marks:
         return []
     minor = marks[0].minor
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "name": name,
-            "x": [mark.longitude for mark in marks],
-            "y": [mark.latitude for mark in marks],
-            # Beside the circle of the users who are there.
-            "text": [f"\u2003\u2002<b>{figures.text(mark.name)}</b>" for mark in marks],
-            "textposition": "middle right",
-            "textfont": {"size": 12},
-            "marker": {
-                "symbol": "square" if minor else "diamond",
-                "size": 8 if minor else 12,
-                "color": palette.COLOURS[3 if minor else 2],
-                "line": {"width": 1.5, "color": "#ffffff"},
-            },
-            "customdata": [figures.text(mark.hover) for mark in marks],
-            "hovertemplate": "%{customdata}<extra></extra>",
-        }
-    ]
+    marker = {
+        "symbol": "square" if minor else "diamond",
+        "size": 8 if minor else 12,
+        "color": palette.COLOURS[3 if minor else 2],
+        "line": {"width": 1.5, "color": "#ffffff"},
+    }
+    # Beside the circle of the users who are there.
+    labels = [f"\u2003\u2002<b>{figures.text(mark.name)}</b>" for mark in marks]
+    text = {"text": labels, "textposition": "middle right", "textfont": {"size": 12}}
+    return [_trace(name, marks, mode="markers+text", marker=marker, **text)]
 
 
 def apart(places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:

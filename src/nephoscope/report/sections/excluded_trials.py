@@ -22,7 +22,7 @@ def build(result: RunResult) -> Section:
         (wording.clean(benchmark), wording.clean(status), str(len(own)), wording.clean(reason))
         for (benchmark, status, reason), own in groups.items()
     )
-    head = (Column("benchmark"), Column("status"), Column("trials", True), Column("reason"))
+    head = (*Column.texts("benchmark", "status"), Column("trials", True), Column("reason"))
     singles = tuple(
         (
             wording.clean(trial.trial),

@@ -80,12 +80,7 @@ def _counters(result: RunResult) -> list[Block]:
         )
         for one in shown
     )
-    columns = (
-        Column("counter"),
-        Column("median", numeric=True),
-        Column("maximum", numeric=True),
-        Column("n", numeric=True),
-    )
+    columns = (Column("counter"), *Column.numbers("median", "maximum", "n"))
     blocks: list[Block] = [Heading("System counters during trials"), Table(columns, rows)]
     hidden = dict.fromkeys(f"{one.name}: {one.why_missing}" for one in lines if one.why_missing)
     if hidden:
@@ -116,13 +111,8 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
         for time in sorted(times, key=lambda t: (benchmarks.index(t.benchmark), _rank(t.phase)))
     )
     head = (
-        Column("benchmark"),
-        Column("phase"),
-        Column("total", True),
-        Column("median", True),
-        Column("longest", True),
-        Column("n", True),
-        Column("failed", True),
+        *Column.texts("benchmark", "phase"),
+        *Column.numbers("total", "median", "longest", "n", "failed"),
     )
     whole = sum(time.total_ns for time in times)
     brief = tuple(
@@ -134,12 +124,7 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
         )
         for phase, values in parts
     )
-    brief_head = (
-        Column("phase"),
-        Column("description"),
-        Column("total", True),
-        Column("share", True),
-    )
+    brief_head = (*Column.texts("phase", "description"), *Column.numbers("total", "share"))
     return Chart(
         "phases-time",
         "Time by phase",
@@ -176,12 +161,7 @@ def _skew(skew: Skew) -> Chart:
         units.format_value(float(skew.largest_ns), "ns"),
         str(skew.over),
     )
-    head = (
-        Column("synchronised starts", True),
-        Column("median", True),
-        Column("largest", True),
-        Column("over 1 ms", True),
-    )
+    head = Column.numbers("synchronised starts", "median", "largest", "over 1 ms")
     return Chart(
         "phases-skew",
         "Start skew between participants",
@@ -207,12 +187,8 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
         for load in loads
     )
     head = (
-        Column("load"),
-        Column("benchmark"),
-        Column("target"),
-        Column("trials", True),
-        Column("died in trials", True),
-        Column("minimum coverage", True),
+        *Column.texts("load", "benchmark", "target"),
+        *Column.numbers("trials", "died in trials", "minimum coverage"),
     )
     blocks: list[Block] = [Heading("Loads"), Table(head, rows)]
     names = {load.name for load in loads}
@@ -225,13 +201,8 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
 
 def _achieved(lines: Sequence[MetricResult]) -> Table:
     head = (
-        Column("load"),
-        Column("target"),
-        Column("metric"),
-        Column("setting"),
-        Column("value", True),
-        Column("interval", True),
-        Column("n", True),
+        *Column.texts("load", "target", "metric", "setting"),
+        *Column.numbers("value", "interval", "n"),
     )
     rows = tuple(
         (

@@ -12,7 +12,7 @@ from nephoscope.model import RunResult, RunSummary, TrialCounts
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Table
 
-_FACTS = (Column(""), Column(""))
+_FACTS = Column.texts("", "")
 
 
 def build(result: RunResult) -> Section:
@@ -23,11 +23,11 @@ def build(result: RunResult) -> Section:
     warnings = _warnings(result)
     if warnings:
         blocks += [Heading("Warnings (marked * above)"), _list(_by_kind(warnings))]
-        pair = (Column("metric"), Column("warning"))
+        pair = Column.texts("metric", "warning")
         blocks.append(Table(pair, tuple(warnings), "All warnings", collapsed=True))
     meanings = _meanings(result)
     if meanings:
-        head = (Column("metric"), Column("meaning"), Column("method"))
+        head = Column.texts("metric", "meaning", "method")
         blocks.append(Table(head, tuple(meanings), "Definitions of metrics", collapsed=True))
     return Section("method", "Method", tuple(blocks))
 

@@ -52,7 +52,7 @@ def _samples(figure: FilledFigure) -> dict[str, Any]:
     for index, curve in enumerate(figure.curves):
         colour, _, symbol = palette.style(index)
         data.append(
-            _trace(
+            figures.trace(
                 curve.name,
                 curve.x,
                 curve.y,
@@ -60,7 +60,6 @@ def _samples(figure: FilledFigure) -> dict[str, Any]:
                     f"{curve.name}, sample {x:g}: {_sample_text(y, figure)}"
                     for x, y in zip(curve.x, curve.y, strict=True)
                 ],
-                mode="markers",
                 marker={"color": colour, "symbol": symbol, "size": 7},
             )
         )
@@ -72,13 +71,8 @@ def _samples(figure: FilledFigure) -> dict[str, Any]:
 
 def _lines(figure: FilledFigure) -> dict[str, Any]:
     curves = [
-        figures.Curve(
-            curve.name,
-            tuple(float(x) for x in curve.x),
-            curve.y,
-            tuple(estimate.low for estimate in curve.estimates),
-            tuple(estimate.high for estimate in curve.estimates),
-            tuple(_hover(curve, figure)),
+        figures.curve_of(
+            curve.name, [float(x) for x in curve.x], curve.estimates, _hover(curve, figure), curve.y
         )
         for curve in figure.curves
     ]
@@ -91,16 +85,18 @@ def _lines(figure: FilledFigure) -> dict[str, Any]:
 def _bars(figure: FilledFigure) -> dict[str, Any]:
     data = []
     for index, curve in enumerate(figure.curves):
-        ends = [(estimate.low, estimate.high) for estimate in curve.estimates]
+        bars = figures.error_bars(
+            curve.y, [one.low for one in curve.estimates], [one.high for one in curve.estimates]
+        )
         data.append(
-            _trace(
+            figures.trace(
                 curve.name,
                 [str(x) for x in curve.x],
                 curve.y,
                 _hover(curve, figure),
                 type="bar",
                 marker={"color": palette.translucent(palette.style(index)[0], 0.75)},
-                error_y={**_error_bars(curve.y, ends), "thickness": 1.5, "width": 5},
+                error_y=bars,
             )
         )
     levels = map(str, figure.layout.levels.values())
@@ -116,46 +112,18 @@ def _crosses(points: Sequence[PublishedPoint], colour: str) -> dict[str, Any]:
     """Published numbers of one curve, with an interval where the study gives one."""
     name = f"{_published_name(points[0])} ({points[0].figure.source})"
     values = [point.value for point in points]
-    ends = [(point.figure.low, point.figure.high) for point in points]
-    return _trace(
+    lows, highs = ([point.figure.low for point in points], [point.figure.high for point in points])
+    return figures.trace(
         name,
         [point.x for point in points],
         values,
         [
             f"{name}: {interval_text(y, low, high, '')}"
-            for y, (low, high) in zip(values, ends, strict=True)
+            for y, low, high in zip(values, lows, highs, strict=True)
         ],
-        mode="markers",
         marker={"color": colour, "symbol": "x", "size": 11},
-        error_y=_error_bars(values, ends),
+        error_y=figures.error_bars(values, lows, highs),
     )
-
-
-def _trace(
-    name: str, x: Sequence[Any], y: Sequence[float], hover: Sequence[str], **style: Any
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "name": figures.text(name),
-        "x": list(x),
-        "y": list(y),
-        "customdata": [figures.text(text) for text in hover],
-        "hovertemplate": "%{customdata}<extra></extra>",
-        **style,
-    }
-
-
-_Ends = Sequence[tuple[float | None, float | None]]
-
-
-def _error_bars(values: Sequence[float], ends: _Ends) -> dict[str, Any]:
-    pairs = list(zip(values, ends, strict=True))
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [0.0 if high is None else high - y for y, (_, high) in pairs],
-        "arrayminus": [0.0 if low is None else y - low for y, (low, _) in pairs],
-    }
 
 
 def _published_name(point: PublishedPoint) -> str:
@@ -193,7 +161,7 @@ def _table(figure: FilledFigure) -> Table:
         n = "not given" if source.n is None else str(source.n)
         cells = (_published_name(point), _position(point.x), f"{text} ({source.source})", n)
         published.append(cells)
-    head = (Column("curve"), Column(layout.x), Column(layout.y), Column("n", True))
+    head = (*Column.texts("curve", layout.x, layout.y), Column("n", True))
     return Table(head, (*thin(rows, _MAX_ROWS), *published))
 
 

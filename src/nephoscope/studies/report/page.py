@@ -9,16 +9,7 @@ from typing import Any
 
 from nephoscope import documents
 from nephoscope.report import html_output, markdown_output, wording
-from nephoscope.report.blocks import (
-    Block,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Sentence, Table
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison import emulation, lab_and_model
@@ -129,7 +120,7 @@ def _summary(
         (result.part.name, result.part.title, count_marks(result.outcomes), result.run)
         for result in parts
     )
-    head = (Column("part"), Column("title"), Column("comparisons"), Column("run"))
+    head = Column.texts("part", "title", "comparisons", "run")
     blocks += [Heading("Parts"), Table(head, rows)]
     missing = [part for part in study.definition.parts if part.not_yet]
     if missing:
@@ -160,11 +151,8 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
         return []
     blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
     head = (
-        Column("row"),
-        Column("figure"),
-        Column("published", True),
-        Column("measured in the lab", True),
-        Column("simulated", True),
+        *Column.texts("row", "figure"),
+        *Column.numbers("published", "measured in the lab", "simulated"),
         Column(""),
     )
     for table, of_table in lab_and_model.by_table(numbers).items():
@@ -218,12 +206,9 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
     if not rows:
         return []
     head = (
-        Column("row"),
-        Column("share of"),
+        *Column.texts("row", "share of"),
         Column("set", True),
-        Column("measured"),
-        Column(""),
-        Column("published"),
+        *Column.texts("measured", "", "published"),
     )
     lines = tuple(
         (
@@ -254,7 +239,7 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
 
 
 def _table(table: FilledTable) -> Table:
-    head = (Column(""), Column(""), Column("published"), Column("measured"))
+    head = Column.texts("", "", "published", "measured")
     rows = tuple(
         (cell.row, cell.column, published_cell(cell), measured_cell(cell)) for cell in table.cells
     )
