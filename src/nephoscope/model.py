@@ -26,7 +26,9 @@ else:
         """A property that is part of the record's JSON document (see documents.py)."""
 
 
-RunState = Literal["running", "measured", "finished", "failed"]
+RunState = Literal[
+    "running", "not started", "interrupted", "killed", "measured", "finished", "failed"
+]
 ConsistencyWord = Literal["steady", "variable", "erratic", "unknown"]
 VerdictWord = Literal["better", "worse", "equivalent", "different but negligible", "inconclusive"]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
+import shutil
 import struct
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -69,3 +72,21 @@ def _machine_of(path: Path) -> str | None:
     order = "<" if head[5] == 1 else ">"
     (number,) = struct.unpack(f"{order}H", head[18:20])
     return _ELF_MACHINES.get(number, f"processor type {number:#x}")
+
+
+def as_root(command: str, store: Path | None = None) -> str:
+    """Returns this process's command line for root, or `command` where this is a library.
+
+    It has the full path of the program, since the PATH of sudo is another, and the store.
+    """
+    started, *words = sys.argv
+    if Path(started).name == "__main__.py":
+        line = [sys.executable, "-m", "nephoscope", *words]
+    elif Path(started).name == "nephoscope":
+        line = [os.path.abspath(shutil.which(started) or started), *words]
+    else:
+        line = command.split()
+        line[0] = str(Path(sys.executable).with_name(line[0]))
+    if store is not None and "--store" not in line:
+        line += ["--store", str(store)]
+    return f"sudo {shlex.join(line)}"

@@ -20,14 +20,16 @@ UP, COMING_UP, BROKEN = "up", "coming up", "broken"
 class Provisioned:
     """A set of machines that was found, by the name under which it was created.
 
-    state: up, coming up (a process is making it), broken (remains of one that was not finished).
-    since: seconds since the epoch; None when nothing shows it.
+    state: up, coming up (a process is making it), broken (remains of one that was not finished, or
+    a part of it has ended: `problem` says which), or "owned by USER" where this user may not see
+    more. since: seconds since the epoch; None when nothing shows it.
     """
 
     name: str
     state: str
     hosts: tuple[str, ...]
     since: float | None
+    problem: str = ""
 
 
 Spec = TypeVar("Spec", contravariant=True)

@@ -93,7 +93,7 @@ def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFix
         (["survey", "--budget", "soon"], "--budget: 'soon' is no duration."),
         (["run"], "PLAN"),
         (["bench", "null", "--set", "value"], "--set takes NAME=VALUE"),
-        (["export", "latest", "--format", "xml"], "'csv', 'json', 'parquet'"),
+        (["export", "latest", "--format", "xml"], "'csv', 'jsonl', 'parquet'"),
         (["compare"], "'A'"),
         (["compare", "no-such-file.txt", "b.txt"], "There is no file 'no-such-file.txt'."),
         (["compare", "x", "y", "--margin", "2"], "--margin: '2' is no ratio."),

@@ -54,7 +54,7 @@ def test_a_run_is_stopped_from_another_process_and_goes_on_later(
     told = json.loads(capsys.readouterr().out)
     assert (told["pid"], told["trials"]) == (None, len(run.records()))
     assert cli.main(["stop", run.id]) == 0
-    assert "is not running (state: running)" in capsys.readouterr().out
+    assert "is not running (state: interrupted)" in capsys.readouterr().out
 
 
 def test_the_journal_is_shown_in_lines(

@@ -21,9 +21,11 @@ from nephoscope.lab import check, conditions, files, names, needs, state
 from nephoscope.lab.handle import Host, Lab
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.limits.cpu import machine_cpus
+from nephoscope.lab.network import delay_line
 from nephoscope.lab.network.namespaces import within
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.provisioner import LABS
+from nephoscope.provisioning import BROKEN
 
 # Rates and delays, and devices of the machine that no other test may add or take away meanwhile.
 pytestmark = [pytest.mark.usefixtures("root_only"), pytest.mark.alone]
@@ -73,6 +75,36 @@ def test_a_lab_is_up_and_then_gone() -> None:
     name = wire.in_lab(PAIR, work)
     assert LABS.remains(name) == []
     assert name not in {one.name for one in LABS.found()}
+
+
+def test_a_lab_whose_delay_line_has_ended_is_broken(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def work(lab: Lab) -> None:
+        asyncio.run(delay_line.stop(lab.name, "wan"))
+        with pytest.raises(UsageError, match=r"is broken: the delay line of 'wan' has ended") as no:
+            LABS.open(lab.name)
+        assert no.value.hint.startswith(f"Remove it with `nephoscope lab down {lab.name}`")
+        (found,) = [one for one in LABS.found() if one.name == lab.name]
+        assert found.state == BROKEN
+        lab_command.list_.main([], standalone_mode=False)
+        assert f"{lab.name}: broken" in (shown := capsys.readouterr().out)
+        assert "the delay line of 'wan' has ended" in shown
+
+    wire.in_lab(with_link(delay="1ms", mechanism="line"), work)
+
+
+def test_labs_of_another_user_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(lab: Lab) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(needs, "can_see_labs", lambda: False)
+            (found,) = [one for one in LABS.found() if one.name == lab.name]
+            assert found.state == "owned by root"
+            with pytest.raises(UsageError, match="is owned by root") as refused:
+                LABS.open(lab.name)
+        assert "sudo /" in refused.value.hint
+
+    wire.in_lab(PAIR, work)
 
 
 def test_a_host_has_loopback_pings_and_no_ipv6_unless_asked() -> None:

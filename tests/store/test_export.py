@@ -37,7 +37,7 @@ def test_all_formats_hold_the_same_rows(tmp_path: Path) -> None:
     invalid = record(settings[0], 2, 90, status=TrialStatus.INVALID, reasons=("x",))
     run.append(invalid, samples(5.0), SPEC)
     from_csv = list(csv.DictReader(io.StringIO(export(run, "csv").decode())))
-    from_json = [json.loads(line) for line in export(run, "json").decode().splitlines()]
+    from_json = [json.loads(line) for line in export(run, "jsonl").decode().splitlines()]
     from_parquet = pq.read_table(io.BytesIO(export(run, "parquet"))).to_pylist()
     assert from_json == from_parquet
     assert len(from_csv) == len(from_json) == 5 * len(samples(1.0))
@@ -55,14 +55,14 @@ def test_levels_of_several_types_become_texts(tmp_path: Path) -> None:
     run.append(record(settings[0], 1, 0), [Sample("null_ns", 1.0, factors={"x": 1})], SPEC)
     run.append(record(settings[1], 1, 1), [Sample("null_ns", 1.0, factors={"x": "a"})], SPEC)
     run.append(record(settings[0], 2, 2), [Sample("null_ns", 1.0, factors={"x": True})], SPEC)
-    rows = [json.loads(line) for line in export(run, "json").decode().splitlines()]
+    rows = [json.loads(line) for line in export(run, "jsonl").decode().splitlines()]
     assert [row["factor_x"] for row in rows] == ["1", "a", "true"]
 
 
 def test_a_factor_may_be_called_like_a_column(tmp_path: Path) -> None:
     run, settings = new_run(tmp_path)
     run.append(record(settings[0], 1, 0), [Sample("null_ns", 1.0, factors={"run": "x"})], SPEC)
-    (row,) = [json.loads(line) for line in export(run, "json").decode().splitlines()]
+    (row,) = [json.loads(line) for line in export(run, "jsonl").decode().splitlines()]
     assert (row["run"], row["factor_run"]) == (run.id, "x")
 
 
@@ -70,7 +70,12 @@ def test_a_factor_may_be_called_like_a_column(tmp_path: Path) -> None:
 def test_an_empty_run_can_be_exported(tmp_path: Path, format: str) -> None:
     run, _ = new_run(tmp_path)
     content = export(run, format)
-    assert (content == b"") == (format == "json")
+    assert (content == b"") == (format == "jsonl")
+
+
+def test_the_earlier_name_of_json_lines_is_accepted(tmp_path: Path) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    assert export(run, "json") == export(run, "jsonl") != b""
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
@@ -81,7 +86,12 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     run, _ = filled(tmp_path, rounds=1)
-    out = tmp_path / "deep" / "er" / "out.csv"
+    out = tmp_path / "deep" / "out.csv"
+    with pytest.raises(UsageError, match=r"there is no directory .*deep") as caught:
+        write(run, "csv", out)
+    assert caught.value.hint == f"Create it: `mkdir -p {out.parent}`."
+    assert not out.parent.exists(), "an export makes no folders"
+    out.parent.mkdir()
     write(run, "csv", out)
     assert out.read_bytes() == export(run, "csv")
     with pytest.raises(StoreError):

@@ -10,7 +10,8 @@ import pytest
 
 from nephoscope import plans
 from nephoscope.errors import StoreError, UnknownName, UsageError
-from nephoscope.store import FAILED, FINISHED, MEASURED, Store, default_path
+from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, default_path
+from nephoscope.store.run import INTERRUPTED, KILLED, NOT_STARTED
 
 from .factory import CATALOG, SPEC, new_run, record, samples
 
@@ -51,6 +52,35 @@ def test_ids_prefixes_and_latest(tmp_path: Path) -> None:
     for name in ("nonsense", "", "../..", "*"):
         with pytest.raises(UnknownName, match="There is no run"):
             store.open(name)
+
+
+def test_a_run_that_nobody_measures_is_not_running(tmp_path: Path) -> None:
+    run, settings = new_run(tmp_path)
+    assert run.status == NOT_STARTED
+    with run.lock():
+        assert Store(tmp_path).open(run.id).status == RUNNING
+        run.event({"event": "session_started", "pid": 1})
+        run.append(record(settings[0], 1, 0), samples(1.0), SPEC)
+    assert run.status == KILLED, "its session has no end"
+    run.event({"event": "session_ended", "why": "interrupted"})
+    assert run.status == INTERRUPTED
+    run.event({"event": "session_started", "pid": 2})
+    assert run.status == KILLED
+    run.finish(FINISHED)
+    assert run.status == FINISHED
+
+
+def test_an_abandoned_run_is_not_the_latest(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first, _ = new_run(tmp_path)
+    assert store.open("latest").id == first.id, "there is no other"
+    first.finish(FINISHED)
+    second, _ = new_run(tmp_path)
+    assert store.open("latest").id == first.id
+    assert store.newest() is not None
+    assert store.newest().id == second.id  # type: ignore[union-attr]
+    with second.lock():
+        assert store.open("latest").id == second.id, "it is being measured"
 
 
 def test_an_empty_store_is_told(tmp_path: Path) -> None:

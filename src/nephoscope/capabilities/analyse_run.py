@@ -228,7 +228,7 @@ def _summary(
         plan=str(manifest.get("plan_name") or manifest["plan"].get("name", "")),
         question=str(manifest.get("question") or ""),
         seed=manifest.get("seed"),
-        state=manifest["state"],
+        state=run.status,  # type: ignore[arg-type]
         started_at=_moment(manifest.get("started_at")),
         finished_at=_moment(manifest.get("finished_at")),
         nephoscope=manifest.get("nephoscope"),

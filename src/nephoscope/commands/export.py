@@ -1,4 +1,4 @@
-"""`nephoscope export RUN`: the samples as CSV, JSON or Parquet, with what became of their trial."""
+"""`nephoscope export RUN`: the samples of a run, each with the status of its trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import click
 from nephoscope.commands import options, output
 from nephoscope.errors import UsageError
 
-FORMATS = ("csv", "json", "parquet")
+FORMATS = ("csv", "jsonl", "parquet")
+EARLIER_FORMATS = ("json",)
+"""Accepted and not shown: scripts use it for jsonl."""
 
 
 @click.command()
@@ -18,10 +20,11 @@ FORMATS = ("csv", "json", "parquet")
 @click.option(
     "--format",
     "file_format",
-    type=click.Choice(FORMATS),
+    type=click.Choice((*FORMATS, *EARLIER_FORMATS)),
+    metavar=f"[{'|'.join(FORMATS)}]",
     default="csv",
     show_default=True,
-    help="Format of the output.",
+    help="Format of the output; jsonl is one JSON object per line.",
 )
 @click.option(
     "-o",
@@ -33,7 +36,7 @@ FORMATS = ("csv", "json", "parquet")
 )
 @options.STORE
 def export(name: str, file_format: str, to: Path | None, store: Path | None) -> None:
-    """Export the samples of a run as CSV, JSON or Parquet.
+    """Export the samples of a run as CSV, JSON lines or Parquet.
 
     RUN is a run id, a unique prefix of one, or `latest`.
     """

@@ -96,12 +96,16 @@ def down(name: str | None, everything: bool, as_json: bool) -> None:
 @options.JSON
 def list_(as_json: bool) -> None:
     """List labs: state, hosts and how their links are emulated."""
+    from nephoscope import programs
     from nephoscope.lab import needs
     from nephoscope.lab.provisioner import LABS
 
-    if not needs.can_see_labs():
-        raise Lacking("Listing labs needs root.", "Run `sudo nephoscope lab list`.")
     labs = LABS.found()
+    if not labs and not needs.can_see_labs():
+        raise Lacking(
+            f"Labs here would be {needs.owned_by()}, and only that user sees them.",
+            f"Run `{programs.as_root('nephoscope lab list')}`.",
+        )
     open_labs = {one.name: _open(one) for one in labs}
     if as_json:
         output.document({"labs": [_listed(one, open_labs[one.name]) for one in labs]})
@@ -262,7 +266,12 @@ def _host(host: Host) -> dict[str, Any]:
 
 def _listed(state: Provisioned, lab: Lab | None) -> dict[str, Any]:
     since = None if state.since is None else datetime.fromtimestamp(state.since, UTC).isoformat()
-    document = {"name": state.name, "state": state.state, "since": since}
+    document = {
+        "name": state.name,
+        "state": state.state,
+        "problem": state.problem,
+        "since": since,
+    }
     return {**(_document(lab) if lab else {"hosts": list(state.hosts)}), **document}
 
 
@@ -284,7 +293,8 @@ def _state_text(state: Provisioned, lab: Lab | None) -> str:
     if lab is not None:
         return f"{head}\n{_description(lab)}"
     if state.state == "broken":
-        return f"{head}; remove its remains with `nephoscope lab down {state.name}`"
+        why = f"{head}: {state.problem}" if state.problem else head
+        return f"{why}; remove its remains with `nephoscope lab down {state.name}`"
     return head
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nephoscope.commands import options, output
+from nephoscope.errors import StoreError
 
 if TYPE_CHECKING:
     from nephoscope.model import RunResult
@@ -73,35 +74,58 @@ def present(
     as_json: bool,
     brief: bool = False,
     text_of: Callable[[RunResult], str] | None = None,
+    stored: bool = False,
 ) -> int:
     """Analyses the run, writes its report, prints it; returns 3 when nothing valid was measured.
 
     brief: all metrics as a table instead of the report's sections. text_of: the text that a verb
-    of its own prints instead.
+    of its own prints instead. stored: the run was measured earlier, so a report that cannot be
+    written (a read-only archive) is stated and no error.
     """
     from nephoscope import capabilities
 
-    result, page = reported(run)
+    result = _analysed(run)
+    page: Path | None = None
+    try:
+        page = _written(result, run)
+    except StoreError as error:
+        if not stored:
+            raise
+        output.log(f"nephoscope: {error.message} The report is printed, and not written.")
     if as_json:
         output.document(capabilities.document(result))
-        output.log(f"Report: {page}")
+        if page is not None:
+            output.log(f"Report: {page}")
     else:
         output.say((text_of or (_brief if brief else _report))(result))
-        output.say(str(page))
+        if page is not None:
+            output.say(str(page))
     return exit_code(result, run)
 
 
 def reported(run: StoredRun) -> tuple[RunResult, Path]:
     """Analyses the run and writes its report, with which it is finished; result and page."""
-    from nephoscope import capabilities, runs
+    result = _analysed(run)
+    return result, _written(result, run)
+
+
+def _analysed(run: StoredRun) -> RunResult:
+    """Returns the result as the report of a finished run states it."""
+    from nephoscope import capabilities
     from nephoscope.store import FINISHED, MEASURED
 
     result = capabilities.build(run)
     if result.run.state == MEASURED:
         result = replace(result, run=replace(result.run, state=FINISHED))
+    return result
+
+
+def _written(result: RunResult, run: StoredRun) -> Path:
+    from nephoscope import capabilities, runs
+
     paths = capabilities.write(result, run.report_path)
     runs.mark_reported(run)
-    return result, paths.html
+    return paths.html
 
 
 def _report(result: RunResult) -> str:

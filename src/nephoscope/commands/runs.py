@@ -40,7 +40,7 @@ def _row(stored: StoredRun) -> dict[str, Any]:
     return {
         "id": stored.id,
         "plan": manifest.get("plan_name"),
-        "state": manifest["state"],
+        "state": stored.status,
         "started_at": None
         if started is None
         else datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),

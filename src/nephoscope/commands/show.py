@@ -21,9 +21,16 @@ def show(name: str, journal: bool, store: Path | None, as_json: bool) -> int:
     """
     from nephoscope.store import Store
 
-    run = Store(store).open(name)
+    runs = Store(store)
+    run = runs.open(name)
+    newest = runs.newest() if name == "latest" else None
+    if newest is not None and newest.id != run.id:
+        output.log(
+            f"nephoscope: run {newest.id} is newer, but {newest.status}; "
+            f"`nephoscope show {newest.id}` shows it."
+        )
     if not journal:
-        return measuring.present(run, as_json=as_json)
+        return measuring.present(run, as_json=as_json, stored=True)
     if as_json:
         output.document(run.events())
     else:

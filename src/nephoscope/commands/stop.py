@@ -34,7 +34,7 @@ def stop(name: str, store: Path | None, as_json: bool) -> None:
             }
         )
     elif stopped.pid is None:
-        output.say(f"Run {stopped.run} is not running (state: {run.state}); {kept} kept.")
+        output.say(f"Run {stopped.run} is not running (state: {run.status}); {kept} kept.")
     else:
         output.say(
             f"Stopped run {stopped.run} (process {stopped.pid}) after {stopped.waited_s:.1f} s; "

@@ -109,7 +109,7 @@ def isolate(
     if not request.targets:
         from nephoscope.lab import needs
 
-        needs.require(f"nephoscope isolate {' '.join(victims)}")
+        needs.require(f"nephoscope isolate {' '.join(victims)}", Store(store).path)
     run = measuring.executed(result.plan, Store(store), fresh=fresh)
     return measuring.present(run, as_json=as_json, text_of=text.text)
 

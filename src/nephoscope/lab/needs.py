@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+import pwd
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nephoscope import programs
 from nephoscope.errors import Lacking
 from nephoscope.lab import commands, names
 from nephoscope.lab.commands import find_launcher
@@ -38,12 +40,18 @@ class Abilities:
     tun: bool
 
 
-def require(command: str) -> None:
-    """Lacking with everything that is missing, unless labs can be made here."""
+def require(command: str, store: Path | None = None) -> None:
+    """Lacking with everything that is missing, unless labs can be made here.
+
+    store: directory of runs that the command writes; root's default would be another.
+    """
     missing = missing_capabilities()
     if missing:
         words = ", ".join(f"{name} ({_CAPABILITIES[name][1]})" for name in missing)
-        raise Lacking(f"A lab needs root, or the capabilities {words}.", f"Run `sudo {command}`.")
+        raise Lacking(
+            f"A lab needs root, or the capabilities {words}.",
+            f"Run `{programs.as_root(command, store)}`.",
+        )
     path = commands.environment()["PATH"]
     absent = [program for program in _PROGRAMS if shutil.which(program, path=path) is None]
     if absent:
@@ -120,6 +128,15 @@ def _works(command: Sequence[str], text: str = "") -> bool:
 def lacking(what: str, link: str, feature: str, way_out: str) -> Lacking:
     """The sentence for a link that asks for what this kernel has not."""
     return Lacking(f"Link {link} asks for {what}, and this kernel has no {feature}.", way_out)
+
+
+def owned_by() -> str:
+    """Returns the words for labs of another user: 'owned by root'."""
+    owner = names.RUN.stat().st_uid
+    try:
+        return f"owned by {pwd.getpwuid(owner).pw_name}"
+    except KeyError:
+        return f"owned by user {owner}"
 
 
 def can_see_labs() -> bool:

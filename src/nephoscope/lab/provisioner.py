@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from nephoscope import programs
 from nephoscope.errors import UsageError
 from nephoscope.lab import bringup, check, files, names, needs, state, sweep
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Lab, Removed
 from nephoscope.lab.limits import cgroups
-from nephoscope.lab.network import layout, links
+from nephoscope.lab.network import delay_line, layout, links
 from nephoscope.lab.topology import Topology
 from nephoscope.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say
 from nephoscope.tasks import in_thread
@@ -44,6 +47,16 @@ class LabProvisioner:
     def open(self, name: str) -> Lab:
         """See `Provisioner.open`."""
         known = state.read(name)
+        if not needs.can_see_labs() and name in sweep.found():
+            raise UsageError(
+                f"Lab {name} is {needs.owned_by()}.",
+                f"Run `{programs.as_root(f'nephoscope lab exec {name}/HOST')}`.",
+            )
+        if known is not None and known.get("phase") == UP and (problem := _problem(name, known)):
+            raise UsageError(
+                f"Lab {name} is broken: {problem}.",
+                f"Remove it with `nephoscope lab down {name}`, then create it again.",
+            )
         if known is None or known.get("phase") != UP:
             up_now = ", ".join(one.name for one in self.found() if one.state == UP) or "none"
             raise UsageError(
@@ -84,8 +97,26 @@ LABS = LabProvisioner()
 
 
 def _provisioned(name: str) -> Provisioned:
+    if not needs.can_see_labs():
+        return Provisioned(name, needs.owned_by(), (), None)
     known = state.read(name) or {}
     now = COMING_UP if state.is_busy(name) else BROKEN
-    now = UP if known.get("phase") == UP else now
+    problem = ""
+    if known.get("phase") == UP:
+        problem = _problem(name, known)
+        now = BROKEN if problem else UP
     hosts = tuple((known.get("topology") or {}).get("hosts", ()))
-    return Provisioned(name, now, hosts, known.get("since"))
+    return Provisioned(name, now, hosts, known.get("since"), problem)
+
+
+def _problem(name: str, known: Mapping[str, Any]) -> str:
+    """Returns which delay line of a lab that is up has ended; '' where all run."""
+    if state.is_busy(name):
+        return ""  # whoever changes the lab may be replacing the line
+    lines = [link for link, path in known.get("paths", {}).items() if path == links.LINE]
+    if (known.get("topology") or {}).get("geo"):
+        lines.append(delay_line.HUB)
+    ended = [f"'{line}'" for line in lines if not delay_line.is_running(name, line)]
+    if not ended:
+        return ""
+    return f"the delay line of {', '.join(ended)} has ended, so packets no longer pass"

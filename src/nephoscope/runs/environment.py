@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.plans import Plan, Target
+from nephoscope.provisioning import UP, Provisioned
 from nephoscope.store import StoredRun
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class LabEnvironment:
             self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
             await LABS.remove(name)
         elif found is not None:
-            self._lab = self._found(found.state)
+            self._lab = self._found(found)
             return
         # Said before it is made: after a kill in between, the next process knows whose it is.
         self._run.update(lab_made=name)
@@ -117,15 +118,16 @@ class LabEnvironment:
         for warning in self._lab.warnings:
             self._say(warning)
 
-    def _found(self, state: str) -> Lab:
+    def _found(self, existing: Provisioned) -> Lab:
         """The lab that somebody else made, if it is the plan's."""
         from nephoscope.lab.provisioner import LABS
 
         name = self._topology.name
         remove = f"`nephoscope lab down {name}`"
-        if state != "up":
+        if existing.state != UP and not existing.problem:
             raise UsageError(
-                f"A lab '{name}' is {state}.", f"Wait until it is up, or remove it with {remove}."
+                f"A lab '{name}' is {existing.state}.",
+                f"Wait until it is up, or remove it with {remove}.",
             )
         lab = LABS.open(name)
         if lab.topology != self._topology:

@@ -6,6 +6,7 @@ only.
 
 from nephoscope.store.holder import Holder, identity
 from nephoscope.store.run import (
+    ABANDONED,
     FAILED,
     FINISHED,
     MEASURED,
@@ -17,6 +18,7 @@ from nephoscope.store.run import (
 from nephoscope.store.store import Store, default_path
 
 __all__ = [
+    "ABANDONED",
     "FAILED",
     "FINISHED",
     "MEASURED",

@@ -18,7 +18,9 @@ from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.run import StoredRun
 from nephoscope.store.trialfile import SCHEMA
 
-FORMATS = ("csv", "json", "parquet")
+FORMATS = ("csv", "jsonl", "parquet")
+EARLIER_NAMES = {"json": "jsonl"}
+"""Names that the formats had; accepted, since scripts use them."""
 
 FACTOR_PREFIX = "factor_"
 """Factors are named by benchmarks; the prefix keeps them apart from our own columns."""
@@ -29,9 +31,10 @@ def export(run: StoredRun, format: str) -> bytes:
 
     Columns: run, trial, position, round, warmup, status, target, benchmark, metric, unit, better,
     value, count, at_ns, and `factor_<name>` for each factor (empty where a sample has none).
-    format: csv (RFC 4180, with a header), json (one object a line) or parquet.
+    format: csv (RFC 4180, with a header), jsonl (one JSON object a line) or parquet.
     Raises UsageError for another format.
     """
+    format = EARLIER_NAMES.get(format, format)
     if format not in FORMATS:
         raise UsageError(f"There is no format '{format}'.", f"Use one of {', '.join(FORMATS)}.")
     table = flat_table(run)
@@ -44,9 +47,12 @@ def export(run: StoredRun, format: str) -> bytes:
 
 def write(run: StoredRun, format: str, path: Path) -> None:
     """Writes an export to a file: whole, or not at all. StoreError when it cannot be written."""
+    if not path.parent.exists():
+        raise UsageError(
+            f"{path} cannot be written: there is no directory {path.parent}.",
+            f"Create it: `mkdir -p {path.parent}`.",
+        )
     content = export(run, format)
-    with translating_os_errors(path, "written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         # A pipe or a device (/dev/stdout) cannot be renamed over.
         with translating_os_errors(path, "written"), path.open("wb") as stream:

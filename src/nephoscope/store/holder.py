@@ -89,7 +89,7 @@ def _has_open(pid: int, journal: Path) -> bool:
 def _is_locked(journal: Path) -> bool:
     with translating_os_errors(journal, "opened"):
         try:
-            descriptor = os.open(journal, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(journal, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
     try:

@@ -43,6 +43,12 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 """running: trials are missing. measured: all trials are there. finished: reported as well.
 failed: nothing could be measured; the same command begins a new run."""
 
+NOT_STARTED: Final = "not started"
+INTERRUPTED: Final = "interrupted"
+KILLED: Final = "killed"
+ABANDONED = (NOT_STARTED, INTERRUPTED, KILLED)
+"""What a run whose manifest says `running` is while no process measures it; see `status`."""
+
 MANIFEST_VERSION = 1
 
 SYNC_EVERY_S = 1.0
@@ -81,8 +87,25 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """One of STATES."""
+        """One of STATES, as the manifest has it."""
         return str(self.manifest["state"])
+
+    @property
+    def status(self) -> str:
+        """The state, or one of ABANDONED where a running run is measured by nobody.
+
+        The manifest of such a run still says `running`: after a kill nobody can change it.
+        """
+        if self.state != RUNNING or self.holder() is not None:
+            return self.state
+        if not any(self.trials_path.glob("[rw]*.parquet")):
+            return NOT_STARTED
+        sessions = [
+            event["event"]
+            for event in self.events()
+            if event.get("event") in ("session_started", "session_ended")
+        ]
+        return INTERRUPTED if sessions and sessions[-1] == "session_ended" else KILLED
 
     @property
     def trials_path(self) -> Path:

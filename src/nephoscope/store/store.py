@@ -19,7 +19,14 @@ from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
 from nephoscope.store.files import sync_directory, translating_os_errors
-from nephoscope.store.run import MANIFEST_VERSION, MEASURED, RUNNING, StoredRun, write_manifest
+from nephoscope.store.run import (
+    ABANDONED,
+    MANIFEST_VERSION,
+    MEASURED,
+    RUNNING,
+    StoredRun,
+    write_manifest,
+)
 
 if TYPE_CHECKING:
     from nephoscope.plans import Plan
@@ -195,14 +202,21 @@ class Store:
         return None
 
     def _latest(self, ids: Sequence[str]) -> str:
-        """The newest run; ids do not order the runs of one second, so their manifests do."""
-        same = [run_id for run_id in ids if run_id[:15] == ids[-1][:15]]
-        started = {
-            run.id: float(run.manifest.get("created_at", 0))
-            for run in map(self._run, same)
-            if _problem(run) is None
-        }
-        return max(started, key=lambda run_id: started[run_id]) if started else ids[-1]
+        """The newest run that is not ABANDONED, else the newest."""
+        newest_first = self._newest_first(ids)
+        found = (run.id for run in newest_first if run.status not in ABANDONED)
+        return next(found, newest_first[0].id if newest_first else ids[-1])
+
+    def newest(self) -> StoredRun | None:
+        """The newest run, whatever its state; None when there is no readable one."""
+        return next(iter(self._newest_first(self.ids())), None)
+
+    def _newest_first(self, ids: Sequence[str]) -> list[StoredRun]:
+        """Readable runs; ids do not order the runs of one second, so their manifests do."""
+        readable = [run for run in map(self._run, ids) if _problem(run) is None]
+        created = [float(run.manifest.get("created_at", 0)) for run in readable]
+        order = sorted(range(len(readable)), key=lambda at: (ids[at][:15], created[at]))
+        return [readable[at] for at in reversed(order)]
 
     def _run(self, run_id: str) -> StoredRun:
         return StoredRun(self.runs_path / run_id)

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ async def _start(
         }
         for end in ends
     ]
-    socket = files(lab, name).with_suffix(".socket")
-    config = {"ports": ports, "paths": paths, "seed": _seed(lab, name), "socket": str(socket)}
+    control = files(lab, name).with_suffix(".socket")
+    config = {"ports": ports, "paths": paths, "seed": _seed(lab, name), "socket": str(control)}
     await commands.start_helper(
         [str(find_launcher()), "line", "--config", "-"],
         cgroups.keep(lab).folders,
@@ -63,10 +64,10 @@ async def _start(
 
 async def change(lab: str, name: str, paths: list[Any]) -> None:
     """Gives a running line other paths; packets that are under way keep their time."""
-    socket = files(lab, name).with_suffix(".socket")
+    control = files(lab, name).with_suffix(".socket")
     try:
         async with asyncio.timeout(_ANSWER_S):
-            reader, writer = await asyncio.open_unix_connection(str(socket))
+            reader, writer = await asyncio.open_unix_connection(str(control))
             writer.write(json.dumps({"paths": paths}).encode() + b"\n")
             await writer.drain()
             answer = await reader.readline()
@@ -85,6 +86,17 @@ async def change(lab: str, name: str, paths: list[Any]) -> None:
 async def stop(lab: str, name: str) -> None:
     """Ends a line; its devices go with it."""
     await commands.stop_helper(files(lab, name).with_suffix(".log"), signal.SIGTERM)
+
+
+def is_running(lab: str, name: str) -> bool:
+    """Whether a line answers on its control socket."""
+    with socket.socket(socket.AF_UNIX) as control:
+        control.settimeout(_ANSWER_S)
+        try:
+            control.connect(str(files(lab, name).with_suffix(".socket")))
+        except OSError:
+            return False
+    return True
 
 
 def files(lab: str, name: str) -> Path:
