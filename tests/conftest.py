@@ -98,9 +98,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(autouse=True)
 def _private_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's own store."""
+    """No test reads or writes the user's own store, or sees the runs of others."""
+    from nephoscope.runs import concurrent_runs
+
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
     monkeypatch.delenv("NEPHOSCOPE_DEBUG", raising=False)
+    monkeypatch.setattr(concurrent_runs, "FOLDER", tmp_path / "concurrent-runs")
 
 
 @pytest.fixture(scope="session")

@@ -96,6 +96,25 @@ def test_a_sender_behind_its_schedule() -> None:
     assert late(0.0, 0.0101) == ["late_sends"]
 
 
+def round_trips(late_count: int, lateness_ns: float) -> list[str]:
+    """100 round trips of 5 ms and a little, of which so many left that late."""
+    samples = [Sample("late_sends_ratio", late_count / 100)]
+    for number in range(100):
+        sent_ns = 5e6 + 1000 * number
+        due_ns = sent_ns + (lateness_ns if number < late_count else 0)
+        samples += [Sample("rtt_sent_ns", sent_ns), Sample("rtt_ns", due_ns)]
+    return [
+        reason.code
+        for reason in validity.reasons(catalog.load().benchmark("net.rtt"), {}, samples, {}, 10**9)
+    ]
+
+
+def test_late_sends_invalidate_a_trial_only_if_they_move_its_median() -> None:
+    assert round_trips(2, 3e6) == [], "2 late packets of 100 leave the median where it is"
+    assert round_trips(40, 3e6) == []
+    assert round_trips(60, 3e6) == ["late_sends"], "the median itself is a late one"
+
+
 def test_the_share_of_late_sends_is_a_metric() -> None:
     for benchmark in ("net.rtt", "net.throughput"):
         assert catalog.load().benchmark(benchmark).metric(validity.LATE_SENDS).unit == "ratio"

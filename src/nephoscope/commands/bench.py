@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from nephoscope.commands import measuring, options
+from nephoscope.errors import UsageError
 
 DEFAULT_BUDGET_S = 10.0
 
@@ -16,6 +17,11 @@ DEFAULT_BUDGET_S = 10.0
 @options.SETS
 @click.option(
     "--target", default="local", metavar="TARGET", show_default=True, help="Host to measure."
+)
+@click.option(
+    "--peer",
+    metavar="TARGET",
+    help="Far end of a benchmark with two ends [default: the host itself, for local only].",
 )
 @click.option(
     "--repetitions", type=click.IntRange(1, 100_000), metavar="N", help="Number of trials."
@@ -28,6 +34,7 @@ def bench(
     benchmark: str,
     values: dict[str, str],
     target: str,
+    peer: str | None,
     repetitions: int | None,
     budget: float | None,
     seed: int | None,
@@ -45,10 +52,22 @@ def bench(
     known = catalog.load()
     simulated = known.benchmark(benchmark).kind == catalog.SIMULATION
     record = parse("sim" if simulated and target == "local" else target)
+    if known.benchmark(benchmark).needs_peer and peer is None and target != "local":
+        raise UsageError(
+            f"{benchmark} has two ends, and {target} is one of them.",
+            f"Name the other: `--peer TARGET`; `--peer {target}` measures the host against itself.",
+        )
     if budget is None and repetitions is None:
         budget = DEFAULT_BUDGET_S
     plan = plans.single(
-        benchmark, values, record, budget_s=budget, seed=seed, rounds=repetitions, known=known
+        benchmark,
+        values,
+        record,
+        peer=None if peer is None or peer == target else parse(peer),
+        budget_s=budget,
+        seed=seed,
+        rounds=repetitions,
+        known=known,
     )
     # Always a new run: nothing that was measured earlier is taken for `now`.
     return measuring.measure(plan, store=store, as_json=as_json, fresh=True, brief=True)

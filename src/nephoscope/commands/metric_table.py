@@ -15,7 +15,7 @@ def table(result: RunResult) -> str:
     blocks: dict[str, list[MetricResult]] = {}
     for line in result.metrics:
         blocks.setdefault(_head(line.benchmark, line.factors, line.target, result), []).append(line)
-    parts = [f"{head}\n{_lines(found)}" for head, found in blocks.items()]
+    parts = [result.run.question, *(f"{head}\n{_lines(found)}" for head, found in blocks.items())]
     parts.extend(_notes(result))
     parts.append(_foot(result))
     return "\n\n".join(part for part in parts if part)

@@ -125,6 +125,7 @@ def single(
     sets: Mapping[str, str] | None = None,
     target: TargetRecord | None = None,
     *,
+    peer: TargetRecord | None = None,
     budget_s: float | None = 60.0,
     seed: int | None = None,
     rounds: int | None = None,
@@ -135,8 +136,8 @@ def single(
 
     sets: parameter -> value as on the command line. A list for a parameter that takes one value
     makes a factor of it: `--set threads=[1,2]`. rounds: exactly so many, instead of the stopping
-    rule. target: this machine when absent; of a two-sided benchmark it serves the far side too, so
-    that a host is measured against itself.
+    rule. target: this machine when absent. peer: the far side of a two-sided benchmark; the
+    target itself when absent.
     Raises PlanError for a parameter that does not exist or is out of bounds.
     """
     known = known or catalog.load()
@@ -159,13 +160,17 @@ def single(
         "timeout": timeout_s,
     }
     if spec.needs_peer:
-        entry["peer"] = target.name
+        entry["peer"] = (peer or target).name
+        entry["on"] = target.name
     values: dict[str, Any] = {
         "name": f"bench-{benchmark.replace('.', '-')}",
-        "targets": [target],
+        "targets": [target] if peer is None else [target, peer],
         "benchmarks": [entry],
         "accept": ["throttled"],
     }
+    if spec.needs_peer:
+        ends = f"between {target.name} and {peer.name}" if peer else f"of {target.name} with itself"
+        values["question"] = f"What does {benchmark} measure {ends}?"
     if budget_s is not None:
         values["budget"] = budget_s
     if seed is not None:

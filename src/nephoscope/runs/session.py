@@ -19,6 +19,7 @@ from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
 from nephoscope.plans import Plan
 from nephoscope.runs import ending, preflight
+from nephoscope.runs.concurrent_runs import ConcurrentRuns
 from nephoscope.runs.environment import Environment
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule import concurrency
@@ -77,6 +78,10 @@ class Session:
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
         self._round = self._begun = 0
         self._cpus = len(os.sched_getaffinity(0))
+        self._traits = [target.traits() for target in plan.targets]
+        self._others = ConcurrentRuns(
+            run.id, frozenset(one.machine for one in self._traits if not one.simulated)
+        )
         self._environment = environment_of(plan, run, self._say)
         self._pool = TargetPool(
             plan,
@@ -115,14 +120,13 @@ class Session:
         for record in self._run.records():
             if record.position < 0:
                 self._warn(f"Trial {record.key.name} is measured again: {record.reasons[0]}.")
-        traits = [target.traits() for target in self._plan.targets]
-        here = any(one.machine == CONTROLLER and not one.simulated for one in traits)
+        here = any(one.machine == CONTROLLER and not one.simulated for one in self._traits)
         for sentence in preflight.check(self._run.path, self._settings, self._catalog, here=here):
             self._warn(sentence)
 
     async def measure(self) -> None:
         """Runs every trial that is missing. Cancelled by the signals that end a program."""
-        with cancelled_by_signals():
+        with cancelled_by_signals(), self._others.announced():
             async with self._standing(), self._pool.open():
                 for number in self._progress.rounds():
                     await self._one_round(number)
@@ -140,6 +144,8 @@ class Session:
         if 0 < number <= self._begun:
             return
         self._round = number
+        for sentence in self._others.new_ones():
+            self._warn(sentence)
         self._give_up(await self._pool.begin_round(number))
         nest = await self._cell(number)
         active = self._progress.begin_round(number)

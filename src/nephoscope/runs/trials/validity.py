@@ -24,7 +24,11 @@ LITTLE_TOLERANCE = 0.10
 
 LATE_SENDS = "late_sends_ratio"
 LATE_SENDS_RATIO = 0.01
-"""A generator that is behind its schedule more often than this measured itself."""
+"""A generator that is behind its schedule more often than this may have measured itself."""
+
+LATE_EFFECT_RATIO = 0.01
+"""Where the times from due and from sending are both known, late sends invalidate a trial only if
+they move the median of the former by more than this: a few late datagrams do not."""
 
 
 class Reason(NamedTuple):
@@ -142,6 +146,19 @@ def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
     late = [sample.value for sample in samples if sample.metric == LATE_SENDS]
     if not late or max(late) <= LATE_SENDS_RATIO:
         return []
+    medians = [_median(samples, metric) for metric in ("rtt_ns", "rtt_sent_ns")]
+    if None not in medians:
+        due, sent = (value or 0.0 for value in medians)
+        if due <= sent * (1 + LATE_EFFECT_RATIO):
+            return []
+        return [
+            Reason(
+                "late_sends",
+                f"{units.format_value(max(late), 'ratio')} of the datagrams left more than 1 ms "
+                f"late, which raises the median round trip from {units.format_value(sent, 'ns')} "
+                f"to {units.format_value(due, 'ns')} (1 % is allowed)",
+            )
+        ]
     return [
         Reason(
             "late_sends",
@@ -149,6 +166,18 @@ def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
             "late (1 % is allowed): the sender, and not what it asked, was measured",
         )
     ]
+
+
+def _median(samples: Sequence[Sample], metric: str) -> float | None:
+    """Returns the median of a histogram's values; None without any."""
+    values = sorted((one.value, one.count) for one in samples if one.metric == metric)
+    middle = sum(count for _, count in values) / 2
+    seen = 0
+    for value, count in values:
+        seen += count
+        if seen >= middle:
+            return value
+    return None
 
 
 def _at_the_ends(latencies: Sequence[Sample], seen: int, rate_per_s: float) -> float:

@@ -1,0 +1,84 @@
+"""Runs that measure the same machine at the same time, which disturb each other.
+
+A run announces itself in a file that it holds locked: the lock ends with its process, so a file
+that is not locked is a leftover. Every user of the machine sees the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDER = Path("/dev/shm/nephoscope-runs")
+
+
+class ConcurrentRuns:
+    """Announces a run on the machines that it measures, and names others on them, once each."""
+
+    def __init__(self, run_id: str, machines: frozenset[str]) -> None:
+        self._machines = machines
+        self._file = FOLDER / f"{run_id}.{os.getpid()}"
+        self._run_id = run_id
+        self._named: set[str] = set()
+
+    @contextlib.contextmanager
+    def announced(self) -> Iterator[None]:
+        """Holds the announcement; without a folder that can be written nothing is announced."""
+        try:
+            FOLDER.mkdir(exist_ok=True)
+            with contextlib.suppress(PermissionError):  # another user made it
+                FOLDER.chmod(0o1777)
+            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError:
+            yield
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            values = {"run": self._run_id, "pid": os.getpid(), "machines": sorted(self._machines)}
+            os.write(descriptor, json.dumps(values).encode())
+            yield
+        finally:
+            self._file.unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def new_ones(self) -> list[str]:
+        """Returns a sentence for each other run here that was not named before."""
+        sentences = []
+        with contextlib.suppress(OSError):
+            for path in sorted(FOLDER.iterdir()):
+                if path != self._file and path.name not in self._named and _is_locked(path):
+                    self._named.add(path.name)
+                    sentences += self._sentence(path)
+        return sentences
+
+    def _sentence(self, path: Path) -> list[str]:
+        try:
+            other = json.loads(path.read_bytes())
+            run, pid, machines = other["run"], other["pid"], other["machines"]
+            shared = ", ".join(sorted(self._machines & set(machines)))
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        if not shared:
+            return []
+        return [
+            f"Run {run} (process {pid}) measures {shared} at the same time: each run's load "
+            "disturbs the other's results."
+        ]
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,44 @@
+"""Two runs on one machine at the same time name each other."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from nephoscope.runs import concurrent_runs
+from nephoscope.runs.concurrent_runs import ConcurrentRuns
+
+
+def test_two_runs_on_one_machine_name_each_other_once() -> None:
+    first = ConcurrentRuns("one", frozenset({"this machine"}))
+    second = ConcurrentRuns("two", frozenset({"this machine", "ssh:far"}))
+    elsewhere = ConcurrentRuns("three", frozenset({"ssh:other"}))
+    with first.announced():
+        assert first.new_ones() == []
+        with second.announced(), elsewhere.announced():
+            assert second.new_ones() == [
+                f"Run one (process {os.getpid()}) measures this machine at the same time: each "
+                "run's load disturbs the other's results."
+            ]
+            (sentence,) = first.new_ones()
+            assert sentence.startswith("Run two ")
+            assert first.new_ones() == [], "named once"
+            assert elsewhere.new_ones() == []
+    assert list(concurrent_runs.FOLDER.iterdir()) == []
+
+
+def test_leftovers_and_rubbish_are_no_runs() -> None:
+    run = ConcurrentRuns("one", frozenset({"this machine"}))
+    concurrent_runs.FOLDER.mkdir()
+    left = {"run": "old", "pid": 1, "machines": ["this machine"]}
+    (concurrent_runs.FOLDER / "old.1").write_text(json.dumps(left))
+    (concurrent_runs.FOLDER / "rubbish").write_text("[")
+    with run.announced():
+        assert run.new_ones() == []
+
+
+def test_without_a_folder_nothing_is_announced() -> None:
+    concurrent_runs.FOLDER.write_text("")
+    run = ConcurrentRuns("one", frozenset({"this machine"}))
+    with run.announced():
+        assert run.new_ones() == []
