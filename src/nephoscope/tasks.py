@@ -39,6 +39,8 @@ async def together(*work: Coroutine[Any, Any, _Result]) -> list[_Result]:
     When one fails, the others are cancelled, and it returns only when they have ended; the first
     failure is raised.
     """
+    if len(work) == 1:
+        return [await work[0]]
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part) for part in work]

@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope.targets.channels.child import Ended, run_child
+from nephoscope.targets.channels.child import Ended, start_child
 
 SH = "/bin/sh"
 
 
+async def run_child(script: str, timeout_s: float, max_bytes: int) -> Ended:
+    return await start_child([SH, "-c", script]).rest(timeout_s, max_bytes, max_lines=1000)
+
+
 def run(script: str, *, timeout_s: float = 20, max_bytes: int = 1 << 20) -> Ended:
-    return asyncio.run(
-        run_child([SH, "-c", script], timeout_s=timeout_s, max_bytes=max_bytes, max_lines=1000)
-    )
+    return asyncio.run(run_child(script, timeout_s, max_bytes))
 
 
 def alive(pid: int) -> bool:
@@ -91,9 +93,7 @@ def test_a_cancelled_task_leaves_no_child(tmp_path: Path, trap: str) -> None:
     script = f"{trap} echo $$ > {pid_file}; while :; do sleep 0.1; done"
 
     async def cancelled() -> None:
-        task = asyncio.ensure_future(
-            run_child([SH, "-c", script], timeout_s=60, max_bytes=1000, max_lines=10)
-        )
+        task = asyncio.ensure_future(run_child(script, 60, 1000))
         while not (pid_file.exists() and pid_file.read_text().strip()):
             await asyncio.sleep(0.01)
         task.cancel()
@@ -114,17 +114,43 @@ def test_the_child_sees_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert words[-1] == "/"
 
 
+def test_input_of_any_length_reaches_a_slow_reader() -> None:
+    async def copied() -> Ended:
+        child = start_child([SH, "-c", "sleep 0.1; exec cat"])
+        rest = asyncio.ensure_future(child.rest(20, 1 << 20, 1000))
+        await child.send_line(b"x" * 300_000)
+        child.close_input()
+        return await rest
+
+    assert asyncio.run(copied()).stdout == b"x" * 300_000
+
+
+def test_who_waits_for_a_line_learns_that_the_child_was_ended() -> None:
+    async def ended() -> tuple[bytes | None, bool]:
+        # The grandchild holds the pipe open.
+        child = start_child([SH, "-c", "sleep 5 2>/dev/null & exec sleep 5"])
+        line = asyncio.ensure_future(child.line())
+        await asyncio.sleep(0.05)
+        await child.end()
+        await child.end()
+        return await line, child.ended()
+
+    assert asyncio.run(ended()) == (None, True)
+
+
 def test_what_cannot_be_started_raises() -> None:
     with pytest.raises(OSError, match="No such file"):
-        asyncio.run(run_child(["/no/such"], timeout_s=1, max_bytes=1, max_lines=1))
+        start_child(["/no/such"])
 
 
 def test_a_probe_dies_with_a_killed_parent(tmp_path: Path, probe: Path) -> None:
     """SIGKILL leaves the parent no time for anything: the probe itself has to notice."""
     script = (
         "import asyncio, sys\n"
-        "from nephoscope.targets.channels.child import run_child\n"
-        "asyncio.run(run_child(sys.argv[1:], timeout_s=60, max_bytes=1000, max_lines=10))\n"
+        "from nephoscope.targets.channels.child import start_child\n"
+        "async def run():\n"
+        "    await start_child(sys.argv[1:]).rest(60, 1000, 10)\n"
+        "asyncio.run(run())\n"
     )
     wait = '{"wait_ns": 60000000000}'
     command = [str(probe), "run", "null", "--params", wait, "--deadline", "60", "--with-parent"]

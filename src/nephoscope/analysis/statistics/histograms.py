@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,10 +117,16 @@ def _resampled(
     return quantiles_of_draws(trials, values, q, draws(len(trials), seed, resamples))
 
 
+@lru_cache(maxsize=1)
 def draws(trials: int, seed: int, resamples: int) -> Counts:
-    """How often each trial is in each resample; shape (resamples, trials)."""
+    """How often each trial is in each resample; shape (resamples, trials).
+
+    The percentiles of one histogram share their draws, which take longer than all the rest.
+    """
     rng = np.random.default_rng(seed)
-    return rng.multinomial(trials, np.full(trials, 1 / trials), size=resamples)
+    drawn: Counts = rng.multinomial(trials, np.full(trials, 1 / trials), size=resamples)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def quantiles_of_draws(trials: Sequence[Trial], values: Array, q: float, drawn: Counts) -> Array:

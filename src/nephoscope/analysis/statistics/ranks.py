@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from nephoscope.analysis.statistics.dependence import midranks
+from nephoscope.analysis.statistics.distributions import normal_quantile
 from nephoscope.analysis.statistics.values import Array
 
 EXACT_PAIRS = 400  # 20 against 20; counts stay below 2**53
@@ -116,17 +117,17 @@ def hodges_lehmann(
     estimated from placements after alignment, since the first is too large when the noisier side
     has fewer repetitions; it never leaves the range of the differences.
     """
-    from scipy.special import ndtri, stdtrit
-
     m, n = a.size, b.size
     pick = _differences(np.sort(a), np.sort(b))
     total = m * n
     centre = (pick((total + 1) // 2) + pick(total // 2 + 1)) / 2
-    z = float(ndtri((1 + confidence) / 2)) * widening
+    z = normal_quantile((1 + confidence) / 2) * widening
     k = math.floor(total / 2 - z * math.sqrt(total * (m + n + 1) / 12))
     if k < 1:
         return Shift(centre, None, None)
     if unequal_spread:
+        from scipy.special import stdtrit
+
         _, error, df = _superiority(a, b - centre)
         if error > 0:
             t = float(stdtrit(df, (1 + confidence) / 2)) * widening
@@ -195,8 +196,6 @@ def one_sample_shift(differences: Array, confidence: float, *, widening: float =
     The k-th smallest and largest of the Walsh averages; k by the exact law up to 60 pairs. There
     is no 95 % interval below 6 pairs.
     """
-    from scipy.special import ndtri
-
     d = np.sort(differences)
     n = d.size
     total = n * (n + 1) // 2
@@ -207,7 +206,7 @@ def one_sample_shift(differences: Array, confidence: float, *, widening: float =
         k = int(np.searchsorted(at_most, (1 - confidence) / 2, side="right"))
     else:
         sd = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-        k = math.floor(total / 2 - float(ndtri((1 + confidence) / 2)) * widening * sd)
+        k = math.floor(total / 2 - normal_quantile((1 + confidence) / 2) * widening * sd)
     if k < 1:
         return Shift(centre, None, None)
     return Shift(centre, pick(k), pick(total + 1 - k))

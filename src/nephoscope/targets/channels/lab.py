@@ -34,7 +34,7 @@ class EnteredShell(ShellChannel):
 
     async def _begin(self, command: Sequence[str]) -> Child:
         try:
-            return await start_child([*self._prefix, *command])
+            return start_child([*self._prefix, *command])
         except OSError as error:
             raise TargetError(
                 f"{self.name}: {self._prefix[0]} cannot be started: {error.strerror}.",

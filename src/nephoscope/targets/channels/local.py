@@ -39,7 +39,7 @@ class LocalChannel:
     async def start(self, command: Sequence[str]) -> Child:
         """See `Channel.start`."""
         try:
-            return await start_child([*self._prefix, *command])
+            return start_child([*self._prefix, *command])
         except OSError as error:
             raise TargetError(
                 f"{self.name}: {(*self._prefix, *command)[0]} cannot be started: {error.strerror}.",

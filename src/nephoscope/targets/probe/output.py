@@ -123,8 +123,7 @@ Event = Sample | Done | BenchmarkFailed | dict[str, Any]
 
 def _event(line: bytes, spec: BenchmarkSpec, after_done: bool, returncode: int) -> Event:
     try:
-        # The constants NaN and Infinity are no JSON; Python alone would let them in.
-        values = json.loads(line, parse_constant=_no_constant)
+        values = _DECODER.decode(line.decode())
     except (ValueError, RecursionError) as error:
         raise _Bad(f"no JSON: {_shown(line)}") from error
     if not isinstance(values, dict):
@@ -140,6 +139,10 @@ def _event(line: bytes, spec: BenchmarkSpec, after_done: bool, returncode: int) 
 
 def _no_constant(name: str) -> float:
     raise ValueError(name)
+
+
+# The constants NaN and Infinity are no JSON; Python alone would let them in.
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _shown(line: bytes) -> str:
