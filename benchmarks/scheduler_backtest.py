@@ -56,7 +56,7 @@ from scheduler_pauses import (  # noqa: E402
 from scipy.stats import wasserstein_distance  # noqa: E402
 
 from nephoscope.model import Sample  # noqa: E402
-from nephoscope.scenarios import find_simulator  # noqa: E402
+from nephoscope.programs import find_simulator  # noqa: E402
 from scheduler import read  # noqa: E402
 
 BOUND = 0.05

@@ -109,7 +109,7 @@ def _private_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def probe() -> Path:
     """The probe that the set-up built."""
-    from nephoscope.targets.probe.version import find_probe
+    from nephoscope.programs import find_probe
 
     return find_probe()
 

@@ -30,8 +30,7 @@ def as_json(document: Any) -> str:
 
 def describe() -> dict[str, Any]:
     """Returns the specifications of the probe and the simulator; the latter under "simulations"."""
-    from nephoscope.scenarios import find_simulator
-    from nephoscope.targets.probe.version import find_probe
+    from nephoscope.programs import find_probe, find_simulator
 
     document = described_by(find_probe())
     simulations = described_by(find_simulator())

@@ -18,6 +18,21 @@ BUILD_COMMAND = "make survey"
 _ELF_MACHINES = {0x3E: "x86_64", 0xB7: "aarch64", 0x28: "arm", 0xF3: "riscv64", 0x03: "i686"}
 
 
+def find_probe(machine: str | None = None) -> Path:
+    """The probe; see `find`."""
+    return find("nephoscope-probe", "NEPHOSCOPE_PROBE", machine)
+
+
+def find_launcher() -> Path:
+    """The program that enters lab hosts, delays packets and keeps reservations; see `find`."""
+    return find("nephoscope-lab", "NEPHOSCOPE_LAB")
+
+
+def find_simulator() -> Path:
+    """The simulator; see `find`."""
+    return find("nephoscope-sim", "NEPHOSCOPE_SIM")
+
+
 def find(name: str, variable: str, machine: str | None = None) -> Path:
     """The program `name` for a machine type (this one's when not given).
 

@@ -17,8 +17,9 @@ from nephoscope.adapters import ADAPTERS
 from nephoscope.errors import Lacking, PlanError
 from nephoscope.plans.files.load import from_text
 from nephoscope.store import Store
-from nephoscope.targets import Target, parse, session
+from nephoscope.targets import parse, session
 from nephoscope.targets.base import IpVersion
+from nephoscope.targets.probe.target import Target
 
 PLAN = """
 name: echo

@@ -11,10 +11,11 @@ import pytest
 from tests import sshd
 
 from nephoscope.errors import Lacking
-from nephoscope.targets import KINDS, Target, parse
+from nephoscope.targets import KINDS, parse
 from nephoscope.targets.kinds.lab import LabRecord
 from nephoscope.targets.kinds.local import LocalRecord
 from nephoscope.targets.kinds.sim import SimRecord
+from nephoscope.targets.probe.target import Target
 
 from .toy_kind import ToyRecord
 

@@ -14,8 +14,9 @@ from tests.contract.test_targets import factory, machine, using
 from tests.targets.test_child import gone
 
 from nephoscope.errors import BenchmarkFailed, TargetError
-from nephoscope.targets import Peer, Target, session
+from nephoscope.targets import Peer, session
 from nephoscope.targets.base import IpVersion
+from nephoscope.targets.probe.target import Target
 
 __all__ = ["factory", "machine"]
 

@@ -17,8 +17,9 @@ import pytest
 
 from nephoscope import catalog
 from nephoscope.errors import Lacking, TargetError
-from nephoscope.targets import KINDS, Target
+from nephoscope.targets import KINDS
 from nephoscope.targets.local import LocalTarget
+from nephoscope.targets.probe.target import Target
 
 T = TypeVar("T")
 

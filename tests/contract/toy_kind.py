@@ -7,14 +7,13 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from nephoscope.targets import Target
 from nephoscope.targets.base import Endpoint, IpVersion
 from nephoscope.targets.channels.local import LocalChannel
 from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
-from nephoscope.targets.probe.target import ProbeTarget
+from nephoscope.targets.probe.target import Target
 
 
-class ToyTarget(ProbeTarget):
+class ToyTarget(Target):
     """Stands for a machine of its own; its programs run here."""
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:

@@ -7,7 +7,8 @@ import pytest
 
 import nephoscope
 from nephoscope.errors import Lacking
-from nephoscope.lab.commands import entering, find_launcher
+from nephoscope.lab.commands import entering
+from nephoscope.programs import find_launcher
 
 
 def test_the_environment_names_a_launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab import files
 from nephoscope.lab.handle import GuestAccess, Host, Lab, Nic
 from nephoscope.lab.provisioner import LABS
-from nephoscope.targets import Target
 from nephoscope.targets.base import Endpoint
 from nephoscope.targets.channels.lab import route_into
 from nephoscope.targets.kinds.lab import LabRecord
 from nephoscope.targets.local import LocalTarget
+from nephoscope.targets.probe.target import Target
 
 TOPOLOGY = files.from_values({"version": 1, "name": "office", "hosts": {"a": {}, "b": {}}})
 
@@ -29,7 +29,7 @@ def host(name: str, *addresses: str) -> Host:
     )
     here = Path("/nonexistent")
     spec = TOPOLOGY.hosts["a"]
-    return Host("office", name, spec, here, (), (), here, nics, (), {}, entry=("enter", "--"))
+    return Host("office", name, spec, here, (), here, nics, (), {}, entry=("enter", "--"))
 
 
 @pytest.fixture

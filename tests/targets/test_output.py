@@ -30,7 +30,7 @@ def done(samples: int, **more: Any) -> bytes:
 def test_a_whole_trial() -> None:
     factors = {"op": "read", "cpu": 1}
     text = line(SAMPLE) + line({**SAMPLE, "value": 3, "count": 7, "factors": factors})
-    trial = parse_output(text + done(2, notes=["a note"], beside={"steal_ratio": None}), 0, SPEC)
+    trial = parse_output(SPEC, text + done(2, notes=["a note"], beside={"steal_ratio": None}), 0)
     assert trial.failure is None
     assert trial.samples == (
         Sample("null_ns", 2.5, 1, 10, {}),
@@ -42,7 +42,7 @@ def test_a_whole_trial() -> None:
 
 
 def test_what_a_far_side_counted_is_kept() -> None:
-    trial = parse_output(done(0, served={"bytes": 7}), 0, SPEC)
+    trial = parse_output(SPEC, done(0, served={"bytes": 7}), 0)
     assert trial.done is not None
     assert trial.done.served == {"bytes": 7}
 
@@ -50,7 +50,7 @@ def test_what_a_far_side_counted_is_kept() -> None:
 def test_a_document_is_kept_apart() -> None:
     spec = catalog.load().benchmark("sys.fingerprint")
     text = line({"metric": "fingerprint", "count": 1, "at_ns": 0, "document": {"cpu": "x"}})
-    trial = parse_output(text + done(1), 0, spec)
+    trial = parse_output(spec, text + done(1), 0)
     assert trial.documents == {"fingerprint": {"cpu": "x"}}
     assert trial.samples == ()
 
@@ -60,7 +60,7 @@ def test_a_document_is_kept_apart() -> None:
 )
 def test_the_probes_own_error_wins(returncode: int, exit_code: int) -> None:
     error = {"error": {"name": "no_direct_io", "message": "No.", "hint": "Do this."}}
-    trial = parse_output(line(SAMPLE) + line(error), returncode, SPEC)
+    trial = parse_output(SPEC, line(SAMPLE) + line(error), returncode)
     assert trial.failure is not None
     assert (trial.failure.name, str(trial.failure)) == ("no_direct_io", "No. Do this.")
     assert trial.failure.exit_code == exit_code
@@ -100,7 +100,7 @@ BAD = {
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD.keys())
 def test_what_is_no_sample_fails_the_trial(text: bytes) -> None:
-    trial = parse_output(text, 0, SPEC)
+    trial = parse_output(SPEC, text, 0)
     assert trial.failure is not None
     assert trial.failure.name == "bad_output"
     assert (trial.samples, trial.documents, trial.done) == ((), {}, None)
@@ -113,7 +113,7 @@ def test_what_is_no_sample_fails_the_trial(text: bytes) -> None:
 )
 @pytest.mark.parametrize("returncode", [0, 7])
 def test_a_missing_end_is_a_dead_probe(text: bytes, returncode: int) -> None:
-    trial = parse_output(text, returncode, SPEC, "one\nlast words\n")
+    trial = parse_output(SPEC, text, returncode, "one\nlast words\n")
     assert trial.failure is not None
     assert trial.failure.name == "probe_died"
     assert f"exit code {returncode}" in str(trial.failure)
@@ -121,7 +121,7 @@ def test_a_missing_end_is_a_dead_probe(text: bytes, returncode: int) -> None:
 
 
 def test_a_good_looking_trial_with_a_bad_exit_code_is_none() -> None:
-    trial = parse_output(line(SAMPLE) + done(1), 3, SPEC)
+    trial = parse_output(SPEC, line(SAMPLE) + done(1), 3)
     assert trial.failure is not None
     assert trial.failure.name == "probe_died"
 
@@ -134,11 +134,11 @@ def test_a_good_looking_trial_with_a_bad_exit_code_is_none() -> None:
     ],
 )
 def test_a_killed_probe_names_its_signal(number: int, words: str) -> None:
-    trial = parse_output(line(SAMPLE), -number, SPEC)
+    trial = parse_output(SPEC, line(SAMPLE), -number)
     assert trial.failure is not None
     assert trial.failure.name == "probe_died"
     assert words in str(trial.failure)
-    assert "signal 63" in str(parse_output(b"", -63, SPEC).failure) or "SIG" in words
+    assert "signal 63" in str(parse_output(SPEC, b"", -63).failure) or "SIG" in words
 
 
 json_values = st.recursive(
@@ -162,7 +162,7 @@ lines = st.one_of(
 @settings(deadline=None, max_examples=300)
 @given(st.lists(lines, max_size=6).map(b"".join), st.integers(-64, 255))
 def test_any_bytes_give_a_whole_trial_or_a_named_failure(text: bytes, returncode: int) -> None:
-    trial = parse_output(text, returncode, SPEC)
+    trial = parse_output(SPEC, text, returncode)
     if trial.failure is None:
         assert trial.done is not None
         assert returncode == 0
@@ -177,6 +177,6 @@ def test_any_bytes_give_a_whole_trial_or_a_named_failure(text: bytes, returncode
 @given(st.integers(0, 5), st.data())
 def test_cut_anywhere_it_is_never_whole(samples: int, data: st.DataObject) -> None:
     whole = line(SAMPLE) * samples + done(samples)
-    assert parse_output(whole, 0, SPEC).failure is None
+    assert parse_output(SPEC, whole, 0).failure is None
     cut = data.draw(st.integers(0, len(whole) - 1))
-    assert parse_output(whole[:cut], 0, SPEC).failure is not None
+    assert parse_output(SPEC, whole[:cut], 0).failure is not None

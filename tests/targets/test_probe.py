@@ -8,7 +8,8 @@ import pytest
 
 from nephoscope import catalog
 from nephoscope.errors import Lacking, TargetError
-from nephoscope.targets.probe.version import check_version, find_probe
+from nephoscope.programs import find_probe
+from nephoscope.targets.probe.output import check_version
 
 
 def elf(path: Path, machine: int, mode: int = 0o755) -> Path:

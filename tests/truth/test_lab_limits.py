@@ -20,14 +20,12 @@ from nephoscope.errors import Lacking
 from nephoscope.lab.commands import entering
 from nephoscope.lab.limits import cgroups, cpu
 from nephoscope.lab.limits.cgroups import Group
-from nephoscope.labcheck import cpu as cpu_checks
-from nephoscope.labcheck import disk as disk_checks
 from nephoscope.labcheck import frame
-from nephoscope.labcheck import memory as memory_checks
+from nephoscope.labcheck import limits as checks
 from nephoscope.labcheck.frame import Check
 
 pytestmark = needs_root
-CHECKS = (*cpu_checks.CHECKS, *memory_checks.CHECKS, *disk_checks.CHECKS)
+CHECKS = checks.CHECKS
 SLICE_NS, PERIOD_NS = 30_000_000, 40_000_000
 
 

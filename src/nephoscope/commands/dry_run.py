@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import units
 from nephoscope.commands import output
+from nephoscope.documents import to_json
 
 if TYPE_CHECKING:
     from nephoscope.catalog import Catalog
@@ -102,7 +103,7 @@ def _document(
             for number, order in _rounds(plan, settings)
         ],
         "estimate": estimate.to_json(),
-        "touches": [touch.to_json() for touch in touched],
+        "touches": to_json(touched),
     }
 
 

@@ -20,6 +20,6 @@ def import_(file: Path, store: Path | None, as_json: bool) -> int:
     analysed and printed like a measured run.
     """
     from nephoscope.store import Store
-    from nephoscope.store.imports import import_file
+    from nephoscope.store.pkb import import_file
 
     return measuring.present(import_file(file, Store(store)), as_json=as_json, brief=True)

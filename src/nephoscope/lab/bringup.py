@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from nephoscope.lab import check, files, names, state, sweep
+from nephoscope.lab import check, files, names, needs, state, sweep
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Host, HostPlan, Lab, Started
 from nephoscope.lab.limits import cgroups, host_limits
@@ -40,6 +40,13 @@ def described(laid: Layout, chosen: list[Link]) -> tuple[Any, ...]:
     return (*told, *delay_line.hub_made(laid))
 
 
+def links_of(laid: Layout) -> list[Link]:
+    """What each cable is made of; a lab that is up keeps to the paths that it wrote down."""
+    has = needs.abilities()
+    paths = (state.read(laid.topology.name) or {}).get("paths", {})
+    return [links.decide(cable, has, paths.get(cable.name, "")) for cable in laid.cables]
+
+
 def plan_of(laid: Layout, host: str) -> HostPlan:
     """What a platform is given for a host."""
     lab = laid.topology.name
@@ -49,7 +56,6 @@ def plan_of(laid: Layout, host: str) -> HostPlan:
         spec=laid.topology.hosts[host],
         netns=names.netns(lab, host),
         cgroups=cgroups.host(lab, host).folders,
-        keep_cgroups=cgroups.keep(lab).folders,
         directory=names.directory(lab) / host,
         nics=laid.nics[host],
         routes=laid.routes[host],
@@ -122,7 +128,8 @@ class Maker:
         await self._prepare_platforms()
         save(self.laid, self.chosen, COMING_UP, {}, warnings=list(warnings))
         self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {self._estimate()}")
-        await together(in_thread(self._groups), self._namespaces())
+        lines = links.make_lines(self.laid, self.chosen)
+        await together(in_thread(self._groups), self.runner.ip(lines))
         await delay_line.start_all(self.laid, self.chosen)
         await self._connect()
         for name, spec in topology.hosts.items():
@@ -146,9 +153,6 @@ class Maker:
         for name, spec in self.topology.hosts.items():
             (self.directory / name).mkdir(mode=0o700)
             host_limits.make(self.lab, name, spec)
-
-    async def _namespaces(self) -> None:
-        await self.runner.ip(links.make_lines(self.laid, self.chosen))
 
     async def _connect(self) -> None:
         """Settings, addresses and shapers, all namespaces side by side."""

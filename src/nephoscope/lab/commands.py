@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nephoscope import programs
 from nephoscope.errors import Lacking, RunFailed
+from nephoscope.programs import find_launcher
 
 TIMEOUT_S = 60.0
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -53,6 +53,35 @@ def output_of(words: Sequence[str]) -> str:
     return done.stdout
 
 
+async def run_to_end(
+    command: Sequence[str], text: str = "", *, pass_fds: Sequence[int] = ()
+) -> tuple[int, bytes, bytes]:
+    """Exit code, output and errors of a program that gets `text`; killed when that is cancelled.
+
+    Raises FileNotFoundError without the program, TimeoutError after TIMEOUT_S.
+    """
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment(),
+        pass_fds=pass_fds,
+        process_group=0,
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            out, err = await child.communicate(text.encode())
+    except BaseException:
+        # It ends by itself within milliseconds; nothing may be removed before that.
+        if child.returncode is None:
+            child.kill()
+        await asyncio.shield(child.wait())
+        raise
+    assert child.returncode is not None
+    return child.returncode, out, err
+
+
 class Runner:
     """Starts short programs while a lab is changed.
 
@@ -69,32 +98,15 @@ class Runner:
         """The output of a program that gets `text`; RunFailed with its own words when it fails."""
         async with self._slots:
             try:
-                child = await asyncio.create_subprocess_exec(
-                    *command,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                    env=environment(),
-                    pass_fds=self._pass,
-                    process_group=0,
-                )
+                code, out, err = await run_to_end(command, text, pass_fds=self._pass)
             except FileNotFoundError as error:
                 raise Lacking(
                     f"The program {command[0]} is not installed.",
                     "Run `apt-get install iproute2 nftables`.",
                 ) from error
-            try:
-                async with asyncio.timeout(TIMEOUT_S):
-                    out, err = await child.communicate(text.encode())
-            except BaseException:
-                # It ends by itself within milliseconds; nothing may be removed before that.
-                if child.returncode is None:
-                    child.kill()
-                await asyncio.shield(child.wait())
-                raise
-        if child.returncode != 0:
+        if code != 0:
             raise RunFailed(
-                f"{_words(command)}: {_reason(err, out)} (exit code {child.returncode}).",
+                f"{_words(command)}: {_reason(err, out)} (exit code {code}).",
                 "Everything that was made is removed.",
             )
         return out.decode(errors="replace")
@@ -138,15 +150,6 @@ def _line_of(message: str, lines: Sequence[str]) -> str:
     if number.isdigit() and 1 <= int(number) <= len(lines):
         return f" in `{lines[int(number) - 1]}`"
     return ""
-
-
-def find_launcher(machine: str | None = None) -> Path:
-    """nephoscope-lab for a machine type (this one's when not given).
-
-    NEPHOSCOPE_LAB, else the one inside the installed package, else the one built in the source
-    tree. Raises Lacking with the command that builds it, or when it is for another processor.
-    """
-    return programs.find("nephoscope-lab", "NEPHOSCOPE_LAB", machine)
 
 
 def entering(

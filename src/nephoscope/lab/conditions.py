@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from nephoscope.errors import UsageError
-from nephoscope.lab import bringup, check, files, names, needs, state
+from nephoscope.lab import bringup, check, files, names, state
 from nephoscope.lab.boot import BootTimes
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Host, Lab
@@ -82,12 +82,7 @@ def _known(name: str) -> Topology:
 
 def _write_down(lab: Lab) -> None:
     laid = layout.lay_out(lab.topology)
-    known = state.read(lab.name) or {}
-    chosen = [
-        links.decide(cable, needs.abilities(), known.get("paths", {}).get(cable.name, ""))
-        for cable in laid.cables
-    ]
-    bringup.save(laid, chosen, UP, lab.hosts)
+    bringup.save(laid, bringup.links_of(laid), UP, lab.hosts)
 
 
 class _Change:
@@ -96,10 +91,7 @@ class _Change:
     def __init__(self, lab: Lab, old: Topology, new: Topology, runner: Runner, say: Say) -> None:
         self.lab, self.runner, self.say = lab, runner, say
         self.old, self.new = layout.lay_out(old), layout.lay_out(new)
-        paths = (state.read(lab.name) or {}).get("paths", {})
-        has = needs.abilities()
-        self.before = [links.decide(c, has, paths.get(c.name, "")) for c in self.old.cables]
-        self.after = [links.decide(c, has, paths.get(c.name, "")) for c in self.new.cables]
+        self.before, self.after = bringup.links_of(self.old), bringup.links_of(self.new)
 
     async def carry_out(self) -> None:
         bringup.require_platforms(self.new.topology)

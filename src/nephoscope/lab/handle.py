@@ -63,8 +63,6 @@ class HostPlan:
     spec: HostSpec
     netns: Path
     cgroups: tuple[Path, ...]
-    keep_cgroups: tuple[Path, ...]
-    """Groups of the lab's own helpers, whose CPU time is not the host's."""
     directory: Path
     """/run/nephoscope/<lab>/<host>, 0700, there already."""
     nics: tuple[Nic, ...]

@@ -15,8 +15,6 @@ DISKS = Path("/var/lib/nephoscope")
 """What hosts write, 0700: on a disk also where /run is memory, or a disk benchmark inside a guest
 would measure that."""
 NETNS = Path("/run/netns")
-KEEP = "_keep"
-"""Control group of a lab's own helpers; no host can have this name."""
 
 
 def namespace(lab: str, node: str) -> str:

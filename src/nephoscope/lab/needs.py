@@ -14,8 +14,8 @@ from pathlib import Path
 from nephoscope import programs
 from nephoscope.errors import Lacking
 from nephoscope.lab import commands, names
-from nephoscope.lab.commands import find_launcher
 from nephoscope.lab.network import namespaces
+from nephoscope.programs import find_launcher
 
 # Numbers of linux/capability.h, and what each is needed for.
 _CAPABILITIES = {

@@ -13,7 +13,7 @@ from nephoscope.lab import bringup, check, files, names, needs, state, sweep
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Lab, Removed
 from nephoscope.lab.limits import cgroups
-from nephoscope.lab.network import delay_line, layout, links
+from nephoscope.lab.network import delay_line, layout
 from nephoscope.lab.topology import Topology
 from nephoscope.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say
 from nephoscope.tasks import in_thread
@@ -31,8 +31,7 @@ class LabProvisioner:
         if name not in state.folder_labs() and sweep.exists(name):
             raise state.clash(name)
         laid = layout.lay_out(spec)
-        has = await asyncio.to_thread(needs.abilities)
-        chosen = [links.decide(cable, has) for cable in laid.cables]
+        chosen = await asyncio.to_thread(bringup.links_of, laid)
         with state.making(name) as lock:
             try:
                 return await bringup.Maker(laid, chosen, Runner(lock), say).make()
@@ -64,15 +63,13 @@ class LabProvisioner:
             )
         topology = files.from_values(known["topology"])
         laid = layout.lay_out(topology)
-        has, paths = needs.abilities(), known["paths"]
-        chosen = [links.decide(cable, has, paths.get(cable.name, "")) for cable in laid.cables]
         hosts = {
             host: bringup.host_written_down(
                 bringup.plan_of(laid, host), known["hosts"].get(host, {})
             )
             for host in topology.hosts
         }
-        described = bringup.described(laid, chosen)
+        described = bringup.described(laid, bringup.links_of(laid))
         warnings = tuple(known.get("warnings", ()))
         return Lab(name, topology, names.directory(name), hosts, described, warnings)
 

@@ -18,6 +18,7 @@ from nephoscope.errors import Lacking, RunFailed
 from nephoscope.lab import names, state
 from nephoscope.lab.handle import Removed
 from nephoscope.lab.limits import cgroups
+from nephoscope.lab.limits.hierarchies import unescaped
 from nephoscope.lab.network import namespaces
 
 _GONE_S = 10.0
@@ -107,11 +108,7 @@ def _unmount(folder: Path) -> int:
 
 def _mounts_below(folder: Path) -> list[str]:
     text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    points = [line.split(" ")[4] for line in text.splitlines()]
-    # The kernel writes a space as \\040.
-    points = [point.encode().decode("unicode_escape") for point in points if "\\" in point] + [
-        point for point in points if "\\" not in point
-    ]
+    points = [unescaped(line.split(" ")[4]) for line in text.splitlines()]
     inside = [point for point in points if point.startswith(f"{folder}/") or point == str(folder)]
     return sorted(inside, key=len, reverse=True)
 

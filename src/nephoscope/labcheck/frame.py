@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -102,17 +102,9 @@ class Outcome:
 
     def as_dict(self) -> dict[str, Any]:
         """For --json."""
-        check = self.check
+        stated = ("id", "mechanism", "what", "set", "unit", "low", "high", "holds_set", "how")
         return {
-            "id": check.id,
-            "mechanism": check.mechanism,
-            "what": check.what,
-            "set": check.set,
-            "unit": check.unit,
-            "low": check.low,
-            "high": check.high,
-            "holds_set": check.holds_set,
-            "how": check.how,
+            **{name: getattr(self.check, name) for name in stated},
             "verdict": self.verdict,
             "reason": self.reason,
             "attempts": [asdict(seen) for seen in self.attempts],
@@ -135,7 +127,8 @@ async def run(check: Check, say: Callable[[str], None]) -> Outcome:
     seen: list[Measured] = []
     try:
         while len(seen) < check.attempts:
-            seen.append(await _once(check))
+            async with _throw_away_lab(check.topology) as lab:
+                seen.append(await check.measure(lab, check))
             if check.kept_by(seen[-1]):
                 return Outcome(check, HOLDS, tuple(seen), "", time.monotonic() - began)
             if len(seen) < check.attempts:
@@ -165,12 +158,14 @@ async def run_all(
     return outcomes
 
 
-async def _once(check: Check) -> Measured:
+@contextlib.asynccontextmanager
+async def _throw_away_lab(values: Mapping[str, Any]) -> AsyncIterator[Lab]:
+    """A lab of these plain values under a name of its own, removed at the end of the block."""
     name = f"chk{secrets.token_hex(3)}"
-    topology = files.from_values({"version": 1, "name": name, **check.topology})
+    topology = files.from_values({"version": 1, "name": name, **values})
     lab = await LABS.create(topology, say=lambda line: None)
     try:
-        return await check.measure(lab, check)
+        yield lab
     finally:
         with contextlib.suppress(UsageError):
             await LABS.remove(name)
@@ -204,14 +199,10 @@ async def require_carried(topology: Topology) -> None:
 
 async def _measured_bits_per_s(mechanism: str) -> float:
     wire = {"between": ["a", "lan"], "mechanism": mechanism}
-    name = f"chk{secrets.token_hex(3)}"
-    values = {"version": 1, "name": name, "hosts": {"a": {}, "b": {}}, "links": {"wire": wire}}
-    lab = await LABS.create(files.from_values(values), say=lambda line: None)
-    try:
+    values = {"hosts": {"a": {}, "b": {}}, "links": {"wire": wire}}
+    async with _throw_away_lab(values) as lab:
         ends = (lab.hosts["a"].netns, lab.hosts["b"].netns, lab.hosts["b"].address)
         return await asyncio.to_thread(carried, *ends)
-    finally:
-        await LABS.remove(name)
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:

@@ -15,7 +15,7 @@ from nephoscope.lab.limits import cgroups
 from nephoscope.lab.topology import LinkSpec
 from nephoscope.labcheck.frame import Check, Measured
 from nephoscope.labcheck.measuring import TIMEOUT_S, mean
-from nephoscope.model import Estimate
+from nephoscope.model import Estimate, Sample
 from nephoscope.targets import session
 from nephoscope.targets.base import TargetTrial
 from nephoscope.targets.lab import LabTarget
@@ -220,25 +220,26 @@ async def between(
         await asyncio.gather(client.close(), server.close(), return_exceptions=True)
 
 
-def one(trial: TargetTrial, metric: str, way: str | None = None) -> float:
-    """The one value of a metric, of one direction where it has several."""
-    found = [
-        sample.value
+def _samples(trial: TargetTrial, metric: str, way: str | None) -> list[Sample]:
+    """The samples of a metric, of one direction where one is given."""
+    return [
+        sample
         for sample in trial.samples
         if sample.metric == metric and (way is None or sample.factors.get("direction") == way)
     ]
-    if len(found) != 1:
-        raise RunFailed(f"The probe brought {len(found)} values of {metric}.", "Run it again.")
-    return found[0]
+
+
+def one(trial: TargetTrial, metric: str, way: str | None = None) -> float:
+    """The one value of a metric, of one direction where it has several."""
+    values = [sample.value for sample in _samples(trial, metric, way)]
+    if len(values) != 1:
+        raise RunFailed(f"The probe brought {len(values)} values of {metric}.", "Run it again.")
+    return values[0]
 
 
 def quantile(trial: TargetTrial, metric: str, q: float, way: str) -> float:
     """Nearest-rank quantile of a histogram in one direction."""
-    pairs = sorted(
-        (sample.value, sample.count)
-        for sample in trial.samples
-        if sample.metric == metric and sample.factors.get("direction") == way
-    )
+    pairs = sorted((sample.value, sample.count) for sample in _samples(trial, metric, way))
     total, seen = sum(count for _, count in pairs), 0
     for value, count in pairs:
         seen += count
@@ -272,13 +273,8 @@ async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> Measured:
     params = {"direction": way, "duration_ns": 2_000_000_000, "warmup_ns": warm_up_ns}
     trial = await between(lab, "net.throughput", params)
     scale = 8 / tcp_share(mtu_bytes)
-    parts = [
-        sample.value * scale
-        for sample in trial.samples
-        if sample.metric == "interval_goodput_bytes_per_s"
-        and sample.factors.get("direction") == way
-        and sample.at_ns > warm_up_ns
-    ]
+    intervals = _samples(trial, "interval_goodput_bytes_per_s", way)
+    parts = [sample.value * scale for sample in intervals if sample.at_ns > warm_up_ns]
     spread = mean(parts)
     assert spread.low is not None
     assert spread.high is not None
@@ -303,11 +299,7 @@ def _half_width(trial: TargetTrial, way: str) -> Measured:
 
 def _bounds(trial: TargetTrial, metric: str, q: float, way: str) -> tuple[float, float, int]:
     """Low and high end of a quantile's interval (95 %), and how many values there are."""
-    n = sum(
-        sample.count
-        for sample in trial.samples
-        if sample.metric == metric and sample.factors.get("direction") == way
-    )
+    n = sum(sample.count for sample in _samples(trial, metric, way))
     low, high, _ = rank_bounds(n, q, 0.95)
     first, last = (quantile(trial, metric, rank / n, way) for rank in (max(low, 1), min(high, n)))
     return first, last, n

@@ -126,14 +126,13 @@ def estimate(
     """Trials, time and money of a plan whose settings these are."""
     targets = {target.name: target for target in plan.targets}
     times = {one.index: _setting_time(one, targets, catalog, past or {}) for one in settings}
-    slots = [slot for setting in settings for slot in _slots(setting)]
-    rounds = {setting.index: _rounds(plan, setting) for setting in settings}
+    rounds = {one.index: plan.repeat_of(one.entry) for one in settings}
     warm = {setting.index: _warm_up(plan, setting) for setting in settings}
-    least = _trials(plan, settings, {index: low for index, (low, _) in rounds.items()}, warm)
-    most = _trials(plan, settings, {index: high for index, (_, high) in rounds.items()}, warm)
+    least = _trials(plan, settings, {index: repeat.min for index, repeat in rounds.items()}, warm)
+    most = _trials(plan, settings, {index: repeat.max for index, repeat in rounds.items()}, warm)
     boots_s = _boots_s(plan, settings)
-    least_s = _side_by_side(plan, targets, slots, times, least) + boots_s
-    most_s = _side_by_side(plan, targets, slots, times, most) + boots_s
+    least_s = _side_by_side(plan, targets, settings, times, least) + boots_s
+    most_s = _side_by_side(plan, targets, settings, times, most) + boots_s
     if plan.budget_s is not None:
         least_s, most_s = min(least_s, plan.budget_s), min(most_s, plan.budget_s)
     priced = any(target.per_hour is not None for target in plan.targets)
@@ -143,9 +142,9 @@ def estimate(
         alternatives=sum(len(setting.targets) for setting in settings),
         trials_least=sum(least.values()),
         trials_most=sum(most.values()),
-        rounds_least=max(low + warm[index] for index, (low, _) in rounds.items()),
-        rounds_most=max(high + warm[index] for index, (_, high) in rounds.items()),
-        round_s=_side_by_side(plan, targets, slots, times, once),
+        rounds_least=max(repeat.min + warm[index] for index, repeat in rounds.items()),
+        rounds_most=max(repeat.max + warm[index] for index, repeat in rounds.items()),
+        round_s=_side_by_side(plan, targets, settings, times, once),
         least_s=least_s,
         most_s=most_s,
         money_least=money_spent(plan, least_s) if priced else None,
@@ -216,19 +215,6 @@ def _setting_time(
     return TrialTime(own.seconds + further, own.how, own.n)
 
 
-def _slots(setting: Setting) -> list[tuple[Setting, tuple[str, ...]]]:
-    """What takes time of its own: targets that run together share one."""
-    if setting.together:
-        return [(setting, setting.targets)]
-    return [(setting, (target,)) for target in setting.targets]
-
-
-def _rounds(plan: Plan, setting: Setting) -> tuple[int, int]:
-    """Least and greatest number of rounds that count."""
-    repeat = plan.repeat_of(setting.entry)
-    return repeat.min, repeat.max
-
-
 def _warm_up(plan: Plan, setting: Setting) -> int:
     """Rounds of warm-up; each boot of a nested design is warmed up by itself."""
     repeat, nest = plan.repeat_of(setting.entry), plan.design.nest
@@ -257,16 +243,18 @@ def _trials(
 def _side_by_side(
     plan: Plan,
     targets: Mapping[str, TargetRecord],
-    slots: Sequence[tuple[Setting, tuple[str, ...]]],
+    settings: Sequence[Setting],
     times: Mapping[int, TrialTime],
     trials: Mapping[Pair, int],
 ) -> float:
     """Seconds of all trials, one after the other; on distinct machines at once if concurrent."""
     busy: dict[str, float] = {}
-    for setting, names in slots:
-        seconds = times[setting.index].seconds * trials[setting.index, names[0]]
-        machine = targets[names[0]].traits().machine if plan.concurrent else ""
-        busy[machine] = busy.get(machine, 0.0) + seconds
+    for setting in settings:
+        # Targets that run together take the time of one.
+        for name in setting.targets[:1] if setting.together else setting.targets:
+            seconds = times[setting.index].seconds * trials[setting.index, name]
+            machine = targets[name].traits().machine if plan.concurrent else ""
+            busy[machine] = busy.get(machine, 0.0) + seconds
     return max(busy.values(), default=0.0)
 
 
@@ -288,7 +276,7 @@ def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
     total = 0.0
     for path in {path for s in settings for path in s.conditions if path.endswith(".platform")}:
         levels = {str(s.conditions[path]) for s in settings if path in s.conditions}
-        rounds = max(_rounds(plan, one)[0] + _warm_up(plan, one) for one in settings)
+        rounds = max(plan.repeat_of(one.entry).min + _warm_up(plan, one) for one in settings)
         if len(levels) > 1:
             total += rounds * sum(BOOT_S.get(level, 0.0) for level in levels)
     return total

@@ -7,7 +7,7 @@ the same topology, is used and left up.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.plans import Plan, Target
@@ -25,37 +25,18 @@ PLATFORM = ".platform"
 _UNKNOWN = object()
 
 
-class Environment(Protocol):
-    """What a run needs of whatever its targets stand on."""
+class Environment:
+    """What the targets of a run stand on: without a lab, machines as they are."""
 
     async def up(self) -> None:
         """Makes it. All or nothing: after a failure or a cancellation nothing is left."""
 
     def placed(self, target: Target) -> Target:
         """The target with the lab's name filled in."""
-
-    async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
-        """Sets conditions (path -> value); returns the hosts that were made anew by it."""
-
-    async def renew(self, host: str, level: str) -> BootTimes | None:
-        """Makes a host anew (level instance) or boots it (level boot); None without a boot."""
-
-    async def down(self) -> None:
-        """Removes what `up` made."""
-
-
-class NoEnvironment:
-    """Of a plan without a lab: machines are as they are."""
-
-    async def up(self) -> None:
-        """Nothing."""
-
-    def placed(self, target: Target) -> Target:
-        """The target as it is."""
         return target
 
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
-        """Nothing to set. PlanError when there is."""
+        """Sets conditions (path -> value); returns the hosts that were made anew by it."""
         if conditions:
             raise PlanError(
                 f"The plan varies {', '.join(sorted(conditions))} and has no lab.",
@@ -64,17 +45,17 @@ class NoEnvironment:
         return frozenset()
 
     async def renew(self, host: str, level: str) -> BootTimes | None:
-        """PlanError: a machine that is no lab host cannot be made anew."""
+        """Makes a host anew (level instance) or boots it (level boot); None without a boot."""
         raise PlanError(
             f"'{host}' cannot be booted from here: only hosts of the plan's own lab can.",
             "Give the plan `lab:`, or leave out `design.nest`.",
         )
 
     async def down(self) -> None:
-        """Nothing."""
+        """Removes what `up` made."""
 
 
-class LabEnvironment:
+class LabEnvironment(Environment):
     """The lab of a plan."""
 
     def __init__(self, plan: Plan, run: StoredRun, say: Callable[[str], None]) -> None:
@@ -190,4 +171,4 @@ class LabEnvironment:
 
 def environment_of(plan: Plan, run: StoredRun, say: Callable[[str], None]) -> Environment:
     """What this plan's targets stand on."""
-    return LabEnvironment(plan, run, say) if plan.lab is not None else NoEnvironment()
+    return LabEnvironment(plan, run, say) if plan.lab is not None else Environment()

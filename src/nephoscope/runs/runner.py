@@ -19,7 +19,6 @@ from nephoscope.runs.session import EnvironmentOf, Session
 from nephoscope.runs.trials import boots
 from nephoscope.runs.trials.target_pool import Factory
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
-from nephoscope.targets import make
 
 _SEEDS = 2**32
 
@@ -30,7 +29,7 @@ def execute(
     observer: Observer | None = None,
     *,
     fresh: bool = False,
-    targets: Factory = make,
+    targets: Factory = lambda record: record.make(),
     environment: EnvironmentOf = environment_of,
 ) -> StoredRun:
     """Measures a plan into the store; goes on with an unfinished run of it, unless `fresh`.

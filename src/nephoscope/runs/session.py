@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,12 @@ from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
 from nephoscope.plans import Plan
-from nephoscope.runs import ending, preflight
+from nephoscope.runs import preflight
 from nephoscope.runs.concurrent_runs import ConcurrentRuns
 from nephoscope.runs.environment import Environment
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule import concurrency
-from nephoscope.runs.schedule.alternatives import DONE_WORDS, Pair
+from nephoscope.runs.schedule.alternatives import DONE_WORDS, Outcome, Pair
 from nephoscope.runs.schedule.groups import Group, scheduled
 from nephoscope.runs.schedule.headline import (
     headline_metrics,
@@ -31,13 +32,13 @@ from nephoscope.runs.schedule.headline import (
     rows_of_samples,
     rows_of_table,
 )
-from nephoscope.runs.schedule.progress import Progress, budget_s
+from nephoscope.runs.schedule.progress import UNMEASURABLE, Progress, budget_s
 from nephoscope.runs.trials.boots import Cells
 from nephoscope.runs.trials.execution import Execution
 from nephoscope.runs.trials.records import StoredTrial
 from nephoscope.runs.trials.target_pool import Factory, TargetPool, machine_id
 from nephoscope.runs.trials.trial import Stage
-from nephoscope.store import StoredRun, identity
+from nephoscope.store import FAILED, MEASURED, StoredRun, identity
 from nephoscope.targets.kinds.record import CONTROLLER
 from nephoscope.tasks import cancelled_by_signals, uncancelled
 
@@ -164,7 +165,7 @@ class Session:
         if not goes_on:
             self._progress.end_by_budget()
         for outcome in self._progress.end_round():
-            self._run.event({"event": "alternative_ended", **outcome.to_json()})
+            self._run.event({"event": "alternative_ended", **asdict(outcome)})
             self._observer.alternative_ended(outcome, self._status())
 
     def _missing(self, number: int, active: Sequence[Pair]) -> list[Group]:
@@ -302,14 +303,33 @@ class Session:
 
         Raises BenchmarkFailed when not one trial counts.
         """
-        failure: BenchmarkFailed | None = self._execution.failure
-        ending.finish(
-            self._run,
-            self._progress.outcomes(),
-            spent_s=self._progress.spent_s,
-            trials=self.trials,
-            valid=self._execution.valid,
-            lost=self._pool.given_up,
-            failure=failure,
+        outcomes = self._progress.outcomes()
+        refused = [_refusal(outcome) for outcome in outcomes if outcome.word in UNMEASURABLE]
+        self._run.update(
+            outcomes=[asdict(outcome) for outcome in outcomes],
+            refused=refused,
+            lost=dict(self._pool.given_up),
+            spent_s=round(self._progress.spent_s, 3),
         )
+        self._run.event({"event": "session_ended", "why": "measured"})
+        if self._execution.valid == 0:
+            self._run.finish(FAILED)
+            raise self._nothing_counts(refused)
+        self._run.finish(MEASURED)
         self._observer.run_ended(self._run, self._status())
+
+    def _nothing_counts(self, refused: Sequence[str]) -> BenchmarkFailed:
+        failure = self._execution.failure
+        if failure is not None:
+            return BenchmarkFailed(failure.name, failure.message, failure.hint, failure.exit_code)
+        return BenchmarkFailed(
+            "no_valid_trial",
+            f"Not one of {self.trials} trials counts: {'; '.join(refused) or 'see the run'}.",
+            f"`nephoscope show {self._run.id}` lists them with their reasons.",
+        )
+
+
+def _refusal(outcome: Outcome) -> str:
+    """Why a result says nothing about an alternative, for the manifest."""
+    levels = "".join(f"{name}={level} " for name, level in outcome.factors.items())
+    return f"{outcome.benchmark} {levels}on {outcome.target}: {outcome.reason}"

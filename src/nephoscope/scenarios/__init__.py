@@ -4,7 +4,6 @@ What a scenario may say is defined once, in crates/sim; here it is read, put ove
 handed to the simulator, whose words about a wrong key are led back to the line of the user's file.
 """
 
-from nephoscope.scenarios.program import find_simulator
 from nephoscope.scenarios.scenario import (
     GEO,
     KINDS,
@@ -28,7 +27,6 @@ __all__ = [
     "Kind",
     "Scenario",
     "builtin",
-    "find_simulator",
     "load",
     "read",
     "text_of",

@@ -5,22 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from nephoscope import programs
 from nephoscope.errors import BenchmarkFailed, RunFailed
+from nephoscope.programs import find_simulator
 
 _ASK_S = 60.0
 """Checking a scenario takes milliseconds; a busy machine is given a minute."""
-
-
-def find_simulator() -> Path:
-    """The simulator for this machine: NEPHOSCOPE_SIM, else the package's, else the source tree's.
-
-    Raises Lacking with the command that builds it.
-    """
-    return programs.find("nephoscope-sim", "NEPHOSCOPE_SIM")
 
 
 def scenarios() -> Mapping[str, Mapping[str, Any]]:

@@ -91,12 +91,10 @@ def _column(levels: Sequence[Any]) -> pa.Array:
         return pa.array(levels, pa.int64())
     if types and types <= {int, float}:
         return pa.array([None if v is None else float(v) for v in levels], pa.float64())
-    texts = [v if v is None or isinstance(v, str) else _json(v) for v in levels]
+    texts = [
+        v if v is None or isinstance(v, str) else json.dumps(v, sort_keys=True) for v in levels
+    ]
     return pa.array(texts, pa.string())
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
 
 
 def _csv(table: pa.Table) -> bytes:

@@ -159,15 +159,5 @@ def remove_leftovers(directory: Path) -> None:
     """Removes what a killed process was writing aside in `directory`."""
     for part in directory.glob(".*.part"):
         owner = part.name.split(".")[-2]
-        if owner.isdigit() and (int(owner) == os.getpid() or not _alive(int(owner))):
+        if owner.isdigit() and (int(owner) == os.getpid() or not Path("/proc", owner).exists()):
             part.unlink(missing_ok=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from nephoscope.catalog import Catalog
-from nephoscope.targets.base import Endpoint, IpVersion, Target
+from nephoscope.targets.base import Endpoint, IpVersion
 from nephoscope.targets.channels.local import LocalChannel
-from nephoscope.targets.probe.target import ProbeTarget
+from nephoscope.targets.probe.target import Target
 
 
-class LocalTarget(ProbeTarget):
+class LocalTarget(Target):
     """Runs the probe as a child process."""
 
     shares_clock = True

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.errors import BenchmarkFailed
-from nephoscope.targets.base import IpVersion, Peer, Running, Target, TargetTrial
+from nephoscope.targets.base import IpVersion, Peer, TargetTrial
+from nephoscope.targets.probe.process import Running
+from nephoscope.targets.probe.target import Target
 
 LEAD_NS = 50_000_000
 """How far ahead the common start lies: longer than it takes to announce it to all sides."""

@@ -1,6 +1,6 @@
 """A simulation as a target: a simulated machine, or a simulated cloud that is asked as one.
 
-The simulator speaks as the probe does, so that all of `ProbeTarget` holds: started, told to go,
+The simulator speaks as the probe does, so that all of `Target` holds: started, told to go,
 cancelled, read. What differs is what it can be asked, and that its chance is given by the caller.
 """
 
@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nephoscope import scenarios
 from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import ANSWERED, SIMULATED, Catalog
 from nephoscope.errors import BenchmarkFailed, Lacking
+from nephoscope.programs import find_simulator
 from nephoscope.targets.base import Peer
 from nephoscope.targets.channels.local import LocalChannel
-from nephoscope.targets.probe.process import RunningProbe
-from nephoscope.targets.probe.target import ProbeTarget
+from nephoscope.targets.probe.process import Running
+from nephoscope.targets.probe.target import Target
 
 SEED = "seed"
 """Taken out of every trial's parameters: it is the chance of the trial, whatever is simulated."""
@@ -28,7 +28,7 @@ MOST_WORDS = 50_000
 """Bytes of JSON that go as one argument, of which Linux allows 128 KiB; more goes in a file."""
 
 
-class SimTarget(ProbeTarget):
+class SimTarget(Target):
     """Runs the simulator as a child process.
 
     machine: the scheduler scenario in which cpu.gaps looks. vm: from which of its virtual machines;
@@ -46,7 +46,7 @@ class SimTarget(ProbeTarget):
         program: Path | None = None,
         catalog: Catalog | None = None,
     ) -> None:
-        channel = LocalChannel(name, probe=program or scenarios.find_simulator())
+        channel = LocalChannel(name, probe=program or find_simulator())
         super().__init__(name, channel, catalog=catalog)
         self._machine = machine
         self._vm = vm
@@ -60,7 +60,7 @@ class SimTarget(ProbeTarget):
         serve: str | None = None,
         peer: Peer | None = None,
         gap_meter: bool = False,
-    ) -> RunningProbe:
+    ) -> Running:
         """See `Target.start`. There are no idle CPUs to watch, and no other side.
 
         Raises BenchmarkFailed for what is not simulated.

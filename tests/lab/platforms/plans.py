@@ -22,7 +22,6 @@ def plan(folder: Path, platform: str = "qemu", **spec: Any) -> HostPlan:
         spec=HostSpec.model_validate({"platform": platform, **spec}),
         netns=Path("/run/netns/neph-paper.a"),
         cgroups=(groups,),
-        keep_cgroups=(),
         directory=folder,
         nics=nics,
         routes=(Route("10.79.0.0/16", "10.78.0.9"),),

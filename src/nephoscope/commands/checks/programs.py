@@ -25,7 +25,8 @@ def python(_: Places) -> Finding:
 
 def probe(_: Places) -> Finding:
     """The measuring program is there, runs, and is of this version."""
-    from nephoscope.targets.probe.version import check_version, find_probe
+    from nephoscope.programs import find_probe
+    from nephoscope.targets.probe.output import check_version
 
     try:
         path = find_probe()

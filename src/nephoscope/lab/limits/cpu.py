@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nephoscope.errors import Lacking, UsageError
-from nephoscope.lab.commands import find_launcher
 from nephoscope.lab.limits.cgroups import Group, put
+from nephoscope.programs import find_launcher
 
 PERIOD_US = 100_000
 """The kernel's own default period of CFS bandwidth."""

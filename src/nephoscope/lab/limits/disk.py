@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab.limits.cgroups import Group, put
+from nephoscope.lab.limits.hierarchies import unescaped
 
 _BLOCK = Path("/sys/dev/block")
 _NO_DISK = "Name a path on a disk, or leave the limit out."
@@ -92,7 +93,7 @@ def device_of(path: Path, mounts: str | None = None) -> Device:
     kind, source, options = _mount_of(path, mounts)
     upper = re.search(r"(?:^|,)upperdir=([^,]+)", options)
     if kind == "overlay" and upper:
-        layer = Path(_unescaped(upper[1]))
+        layer = Path(unescaped(upper[1]))
         if not layer.exists():
             # Inside a container the path is one of the machine around it.
             raise Lacking(
@@ -125,12 +126,8 @@ def _mount_of(path: Path, mounts: str | None) -> tuple[str, str, str]:
     best = ("", "unknown", "", "")
     for line in mounts.splitlines():
         source, where, kind, options = line.split(" ")[:4]
-        where = _unescaped(where)
+        where = unescaped(where)
         inside = real == where or real.startswith(where.rstrip("/") + "/")
         if inside and len(where) >= len(best[0]):
             best = (where, kind, source, options)
     return best[1], best[2], best[3]
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def layout(mounts: str | None = None) -> Layout:
     trees: dict[object, Hierarchy] = {}
     for line in mounts.splitlines():
         _, folder, kind, options, *_ = [*line.split(" "), "", "", ""]
-        root = Path(folder.replace("\\040", " "))
+        root = Path(unescaped(folder))
         if kind == "cgroup2" and None not in trees:
             trees[None] = Hierarchy(root, 2, _v2_controllers(root))
         elif kind == "cgroup":
@@ -69,6 +70,11 @@ def layout(mounts: str | None = None) -> Layout:
             "Run: mount -t cgroup2 none /sys/fs/cgroup",
         )
     return Layout(tuple(sorted(trees.values(), key=lambda tree: (-tree.version, tree.root))))
+
+
+def unescaped(text: str) -> str:
+    """A path of the kernel's mount tables, in which a space stands as \\040."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
 def _v2_controllers(root: Path) -> frozenset[str]:

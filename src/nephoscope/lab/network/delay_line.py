@@ -14,12 +14,12 @@ from typing import Any
 from nephoscope import units
 from nephoscope.errors import RunFailed
 from nephoscope.lab import commands, names
-from nephoscope.lab.commands import find_launcher
 from nephoscope.lab.handle import Made
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.network.layout import BRIDGE, End, Layout
 from nephoscope.lab.network.links import LINE, Link, line_path, line_paths
 from nephoscope.lab.topology import Direction
+from nephoscope.programs import find_launcher
 from nephoscope.tasks import together
 
 HUB = "geo"

@@ -250,24 +250,11 @@ async def end_group(plan: HostPlan) -> None:
 
 async def first_program(plan: HostPlan, entry: Sequence[str]) -> None:
     """Runs a program that does nothing inside the host. RunFailed when that is not possible."""
-    child = await asyncio.create_subprocess_exec(
-        *entry,
-        "/bin/true",
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        env=commands.environment(),
-    )
     try:
-        async with asyncio.timeout(_ENTER_S * 6):
-            _, err = await child.communicate()
+        code, _, err = await commands.run_to_end([*entry, "/bin/true"])
     except TimeoutError:
-        err = b"it did not end"
-    finally:
-        if child.returncode is None:
-            child.kill()
-            await asyncio.shield(child.wait())
-    if child.returncode != 0:
+        code, err = 1, b"it did not end"
+    if code != 0:
         said = err.decode(errors="replace").strip().splitlines()
         raise RunFailed(
             f"host {plan.name} ({plan.spec.platform}) runs no program: "

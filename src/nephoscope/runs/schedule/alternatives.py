@@ -47,10 +47,6 @@ class Outcome:
     needed: int
     reason: str
 
-    def to_json(self) -> dict[str, Any]:
-        """The object in the manifest's `outcomes`."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(slots=True)
 class Alternative:

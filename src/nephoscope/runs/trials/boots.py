@@ -13,8 +13,8 @@ from nephoscope.model import Sample, Setting, TrialKey
 from nephoscope.plans import Plan
 from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
-from nephoscope.runs.trials.group_result import GroupResult
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
+from nephoscope.runs.trials.records import GroupResult
 from nephoscope.runs.trials.target_pool import TargetLost
 from nephoscope.runs.trials.trial import BOOT_S, Stage
 from nephoscope.targets import Done, TargetTrial

@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.errors import BenchmarkFailed
-from nephoscope.model import TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import TrialKey, TrialRecord
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.schedule.headline import SeriesKey
 from nephoscope.runs.schedule.progress import Progress
 from nephoscope.runs.trials.boots import BootTrial
-from nephoscope.runs.trials.group_result import GroupResult
 from nephoscope.runs.trials.phases import DEADLINE, Phase
 from nephoscope.runs.trials.records import (
+    GroupResult,
     RecordContext,
     StoredTrial,
     make_lost_records,
     make_records,
 )
 from nephoscope.runs.trials.trial import GroupTrial, Stage
-from nephoscope.store import StoredRun
+from nephoscope.store import StoredRun, counts
 
 _LEAST_TIMEOUT_S = 1.0
 
@@ -173,11 +173,6 @@ def _ran_out(measured: GroupResult) -> bool:
         return measured.failure.name == DEADLINE and measured.failure.phase is Phase.MEASURE
     failures = [trial.failure for trial in measured.trials.values() if trial.failure]
     return any(failure.name == DEADLINE for failure in failures)
-
-
-def counts(record: TrialRecord) -> bool:
-    """Whether a trial of the run counts."""
-    return record.status is TrialStatus.VALID and record.key.round > 0
 
 
 def _ended(record: TrialRecord) -> dict[str, object]:

@@ -19,7 +19,9 @@ from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Background, Sample
 from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
-from nephoscope.targets import Peer, Running, Target, TargetTrial, session
+from nephoscope.targets import Peer, TargetTrial, session
+from nephoscope.targets.probe.process import Running
+from nephoscope.targets.probe.target import Target
 from nephoscope.targets.session import Server
 
 CLOCK_READING_NS = 1_000_000

@@ -17,8 +17,8 @@ from nephoscope.errors import Lacking, TargetError
 from nephoscope.plans import Plan
 from nephoscope.plans import Target as Wanted
 from nephoscope.runs.environment import Environment
-from nephoscope.targets import Target
 from nephoscope.targets.kinds.record import CONTROLLER
+from nephoscope.targets.probe.target import Target
 
 Factory = Callable[[Wanted], Target]
 """Makes the target of a plan's record."""
@@ -101,10 +101,6 @@ class TargetPool:
     def machines(self, names: Iterable[str]) -> frozenset[str]:
         """The machines on which these targets are; two names may be one machine."""
         return frozenset(self._machine(self._all[name]) for name in names)
-
-    def shares_our_clock(self, name: str) -> bool:
-        """Whether the wall clock there is the one here, to the nanosecond."""
-        return self[name].shares_clock
 
     @contextlib.contextmanager
     def blamed(self, name: str) -> Iterator[None]:

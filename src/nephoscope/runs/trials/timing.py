@@ -25,19 +25,21 @@ class Window:
         return max(0, min(self.end_ns, end_ns) - max(self.start_ns, start_ns))
 
 
-def starts_ns(sides: Sequence[Side], trials: Mapping[int, TargetTrial]) -> list[int]:
-    """When each side began, on our wall clock; only those that say it. trials: by id(side)."""
-    found = []
+def _spans_ns(sides: Sequence[Side], trials: Mapping[int, TargetTrial]) -> list[tuple[int, int]]:
+    """When each side began and ended, on our wall clock; only those that say it."""
+    spans = []
     for side in sides:
         trial = trials.get(id(side))
         if trial is not None and trial.done is not None and trial.done.started_wall_ns is not None:
-            found.append(trial.done.started_wall_ns - side.offset_ns)
-    return found
+            start_ns = trial.done.started_wall_ns - side.offset_ns
+            spans.append((start_ns, start_ns + trial.done.elapsed_ns))
+    return spans
 
 
-def skew_ns(starts: Sequence[int], sides: int) -> int | None:
+def skew_ns(sides: Sequence[Side], trials: Mapping[int, TargetTrial]) -> int | None:
     """How far apart the first and the last side began; None unless several told it."""
-    return max(starts) - min(starts) if sides > 1 and len(starts) == sides else None
+    starts = [start for start, _ in _spans_ns(sides, trials)]
+    return max(starts) - min(starts) if len(sides) > 1 and len(starts) == len(sides) else None
 
 
 def skew_note(skew: int | None, *, one_machine: bool) -> str:
@@ -53,14 +55,11 @@ def skew_note(skew: int | None, *, one_machine: bool) -> str:
 def window_of(
     sides: Sequence[Side], trials: Mapping[int, TargetTrial], begun_ns: int, ended_ns: int
 ) -> Window:
-    """The measured time: from the first side's start to the last side's end, on our clock."""
-    starts, ends = [], []
-    for side in sides:
-        trial = trials.get(id(side))
-        if trial is not None and trial.done is not None and trial.done.started_wall_ns is not None:
-            start = trial.done.started_wall_ns - side.offset_ns
-            starts.append(start)
-            ends.append(start + trial.done.elapsed_ns)
-    if not starts:
+    """The measured time: from the first side's start to the last side's end, on our clock.
+
+    trials: by id(side).
+    """
+    spans = _spans_ns(sides, trials)
+    if not spans:
         return Window(begun_ns, ended_ns)
-    return Window(min(starts), max(ends))
+    return Window(min(start for start, _ in spans), max(end for _, end in spans))

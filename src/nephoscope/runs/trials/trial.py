@@ -17,9 +17,9 @@ from nephoscope.runs.environment import PLATFORM, Environment
 from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials import timing
-from nephoscope.runs.trials.group_result import GroupResult
 from nephoscope.runs.trials.loads import Load, describe_loads
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
+from nephoscope.runs.trials.records import GroupResult
 from nephoscope.runs.trials.target_pool import TargetLost, TargetPool
 from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
@@ -169,7 +169,7 @@ class GroupTrial:
     def _take_skew(self) -> None:
         sides = self._clients
         by_side = {id(side): self._out.trials[side.target] for side in sides}
-        skew = timing.skew_ns(timing.starts_ns(sides, by_side), len(sides))
+        skew = timing.skew_ns(sides, by_side)
         machines = self._stage.pool.machines(side.target for side in sides)
         own_clock = all(side.offset_ns == 0 for side in sides)
         note = timing.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
@@ -197,7 +197,7 @@ class GroupTrial:
     async def _start_load(self, background: Background, name: str) -> None:
         pool = self._stage.pool
         spec = self._spec(background.benchmark)
-        load = Load(background, name, spec, pool.shares_our_clock(name))
+        load = Load(background, name, spec, pool[name].shares_clock)
         peer = None
         if background.peer:
             load.serving = await self._server(background.peer, name, spec.id, load.params)

@@ -1,7 +1,7 @@
 """How programs are started on a machine: as a child, inside a lab host, over ssh.
 
 A target's verbs are the same everywhere; only this differs. To add a way of reaching a machine,
-write a channel and let `ProbeTarget` do the rest.
+write a channel and let `Target` do the rest.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.errors import TargetError
+from nephoscope.programs import find_probe
 from nephoscope.targets.channels.child import Child, start_child
-from nephoscope.targets.probe.version import find_probe
 
 _PREFIX = "nephoscope-work-"
 

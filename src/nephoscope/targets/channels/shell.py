@@ -12,14 +12,16 @@ import contextlib
 import hashlib
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from nephoscope.errors import TargetError
+from nephoscope.programs import find_probe
 from nephoscope.targets.channels import shell_scripts
 from nephoscope.targets.channels.channel import Program
 from nephoscope.targets.channels.child import GRACE_S, Ended
-from nephoscope.targets.probe.version import find_probe
+from nephoscope.targets.channels.streams import last_words
 
 _CHUNK = 1 << 18
 _WORDS_BYTES = 1 << 16
@@ -115,18 +117,14 @@ class ShellChannel:
 
     async def get(self, there: str, destination: Path) -> None:
         """See `Channel.get`."""
-        program = await self.start(["cat", there])
         part = destination.with_name(f".{destination.name}.{os.getpid()}.part")
         try:
             with part.open("wb") as stream:
-                while chunk := await program.chunk():
-                    stream.write(chunk)
-            ended = await program.rest(GRACE_S, _WORDS_BYTES, 1)
+                ended = await self._read(there, stream.write)
             if ended.returncode != 0:
                 raise self._not_copied(there, ended)
             part.replace(destination)
         finally:
-            await program.end()
             part.unlink(missing_ok=True)
 
     async def close(self) -> None:
@@ -158,15 +156,19 @@ class ShellChannel:
         """SHA-256 of a file there; '' when there is none. Read back where no tool can tell it."""
         if found := await self._ask("sum", there):
             return found
-        program = await self.start(["cat", there])
         digest = hashlib.sha256()
+        ended = await self._read(there, digest.update)
+        return digest.hexdigest() if ended.returncode == 0 else ""
+
+    async def _read(self, there: str, take: Callable[[bytes], Any]) -> Ended:
+        """Gives every piece of a file there to `take`."""
+        program = await self.start(["cat", there])
         try:
             while chunk := await program.chunk():
-                digest.update(chunk)
-            ended = await program.rest(GRACE_S, _WORDS_BYTES, 1)
+                take(chunk)
+            return await program.rest(GRACE_S, _WORDS_BYTES, 1)
         finally:
             await program.end()
-        return digest.hexdigest() if ended.returncode == 0 else ""
 
     async def _upload(self, source: Path, there: str, mode: str) -> None:
         size = source.stat().st_size
@@ -202,10 +204,9 @@ class ShellChannel:
                 "programs from: neither ~/.cache/nephoscope nor /tmp is one.",
                 "Check the free space, the rights, and the mount option noexec.",
             )
-        words = ended.stderr_tail.strip().splitlines()
-        last = f" Its last words: {words[-1][:200]}" if words else ""
         return TargetError(
-            f"{self.name}: the shell there did not do what it was asked.{last}",
+            f"{self.name}: the shell there did not do what it was asked."
+            f"{last_words(ended.stderr_tail)}",
             f"It needs {shell_scripts.SHELL} and the common tools (coreutils or busybox).",
         )
 

@@ -50,6 +50,12 @@ class LineReader:
         return b"".join(chunks), True
 
 
+def last_words(tail: str) -> str:
+    """Returns the last line of what a program said, for the end of a sentence."""
+    words = tail.strip().splitlines()
+    return f" Its last words: {words[-1][:200]}" if words else ""
+
+
 async def read_tail(read: Callable[[int], Awaitable[bytes]]) -> bytes:
     """The last words of a stream; reads on, so that the writer never waits for us."""
     kept = b""

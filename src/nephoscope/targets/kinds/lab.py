@@ -12,7 +12,7 @@ from nephoscope.reading.fields import NAME
 from nephoscope.targets.kinds.record import CONTROLLER, TargetRecord, Touch, Traits
 
 if TYPE_CHECKING:
-    from nephoscope.targets.base import Target
+    from nephoscope.targets.probe.target import Target
 
 
 class LabRecord(TargetRecord):

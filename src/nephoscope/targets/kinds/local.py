@@ -17,7 +17,7 @@ from nephoscope.targets.kinds.record import (
 )
 
 if TYPE_CHECKING:
-    from nephoscope.targets.base import Target
+    from nephoscope.targets.probe.target import Target
 
 
 class LocalRecord(TargetRecord):
@@ -56,6 +56,6 @@ class LocalRecord(TargetRecord):
 
     def require_programs(self) -> None:
         """See `TargetRecord.require_programs`."""
-        from nephoscope.targets.probe.version import find_probe
+        from nephoscope.programs import find_probe
 
         find_probe()

@@ -13,7 +13,7 @@ from nephoscope.catalog import SIMULATION, BenchmarkSpec
 from nephoscope.reading.fields import NAME, Record
 
 if TYPE_CHECKING:
-    from nephoscope.targets.base import Target
+    from nephoscope.targets.probe.target import Target
 
 CONTROLLER = "this machine"
 """Key of the machine that the controller runs on, with whose CPUs it shares its own work."""
@@ -29,10 +29,6 @@ class Touch:
     kind: str
     what: str
     why: str
-
-    def to_json(self) -> dict[str, str]:
-        """Returns the object of `run --dry-run --json`."""
-        return {"kind": self.kind, "what": self.what, "why": self.why}
 
 
 @dataclass(frozen=True, slots=True)

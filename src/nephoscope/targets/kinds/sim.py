@@ -11,7 +11,7 @@ from nephoscope.catalog import ANSWERED, SIMULATION, BenchmarkSpec
 from nephoscope.targets.kinds.record import CONTROLLER, TargetRecord, Touch, Traits, as_name
 
 if TYPE_CHECKING:
-    from nephoscope.targets.base import Target
+    from nephoscope.targets.probe.target import Target
 
 
 class SimRecord(TargetRecord):
@@ -71,7 +71,7 @@ class SimRecord(TargetRecord):
 
     def require_programs(self) -> None:
         """See `TargetRecord.require_programs`."""
-        from nephoscope.scenarios import find_simulator
+        from nephoscope.programs import find_simulator
 
         find_simulator()
 

@@ -12,7 +12,7 @@ from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits,
 from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop
 
 if TYPE_CHECKING:
-    from nephoscope.targets.base import Target
+    from nephoscope.targets.probe.target import Target
 
 REMOTE_FOLDER = "~/.cache/nephoscope"
 """Where the probe and the work folder of a trial are on an ssh host."""

@@ -1,4 +1,4 @@
-"""The probe's output to a trial: a pure function, so that it can be tested on any bytes.
+"""The probe's output to a trial: pure functions, so that they can be tested on any bytes.
 
 Whatever is not exactly a sample, a `done` or an `error` makes the trial fail; a missing or
 nonsensical figure never becomes a zero.
@@ -12,10 +12,12 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nephoscope.catalog import BenchmarkSpec
-from nephoscope.errors import BenchmarkFailed
+from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Sample, Shape
+from nephoscope.programs import BUILD_COMMAND
 from nephoscope.targets.base import Done, TargetTrial
+from nephoscope.targets.channels.streams import last_words
 
 MAX_LINES = 300_000
 MAX_BYTES = 64 << 20
@@ -28,21 +30,12 @@ Parse = Callable[[bytes, int, str], TargetTrial]
 """Standard output, exit code (negative for a signal), last lines of standard error -> the trial."""
 
 
-def parser_of(spec: BenchmarkSpec) -> Parse:
-    """Returns the parser of a benchmark's output, without anything around it."""
-
-    def parse(stdout: bytes, returncode: int, stderr_tail: str) -> TargetTrial:
-        return parse_output(stdout, returncode, spec, stderr_tail)
-
-    return parse
-
-
 class _Bad(Exception):
     """A line that is none of ours; the text is the reason."""
 
 
 def parse_output(
-    stdout: bytes, returncode: int, spec: BenchmarkSpec, stderr_tail: str = ""
+    spec: BenchmarkSpec, stdout: bytes, returncode: int, stderr_tail: str = ""
 ) -> TargetTrial:
     """The trial that `stdout` tells of.
 
@@ -92,12 +85,10 @@ def _why(
         return BenchmarkFailed(
             "bad_output", f"{spec.id}: the probe printed what is no sample: {bad}.", _REPORT
         )
-    words = stderr_tail.strip().splitlines()
-    last = f" Its last words: {words[-1][:200]}" if words else ""
     how = "in the middle of a line" if cut_off else "without its last line"
     return BenchmarkFailed(
         "probe_died",
-        f"{spec.id}: the probe ended {how}, with exit code {returncode}.{last}",
+        f"{spec.id}: the probe ended {how}, with exit code {returncode}.{last_words(stderr_tail)}",
         "Run it again; if it happens again, report it.",
     )
 
@@ -205,3 +196,20 @@ def _sample(values: Mapping[str, Any], spec: BenchmarkSpec) -> Sample | dict[str
         raise _Bad(f"the factors of {metric.id} are no object")
     count = _count(values.get("count", 1), "count")
     return Sample(metric.id, number, count, _count(values.get("at_ns", 0), "at_ns"), factors)
+
+
+def check_version(described: bytes, catalog: Catalog, where: str) -> None:
+    """TargetError of one sentence unless `describe`'s answer is of the catalogue's version."""
+    try:
+        document = json.loads(described)
+        found = (str(document["probe"]), int(document["protocol"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise TargetError(
+            f"{where}: what answers as the probe is no nephoscope-probe.", "Check NEPHOSCOPE_PROBE."
+        ) from error
+    if found != (catalog.probe, catalog.protocol):
+        raise TargetError(
+            f"{where}: the probe is version {found[0]} (protocol {found[1]}), and this package "
+            f"needs {catalog.probe} (protocol {catalog.protocol}).",
+            f"Build both together: `{BUILD_COMMAND}`.",
+        )

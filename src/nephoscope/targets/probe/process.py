@@ -21,8 +21,11 @@ LATER_S = 2.0
 _MORE_TIME = "Give it more time (`timeout`), or smaller parameters."
 
 
-class RunningProbe:
-    """`Running` over the control channel of `nephoscope-probe run --control`."""
+class Running:
+    """A probe that was started on a target: prepared, waiting to be told to go.
+
+    It is told by the control channel of `nephoscope-probe run --control`.
+    """
 
     def __init__(self, program: Program, benchmark: str, parse: Parse) -> None:
         self._program = program
@@ -43,7 +46,10 @@ class RunningProbe:
             await self._send("peer " + json.dumps(values, separators=(",", ":")))
 
     async def ready(self, timeout_s: float) -> Mapping[str, Any]:
-        """See `Running.ready`."""
+        """Waits until it is prepared; the content of its `ready` line (a server's address, port).
+
+        Raises BenchmarkFailed when it failed or took longer.
+        """
         if self._ready is None:
             try:
                 async with asyncio.timeout(timeout_s):
@@ -64,15 +70,15 @@ class RunningProbe:
         return self._ready
 
     async def go(self, at_ns: int | None = None) -> None:
-        """See `Running.go`."""
+        """Starts measuring: now, or when the wall clock there (ns since the epoch) is `at_ns`."""
         await self._send("go" if at_ns is None else f"go {at_ns}")
 
     async def stop(self) -> None:
-        """See `Running.stop`."""
+        """Asks a load or a server to end in order; `result` then has what it counted."""
         await self._send("stop")
 
     async def result(self, timeout_s: float) -> TargetTrial:
-        """See `Running.result`."""
+        """Waits for its end; see `Target.run`. It is ended, and a failure, after `timeout_s`."""
         began = time.monotonic()
         try:
             await self.ready(timeout_s + LATER_S)
@@ -82,7 +88,7 @@ class RunningProbe:
         return self._trial(await self._program.rest(left_s, MAX_BYTES, MAX_LINES), timeout_s)
 
     def ended(self) -> bool:
-        """See `Running.ended`."""
+        """Whether it has ended already (a background load that died)."""
         return self._program.ended()
 
     async def end(self) -> None:

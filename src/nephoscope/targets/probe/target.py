@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,10 +13,11 @@ from nephoscope import catalog as catalogue
 from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
-from nephoscope.targets.base import Endpoint, IpVersion, Peer, Target, TargetTrial
+from nephoscope.targets.base import Endpoint, IpVersion, Peer, TargetTrial
 from nephoscope.targets.channels.channel import Channel
-from nephoscope.targets.probe.output import MAX_BYTES, MAX_LINES, parser_of
-from nephoscope.targets.probe.process import LATER_S, RunningProbe
+from nephoscope.targets.channels.streams import last_words
+from nephoscope.targets.probe.output import MAX_BYTES, MAX_LINES, Parse, check_version, parse_output
+from nephoscope.targets.probe.process import LATER_S, Running
 from nephoscope.targets.probe.tools import (
     ASK_S,
     client_job,
@@ -25,7 +27,6 @@ from nephoscope.targets.probe.tools import (
     wrap,
     wrapped_by,
 )
-from nephoscope.targets.probe.version import check_version
 
 START_S = 60.0
 """A program that has not begun by then, on a busy machine and behind others, never will."""
@@ -33,8 +34,11 @@ START_S = 60.0
 FINGERPRINT = (catalogue.FINGERPRINT, "fingerprint")
 
 
-class ProbeTarget:
-    """The five verbs, and `start`, over a `Channel`; see `Target`."""
+class Target:
+    """A machine that can be measured over a `Channel`. Cancelling any verb ends what it started.
+
+    shares_clock: whether the wall clock there is the controller's, to the nanosecond.
+    """
 
     shares_clock = False
 
@@ -43,11 +47,15 @@ class ProbeTarget:
         self._channel = channel
         self._catalog = catalog or catalogue.load()
         self._probe: str | None = None
-        self._running: set[RunningProbe] = set()
+        self._running: set[Running] = set()
         self._tools: dict[str, str] = {}
 
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
-        """See `Target.open`."""
+        """Makes the target ready and returns its fingerprint (the document of sys.fingerprint).
+
+        Raises Lacking when there is no probe for it, TargetError when its probe is of another
+        version than this package's or does not answer.
+        """
         self._probe = None
         self._tools = {}
         try:
@@ -70,7 +78,10 @@ class ProbeTarget:
         return {**document, **self._reached_by()} if isinstance(document, dict) else {}
 
     async def run(self, benchmark: str, params: Mapping[str, Any], timeout_s: float) -> TargetTrial:
-        """See `Target.run`."""
+        """One trial. A benchmark that fails or is too slow is a TargetTrial with `failure`.
+
+        Raises TargetError when the target itself is gone. It is `start`, `ready`, `go`, `result`.
+        """
         try:
             running = await self.start(benchmark, params, timeout_s)
         except BenchmarkFailed as failure:
@@ -91,10 +102,17 @@ class ProbeTarget:
         serve: str | None = None,
         peer: Peer | None = None,
         gap_meter: bool = False,
-    ) -> RunningProbe:
-        """See `Target.start`."""
+    ) -> Running:
+        """The verb `run` in steps, for whatever has to begin with, or during, something else.
+
+        serve: be the far side, on this address of the target, for the peer that presents the token
+        that `Running.ready` returns under "token". peer: where the far side is. gap_meter: watch a
+        CPU that the benchmark leaves free, where there is one.
+        Raises BenchmarkFailed for parameters that an adapter's tool cannot be asked.
+        """
         spec = self._catalog.benchmark(benchmark)
-        adapter, parse = ADAPTERS.get(benchmark), parser_of(spec)
+        adapter = ADAPTERS.get(benchmark)
+        parse: Parse = partial(parse_output, spec)
         if adapter is not None and serve is not None:
             job, parse = server_job(adapter, params), served_by(adapter)
             command = [*wrap(await self._where(), job, timeout_s), "--server"]
@@ -129,13 +147,16 @@ class ProbeTarget:
                 "Check that the machine is not overloaded; over ssh at most 7 programs run there "
                 "at once.",
             ) from error
-        running = RunningProbe(program, spec.id, parse)
+        running = Running(program, spec.id, parse)
         self._running.add(running)
         await running.introduce(serve=serve is not None, peer=peer)
         return running
 
     async def tool(self, benchmark: str) -> str:
-        """See `Target.tool`."""
+        """Version of the tool there that an adapter drives; '' for a benchmark without one.
+
+        Raises Lacking with the command that installs it when it is not there, or too old.
+        """
         adapter = ADAPTERS.get(benchmark)
         if adapter is None:
             return ""
@@ -147,7 +168,10 @@ class ProbeTarget:
         return self._tools[benchmark]
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
-        """See `Target.endpoint`."""
+        """Where `client` reaches servers of this target; any version of IP unless one is given.
+
+        Raises TargetError when there is no way.
+        """
         over = f" over IPv{version}" if version else ""
         raise TargetError(
             f"{self.name}: {client.name} has no way to it{over} that is known here.",
@@ -155,7 +179,10 @@ class ProbeTarget:
         )
 
     async def put(self, source: Path, name: str, timeout_s: float = 60.0) -> str:
-        """See `Target.put`."""
+        """Copies a file into the target's work folder; returns its path there.
+
+        Raises TargetError. The folder vanishes with `close`, or with the next `open` after a kill.
+        """
         relative = self._inside(name)
         async with _Copying(self.name, str(source), timeout_s):
             there = f"{await self._channel.work()}/{relative}"
@@ -163,13 +190,13 @@ class ProbeTarget:
         return there
 
     async def get(self, name: str, destination: Path, timeout_s: float = 60.0) -> None:
-        """See `Target.get`."""
+        """Copies a file of the target's work folder here. Raises TargetError."""
         relative = self._inside(name)
         async with _Copying(self.name, name, timeout_s):
             await self._channel.get(f"{await self._channel.work()}/{relative}", destination)
 
     async def close(self) -> None:
-        """See `Target.close`."""
+        """Ends whatever still runs there and removes the work folder. May be called twice."""
         running, self._running = self._running, set()
         try:
             await asyncio.gather(*(probe.end() for probe in running), return_exceptions=True)
@@ -193,10 +220,9 @@ class ProbeTarget:
         program = await self._channel.start([probe, "describe"])
         answer = await program.rest(timeout_s, MAX_BYTES, MAX_LINES)
         if answer.returncode != 0 or answer.why:
-            words = answer.stderr_tail.strip().splitlines()
-            last = f" Its last words: {words[-1][:200]}" if words else ""
             raise TargetError(
-                f"{self.name}: the probe {probe} does not answer `describe`.{last}",
+                f"{self.name}: the probe {probe} does not answer `describe`."
+                f"{last_words(answer.stderr_tail)}",
                 "Build it again: `make survey`.",
             )
         check_version(answer.stdout, self._catalog, f"{self.name} ({probe})")

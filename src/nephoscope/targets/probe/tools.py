@@ -123,7 +123,7 @@ def served_by(adapter: Adapter) -> Parse:
     assert server is not None
 
     def split(stdout: bytes, returncode: int, stderr_tail: str) -> Split:
-        trial = parse_output(stdout, returncode, adapter.spec, stderr_tail)
+        trial = parse_output(adapter.spec, stdout, returncode, stderr_tail)
         return trial, _output(trial.done.served, 0) if trial.done else None
 
     def read(trial: TargetTrial, output: Output) -> TargetTrial:
@@ -172,7 +172,7 @@ def _split(adapter: Adapter, stdout: bytes, returncode: int, stderr_tail: str) -
     lines = stdout.split(b"\n")
     own = [line for line in lines if line.startswith(_LINE)]
     rest = b"\n".join(line for line in lines if not line.startswith(_LINE))
-    trial = parse_output(rest, returncode, adapter.spec, stderr_tail)
+    trial = parse_output(adapter.spec, rest, returncode, stderr_tail)
     if trial.failure is not None or len(own) != 1 or trial.done is None:
         return trial, None
     with contextlib.suppress(ValueError, KeyError, TypeError):

@@ -1,15 +1,17 @@
-"""Checks of what a host gets of the CPUs: caps, a reservation, weights under contention."""
+"""Checks of what a host gets of the CPUs, of memory and of a disk."""
 
 from __future__ import annotations
 
+import asyncio
 import math
-from typing import Any
+from typing import Any, Literal
 
+from nephoscope.errors import RunFailed
 from nephoscope.lab.handle import Lab
-from nephoscope.lab.limits import cgroups
+from nephoscope.lab.limits import cgroups, disk, host_limits, memory
 from nephoscope.lab.limits.cpu import PERIOD_US, machine_cpus
 from nephoscope.labcheck.frame import Check, Measured, NotHere
-from nephoscope.labcheck.measuring import mean, together, trials, value
+from nephoscope.labcheck.measuring import TIMEOUT_S, mean, together, trials, value
 from nephoscope.targets.base import TargetTrial
 
 _TRIALS = 3
@@ -25,7 +27,7 @@ def cap_check(cap_cpus: float) -> Check:
         cpus = machine_cpus()
         if len(cpus) < loops:
             raise NotHere(f"A cap of {cap_cpus:g} CPUs needs {loops} CPUs; here is {len(cpus)}.")
-        favour(lab)
+        cgroups.favour(lab.name)
         params = {
             "cpus": cpus[:loops],
             "threads": loops,
@@ -83,7 +85,7 @@ def weight_check(weights: tuple[int, int]) -> Check:
     share = weights[0] / sum(weights)
 
     async def measure(lab: Lab, check: Check) -> Measured:
-        favour(lab)
+        cgroups.favour(lab.name)
         shares = []
         used = 0.0
         for _ in range(_TRIALS):
@@ -122,17 +124,103 @@ def steady(trial: TargetTrial, loops: int) -> float:
     return loops * math.fsum(kept) / len(kept)
 
 
-def favour(lab: Lab) -> None:
-    """Puts a lab before the machine's other work: a cap can only be seen when it is reached."""
-    cgroups.favour(lab.name)
-
-
 def _params(cpus: list[int]) -> dict[str, Any]:
     return {"cpus": cpus, "duration_ns": _WINDOW_NS}
+
+
+_FILE_BYTES = 8 << 20
+_RECORD_BYTES = 64 << 10
+
+
+def disk_check(direction: Literal["read", "write"], bytes_per_s: float) -> Check:
+    """A limit of one direction: what direct I/O of 64 KiB records gets."""
+
+    async def measure(lab: Lab, check: Check) -> Measured:
+        if not disk.supported(cgroups.host(lab.name, "a")):
+            raise NotHere("This kernel cannot limit disk bandwidth (no blkio or io controller).")
+        params = {
+            "operation": direction,
+            "directory": str(host_limits.disk_path()),
+            "file_bytes": _FILE_BYTES,
+            "record_bytes": _RECORD_BYTES,
+            "duration_ns": 2_000_000_000,
+            "direct": True,
+        }
+        seen = await trials(lab, "a", "disk.io", [params] * _TRIALS)
+        return mean([value(trial, "disk_bytes_per_s") for trial in seen])
+
+    return Check(
+        id=f"disk.{direction}-{bytes_per_s / (1 << 20):g}MiB",
+        mechanism="disk bandwidth",
+        what=f"{direction}s past the page cache under a limit of {bytes_per_s / (1 << 20):g} MiB/s",
+        set=bytes_per_s,
+        unit="bytes_per_s",
+        low=0.9 * bytes_per_s,
+        high=1.1 * bytes_per_s,
+        how=f"disk.io, {_TRIALS} windows of 2 s. 10 %: the kernel gives bandwidth in slices of "
+        "100 ms, and a window holds a part of one at each end.",
+        topology={"hosts": {"a": {"disk": {direction: bytes_per_s}}}},
+        measure=measure,
+    )
+
+
+_PARTS = (0.5, 0.85, 1.15, 1.5)
+"""Sizes tried, in parts of the limit. The program itself takes some MiB beside its buffer, which
+is why the sizes next to the limit keep away from it."""
+
+
+def memory_check(limit_bytes: int) -> Check:
+    """A limit: the largest of some buffers that a program may fill."""
+
+    async def measure(lab: Lab, check: Check) -> Measured:
+        group = cgroups.host(lab.name, "a")
+        before = memory.killed(group)
+        sizes = [int(limit_bytes * part) >> 20 << 20 for part in _PARTS]
+        lived = [size for size in sizes if await _fills(lab, size)]
+        killed = memory.killed(group) - before
+        if lived != sizes[: len(lived)] or killed != len(sizes) - len(lived):
+            raise RunFailed(
+                f"Of buffers of {sizes} B those of {lived} B were filled, and the kernel ended "
+                f"{killed} programs for want of memory.",
+                "Look at the kernel's log for what else was short.",
+            )
+        largest, smallest_ended = max(lived, default=0), min(set(sizes) - set(lived), default=None)
+        note = f"{killed} of {len(sizes)} ended by the kernel"
+        high = None if smallest_ended is None else float(smallest_ended)
+        return Measured(float(largest), float(largest), high, len(sizes), note, {"killed": killed})
+
+    return Check(
+        id=f"memory.limit-{limit_bytes >> 20}MiB",
+        mechanism="memory limit",
+        what=f"the largest buffer that is filled under a limit of {limit_bytes >> 20} MiB",
+        set=float(limit_bytes),
+        unit="bytes",
+        low=_PARTS[1] * limit_bytes - (1 << 20),
+        high=float(limit_bytes),
+        how="dd with one block of "
+        f"{', '.join(f'{p:g}' for p in _PARTS)} of the limit: those below it live, those above it "
+        "are ended by the kernel (a benchmark would look at the limit first and refuse).",
+        topology={"hosts": {"a": {"memory": limit_bytes}}},
+        measure=measure,
+        attempts=1,
+    )
+
+
+async def _fills(lab: Lab, size_bytes: int) -> bool:
+    """Whether a program inside lives that writes to so many bytes of its memory."""
+    words = ["dd", "if=/dev/zero", "of=/dev/null", f"bs={size_bytes}", "count=1"]
+    none = asyncio.subprocess.DEVNULL
+    child = await asyncio.create_subprocess_exec(
+        *lab.hosts["a"].enter(), *words, stdin=none, stdout=none, stderr=none
+    )
+    return await asyncio.wait_for(child.wait(), TIMEOUT_S) == 0
 
 
 CHECKS: tuple[Check, ...] = (
     *(cap_check(cap) for cap in (0.25, 0.5, 0.75, 1.5)),
     reservation_check(0.030, 0.040),
     weight_check((100, 300)),
+    memory_check(64 << 20),
+    disk_check("write", 10 * (1 << 20)),
+    disk_check("read", 20 * (1 << 20)),
 )

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nephoscope.errors import StoreError, UsageError
 from nephoscope.model import Better
 from nephoscope.store import Store, query
-from nephoscope.store.imports import IMPORTS, import_file
-from nephoscope.store.imports.foreign import unit_of
+from nephoscope.store.foreign_units import unit_of
+from nephoscope.store.pkb import import_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "pkb" / "perfkitbenchmarker_results.json"
 LINE: dict[str, Any] = {
@@ -113,9 +113,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         import_file(write(tmp_path / "empty"), Store(tmp_path))
     with pytest.raises(StoreError, match="cannot be read"):
         import_file(tmp_path / "none", Store(tmp_path))
-    with pytest.raises(UsageError, match="no import of 'spec'"):
-        import_file(GOLDEN, Store(tmp_path), "spec")
-    assert list(IMPORTS) == ["pkb"]
 
 
 def test_one_metric_in_two_units_is_refused(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from nephoscope.model import (
     factors_key,
 )
 from nephoscope.store.files import translating_os_errors
-from nephoscope.store.imports.foreign import Unit, unit_of
+from nephoscope.store.foreign_units import Unit, unit_of
 from nephoscope.store.run import FINISHED, StoredRun
 from nephoscope.store.store import Store, spec_json
 
@@ -64,7 +64,7 @@ class _Line:
         return (self.test, self.metric, self.unit.unit, factors_key(self.factors))
 
 
-def read_into(path: Path, store: Store) -> StoredRun:
+def import_file(path: Path, store: Store) -> StoredRun:
     """Reads a file into a new finished run. UsageError names the line that is wrong."""
     with translating_os_errors(path, "read"), path.open("rb") as stream:
         lines = list(_lines(stream.readlines(), str(path)))

@@ -1,4 +1,4 @@
-"""What all imports share: foreign units into ours, and direction by unit."""
+"""Units of other tools into ours, and the good direction by unit."""
 
 from __future__ import annotations
 
