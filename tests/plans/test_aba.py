@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from nephoscope import plans
 from nephoscope.errors import PlanError
-from nephoscope.plans import Plan, Step, baseline_of, order_aba_round
+from nephoscope.plans import Plan, baseline_of, order_aba_round
 from nephoscope.plans.design.baselines import Pair
+from nephoscope.plans.design.order import Step
 from nephoscope.plans.estimate import estimate
 
 from .factory import CATALOG

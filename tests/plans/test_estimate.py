@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nephoscope.errors import PlanError
-from nephoscope.plans import PlanEstimate, estimate, expand, money_spent, refuse_too_long
+from nephoscope.plans import estimate, expand, refuse_too_long
 from nephoscope.plans.estimate import (
     BOOT_S,
     GUESSED,
@@ -15,8 +15,10 @@ from nephoscope.plans.estimate import (
     OVERHEAD_S,
     UNKNOWN_S,
     Past,
+    money_spent,
     past_key,
 )
+from nephoscope.plans.estimate import Estimate as PlanEstimate
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
 

@@ -8,6 +8,7 @@ import yaml
 
 from nephoscope import catalog, plans
 from nephoscope.errors import PlanError, UnknownName
+from nephoscope.plans.survey import LEVELS, thread_levels
 from nephoscope.targets.kinds import KINDS
 from nephoscope.targets.kinds.lab import LabRecord
 
@@ -25,7 +26,7 @@ SURVEYED = [
 ]
 
 
-@pytest.mark.parametrize("level", plans.LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("cpus", "levels"), [(1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6])])
 def test_the_survey_is_fitted_to_the_cpus(level: str, cpus: int, levels: list[int]) -> None:
     plan = plans.survey(level, cpus=cpus)
@@ -59,12 +60,12 @@ def test_an_unknown_level_is_told() -> None:
 
 
 def test_thread_levels_are_powers_of_two_and_all() -> None:
-    assert plans.thread_levels(1) == [1]
-    assert plans.thread_levels(64) == [1, 2, 4, 8, 16, 32, 64]
-    assert plans.thread_levels(96) == [1, 2, 4, 8, 16, 32, 64, 96]
+    assert thread_levels(1) == [1]
+    assert thread_levels(64) == [1, 2, 4, 8, 16, 32, 64]
+    assert thread_levels(96) == [1, 2, 4, 8, 16, 32, 64, 96]
 
 
-@pytest.mark.parametrize("level", plans.LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_the_built_in_plans_keep_to_the_schema(level: str) -> None:
     from importlib import resources
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nephoscope import plans
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Sample
 from nephoscope.targets import Done, Peer, TargetTrial
 from nephoscope.targets.base import Endpoint
-from nephoscope.targets.kinds.record import CONTROLLER
+from nephoscope.targets.kinds.record import CONTROLLER, TargetRecord
 
 Answer = Callable[[str, Mapping[str, Any], int], TargetTrial]
 """Target name, params and number of the call -> the trial."""
@@ -126,7 +125,7 @@ class FakeRunning:
 class FakeTarget:
     """Answers from a function; counts what it was asked."""
 
-    def __init__(self, record: plans.Target, fakes: Fakes) -> None:
+    def __init__(self, record: TargetRecord, fakes: Fakes) -> None:
         self.name, self.record = record.name, record
         self.shares_clock = record.traits().machine == CONTROLLER
         self.answer = fakes.answer
@@ -211,7 +210,7 @@ class Fakes:
         self._gone = gone or {}
         self._openings: dict[str, int] = {}
 
-    def make(self, record: plans.Target) -> FakeTarget:
+    def make(self, record: TargetRecord) -> FakeTarget:
         target = FakeTarget(record, self)
         self.made.append(target)
         return target

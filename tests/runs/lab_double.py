@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope import plans
 from nephoscope.errors import RunFailed
 from nephoscope.lab.boot import BootTimes
+from nephoscope.targets.kinds.record import TargetRecord
 
 TOPOLOGY = {"version": 1, "name": "dbl", "hosts": {"a": {}, "b": {}}, "links": {}}
 
@@ -31,7 +31,7 @@ class LabDouble:
         if "up" in self._fails:
             raise RunFailed("The lab cannot be made.", "Look at it.")
 
-    def placed(self, target: plans.Target) -> plans.Target:
+    def placed(self, target: TargetRecord) -> TargetRecord:
         return target.model_copy(update={"lab": "dbl"})
 
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:

@@ -11,6 +11,7 @@ import pytest
 from nephoscope import plans
 from nephoscope.analysis import stopping
 from nephoscope.analysis.statistics.estimates import median
+from nephoscope.plans.survey import LEVELS
 from nephoscope.runs.schedule.progress import Progress
 
 from .test_progress import Trial, drive, plan_of, record
@@ -122,5 +123,5 @@ def test_intervals_become_narrower_than_with_even_allocation() -> None:
 
 
 def test_plans_of_the_survey_allocate_to_the_widest() -> None:
-    for level in plans.LEVELS:
+    for level in LEVELS:
         assert plans.survey(level).repeat.allocation == "widest"

@@ -11,6 +11,7 @@ from nephoscope import plans, runs
 from nephoscope.errors import TargetError
 from nephoscope.model import TrialStatus
 from nephoscope.store import Store, StoredRun
+from nephoscope.targets.kinds.record import TargetRecord
 
 from .factory import Fakes, good
 
@@ -114,7 +115,7 @@ def test_what_needs_the_lost_target_is_not_tried(tmp_path: Path) -> None:
     calls = 0
     made = fakes.make
 
-    def make(record: plans.Target) -> Any:
+    def make(record: TargetRecord) -> Any:
         target = made(record)
         start = target.start
 

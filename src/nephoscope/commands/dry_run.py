@@ -16,7 +16,8 @@ from nephoscope.documents import to_json
 if TYPE_CHECKING:
     from nephoscope.catalog import Catalog
     from nephoscope.model import Setting
-    from nephoscope.plans import Crossing, Plan, PlanEstimate, Touch
+    from nephoscope.plans import Crossing, Plan, Touch
+    from nephoscope.plans.estimate import Estimate as PlanEstimate
     from nephoscope.store import Store
 
 ROUNDS_SHOWN = 3

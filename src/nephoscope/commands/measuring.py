@@ -13,8 +13,9 @@ from nephoscope.errors import StoreError
 
 if TYPE_CHECKING:
     from nephoscope.model import RunResult
-    from nephoscope.plans import Plan, Target
+    from nephoscope.plans import Plan
     from nephoscope.store import Store, StoredRun
+    from nephoscope.targets.kinds.record import TargetRecord as Target
 
 NOTHING_VALID = 3
 TARGET_LOST = 3

@@ -12,7 +12,7 @@ from nephoscope import units
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.plans import Target
+    from nephoscope.targets.kinds.record import TargetRecord as Target
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _MAX_BUDGET_S = 30 * 86_400

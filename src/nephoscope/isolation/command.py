@@ -12,8 +12,9 @@ from nephoscope.commands import measuring, options, output
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.plans import Plan, Target
+    from nephoscope.plans import Plan
     from nephoscope.store import Store
+    from nephoscope.targets.kinds.record import TargetRecord as Target
 
 ROLES = ("victim", "aggressor", "server")
 

@@ -12,11 +12,12 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import Lacking, UnknownName, UsageError
 from nephoscope.isolation import placement as places
-from nephoscope.plans import Target, resources
+from nephoscope.plans import resources
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Plan
 from nephoscope.plans.resources import IDLE, INTENSITY, NONE
 from nephoscope.reading.sentences import did_you_mean
+from nephoscope.targets.kinds.record import TargetRecord as Target
 
 ALL = "all"
 """Every resource of the table."""

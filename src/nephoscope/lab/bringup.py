@@ -75,13 +75,6 @@ def save(
         phase=phase,
         pid=os.getpid(),
         topology=files.values_of(laid.topology),
-        makes={
-            "namespaces": [
-                names.namespace(lab, node) for node in (*laid.topology.hosts, *laid.switches)
-            ],
-            "cgroups": [*laid.topology.hosts, cgroups.KEEP],
-            "directory": str(names.directory(lab)),
-        },
         paths={link.cable.name: link.path for link in chosen},
         hosts={name: _STARTED.dump_python(host, mode="json") for name, host in hosts.items()},
         **more,

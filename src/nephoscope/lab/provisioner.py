@@ -13,7 +13,7 @@ from nephoscope.lab import bringup, check, files, names, needs, state, sweep
 from nephoscope.lab.commands import Runner
 from nephoscope.lab.handle import Lab, Removed
 from nephoscope.lab.limits import cgroups
-from nephoscope.lab.network import delay_line, layout
+from nephoscope.lab.network import delay_line, layout, links
 from nephoscope.lab.topology import Topology
 from nephoscope.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say
 from nephoscope.tasks import in_thread

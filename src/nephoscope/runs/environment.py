@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.errors import PlanError, UsageError
-from nephoscope.plans import Plan, Target
+from nephoscope.plans import Plan
 from nephoscope.provisioning import UP, Provisioned
 from nephoscope.store import StoredRun
+from nephoscope.targets.kinds.record import TargetRecord as Target
 
 if TYPE_CHECKING:
     from nephoscope.lab.boot import BootTimes

@@ -4,30 +4,15 @@ The heavy libraries are loaded by the functions that need them: `nephoscope runs
 only.
 """
 
-from nephoscope.store.holder import Holder, identity
-from nephoscope.store.run import (
-    ABANDONED,
-    FAILED,
-    FINISHED,
-    MEASURED,
-    RUNNING,
-    STATES,
-    StoredRun,
-    counts,
-)
-from nephoscope.store.store import Store, default_path
-
-__all__ = [
-    "ABANDONED",
-    "FAILED",
-    "FINISHED",
-    "MEASURED",
-    "RUNNING",
-    "STATES",
-    "Holder",
-    "Store",
-    "StoredRun",
-    "counts",
-    "default_path",
-    "identity",
-]
+from nephoscope.store.holder import Holder as Holder
+from nephoscope.store.holder import identity as identity
+from nephoscope.store.run import ABANDONED as ABANDONED
+from nephoscope.store.run import FAILED as FAILED
+from nephoscope.store.run import FINISHED as FINISHED
+from nephoscope.store.run import MEASURED as MEASURED
+from nephoscope.store.run import RUNNING as RUNNING
+from nephoscope.store.run import STATES as STATES
+from nephoscope.store.run import StoredRun as StoredRun
+from nephoscope.store.run import counts as counts
+from nephoscope.store.store import Store as Store
+from nephoscope.store.store import default_path as default_path

@@ -15,9 +15,9 @@ from typing import Any
 
 from nephoscope.errors import Lacking, TargetError
 from nephoscope.plans import Plan
-from nephoscope.plans import Target as Wanted
 from nephoscope.runs.environment import Environment
 from nephoscope.targets.kinds.record import CONTROLLER
+from nephoscope.targets.kinds.record import TargetRecord as Wanted
 from nephoscope.targets.probe.target import Target
 
 Factory = Callable[[Wanted], Target]
