@@ -12,8 +12,10 @@ from tests.results.isolated import REACHED, Truth, make
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import capabilities
+from nephoscope.isolation import text as isolation_text
 from nephoscope.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, Isolation
 from nephoscope.model import Estimate, RunResult, Sample
+from nephoscope.report import wording
 
 
 def built(store: Path, truth: Truth) -> tuple[RunResult, Isolation]:
@@ -224,3 +226,22 @@ def test_intervals_of_idle_neighbours_exclude_one_as_rarely_as_promised(tmp_path
         cells += len(found.cells)
     assert cells == 36
     assert outside <= 5
+
+
+def test_a_load_whose_trials_were_all_excluded_is_named(tmp_path: Path) -> None:
+    lost = {
+        record.key.name
+        for record in make(tmp_path / "whole", Truth(intensities=(1.0,))).records()
+        if record.benchmark == "mem.stream" and record.factors["resource"] == "memory"
+    }
+    truth = Truth(intensities=(1.0,), lost=frozenset(lost))
+    result, found = built(tmp_path / "lost", truth)
+    assert not any(
+        (one.victim.benchmark, one.resource) == ("mem.stream", "memory") for one in found.cells
+    )
+    (row,) = wording.excluded_rows(result)
+    assert row.startswith("mem.stream (")
+    assert f"no result, {len(lost)} trials excluded: " in row
+    assert row in " ".join(isolation_text.text(result).split())
+    page = capabilities.terminal(result, colour=False, width=400)
+    assert row in " ".join(page.split())

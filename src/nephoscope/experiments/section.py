@@ -26,6 +26,7 @@ from nephoscope.report.blocks import (
     Sentence,
     Table,
 )
+from nephoscope.report.sections.excluded_trials import settings_without_results
 
 MAX_ROWS = 60
 """Lines of one table; the others are in result.json."""
@@ -47,6 +48,8 @@ def build(result: RunResult) -> Section | None:
     # The section on isolation states the same of loads, in pairs of trials.
     blocks += _baselines([one for one in effects.comparisons if "resource" not in one.changed])
     blocks += _components(effects.components)
+    if not any("resource" in one.changed for one in effects.comparisons):
+        blocks += settings_without_results(result)
     if effects.notes:
         blocks += [
             Heading("Unavailable statistics"),

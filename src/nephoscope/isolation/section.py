@@ -7,6 +7,7 @@ from nephoscope.isolation.records import KEPT, Cell, Isolation, QuietDrift
 from nephoscope.model import RunResult
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sentence, Tile
+from nephoscope.report.sections.excluded_trials import settings_without_results
 
 
 def build(result: RunResult) -> Section | None:
@@ -21,6 +22,7 @@ def build(result: RunResult) -> Section | None:
         blocks += [charts.heat_map(isolation.cells), tables.factors(isolation.cells)]
         blocks += charts.violins(isolation.cells)
         blocks += tables.recovery(isolation.cells)
+    blocks += settings_without_results(result)
     if isolation.responses:
         blocks += charts.responses(isolation.responses)
         blocks += tables.responses(isolation.responses)

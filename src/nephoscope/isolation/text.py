@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nephoscope import units
 from nephoscope.commands import output
 from nephoscope.isolation.records import Isolation
+from nephoscope.report import wording
 
 if TYPE_CHECKING:
     from nephoscope.isolation.records import Cell, DoseResponse, Index, Victim
@@ -43,6 +44,7 @@ def text(result: RunResult) -> str:
     parts.append(_block("Named", _named(isolation)))
     told = [isolation.idle.sentence] if isolation.idle else []
     parts.append(_block("Control", told))
+    parts.append(_block("Without results", wording.excluded_rows(result)))
     odd = [*_invalid(result), *_odd(isolation)]
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
     parts.append(_block("Odd", [*odd[:MOST_ODD], *more]))

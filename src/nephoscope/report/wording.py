@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import Consistency, Estimate, MetricResult, level_name
+from nephoscope.model import Consistency, Estimate, MetricResult, RunResult, level_name
+from nephoscope.results.excluded import excluded_settings
 
 # What a unit's ending of a name says as words: `hash_bytes_per_s` is 'hash throughput'.
 _UNIT_ENDINGS = {
@@ -202,6 +203,19 @@ def consistency_text(consistency: Consistency) -> str:
 def slug(name: str) -> str:
     """A name as a word that may be an anchor: 'cpu.pi' is 'cpu-pi'."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+
+
+def excluded_rows(result: RunResult) -> list[str]:
+    """Returns a sentence for each setting that is in no table, as all its trials were excluded."""
+    several = len(result.run.targets) > 1
+    return [
+        clean(
+            f"{one.benchmark} ({factors_text(one.factors) or 'no factors'})"
+            f"{f' on {one.target}' if several else ''}: no result, {plural(one.trials, 'trial')} "
+            f"excluded: {one.reason}."
+        )
+        for one in excluded_settings(result)
+    ]
 
 
 def plural(count: int, noun: str) -> str:

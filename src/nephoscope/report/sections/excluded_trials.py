@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from nephoscope.model import InvalidTrial, RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Column, Section, Sentence, Table
+from nephoscope.report.blocks import (
+    Block,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Table,
+)
 
 
 def build(result: RunResult) -> Section:
@@ -43,3 +52,12 @@ def build(result: RunResult) -> Section:
             Table(single_head, singles, "List of excluded trials", collapsed=True),
         ),
     )
+
+
+def settings_without_results(result: RunResult) -> list[Block]:
+    """Returns the settings that no table of results has, since all their trials were excluded."""
+    rows = wording.excluded_rows(result)
+    if not rows:
+        return []
+    items = tuple(Item(text, "notice") for text in rows)
+    return [Heading("Settings without results"), Items(items)]
