@@ -167,7 +167,7 @@ class Child:
 
     async def end(self) -> None:
         """See `Program.end`."""
-        if not self._tail.done() or not self._stdin.closed:
+        if not (self._tail.done() and all(pipe.closed for pipe in self._pipes)):
             await uncancelled(self._end())
 
     def ended(self) -> bool:
