@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 
 from nephoscope.targets.base import Endpoint, IpVersion
-from nephoscope.targets.channels.local import LocalChannel
 from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
+from nephoscope.targets.local import LocalChannel
 from nephoscope.targets.probe.target import Target
 
 

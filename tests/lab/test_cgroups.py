@@ -48,7 +48,7 @@ def test_groups_below_a_host_go_with_it(where: Layout, lab: str, member: Member)
     inner.make()
     pid = member(inner)
     assert group.processes() == [pid]
-    group.remove()
+    cgroups.remove(lab, where)
     assert not any(folder.exists() for folder in group.folders)
 
 

@@ -15,8 +15,8 @@ from nephoscope.lab import files
 from nephoscope.lab.handle import GuestAccess, Host, Lab, Nic
 from nephoscope.lab.provisioner import LABS
 from nephoscope.targets.base import Endpoint
-from nephoscope.targets.channels.lab import route_into
 from nephoscope.targets.kinds.lab import LabRecord
+from nephoscope.targets.lab import route_into
 from nephoscope.targets.local import LocalTarget
 from nephoscope.targets.probe.target import Target
 

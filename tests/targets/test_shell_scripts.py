@@ -13,7 +13,7 @@ import pytest
 
 from nephoscope.errors import TargetError
 from nephoscope.targets.channels import shell_scripts
-from nephoscope.targets.channels.lab import EnteredShell
+from nephoscope.targets.lab import EnteredShell
 
 SHELLS = {
     name: words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -40,6 +41,15 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     aside.rename(path)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Locks an open file or folder, unless another has it; the kernel lets go when both end."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def output_of(words: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ that it is free only when the last of them is gone, also after a kill.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import Any
 
 from nephoscope.errors import UsageError
 from nephoscope.lab import names
-from nephoscope.lab.commands import read_json, write_json
+from nephoscope.lab.commands import read_json, try_lock, write_json
 from nephoscope.provisioning import UP
 
 STATE = "state.json"
@@ -64,7 +63,7 @@ def making(lab: str) -> Iterator[int]:
         except FileExistsError:
             raise clash(lab) from None
     descriptor = _open(path)
-    if descriptor is None or not (_locked(descriptor) and _is_still(descriptor, path)):
+    if descriptor is None or not (try_lock(descriptor) and _is_still(descriptor, path)):
         raise clash(lab)
     try:
         yield descriptor
@@ -100,7 +99,7 @@ def changing(lab: str, wait_s: float = 10.0) -> Iterator[int | None]:
             yield None
             return
         try:
-            if _locked(descriptor):
+            if try_lock(descriptor):
                 if not _is_still(descriptor, path):
                     continue
                 yield descriptor
@@ -118,7 +117,7 @@ def is_busy(lab: str) -> bool:
     if descriptor is None:
         return False
     try:
-        return not _locked(descriptor)
+        return not try_lock(descriptor)
     finally:
         os.close(descriptor)
 
@@ -128,14 +127,6 @@ def _open(path: Path) -> int | None:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _is_still(descriptor: int, path: Path) -> bool:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import socket
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope.errors import TargetError, UsageError
-from nephoscope.lab.handle import Host, Lab
+from nephoscope.lab.handle import GuestAccess, Host, Lab
+from nephoscope.lab.network import namespaces
 from nephoscope.lab.provisioner import LABS
 from nephoscope.targets.base import Endpoint, IpVersion
 from nephoscope.targets.channels.channel import Channel
-from nephoscope.targets.channels.lab import EnteredShell, route_into
-from nephoscope.targets.channels.local import LocalChannel
+from nephoscope.targets.channels.child import Child, start_child
+from nephoscope.targets.channels.shell import ShellChannel
+from nephoscope.targets.local import LocalChannel
 from nephoscope.targets.probe.target import Target
+from nephoscope.targets.ssh.route import Hop, SshRoute
 from nephoscope.targets.ssh.target import SshChannel
 
 SHARES_FILES = "bare"
@@ -82,3 +86,54 @@ def _channel_to(name: str, host: Host) -> Channel:
     if host.platform == SHARES_FILES:
         return LocalChannel(name, prefix=host.enter())
     return EnteredShell(name, host.enter())
+
+
+_CONNECT_S = 10.0
+
+
+class EnteredShell(ShellChannel):
+    """A host with files of its own (a container), entered by a program in front of every command.
+
+    prefix: the words of that program, `Host.enter()`.
+    """
+
+    def __init__(self, name: str, prefix: Sequence[str]) -> None:
+        super().__init__(name)
+        self._prefix = tuple(prefix)
+
+    async def _reach(self, timeout_s: float) -> None:
+        """There is nothing to be reached."""
+
+    async def _hang_up(self) -> None:
+        """There is nothing to hang up."""
+
+    async def _begin(self, command: Sequence[str]) -> Child:
+        try:
+            return start_child([*self._prefix, *command])
+        except OSError as error:
+            raise TargetError(
+                f"{self.name}: {self._prefix[0]} cannot be started: {error.strerror}.",
+                "Build it again: `make setup`.",
+            ) from error
+
+
+def route_into(guest: GuestAccess) -> SshRoute:
+    """How a guest is reached: ssh from inside its host's network, with the lab's own keys."""
+
+    def connect_there() -> socket.socket:
+        # A socket belongs to the namespace it was made in, wherever it is used.
+        return namespaces.within(
+            guest.netns,
+            lambda: socket.create_connection((guest.address, guest.port), _CONNECT_S),
+        )
+
+    async def connect() -> socket.socket:
+        return await asyncio.to_thread(connect_there)
+
+    return SshRoute(
+        Hop(guest.address, guest.port, guest.user),
+        identity=str(guest.identity),
+        known_hosts=str(guest.known_hosts),
+        config=False,
+        connect=connect,
+    )

@@ -17,7 +17,7 @@ from nephoscope.catalog import ANSWERED, SIMULATED, Catalog
 from nephoscope.errors import BenchmarkFailed, Lacking
 from nephoscope.programs import find_simulator
 from nephoscope.targets.base import Peer
-from nephoscope.targets.channels.local import LocalChannel
+from nephoscope.targets.local import LocalChannel
 from nephoscope.targets.probe.process import Running
 from nephoscope.targets.probe.target import Target
 

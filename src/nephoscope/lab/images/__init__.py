@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import platform
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking
+from nephoscope.lab.commands import try_lock
 from nephoscope.lab.images import build
 from nephoscope.lab.images.recipe import Recipe, recipe
 
@@ -135,15 +135,9 @@ async def _locked(path: Path, say: Callable[[str], None]) -> AsyncIterator[None]
     """Holds a lock file; the kernel lets go of it when this process ends, however it does."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        told = False
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not told:
-                    say("guest image: another process is building it; waiting")
-                    told = True
+        if not try_lock(descriptor):
+            say("guest image: another process is building it; waiting")
+            while not try_lock(descriptor):
                 await asyncio.sleep(0.1)
         yield
     finally:

@@ -79,11 +79,6 @@ class Group:
         """Kills every process in it and waits until they are gone; how many there were."""
         return _kill(self.folders)
 
-    def remove(self) -> int:
-        """Kills what is in it and removes its folders; how many folders there were."""
-        self.kill()
-        return sum(_remove_tree(folder) for folder in self.folders)
-
 
 def host(lab: str, name: str, where: Layout | None = None) -> Group:
     """The group of a host; nothing is made yet."""
