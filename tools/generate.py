@@ -63,6 +63,7 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
         "contracts/topology.schema.json": as_json(topology_schema()),
         "contracts/result.schema.json": as_json(capabilities.result_schema()),
         "contracts/compare.schema.json": as_json(capabilities.compare_schema()),
+        "contracts/repeats.schema.json": as_json(capabilities.repeats_schema()),
         "contracts/census.schema.json": as_json(capabilities.census_schema()),
     }
 

@@ -117,7 +117,7 @@ def test_two_targets_of_one_run_are_compared_by_round(nephoscope: Run, tmp_path:
 
 def test_two_separate_runs_are_said_not_to_be_interleaved(nephoscope: Run) -> None:
     ids = []
-    for value in (100, 150):
+    for value in (100, 1000):  # far beyond what is assumed to lie between two runs
         words = ("--set", f"value={value}", "--set", "noise_ratio=0.01", "--repetitions", 12)
         ids.append(nephoscope("bench", "null", *words, "--json").json()["run"]["id"])
     done = nephoscope("compare", *ids, "--json")
@@ -130,6 +130,40 @@ def test_two_separate_runs_are_said_not_to_be_interleaved(nephoscope: Run) -> No
     paired = nephoscope("compare", *ids, "--paired")
     assert paired.code == 2
     assert "no pairs" in paired.sentence
+
+
+def test_two_plans_are_interleaved_and_compared_by_round(nephoscope: Run, tmp_path: Path) -> None:
+    files = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
+    for file, value in zip(files, (100, 150), strict=True):
+        file.write_text(
+            "name: made\nrepeat: {min: 12, max: 12}\n"
+            f'benchmarks: [{{benchmark: "null", params: {{value: {value}}}}}]\n'
+        )
+    done = nephoscope("compare", "--interleave", *files, "--json")
+    assert done.code == 0, done.err
+    told = done.json()
+    (line,) = (line for line in told["comparisons"] if line["metric"] == "null_ns")
+    assert line["design"] == "paired by round"
+    assert line["comparison"]["ratio"]["value"] == pytest.approx(1.5)
+    assert line["comparison"]["verdict"]["word"] == "worse"
+    assert (line["a"], line["b"]) == ("local-a", "local-b")
+    assert told["next_step"] == ""
+
+
+def test_repeated_runs_are_stored_and_analysed_together(nephoscope: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "made.yaml"
+    plan.write_text('name: made\nrepeat: {min: 6, max: 6}\nbenchmarks: [{benchmark: "null"}]\n')
+    done = nephoscope("run", plan, "--repeat-runs", 3, "--gap", "0s", "--json")
+    assert done.code == 0, done.err
+    told = done.json()
+    jsonschema.validate(told, capabilities.repeats_schema())
+    assert len(told["runs"]) == 3
+    assert all(line["estimate"]["n"] == 3 for line in told["metrics"])
+    stored = nephoscope("runs", "--json").json()["runs"]
+    assert {run["id"] for run in stored} == set(told["runs"])
+    done = nephoscope("compare", *told["runs"][:2])
+    assert "from 1 earlier" not in done.out
+    assert "Next step: `nephoscope run made.yaml --repeat-runs 3 --gap 10min" in done.out
 
 
 def test_files_of_numbers_are_compared(nephoscope: Run, tmp_path: Path) -> None:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nephoscope.capabilities.analyse_run import build
     from nephoscope.capabilities.report_files import ReportPaths, document, terminal, write
-    from nephoscope.capabilities.schema import census_schema, compare_schema, result_schema
+    from nephoscope.capabilities.schema import (
+        census_schema,
+        compare_schema,
+        repeats_schema,
+        result_schema,
+    )
 
 __all__ = [
     "ReportPaths",
@@ -20,6 +25,7 @@ __all__ = [
     "census_schema",
     "compare_schema",
     "document",
+    "repeats_schema",
     "result_schema",
     "terminal",
     "write",

@@ -25,6 +25,13 @@ def compare_schema() -> dict[str, Any]:
     return schema_of(Comparisons, "Comparison by Nephoscope")
 
 
+def repeats_schema() -> dict[str, Any]:
+    """Returns the schema of what `survey` and `run` print with --repeat-runs and --json."""
+    from nephoscope.comparison.repeats import RepeatedRuns
+
+    return schema_of(RepeatedRuns, "Repeated runs by Nephoscope")
+
+
 def census_schema() -> dict[str, Any]:
     """Returns the schema of what `census --json` prints."""
     from nephoscope.census.records import Census

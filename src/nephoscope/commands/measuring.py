@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +18,53 @@ if TYPE_CHECKING:
     from nephoscope.store import Store, StoredRun
     from nephoscope.targets.kinds.record import TargetRecord as Target
 
+ONCE = options.Repetition()
 NOTHING_VALID = 3
 TARGET_LOST = 3
 
 
 def measure(
-    plan: Plan, *, store: Path | None, as_json: bool, fresh: bool = False, brief: bool = False
+    plan: Plan,
+    *,
+    store: Path | None,
+    as_json: bool,
+    fresh: bool = False,
+    brief: bool = False,
+    repeat: options.Repetition = ONCE,
 ) -> int:
     """Runs the plan (or goes on with its unfinished run) and presents the result."""
     from nephoscope.store import Store
 
-    return present(executed(plan, Store(store), fresh=fresh), as_json=as_json, brief=brief)
+    runs = Store(store)
+    if repeat.runs == 1:
+        return present(executed(plan, runs, fresh=fresh), as_json=as_json, brief=brief)
+    return _measure_repeatedly(plan, runs, repeat, as_json=as_json, fresh=fresh)
+
+
+def _measure_repeatedly(
+    plan: Plan, store: Store, repeat: options.Repetition, *, as_json: bool, fresh: bool
+) -> int:
+    """Makes complete runs with gaps, and presents them together; the worst exit code."""
+    from nephoscope import documents
+    from nephoscope.comparison.repeats import analyse_repeats
+    from nephoscope.comparison.text import print_repeats
+
+    results, code = [], 0
+    for number in range(repeat.runs):
+        if number:
+            output.log(f"Run {number} of {repeat.runs} is complete; the next in {repeat.gap_s:g} s")
+            time.sleep(repeat.gap_s)
+        run = executed(plan, store, fresh=fresh or number > 0)
+        result, page = reported(run)
+        output.log(f"Report: {page}")
+        results.append(result)
+        code = max(code, exit_code(result, run))
+    repeats = analyse_repeats(results)
+    if as_json:
+        output.document(documents.to_json(repeats))
+    else:
+        print_repeats(repeats)
+    return code
 
 
 def fitted(plan: Plan, texts: Sequence[str]) -> Plan:

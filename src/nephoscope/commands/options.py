@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -16,6 +16,29 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _MAX_BUDGET_S = 30 * 86_400
+_DEFAULT_GAP_S = 600.0
+
+
+class Repetition(NamedTuple):
+    """Number of complete runs, and the seconds between two of them."""
+
+    runs: int = 1
+    gap_s: float = _DEFAULT_GAP_S
+
+
+def repetition(runs: int, gap: str | None) -> Repetition:
+    """Returns the values of `--repeat-runs` and `--gap`."""
+    if gap is None:
+        return Repetition(runs)
+    if runs == 1:
+        raise UsageError("--gap is the time between repeated runs.", "Add --repeat-runs 3.")
+    try:
+        seconds = units.parse_duration_ns(gap) / 1e9
+    except UsageError as error:
+        raise UsageError(f"--gap: {error.message}", error.hint) from None
+    if seconds > _MAX_BUDGET_S:
+        raise UsageError(f"--gap: '{gap}' is longer than 30 d.", "Use, for example, 10min.")
+    return Repetition(runs, seconds)
 
 
 def budget_s(text: str | None) -> float | None:
@@ -90,6 +113,14 @@ BUDGET = click.option(
     callback=lambda context, option, text: budget_s(text),
     help="Maximum duration, e.g. 60s or 10min.",
 )
+REPEAT_RUNS = click.option(
+    "--repeat-runs",
+    type=click.IntRange(1, 1000),
+    default=1,
+    metavar="N",
+    help="Number of complete runs, each stored, analysed together at the end.",
+)
+GAP = click.option("--gap", metavar="TIME", help="Time between repeated runs [default: 10min].")
 FRESH = click.option(
     "--fresh", is_flag=True, help="Start a new run even if an unfinished run of this plan exists."
 )

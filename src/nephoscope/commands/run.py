@@ -14,6 +14,8 @@ from nephoscope.commands import measuring, options
 @options.SETS
 @options.SEED
 @options.BUDGET
+@options.REPEAT_RUNS
+@options.GAP
 @options.STORE
 @options.JSON
 @options.FRESH
@@ -25,6 +27,8 @@ def run(
     values: dict[str, str],
     seed: int | None,
     budget: float | None,
+    repeat_runs: int,
+    gap: str | None,
     store: Path | None,
     as_json: bool,
     fresh: bool,
@@ -34,6 +38,7 @@ def run(
 
     PLAN is a YAML file; docs/reference/plan.md lists its keys.
     """
+    repeat = options.repetition(repeat_runs, gap)
     if seed is not None:
         values["seed"] = str(seed)
     if budget is not None:
@@ -52,4 +57,4 @@ def run(
         from nephoscope.commands import dry_run as preview
 
         return preview.present(loaded, settings, estimate, known, runs, as_json=as_json)
-    return measuring.measure(loaded, store=store, as_json=as_json, fresh=fresh)
+    return measuring.measure(loaded, store=store, as_json=as_json, fresh=fresh, repeat=repeat)

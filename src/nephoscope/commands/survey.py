@@ -18,6 +18,8 @@ from nephoscope.errors import UsageError
 )
 @options.TARGETS
 @options.BUDGET
+@options.REPEAT_RUNS
+@options.GAP
 @options.SEED
 @options.STORE
 @options.JSON
@@ -27,6 +29,8 @@ def survey(
     full: bool,
     targets: Sequence[str],
     budget: float | None,
+    repeat_runs: int,
+    gap: str | None,
     seed: int | None,
     store: Path | None,
     as_json: bool,
@@ -39,9 +43,10 @@ def survey(
     """
     if quick and full:
         raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
+    repeat = options.repetition(repeat_runs, gap)
     from nephoscope import plans
 
     plan = plans.survey("quick" if quick else "full" if full else "standard", budget, seed)
     if targets:
         plan = measuring.fitted(plan, targets)
-    return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh)
+    return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh, repeat=repeat)

@@ -1,13 +1,15 @@
-"""Two runs that were not interleaved: what moved between them beside the thing compared?
+"""Compares two runs that were not interleaved: the interval includes the variance between runs.
 
 The unit of replication is the run (launch, hour), not the repetition: sequential blocks declare
 identical systems different more often than not when the machine drifts. Sources: Abedi & Brecht,
-ICPE 2017; one-way random effects: Searle, Casella & McCulloch 1992.
+ICPE 2017; scaled inverse chi-square prior of a normal variance: Gelman et al., Bayesian Data
+Analysis, 3rd ed., sections 2.6 and 3.2.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,9 +19,11 @@ from nephoscope.analysis.shift_scales import band_estimate, scale_of
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import Array, Numbers, clean, finite, percent
 from nephoscope.analysis.verdicts import Band, Word, equivalence_confidence, judge, say, verdict_of
+from nephoscope.comparison.prior import Prior
 from nephoscope.model import Better, Estimate
 
-LEAST_RUNS = 3
+REPLACED_AT = 5
+"""Earlier runs of one machine with which nothing is assumed any more."""
 BLOCKS = 4
 LEAST_PER_BLOCK = 2
 
@@ -35,6 +39,8 @@ def separate_runs(
     a_history: Numbers = (),
     b_history: Numbers = (),
     *,
+    prior: Prior,
+    same_machine: bool = False,
     better: Better,
     margin: float = MARGIN,
     unit: str = "none",
@@ -44,39 +50,45 @@ def separate_runs(
     """Compare two runs that were made one after the other.
 
     a, b: one value a repetition, in order of time. a_history, b_history: the medians of other runs
-    of the same machine and setting as A's, and as B's.
-    With three runs or more in all, the variance of run medians about their machine's mean (pooled)
-    gives the interval, by Student t with (runs - machines) degrees of freedom. Without, the drift
-    seen between four blocks of each run stands for it: a lower bound, because what moves slower
-    than a run is not in it; then only a difference wholly beyond the margin gets a verdict, and
-    equivalence is never claimed. The interval is never narrower than `independent` gives.
+    of the same machine and setting as A's, and as B's. prior: what is assumed of the variance of
+    run medians; the runs of the history replace it as they become more. same_machine: both
+    histories are one and the same, of the machine that both runs measured. Neither run then joins
+    it: the change that is looked for lies between it and one of the two, nobody knows which.
+    The interval is Student's, about the ratio, with the posterior variance; it is never narrower
+    than that of `independent`, and without a history not narrower than the drift between blocks
+    inside the runs allows. Without a history equivalence is never claimed.
     """
     plain = independent(
         a, b, better=better, margin=margin, unit=unit, confidence=confidence, names=names
     )
-    one, other, history = clean(a), clean(b), clean_history(a_history, b_history)
+    one, other = clean(a), clean(b)
+    history = clean_history(a_history, b_history)
     scale = scale_of(one, other)
     if scale is None or plain.ratio is None or plain.ratio.low is None:
         return replace(plain, warnings=(NOT_INTERLEAVED, *plain.warnings))
-    known = 2 + history[0].size + history[1].size >= LEAST_RUNS
-    if known:
-        spread, df, words = _from_history(one, other, history)
-    else:
-        spread, df, words = _from_blocks(scale.a, scale.b)
-    if df < 1:
-        return _no_verdict(plain, names)
+    groups = [history[0]]
+    if not same_machine:
+        groups = [np.append(history[0], np.median(one)), np.append(history[1], np.median(other))]
+    sd, df, own = posterior(groups, prior)
+    level = equivalence_confidence(confidence)
+    half, narrow = (t_quantile(df, at) * math.sqrt(2) * sd for at in (confidence, level))
+    words = assumption(prior)
+    if own:
+        runs = history[0].size + (0 if same_machine else history[1].size)
+        joined = f" and {words}" if df > own else ""
+        words = f"{percent(sd, 2)}, from {runs} earlier run{'s'[: runs > 1]}{joined}"
+    words = f"a variation from run to run of {words}"
+    if not own:
+        half = max(half, _drift(scale.a, scale.b, confidence))
 
     value = plain.ratio.value
     centre = scale.to_shift(value) if value > 0 else -math.inf
-    half = t_quantile(df, confidence) * spread
-    level = equivalence_confidence(confidence)
-    narrow = t_quantile(df, level) * spread
     band = _union(plain.ratio, scale.band(centre - half, centre + half))
     equivalence = _union(plain.equivalence, scale.band(centre - narrow, centre + narrow))
     word = judge(band, equivalence, better, margin)
     sentence = say(word, value, band, equivalence, margin, confidence, better, names)
-    if not known:
-        word, sentence = _of_two_runs_alone(word, sentence, names)
+    if not own:
+        word, sentence = _without_history(word, sentence, names, sd)
     method = f"Hodges-Lehmann shift {scale.words}; {words}"
     ratio = band_estimate(value, band, confidence, plain.ratio.n, method)
     inside = band_estimate(value, equivalence, level, plain.ratio.n, method)
@@ -84,9 +96,9 @@ def separate_runs(
         plain,
         ratio=ratio,
         equivalence=inside,
-        p_between_runs=_p(centre, spread, df),
+        p_between_runs=_p(centre, half, df, confidence),
         verdict=verdict_of(word, sentence, ratio, inside),
-        warnings=(NOT_INTERLEAVED, _told(known, words), *plain.warnings),
+        warnings=(NOT_INTERLEAVED, f"The interval includes {words}.", *plain.warnings),
     )
 
 
@@ -98,72 +110,62 @@ def clean_history(a_history: Numbers, b_history: Numbers) -> tuple[Array, Array]
     )
 
 
-def _told(known: bool, words: str) -> str:
-    if known:
-        return f"The interval includes the variance between runs, {words}."
-    return (
-        "The store has no other runs of these machines: the variance between runs is "
-        "estimated from the drift within the two runs, which is a lower bound."
-    )
+def posterior(groups: Sequence[Array], prior: Prior) -> tuple[float, float, int]:
+    """Returns the standard deviation of a run's median, relative, its degrees of freedom, and
+    those of them that come from the runs.
+
+    groups: medians of runs; those of one group vary about one mean, which is not known. The weight
+    of the prior falls in equal steps to none at REPLACED_AT runs of one group: it describes other
+    machines, and one that is far too wide or too narrow for this one would never be outvoted.
+    """
+    deviations = [_relative(group) for group in groups if group.size > 1]
+    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in deviations)
+    own = sum(group.size - 1 for group in deviations)
+    assumed = prior.df * max(0.0, 1 - own / (REPLACED_AT - 1))
+    df = own + assumed
+    return math.sqrt((assumed * prior.sd**2 + squares) / df), df, own
 
 
-def _of_two_runs_alone(word: Word, sentence: str, names: tuple[str, str]) -> tuple[Word, str]:
-    """What a lower bound of the variance between runs allows to say."""
+def assumption(prior: Prior) -> str:
+    """Returns the prior in words."""
+    return f"{percent(prior.sd, 2)} assumed (weight {prior.df:.2g} runs; {prior.source})"
+
+
+def _relative(medians: Array) -> Array:
+    """Logarithms, or shares of their median where not all are above zero."""
+    if np.all(medians > 0):
+        return np.log(medians)
+    return medians / (abs(float(np.median(medians))) or 1.0)
+
+
+def _without_history(
+    word: Word, sentence: str, names: tuple[str, str], sd: float
+) -> tuple[Word, str]:
+    """What an assumed variance between runs allows to say."""
+    assumed = f"assuming a variation from run to run of {percent(sd, 2)}"
     if word in {"better", "worse"}:
-        return word, (
-            f"{sentence} The runs were not interleaved, so part of the difference may be due to "
-            "time, not to the machine."
-        )
+        return word, f"{sentence.removesuffix('.')}, {assumed}."
     if word == "inconclusive":
-        return word, sentence
+        return word, sentence.replace("more repetitions would narrow it", assumed)
     return "inconclusive", (
         f"Undecided: {names[1]} looks like {names[0]}, but two runs do not show the "
         "variance between runs; interleave them in one plan, or repeat each run."
     )
 
 
-def _no_verdict(plain: Comparison, names: tuple[str, str]) -> Comparison:
-    sentence = (
-        f"No verdict: {names[0]} and {names[1]} were measured in two short runs, which do "
-        "not show the variance between runs; interleave them in one plan, or repeat each "
-        "run."
-    )
-    return replace(
-        plain,
-        verdict=verdict_of("inconclusive", sentence, plain.ratio, None),
-        warnings=(NOT_INTERLEAVED, *plain.warnings),
-    )
+def _drift(a: Array, b: Array, confidence: float) -> float:
+    """Half the width of the interval that the drift between blocks inside each run allows.
 
-
-def _from_history(a: Array, b: Array, history: tuple[Array, Array]) -> tuple[float, int, str]:
-    """Standard error of the log ratio of two run medians, its degrees of freedom, and words."""
-    groups = []
-    for own, others in zip((a, b), history, strict=True):
-        medians = np.append(others, np.median(own))
-        if np.all(medians > 0):
-            groups.append(np.log(medians))
-        else:
-            groups.append(medians / (abs(float(np.median(a))) or 1.0))
-    df = sum(group.size - 1 for group in groups)
-    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
-    spread = math.sqrt(2 * squares / df)
-    runs = sum(group.size for group in groups)
-    return spread, df, f"estimated from {runs} runs (run to run {percent(spread / math.sqrt(2))})"
-
-
-def _from_blocks(a: Array, b: Array) -> tuple[float, int, str]:
-    """As `_from_history`, from the medians of four successive blocks of each run.
-
-    A run is taken to be worth no more than one of its blocks: a drift slow enough to move one
-    block against the next moves one run against the next at least as far.
+    A drift slow enough to move one block against the next moves one run against the next at least
+    as far, so that a run is worth no more than one of its blocks.
     """
     if min(a.size, b.size) < BLOCKS * LEAST_PER_BLOCK:
-        return 0.0, 0, ""
+        return 0.0
     variance = 0.0
     for values in (a, b):
         medians = np.array([np.median(block) for block in np.array_split(values, BLOCKS)])
         variance += float(np.var(medians, ddof=1))
-    return math.sqrt(variance), 2 * (BLOCKS - 1), f"drift between {BLOCKS} blocks of each run"
+    return t_quantile(2 * (BLOCKS - 1), confidence) * math.sqrt(variance)
 
 
 def _union(estimate: Estimate | None, band: Band) -> Band:
@@ -174,10 +176,13 @@ def _union(estimate: Estimate | None, band: Band) -> Band:
     return Band(min(estimate.low, band.low), max(high, band.high))
 
 
-def _p(shift: float, spread: float, df: int) -> float:
-    """Two-sided p of no difference beyond that from run to run."""
+def _p(shift: float, half: float, df: float, confidence: float) -> float:
+    """Two-sided p of no difference beyond that from run to run.
+
+    half: half the width of the interval at that confidence.
+    """
     from scipy.special import stdtr
 
-    if spread == 0:
+    if half == 0:
         return 1.0 if shift == 0 else 0.0
-    return float(2 * stdtr(df, -abs(shift) / spread))
+    return float(2 * stdtr(df, -abs(shift) / half * t_quantile(df, confidence)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from nephoscope.commands import options, output
 from nephoscope.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.comparison.result import Compared, Comparisons, History, Rules
+    from nephoscope.comparison.result import Comparisons, History, Rules
     from nephoscope.model import RunResult
     from nephoscope.store import Store, StoredRun
 
@@ -36,6 +35,12 @@ class _Side:
 @click.option(
     "--paired", is_flag=True, help="Treat line i of file A and line i of file B as one pair."
 )
+@click.option(
+    "--interleave",
+    is_flag=True,
+    help="Measure A and B alternately in a new run, then compare them.",
+)
+@options.BUDGET
 @click.option(
     "--margin",
     default="3%",
@@ -70,6 +75,8 @@ def compare(
     a: str,
     b: str | None,
     paired: bool,
+    interleave: bool,
+    budget: float | None,
     margin: str,
     confidence: str,
     metrics: Sequence[str],
@@ -81,7 +88,8 @@ def compare(
 
     A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
     two text files with one number per line. With A alone, compares the two targets of that run,
-    paired by round.
+    paired by round. With --interleave, A and B are targets (as for `survey --target`), plan files
+    or runs.
     """
     from nephoscope.comparison.result import Rules
 
@@ -90,7 +98,13 @@ def compare(
         confidence=_between("--confidence", confidence, 0.5, 0.9999),
         metrics=frozenset(metrics),
     )
-    sides = [_side(a), *([_side(b)] if b is not None else [])]
+    if interleave:
+        run_id = _interleaved(a, b, budget, paired=paired, store=store)
+        sides = [_Side(run_id, None, run_id)]
+    elif budget is not None:
+        raise UsageError("--budget limits a new run.", "Use it with --interleave.")
+    else:
+        sides = [_side(a), *([_side(b)] if b is not None else [])]
     if all(side.file for side in sides):
         comparisons = _files(sides, paired=paired, better=better, rules=rules)
     elif any(side.file for side in sides):
@@ -103,7 +117,9 @@ def compare(
     if as_json:
         output.document(comparisons)
     else:
-        _print(comparisons, rules, better if sides[0].file else "")
+        from nephoscope.comparison.text import print_comparisons
+
+        print_comparisons(comparisons, rules, better if sides[0].file else "")
 
 
 def _between(option: str, text: str, low: float, high: float) -> float:
@@ -162,6 +178,8 @@ def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -
 def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None) -> Comparisons:
     from nephoscope import capabilities
     from nephoscope.comparison import result as comparing
+    from nephoscope.comparison.deciding import next_step
+    from nephoscope.comparison.history import machine_of
     from nephoscope.comparison.settings import measured_otherwise, settings_of
     from nephoscope.store import Store
 
@@ -180,7 +198,44 @@ def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | N
     targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
     history = (_history(shelf, stored[0], ids), _history(shelf, stored[1], ids))
     otherwise = measured_otherwise(*(settings_of(run.records()) for run in stored))
-    return comparing.of_runs(built[0], built[1], targets, history, rules, otherwise)
+    machines = [machine_of(run, target) for run, target in zip(stored, targets, strict=True)]
+    same_machine = machines[0] == machines[1] != ""
+    comparisons = comparing.of_runs(
+        built[0], built[1], targets, history, rules, otherwise, same_machine=same_machine
+    )
+    if not comparisons.leaves_open:
+        return comparisons
+    deciding = next_step((stored[0], stored[1]), targets, same_machine and not otherwise, store)
+    return replace(comparisons, next_step=deciding)
+
+
+def _interleaved(
+    a: str, b: str | None, budget_s: float | None, *, paired: bool, store: Path | None
+) -> str:
+    """Measures both settings in one new run; returns its id."""
+    from nephoscope import plans
+    from nephoscope.commands import measuring
+    from nephoscope.comparison.deciding import plans_of
+    from nephoscope.comparison.interleaving import interleave
+    from nephoscope.store import Store
+
+    if b is None or paired:
+        raise UsageError(
+            "--interleave takes two settings and no --paired.",
+            "Name two targets, two plans or two runs.",
+        )
+    runs = Store(store)
+    sides = plans_of(
+        a,
+        b,
+        runs,
+        store,
+        lambda target: measuring.fitted(plans.survey("quick"), [target.traits().place]),
+    )
+    run = measuring.executed(interleave(*sides, budget_s), runs)
+    _, page = measuring.reported(run)
+    output.log(f"Report: {page}")
+    return run.id
 
 
 def _target_names(result: RunResult) -> list[str]:
@@ -236,50 +291,3 @@ def _refuse_nothing(comparisons: Comparisons, rules: Rules) -> None:
     wanted = f" named {', '.join(sorted(rules.metrics))}" if rules.metrics else ""
     reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
     raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
-
-
-def _print(comparisons: Comparisons, rules: Rules, better: str) -> None:
-    first = comparisons.comparisons[0]
-    output.say(f"A = {first.a}\nB = {first.b}")
-    facts = [first.design, f"margin {rules.margin * 100:g} %"]
-    if better:
-        facts.append(f"{better} is better")
-    output.say(f"({'; '.join(facts)})\n")
-    for line in comparisons.comparisons:
-        output.say(_block(line))
-    for warning in comparisons.warnings:
-        output.say(_wrapped(f"! {warning}"))
-
-
-def _wrapped(text: str, indent: str = "  ") -> str:
-    return textwrap.fill(text, output.width(), subsequent_indent=indent, break_on_hyphens=False)
-
-
-def _block(line: Compared) -> str:
-    comparison = line.comparison
-    head = [line.label] if line.label else []
-    outcome = f"  {comparison.verdict.word.upper()}"
-    if comparison.ratio is not None:
-        (ratio,) = comparison.verdict.estimates or (comparison.ratio,)
-        text = units.format_interval(ratio.value, ratio.low, ratio.high, "none", 4)
-        outcome += f"   B / A = {text} at {ratio.confidence * 100:g} %"
-    texts = [comparison.verdict.sentence, ", ".join(_effects(line))]
-    texts += [f"! {warning}" for warning in comparison.warnings]
-    body = [_wrapped(f"  {text}", "    ") for text in texts if text]
-    return "\n".join([*head, outcome, *body]) + "\n"
-
-
-def _effects(line: Compared) -> list[str]:
-    comparison = line.comparison
-    parts = [f"n {comparison.n_a} and {comparison.n_b}"]
-    if comparison.cliffs_delta is not None and comparison.a12 is not None:
-        parts.append(f"Cliff's delta {comparison.cliffs_delta:+.2f} (A12 {comparison.a12:.2f})")
-    if comparison.difference is not None:
-        shift = comparison.difference
-        text = units.format_interval(shift.value, shift.low, shift.high, shift.unit)
-        parts.append(f"shift {text}")
-    if comparison.p is not None:
-        parts.append(f"p {comparison.p:.2g}")
-    if comparison.p_holm is not None:
-        parts.append(f"after Holm {comparison.p_holm:.2g}")
-    return parts

@@ -13,6 +13,7 @@ from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison import between_runs, settings
+from nephoscope.comparison.prior import prior_of
 from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
 from nephoscope.results import names
 
@@ -65,10 +66,22 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """A table of comparisons, and what a reader has to know about all of it."""
+    """A table of comparisons, and what a reader has to know about all of it.
+
+    next_step: the command that would decide what two separate runs leave open; else empty.
+    """
 
     comparisons: tuple[Compared, ...]
     warnings: tuple[str, ...]
+    next_step: str = ""
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether separate runs left a line without a verdict."""
+        return any(
+            line.design == SEPARATE_RUNS and line.comparison.verdict.word == "inconclusive"
+            for line in self.comparisons
+        )
 
 
 def of_numbers(
@@ -118,10 +131,13 @@ def of_runs(
     history: tuple[History, History],
     rules: Rules,
     otherwise: frozenset[str] = frozenset(),
+    *,
+    same_machine: bool = False,
 ) -> Comparisons:
     """Two separate runs: never interleaved, so the variance between runs joins the interval.
 
     otherwise: benchmarks that the runs measured with other parameters; a warning names them.
+    same_machine: both runs measured one machine, so that both histories are the same.
     """
 
     def apart(left: MetricResult, right: MetricResult) -> Comparison:
@@ -131,6 +147,8 @@ def of_runs(
             right.trial_values,
             history[0](key, targets[0]),
             history[1](key, targets[1]),
+            prior=prior_of(left.benchmark, left.metric),
+            same_machine=same_machine,
             better=left.better,
             margin=rules.margin,
             unit=left.estimate.unit,

@@ -1,0 +1,130 @@
+"""Names the measurement that decides what two separate runs leave open, and finds its plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from nephoscope import plans
+from nephoscope.comparison.history import machine_of
+from nephoscope.errors import UnknownName, UsageError
+from nephoscope.plans import Plan, Target
+from nephoscope.store import Store, StoredRun
+from nephoscope.targets.kinds import KINDS, parse
+
+REPEATS = "--repeat-runs 3 --gap 10min"
+SURVEY = "survey-"
+
+
+def next_step(
+    runs: tuple[StoredRun, StoredRun],
+    targets: tuple[str, str],
+    alike: bool,
+    store: Path | None,
+) -> str:
+    """Returns the command that decides between two runs, in a sentence.
+
+    alike: both measured one machine in the same way, so that time alone is between them.
+    """
+    shelf = f" --store {store}" if store is not None else ""
+    a, b = (f"{run.id}:{target}" for run, target in zip(runs, targets, strict=True))
+    if alike:
+        plan = str(runs[0].manifest["plan_name"])
+        again = f"run {plan}.yaml"
+        if plan.startswith(SURVEY):
+            level = plan.removeprefix(SURVEY)
+            again = "survey" if level == "standard" else f"survey --{level}"
+        place = _record(runs[0], targets[0]).traits().place
+        on = "" if place == "local" or not plan.startswith(SURVEY) else f" --target {place}"
+        return (
+            f"`nephoscope {again}{on} {REPEATS}{shelf}`, then `nephoscope compare {a} {b}{shelf}` "
+            "again: more runs of this machine show its variation from run to run."
+        )
+    places = [_record(run, name).traits() for run, name in zip(runs, targets, strict=True)]
+    if places[0].place == places[1].place and machine_of(runs[0], targets[0]) != machine_of(
+        runs[1], targets[1]
+    ):
+        return (
+            f"`nephoscope compare --interleave local ssh:HOST{shelf}` with the address of the "
+            "other machine: both runs were made where they measured."
+        )
+    return f"`nephoscope compare --interleave {a} {b}{shelf}`"
+
+
+def plans_of(
+    a: str, b: str, store: Store, folder: Path | None, survey: Callable[[Target], Plan]
+) -> tuple[Plan, Plan]:
+    """Returns the plans that two words of --interleave name: each a target, a plan file or a run.
+
+    A target takes the benchmarks of the other side; two targets take those of `survey`.
+    """
+    sides = [_target_or_plan(text, store) for text in (a, b)]
+    runs = [_run_of(text, store) for text in (a, b)]
+    if runs[0] and runs[1]:
+        _refuse_alike(runs[0], runs[1], folder)
+    plan = next((side for side in sides if isinstance(side, Plan)), None)
+
+    def on_target(side: Plan | Target) -> Plan:
+        if isinstance(side, Plan):
+            return side
+        return survey(side) if plan is None else plan.model_copy(update={"targets": (side,)})
+
+    return on_target(sides[0]), on_target(sides[1])
+
+
+def _target_or_plan(text: str, store: Store) -> Plan | Target:
+    if text.partition(":")[0] in KINDS:
+        return parse(text)
+    if Path(text).is_file():
+        return plans.load(text)
+    if "/" in text or Path(text).suffix:
+        raise UsageError(f"There is no plan '{text}'.", "Name a plan file, a target or a run id.")
+    run, target = _run_of(text, store) or (None, "")
+    assert run is not None
+    try:
+        plan = Plan.model_validate(run.manifest["plan"])
+    except ValidationError:
+        raise UsageError(
+            f"Run {run.id} has no plan that can be run again.", "Name a plan file instead."
+        ) from None
+    return plan.model_copy(update={"targets": (_record(run, target),)})
+
+
+def _run_of(text: str, store: Store) -> tuple[StoredRun, str] | None:
+    """The run and the target that a word names; None when it names a target or a file."""
+    if text.partition(":")[0] in KINDS or Path(text).is_file():
+        return None
+    name, _, target = text.partition(":")
+    run = store.open(name)
+    known = [str(entry["name"]) for entry in run.manifest["targets"]]
+    if not target and len(known) == 1:
+        target = known[0]
+    if target not in known:
+        raise UnknownName(
+            f"Run {run.id} has no target '{target}'."
+            if target
+            else f"Run {run.id} has {len(known)} targets.",
+            f"Write RUN:TARGET; targets: {', '.join(known) or 'none'}.",
+        )
+    return run, target
+
+
+def _record(run: StoredRun, name: str) -> Target:
+    entry = next(entry for entry in run.manifest["targets"] if entry["name"] == name)
+    return KINDS[entry["kind"]].model_validate(entry)
+
+
+def _refuse_alike(a: tuple[StoredRun, str], b: tuple[StoredRun, str], folder: Path | None) -> None:
+    """Raises UsageError where a new run would measure one thing twice."""
+    from nephoscope.comparison.settings import measured_otherwise, settings_of
+
+    places = [_record(*side).traits().place for side in (a, b)]
+    otherwise = measured_otherwise(*(settings_of(run.records()) for run, _ in (a, b)))
+    if places[0] != places[1] or otherwise:
+        return
+    machines = {machine_of(*side) for side in (a, b)}
+    step = next_step((a[0], b[0]), (a[1], b[1]), len(machines) == 1, folder)
+    what = "measured one machine in the same way" if len(machines) == 1 else "have one address"
+    raise UsageError(f"Both runs {what}, so one run cannot tell them apart.", f"Run {step}")

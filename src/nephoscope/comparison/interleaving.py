@@ -1,0 +1,91 @@
+"""Merges two settings into one plan, which measures both in every round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nephoscope import catalog
+from nephoscope.errors import UsageError
+from nephoscope.plans import Entry, Plan, Target, plan_values
+from nephoscope.plans.files.load import from_values
+
+NAME = "interleaved"
+SIMPLE = ("lab", "factors", "design", "backgrounds", "before", "after", "money")
+"""Keys of a plan that name targets, or that two plans may set against each other."""
+
+
+def interleave(a: Plan, b: Plan, budget_s: float | None = None) -> Plan:
+    """Returns a plan that measures the target of `a` and that of `b` alternately.
+
+    An entry that both have runs on both targets; the others run on their own. budget_s: replaces
+    the sum of both budgets. Raises UsageError where the plans have nothing in common, or more than
+    a target each.
+    """
+    for plan in (a, b):
+        _require_simple(plan)
+    if not {entry.benchmark for entry in a.benchmarks} & {e.benchmark for e in b.benchmarks}:
+        raise UsageError("A and B have no common benchmark.", "Name plans that measure the same.")
+    names = _distinct(a.targets[0].name, b.targets[0].name)
+    targets = [
+        plan.targets[0].model_copy(update={"name": name, "roles": (), **_host_of(plan.targets[0])})
+        for plan, name in zip((a, b), names, strict=True)
+    ]
+    if budget_s is None and a.budget_s is not None and b.budget_s is not None:
+        budget_s = a.budget_s + b.budget_s
+    merged = a.model_copy(
+        update={
+            "name": NAME,
+            "question": "",
+            "seed": None,
+            "budget_s": budget_s,
+            # Settings that are compared need equal numbers of rounds.
+            "repeat": a.repeat.model_copy(update={"allocation": "even"}),
+            "targets": tuple(targets),
+            "benchmarks": tuple(_entries(a.benchmarks, b.benchmarks, names)),
+            "accept": tuple(dict.fromkeys((*a.accept, *b.accept))),
+        }
+    )
+    return from_values(plan_values(merged), catalog.load(), lambda _: "")
+
+
+def _require_simple(plan: Plan) -> None:
+    if len(plan.targets) != 1:
+        raise UsageError(
+            f"The plan '{plan.name}' has {len(plan.targets)} targets; --interleave takes one a "
+            "side.",
+            "Run the plan itself: it measures its targets interleaved.",
+        )
+    empty = Plan(name="empty", benchmarks=plan.benchmarks)
+    for key in SIMPLE:
+        if getattr(plan, key) != getattr(empty, key):
+            raise UsageError(
+                f"The plan '{plan.name}' sets `{key}`, which --interleave cannot merge.",
+                "Write one plan with both targets and run it.",
+            )
+
+
+def _distinct(a: str, b: str) -> tuple[str, str]:
+    return (a, b) if a != b else (f"{a}-a", f"{b}-b")
+
+
+def _host_of(target: Target) -> dict[str, str]:
+    """The host behind a target that is found by its name, which is about to change."""
+    return {"host": target.topology_host} if target.topology_host else {}
+
+
+def _entries(a: Sequence[Entry], b: Sequence[Entry], names: tuple[str, str]) -> list[Entry]:
+    """Returns the entries of both, each on the targets that have it."""
+    left = [entry.model_copy(update={"on": ()}) for entry in b]
+    merged = []
+    for entry in (entry.model_copy(update={"on": ()}) for entry in a):
+        # A target that serves its own far side cannot serve that of the other target.
+        common = entry in left and not entry.peer
+        if common:
+            left.remove(entry)
+        merged.append(_placed(entry, names if common else names[:1]))
+    return merged + [_placed(entry, names[1:]) for entry in left]
+
+
+def _placed(entry: Entry, names: Sequence[str]) -> Entry:
+    peer = names[0] if entry.peer else ""
+    return entry.model_copy(update={"on": tuple(names), "peer": peer})
