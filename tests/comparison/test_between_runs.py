@@ -160,7 +160,7 @@ def test_intervals_cover_runs_that_differ_by_three_percent(repetitions: int):
                 same_machine=True,
                 better=Better.LOWER,
             )
-            cases[name, size] += got.ratio.low <= 1 <= (got.ratio.high or math.inf)
+            cases[name, size] += (got.ratio.low or 0) <= 1 <= (got.ratio.high or math.inf)
     rates = {case: hits / repetitions for case, hits in cases.items()}
     error = 0 if repetitions >= 2000 else 2 * math.sqrt(0.05 * 0.95 / repetitions)
     for (_, size), rate in rates.items():

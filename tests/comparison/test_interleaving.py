@@ -10,7 +10,7 @@ from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import catalog, plans
 from nephoscope.comparison.deciding import next_step, plans_of
-from nephoscope.comparison.interleaving import interleave
+from nephoscope.comparison.interleaving import interleave, names_of_sides
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample, Setting
 from nephoscope.plans import Plan
@@ -57,6 +57,14 @@ def test_what_both_plans_have_runs_on_both_targets_and_the_rest_on_its_own() -> 
     assert merged.budget_s == 70
     assert merged.repeat.allocation == "even"
     assert interleave(a, b, 5.0).budget_s == 5
+
+
+def test_parameters_that_tell_the_sides_apart_are_no_factors_of_the_comparison() -> None:
+    entry = "name: x\nbenchmarks: [{benchmark: disk.io, params: {duration_ns: %s}, %s}]\n"
+    a, b = (plan_of(entry % (t, "factors: {queue_depth: [1, 8]}")) for t in ("50ms", "80ms"))
+    merged = interleave(a, b)
+    assert {*plans.expand(merged, catalog.load())[0].factors} >= {"queue_depth", "duration_ns"}
+    assert names_of_sides(a, b, merged) == {"disk.io": {"duration_ns"}}
 
 
 def test_one_target_twice_gets_two_names_and_serves_itself() -> None:

@@ -14,7 +14,7 @@ from nephoscope.commands import options, output
 from nephoscope.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.comparison.result import Comparisons, History, Rules
+    from nephoscope.comparison.result import Comparisons, History, Ignored, Rules
     from nephoscope.model import RunResult
     from nephoscope.store import Store, StoredRun
 
@@ -98,8 +98,9 @@ def compare(
         confidence=_between("--confidence", confidence, 0.5, 0.9999),
         metrics=frozenset(metrics),
     )
+    ignored: Ignored = {}
     if interleave:
-        run_id = _interleaved(a, b, budget, paired=paired, store=store)
+        run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
         sides = [_Side(run_id, None, run_id)]
     elif budget is not None:
         raise UsageError("--budget limits a new run.", "Use it with --interleave.")
@@ -112,7 +113,7 @@ def compare(
             "A file of numbers cannot be compared with a run.", "Name two files or two runs."
         )
     else:
-        comparisons = _runs(sides, paired=paired, rules=rules, store=store)
+        comparisons = _runs(sides, paired=paired, rules=rules, store=store, ignored=ignored)
     _refuse_nothing(comparisons, rules)
     if as_json:
         output.document(comparisons)
@@ -175,7 +176,9 @@ def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -
         raise UsageError(f"These files cannot be compared: {reason}") from None
 
 
-def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None) -> Comparisons:
+def _runs(
+    sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None, ignored: Ignored
+) -> Comparisons:
     from nephoscope import capabilities
     from nephoscope.comparison import result as comparing
     from nephoscope.comparison.deciding import next_step
@@ -189,7 +192,7 @@ def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | N
     ids = {str(result.run.id) for result in built}
     if len(ids) == 1:
         a, b = _two_targets(sides, built[0])
-        return comparing.of_targets(built[0], a, b, rules)
+        return comparing.of_targets(built[0], a, b, rules, ignored)
     if paired:
         raise UsageError(
             "Two separate runs have no pairs.",
@@ -211,12 +214,12 @@ def _runs(sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | N
 
 def _interleaved(
     a: str, b: str | None, budget_s: float | None, *, paired: bool, store: Path | None
-) -> str:
-    """Measures both settings in one new run; returns its id."""
+) -> tuple[str, Ignored]:
+    """Measures both settings in one new run; returns its id, and what sets its lines apart."""
     from nephoscope import plans
     from nephoscope.commands import measuring
     from nephoscope.comparison.deciding import plans_of
-    from nephoscope.comparison.interleaving import interleave
+    from nephoscope.comparison.interleaving import interleave, names_of_sides
     from nephoscope.store import Store
 
     if b is None or paired:
@@ -232,10 +235,11 @@ def _interleaved(
         store,
         lambda target: measuring.fitted(plans.survey("quick"), [target.traits().place]),
     )
-    run = measuring.executed(interleave(*sides, budget_s), runs)
+    merged = interleave(*sides, budget_s)
+    run = measuring.executed(merged, runs)
     _, page = measuring.reported(run)
     output.log(f"Report: {page}")
-    return run.id
+    return run.id, names_of_sides(*sides, merged)
 
 
 def _target_names(result: RunResult) -> list[str]:

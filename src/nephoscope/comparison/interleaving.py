@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nephoscope import catalog
+from nephoscope.comparison.result import Ignored
 from nephoscope.errors import UsageError
-from nephoscope.plans import Entry, Plan, Target, plan_values
+from nephoscope.plans import Entry, Plan, Target, expand, plan_values
 from nephoscope.plans.files.load import from_values
 
 NAME = "interleaved"
@@ -46,6 +47,22 @@ def interleave(a: Plan, b: Plan, budget_s: float | None = None) -> Plan:
         }
     )
     return from_values(plan_values(merged), catalog.load(), lambda _: "")
+
+
+def names_of_sides(a: Plan, b: Plan, merged: Plan) -> Ignored:
+    """Returns the parameters that became factors only because both sides stand in one plan."""
+    of_merged, of_a, of_b = (_factor_names(plan) for plan in (merged, a, b))
+    return {
+        benchmark: frozenset(names - of_a.get(benchmark, set()) - of_b.get(benchmark, set()))
+        for benchmark, names in of_merged.items()
+    }
+
+
+def _factor_names(plan: Plan) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for setting in expand(plan, catalog.load()):
+        names.setdefault(setting.benchmark, set()).update(setting.factors)
+    return names
 
 
 def _require_simple(plan: Plan) -> None:

@@ -25,6 +25,9 @@ SEPARATE_RUNS = "separate runs"
 LineKey = tuple[str, str, str]
 """Benchmark, metric and canonical factors: what has to agree for two lines to be compared."""
 
+Ignored = Mapping[str, frozenset[str]]
+"""Benchmark -> factors by which lines of two targets may differ and still belong together."""
+
 History = Callable[[LineKey, str], Sequence[float]]
 """Medians of a line in other runs of the same machine: (key, target) -> one value a run."""
 
@@ -103,7 +106,9 @@ def of_numbers(
     return _corrected([line], [], rules)
 
 
-def of_targets(result: RunResult, a: str, b: str, rules: Rules) -> Comparisons:
+def of_targets(
+    result: RunResult, a: str, b: str, rules: Rules, ignored: Ignored | None = None
+) -> Comparisons:
     """Two targets of one run: its rounds held both, so that round i of A belongs to B's."""
 
     def by_round(left: MetricResult, right: MetricResult) -> Comparison:
@@ -119,7 +124,7 @@ def of_targets(result: RunResult, a: str, b: str, rules: Rules) -> Comparisons:
             replications=left.simulated and right.simulated,
         )
 
-    left, right = _index(result, a), _index(result, b)
+    left, right = _index(result, a, ignored or {}), _index(result, b, ignored or {})
     lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
     return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
 
@@ -169,7 +174,7 @@ def of_runs(
             replications=True,
         )
 
-    left, right = _index(a, targets[0]), _index(b, targets[1])
+    left, right = _index(a, targets[0], {}), _index(b, targets[1], {})
     # A simulation is the same at whatever time it is run: there is no drift between two.
     models = all(line.simulated for line in (*left.values(), *right.values()))
     pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
@@ -217,13 +222,18 @@ def _key(line: MetricResult) -> LineKey:
     return (line.benchmark, line.metric, factors_key(line.factors))
 
 
-def _index(result: RunResult, target: str) -> dict[LineKey, MetricResult]:
+def _index(result: RunResult, target: str, ignored: Ignored) -> dict[LineKey, MetricResult]:
     """Lines of a target that can be compared: with trial values, and with a good direction."""
-    return {
-        _key(line): line
+    lines = (
+        replace(line, factors=_without(line.factors, ignored.get(line.benchmark, frozenset())))
         for line in result.metrics
         if line.target == target and line.trial_values and line.better is not Better.NONE
-    }
+    )
+    return {_key(line): line for line in lines}
+
+
+def _without(factors: Factors, names: frozenset[str]) -> Factors:
+    return {name: level for name, level in factors.items() if name not in names}
 
 
 def _only_in_one(
