@@ -16,7 +16,7 @@ from nephoscope.model import Sample, Setting
 from nephoscope.plans import Plan
 from nephoscope.plans.files.load import from_text
 from nephoscope.store import Store, StoredRun
-from nephoscope.targets.kinds import parse
+from nephoscope.targets.kinds.record import TargetRecord
 
 
 def plan_of(text: str) -> Plan:
@@ -32,7 +32,7 @@ def stored(store: Path, name: str = "made", machine: str = "abc", more: str = ""
     return make_run(store, text, hundred, rounds=1, machine=machine)
 
 
-def survey(target: plans.Target) -> Plan:
+def survey(target: TargetRecord) -> Plan:
     return plan_of(NULL_PLAN).model_copy(update={"targets": (target,)})
 
 
@@ -126,4 +126,3 @@ def test_runs_between_which_only_time_lies_are_not_interleaved(tmp_path: Path) -
     other = stored(tmp_path, machine="def")
     with pytest.raises(UsageError, match="have one address"):
         plans_of(a.id, other.id, Store(tmp_path), None, survey)
-    assert parse("local").name == "local"

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 from nephoscope import plans
 from nephoscope.comparison.history import machine_of
 from nephoscope.errors import UnknownName, UsageError
-from nephoscope.plans import Plan, Target
+from nephoscope.plans import Plan
 from nephoscope.store import Store, StoredRun
 from nephoscope.targets.kinds import KINDS, parse
+from nephoscope.targets.kinds.record import TargetRecord
 
 REPEATS = "--repeat-runs 3 --gap 10min"
 SURVEY = "survey-"
@@ -54,7 +55,7 @@ def next_step(
 
 
 def plans_of(
-    a: str, b: str, store: Store, folder: Path | None, survey: Callable[[Target], Plan]
+    a: str, b: str, store: Store, folder: Path | None, survey: Callable[[TargetRecord], Plan]
 ) -> tuple[Plan, Plan]:
     """Returns the plans that two words of --interleave name: each a target, a plan file or a run.
 
@@ -66,7 +67,7 @@ def plans_of(
         _refuse_alike(runs[0], runs[1], folder)
     plan = next((side for side in sides if isinstance(side, Plan)), None)
 
-    def on_target(side: Plan | Target) -> Plan:
+    def on_target(side: Plan | TargetRecord) -> Plan:
         if isinstance(side, Plan):
             return side
         return survey(side) if plan is None else plan.model_copy(update={"targets": (side,)})
@@ -74,7 +75,7 @@ def plans_of(
     return on_target(sides[0]), on_target(sides[1])
 
 
-def _target_or_plan(text: str, store: Store) -> Plan | Target:
+def _target_or_plan(text: str, store: Store) -> Plan | TargetRecord:
     if text.partition(":")[0] in KINDS:
         return parse(text)
     if Path(text).is_file():
@@ -111,7 +112,7 @@ def _run_of(text: str, store: Store) -> tuple[StoredRun, str] | None:
     return run, target
 
 
-def _record(run: StoredRun, name: str) -> Target:
+def _record(run: StoredRun, name: str) -> TargetRecord:
     entry = next(entry for entry in run.manifest["targets"] if entry["name"] == name)
     return KINDS[entry["kind"]].model_validate(entry)
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from nephoscope import catalog
 from nephoscope.comparison.result import Ignored
 from nephoscope.errors import UsageError
-from nephoscope.plans import Entry, Plan, Target, expand, plan_values
+from nephoscope.plans import Plan, expand, plan_values
 from nephoscope.plans.files.load import from_values
+from nephoscope.plans.model import Entry
+from nephoscope.targets.kinds.record import TargetRecord
 
 NAME = "interleaved"
 SIMPLE = ("lab", "factors", "design", "backgrounds", "before", "after", "money")
@@ -85,7 +87,7 @@ def _distinct(a: str, b: str) -> tuple[str, str]:
     return (a, b) if a != b else (f"{a}-a", f"{b}-b")
 
 
-def _host_of(target: Target) -> dict[str, str]:
+def _host_of(target: TargetRecord) -> dict[str, str]:
     """The host behind a target that is found by its name, which is about to change."""
     return {"host": target.topology_host} if target.topology_host else {}
 
