@@ -154,7 +154,10 @@ def asked_bits_per_s(link: LinkSpec) -> float:
 
 
 def warnings(topology: Topology) -> list[str]:
-    """What may be beyond this box: single links, and all of them at once."""
+    """What may be beyond this box: single links, and all of them at once.
+
+    It is said before a run: a link that cannot be filled would be measured as another link.
+    """
     told = []
     rates = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
     for name, rate in rates.items():

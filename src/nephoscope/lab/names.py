@@ -43,25 +43,29 @@ def disks(lab: str) -> Path:
     return DISKS / lab
 
 
+def folder_labs() -> set[str]:
+    """Labs that have a folder of files."""
+    return {path.name for path in _entries(RUN) if path.is_dir()}
+
+
 def disk_labs() -> set[str]:
     """Labs that have disks."""
-    try:
-        return {path.name for path in DISKS.iterdir() if path.is_dir()}
-    except OSError:
-        return set()
+    return {path.name for path in _entries(DISKS) if path.is_dir()}
 
 
 def namespaces_of(lab: str) -> list[Path]:
     """Files of a lab's namespaces that are there now."""
-    try:
-        return sorted(path for path in NETNS.iterdir() if lab_of(path.name) == lab)
-    except OSError:
-        return []
+    return sorted(path for path in _entries(NETNS) if lab_of(path.name) == lab)
 
 
 def namespace_labs() -> set[str]:
     """Labs that have a namespace."""
+    return {lab for path in _entries(NETNS) if (lab := lab_of(path.name))}
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where it is not there or cannot be read."""
     try:
-        return {lab for path in NETNS.iterdir() if (lab := lab_of(path.name))}
+        return list(folder.iterdir())
     except OSError:
-        return set()
+        return []

@@ -37,14 +37,6 @@ def write(lab: str, document: dict[str, Any]) -> None:
     write_json(names.directory(lab) / STATE, document)
 
 
-def folder_labs() -> set[str]:
-    """Labs that have a folder."""
-    try:
-        return {path.name for path in names.RUN.iterdir() if path.is_dir()}
-    except OSError:
-        return set()
-
-
 @contextmanager
 def making(lab: str) -> Iterator[int]:
     """Makes the folder of a new lab and holds its lock; yields the lock's descriptor.

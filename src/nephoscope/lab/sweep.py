@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import names, state
+from nephoscope.lab import names
 from nephoscope.lab.handle import Removed
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.limits.hierarchies import unescaped
@@ -31,7 +31,7 @@ def exists(lab: str) -> bool:
 
 def found() -> set[str]:
     """Labs of which anything is here."""
-    return state.folder_labs() | names.disk_labs() | names.namespace_labs() | set(_group_labs())
+    return names.folder_labs() | names.disk_labs() | names.namespace_labs() | set(_group_labs())
 
 
 def _group_labs() -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 from nephoscope.errors import RunFailed
-from nephoscope.lab import bringup, conditions, files, images, names, state
+from nephoscope.lab import bringup, conditions, files, images, names
 from nephoscope.lab.handle import GuestAccess, Host, Lab
 from nephoscope.lab.images import Image
 from nephoscope.lab.limits import cgroups
@@ -346,7 +346,7 @@ def test_a_kill_while_guests_start_leaves_what_down_removes(
     left = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if name in line]
     assert left == []
     assert _processes_of(name) == []
-    assert name not in state.folder_labs()
+    assert name not in names.folder_labs()
     assert LABS.open(lab.name).name == lab.name
 
 

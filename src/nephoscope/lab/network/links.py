@@ -182,11 +182,11 @@ def reshape_lines(old: Link, new: Link, end: End) -> list[str]:
     root = _root(before, device)
     if root and root != _root(after, device):
         # A root of another kind cannot replace this one; without it the default queue is back.
-        lines += shaping.unshaped(device)
+        lines.append(f"qdisc delete dev {device} root")
         before = [line for line in before if f"dev {device} " not in line or "ffff:" in line]
     had, has = (_takes_in(link, end) for link in (old, new))
     if had and not has:
-        lines += shaping.without_ingress(device)
+        lines.append(f"qdisc delete dev {device} ingress")
     # What stands there already is left alone: to set a root again would empty its queue, and the
     # filter to the IFB would be there twice.
     return lines + [line for line in after if line not in before]

@@ -1,5 +1,9 @@
-"""Lines for `tc -batch`: rates by HTB, delays by netem where the kernel has it, ingress by IFB.
+"""Lines for `tc -batch`, and packet filters: rates, delays, losses.
 
+Rates by HTB, delays by netem where the kernel has it, ingress by IFB. Filters are for links that
+lose and do not delay, where the kernel has no netem: they drop where packets arrive, so that a lost
+packet has used the link. Without nft, iptables stands in at hosts; at a switch it sees nothing, and
+where packets leave it would tell the sender.
 Pure text; nothing here touches the machine. Source: tc-htb(8), tc-netem(8), tc-mirred(8).
 """
 
@@ -61,11 +65,6 @@ def _class(device: str, bits_per_s: float, burst: int, quantum: int) -> str:
     )
 
 
-def unshaped(device: str) -> list[str]:
-    """A device that had a shaper has none; the kernel's default queue is back."""
-    return [f"qdisc delete dev {device} root"]
-
-
 def netem(
     device: str,
     direction: Direction,
@@ -113,11 +112,6 @@ def ingress(
         f"action mirred egress redirect dev {ifb}",
         *rate(ifb, bits_per_s, mtu_bytes, queue, burst),
     ]
-
-
-def without_ingress(device: str) -> list[str]:
-    """Undoes `ingress`."""
-    return [f"qdisc delete dev {device} ingress"]
 
 
 TABLE = "nephoscope"

@@ -20,8 +20,7 @@ from nephoscope.errors import TargetError
 from nephoscope.programs import find_probe
 from nephoscope.targets.channels import shell_scripts
 from nephoscope.targets.channels.channel import Program
-from nephoscope.targets.channels.child import GRACE_S, Ended
-from nephoscope.targets.channels.streams import last_words
+from nephoscope.targets.channels.child import GRACE_S, Ended, last_words
 
 _CHUNK = 1 << 18
 _WORDS_BYTES = 1 << 16

@@ -17,7 +17,7 @@ from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Sample, Shape
 from nephoscope.programs import BUILD_COMMAND
 from nephoscope.targets.base import Done, TargetTrial
-from nephoscope.targets.channels.streams import last_words
+from nephoscope.targets.channels.child import last_words
 
 MAX_LINES = 300_000
 MAX_BYTES = 64 << 20

@@ -15,7 +15,7 @@ from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.targets.base import Endpoint, IpVersion, Peer, TargetTrial
 from nephoscope.targets.channels.channel import Channel
-from nephoscope.targets.channels.streams import last_words
+from nephoscope.targets.channels.child import last_words
 from nephoscope.targets.probe.output import MAX_BYTES, MAX_LINES, Parse, check_version, parse_output
 from nephoscope.targets.probe.process import LATER_S, Running
 from nephoscope.targets.probe.tools import (

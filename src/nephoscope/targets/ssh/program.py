@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import asyncssh
 
 from nephoscope.errors import TargetError
-from nephoscope.targets.channels.child import GRACE_S, Ended
+from nephoscope.targets.channels.child import GRACE_S, Ended, LineReader, read_tail
 from nephoscope.targets.channels.shell_scripts import command_line
-from nephoscope.targets.channels.streams import LineReader, read_tail
 from nephoscope.tasks import uncancelled
 
 MAX_NOISE_LINES = 10_000
