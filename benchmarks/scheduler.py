@@ -23,11 +23,19 @@ from typing import Any
 from _paired import write_result
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "truth"))
+sys.path[:0] = [str(ROOT / "tests" / "truth"), str(ROOT)]
 
 import scheduler_lab  # noqa: E402
-import scheduler_settings  # noqa: E402
-from scheduler_judging import Judged, figures, judged, read, table, told  # noqa: E402
+from scheduler_judging import (
+    Judged,
+    drawn,
+    figures,
+    judged,
+    read,
+    recorded_setting,
+    table,
+    told,
+)  # noqa: E402
 
 PAGE = ROOT / "docs" / "explanation" / "scheduler-accuracy.md"
 LEAST = 0.95
@@ -45,17 +53,22 @@ def record(args: argparse.Namespace, folder: Path) -> None:
     """Measures what is not there yet, until the time is up."""
     folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + args.seconds
-    for number, setting in enumerate(scheduler_settings.draw(args.seed, args.number)):
-        path = folder / f"{args.seed}-{number:03d}.json.gz"
+    for number, setting in enumerate(drawn(args.seed, args.number, wide=args.wide)):
+        path = folder / f"{'wide-' if args.wide else ''}{args.seed}-{number:03d}.json.gz"
         if path.exists() or time.monotonic() > until:
             continue
         began = time.monotonic()
         try:
-            trials = scheduler_lab.measure(args.lab, args.network, setting)
+            trials = scheduler_lab.measure(args.lab, args.network, setting, args.duration)
         except Exception as error:
             print(f"{number}: {setting.text}: {error}", file=sys.stderr)
             continue
-        values = {"seed": args.seed, "number": number, "trials": [kept(one) for one in trials]}
+        values = {
+            "seed": args.seed,
+            "number": number,
+            "wide": args.wide,
+            "trials": [kept(one) for one in trials],
+        }
         path.write_bytes(gzip.compress(json.dumps(values).encode()))
         print(f"{number}: {setting.text} ({time.monotonic() - began:.1f} s)", flush=True)
 
@@ -63,12 +76,9 @@ def record(args: argparse.Namespace, folder: Path) -> None:
 def judge(args: argparse.Namespace, folder: Path) -> list[Judged]:
     """Names every recorded setting again; prints those that are not right, and the table."""
     found = []
-    drawn: dict[int, list[scheduler_settings.Setting]] = {}
     for path in sorted(folder.glob("*.json.gz")):
         values = read(path)
-        seed = values["seed"]
-        drawn.setdefault(seed, scheduler_settings.draw(seed, args.number))
-        one = judged(drawn[seed][values["number"]], values["trials"])
+        one = judged(recorded_setting(values), values["trials"])
         found.append(one)
         if args.tell or one.misses or one.share_fits is False or one.period_fits is False:
             print(path.name, told(one))
@@ -100,6 +110,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--number", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin no setting later")
+    parser.add_argument("--wide", action="store_true", help="draw from the wider ranges")
+    parser.add_argument("--duration", type=float, help="seconds of all looks at one setting")
     parser.add_argument("--lab", default="sb-sched")
     parser.add_argument("--network", default="10.81.0.0/16")
     parser.add_argument("--folder", type=Path, help="where recordings are kept")

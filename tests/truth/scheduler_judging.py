@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import scheduler_lab
-from scheduler_settings import Setting
+from scheduler_settings import Setting, draw, draw_wide
 
 from nephoscope.model import Sample
 from nephoscope.scheduler.inference import Scheduler, Word, infer
@@ -60,12 +61,29 @@ def judged(setting: Setting, trials: list[dict[str, Any]]) -> Judged:
     )
 
 
+def drawn(seed: int, number: int, *, wide: bool) -> list[Setting]:
+    """Settings from the wider ranges or from the usual ones."""
+    return draw_wide(seed, number) if wide else draw(seed, number)
+
+
+def recorded_setting(values: dict[str, Any]) -> Setting:
+    """The setting of a recording."""
+    number: int = values["number"]
+    return drawn(values["seed"], number + 1, wide=values.get("wide", False))[number]
+
+
 def read(path: Path) -> dict[str, Any]:
     """Returns a recording of `benchmarks/scheduler.py`: number, seed, the raw trials."""
     found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     for trial in found["trials"]:
         trial["samples"] = [Sample(*one) for one in trial["samples"]]
     return found
+
+
+def offered_s(found: Scheduler) -> float | None:
+    """How long the second observation takes that a verdict offers; None where it offers none."""
+    offer = re.search(r"--duration (\d+)s", found.next_step)
+    return float(offer[1]) if offer else None
 
 
 def told(one: Judged) -> str:

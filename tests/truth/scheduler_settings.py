@@ -15,12 +15,21 @@ The class follows from what is set, before anything is measured:
 On one CPU a reservation and a cap give the same time in the same periods: nothing that a busy
 program sees there tells them apart, so they are one class. A reservation holds whatever else runs:
 some are drawn with a competitor. A cap of all CPUs or more is no cap and is not drawn.
+
+`draw_wide` draws from wider ranges: periods up to one second, shares from 3 to 97 %, and mechanisms
+that are no limit of a scheduler:
+
+| set                                               | looked at   | class               |
+|---------------------------------------------------|-------------|---------------------|
+| the rows above, also beside another reservation   | as above    | as above            |
+| a SCHED_FIFO program that works periodically      | 1 or 2 CPUs | periodic task       |
+| programs that are stopped and continued           | 1 or 2 CPUs | stopped             |
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +52,36 @@ class Competitor:
 
     weight: int
     cpus: tuple[int, ...]
+    reservation: tuple[int, int] | None = None
+    """Slice and period of each loop in milliseconds; with it, loops are not pinned."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicTask:
+    """A SCHED_FIFO program on each of these CPUs that wakes every period and works for a while.
+
+    jitter: each work is drawn from (1 - jitter, 1 + jitter) times `work_ms`.
+    """
+
+    period_ms: int
+    work_ms: float
+    jitter: float
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """All programs of the host are stopped and continued.
+
+    method: `signals` (SIGSTOP and SIGCONT), `freezer` (control group), `cpulimit` (signals, with
+    runs that follow the CPU time that was used). share: of each period in which they may run.
+    jitter: as in PeriodicTask, of both parts.
+    """
+
+    method: str
+    period_ms: int
+    share: float
+    jitter: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +99,46 @@ class Setting:
     competitors: tuple[Competitor, ...] = ()
     share: float | None = None
     period_ns: float | None = None
+    task: PeriodicTask | None = None
+    stops: Stops | None = None
 
     @property
     def text(self) -> str:
         """For people."""
-        beside = "".join(f" + weight {one.weight} on {one.cpus}" for one in self.competitors)
+        beside = "".join(
+            f" + reservation {one.reservation}"
+            if one.reservation
+            else f" + weight {one.weight} on {one.cpus}"
+            for one in self.competitors
+        )
+        beside += f" + {self.task}" if self.task else ""
+        beside += f" + {self.stops}" if self.stops else ""
         return f"{self.name}, {self.cpus} CPU(s): {self.cpu}{beside}"
+
+
+Maker = Callable[[random.Random, int], Setting]
 
 
 def draw(seed: int, number: int, cpus: int = 2) -> list[Setting]:
     """So many settings on a machine of `cpus` CPUs, every class about equally often."""
+    return _drawn(_MAKERS, seed, number, cpus)
+
+
+def draw_wide(seed: int, number: int, cpus: int = 2) -> list[Setting]:
+    """As `draw`, from the wider ranges."""
+    return _drawn(_WIDE_MAKERS, seed, number, cpus)
+
+
+def _drawn(makers: Mapping[str, Maker], seed: int, number: int, cpus: int) -> list[Setting]:
     rng = random.Random(seed)
     turns: Iterator[str] = iter(())
     found = []
     while len(found) < number:
         name = next(turns, None)
         if name is None:
-            turns = iter(rng.sample(CLASSES, len(CLASSES)))
+            turns = iter(rng.sample(tuple(makers), len(makers)))
             continue
-        found.append(_MAKERS[name](rng, cpus))
+        found.append(makers[name](rng, cpus))
     return found
 
 
@@ -160,7 +220,7 @@ def _some(rng: random.Random, number: int, cpus: int) -> list[int]:
     return sorted(rng.sample(range(cpus), number))
 
 
-_MAKERS = {
+_MAKERS: dict[str, Maker] = {
     "dedicated": _dedicated,
     "reservation": _reservation,
     "reservation on one CPU": lambda rng, cpus: _reservation(rng, cpus, 1),
@@ -169,3 +229,125 @@ _MAKERS = {
     "own quota": lambda rng, cpus: _cap(rng, cpus, "own quota"),
     "weight": _weight,
 }
+
+
+LEAST_MS = 5
+"""Shortest slice and gap of a drawn budget: the kernel stops programs at ticks of 4 ms."""
+
+
+def _wide_period(rng: random.Random) -> int:
+    """20 to 250 ms, as many short ones as long ones, or 250 ms to 1 s."""
+    if rng.random() < 0.5:
+        return round(20 * 12.5 ** rng.random())
+    return rng.randint(250, 1000)
+
+
+def _wide_share(rng: random.Random, period: int, most: float = 0.97) -> float:
+    """Below 10 %, above 90 %, or between, where slice and gap are long enough."""
+    low, high = rng.choice(((0.03, 0.1), (0.1, 0.9), (0.9, 0.97)))
+    share = min(rng.uniform(low, high), most)
+    return min(max(share, LEAST_MS / period), 1 - LEAST_MS / period)
+
+
+def _wide_reservation(rng: random.Random, cpus: int, looked: int, beside: bool) -> Setting:
+    period = _wide_period(rng)
+    # The kernel admits reservations of at most 1.8 CPUs on two, and a look runs two loops.
+    slice_ms = max(LEAST_MS, round(period * _wide_share(rng, period, 0.44 * cpus)))
+    share = slice_ms / period
+    competitors: tuple[Competitor, ...] = ()
+    if beside and rng.random() < 0.5:
+        competitors = (Competitor(rng.choice((100, 1000)), tuple(range(cpus))),)
+    elif beside:
+        other = _wide_period(rng)
+        most = min(0.6, 0.88 * cpus - 2 * share)
+        length = round(other * rng.uniform(0.1, max(0.1, most)))
+        if most > 0.1 and length >= LEAST_MS:
+            competitors = (Competitor(100, (0,), (length, other)),)
+    cpu = {"reservation": {"slice": f"{slice_ms}ms", "period": f"{period}ms"}, "hidden": True}
+    word = Word.RESERVATION_OR_CAP if looked == 1 else Word.RESERVATION_PER_CPU
+    name = "reservation beside" if beside else "reservation"
+    name = "reservation on one CPU" if looked == 1 else name
+    return Setting(name, word, cpu, looked, competitors, share, period * 1e6)
+
+
+def _wide_cap(rng: random.Random, cpus: int, name: str) -> Setting:
+    period = _wide_period(rng)
+    looked = {"cap": cpus, "cap on one CPU": 1}.get(name) or rng.randint(1, cpus)
+    # The quota is handed to CPUs in parts of 5 ms.
+    cap = round(max(looked * _wide_share(rng, period), 5 / period), 3)
+    cpu: dict[str, Any] = {
+        "cap": cap,
+        "cap_period": f"{period}ms",
+        "cpus": _some(rng, looked, cpus),
+    }
+    if name != "own quota":
+        cpu["hidden"] = True
+    word = {
+        "cap": Word.CAP_PER_MACHINE,
+        "cap on one CPU": Word.RESERVATION_OR_CAP,
+        "own quota": Word.OWN_QUOTA,
+    }[name]
+    return Setting(name, word, cpu, looked, (), cap, period * 1e6)
+
+
+def _wide_weight(rng: random.Random, cpus: int) -> Setting:
+    looked = rng.randint(1, cpus)
+    on = tuple(_some(rng, looked, cpus))
+    own = rng.choice((20, 50, 100, 700, 2000))
+    others = rng.choices((20, 50, 100, 700, 2000), k=rng.randint(1, 3))
+    # A loss of less than 5 % is called dedicated; 3 % is one slice of 4 ms in more than 100 ms.
+    own = max(min(own, 15 * sum(others)), -(-3 * sum(others) // 97))
+    competitors = tuple(Competitor(weight, on) for weight in others)
+    share = own / (own + sum(others))
+    cpu = {"weight": own, "hidden": True, "cpus": list(on)}
+    return Setting("weight", Word.WEIGHT_ONLY, cpu, looked, competitors, share)
+
+
+def _periodic_task(rng: random.Random, cpus: int) -> Setting:
+    looked = rng.randint(1, cpus)
+    on = _some(rng, looked, cpus)
+    period = _wide_period(rng)
+    part = rng.uniform(0.08, 0.9)
+    task = PeriodicTask(
+        period,
+        round(max(2.0, period * part), 1),
+        # So that no work reaches into the next period.
+        min(rng.choice((0.0, 0.1, 0.4)), 0.9 * (1 / part - 1)),
+        tuple(on[: rng.randint(1, looked)]),
+    )
+    cpu = {"hidden": True, "cpus": on}
+    share = 1 - task.work_ms / period
+    return Setting(
+        "periodic task",
+        Word.PERIODIC_TASK,
+        cpu,
+        looked,
+        share=share,
+        period_ns=period * 1e6,
+        task=task,
+    )
+
+
+def _stopped(rng: random.Random, cpus: int) -> Setting:
+    looked = rng.randint(1, cpus)
+    method = rng.choice(("signals", "freezer", "cpulimit"))
+    period = 100 if method == "cpulimit" else _wide_period(rng)
+    share = rng.uniform(0.1, 0.9)
+    jitter = 0.0 if method == "cpulimit" else rng.choice((0.0, 0.1, 0.4))
+    cpu = {"hidden": True, "cpus": _some(rng, looked, cpus)}
+    stops = Stops(method, period, round(share, 3), jitter)
+    return Setting("stopped", Word.STOPPED, cpu, looked, stops=stops)
+
+
+_WIDE_MAKERS: dict[str, Maker] = {
+    "reservation": lambda rng, cpus: _wide_reservation(rng, cpus, cpus, beside=False),
+    "reservation beside": lambda rng, cpus: _wide_reservation(rng, cpus, cpus, beside=True),
+    "reservation on one CPU": lambda rng, cpus: _wide_reservation(rng, cpus, 1, beside=False),
+    "cap": lambda rng, cpus: _wide_cap(rng, cpus, "cap"),
+    "cap on one CPU": lambda rng, cpus: _wide_cap(rng, cpus, "cap on one CPU"),
+    "own quota": lambda rng, cpus: _wide_cap(rng, cpus, "own quota"),
+    "weight": _wide_weight,
+    "periodic task": _periodic_task,
+    "stopped": _stopped,
+}
+WIDE_CLASSES = tuple(_WIDE_MAKERS)

@@ -2,7 +2,7 @@
 
 The class of each setting is declared by what is set, before anything is measured (see
 scheduler_settings). `make test` names recordings of one setting of each class; `make test-all`
-draws sixty settings afresh and counts. NEPHOSCOPE_TEST_SEED draws the same settings again.
+draws sixty settings afresh and counts, and forty from wider ranges. NEPHOSCOPE_TEST_SEED draws the same settings again.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from pathlib import Path
 
 import pytest
 import scheduler_lab
-from scheduler_judging import Judged, judged, read, table, told
-from scheduler_settings import CLASSES, draw
+from scheduler_judging import Judged, judged, offered_s, read, recorded_setting, table, told
+from scheduler_settings import CLASSES, WIDE_CLASSES, draw, draw_wide
 from tests.conftest import ROOT
+from tests.rates import holds_rate
 from trials import needs_root
 
 from nephoscope.lab.limits.cpu import machine_cpus
 from nephoscope.scheduler import plan as scheduler_plan
 
 NETWORK = "10.81.0.0/16"
-SETTINGS = 60
+SETTINGS, WIDE_SETTINGS = 60, 40
 RECORDED = sorted((ROOT / "tests" / "golden" / "scheduler").glob("*.json.gz"))
 """One setting of each class, as `benchmarks/scheduler.py record` writes them."""
 
@@ -30,8 +31,7 @@ RECORDED = sorted((ROOT / "tests" / "golden" / "scheduler").glob("*.json.gz"))
 def replayed(path: Path) -> Judged:
     """Names a recorded setting."""
     values = read(path)
-    setting = draw(values["seed"], len(CLASSES))[values["number"]]
-    return judged(setting, values["trials"])
+    return judged(recorded_setting(values), values["trials"])
 
 
 @pytest.mark.together
@@ -42,7 +42,8 @@ def test_the_plan_measures_for_at_most_ten_seconds() -> None:
 
 @pytest.mark.together
 def test_a_recording_of_each_class_is_there() -> None:
-    assert {replayed(path).setting.name for path in RECORDED} == set(CLASSES)
+    names = {recorded_setting(read(path)).name for path in RECORDED}
+    assert names == {*CLASSES, *WIDE_CLASSES}
 
 
 @pytest.mark.together
@@ -54,19 +55,46 @@ def test_a_recorded_setting_is_named_and_fitted(path: Path) -> None:
     assert named.period_fits is not False, told(named)
 
 
-@pytest.mark.slow
-@needs_root
-@pytest.mark.skipif(
+needs_lab = pytest.mark.skipif(
     len(machine_cpus()) < 2,
     reason="needs two CPUs: one budget of both and one of each differ there",
 )
-def test_sixty_settings_are_named_and_fitted() -> None:
-    """95 % get their name; the share is within 1.5 points and the period within 10 % in 90 %."""
+
+
+def drawn_seed() -> int:
+    """Returns the given seed or a new one; prints it."""
     given = os.environ.get("NEPHOSCOPE_TEST_SEED")
     seed = int(given) if given else random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # noqa: T201
+    return seed
+
+
+@pytest.mark.slow
+@needs_root
+@needs_lab
+def test_forty_settings_of_wider_ranges_are_named() -> None:
+    """90 % get their name, 5 % a wrong one, after the second observation that *unclear* offers."""
     cases = []
-    for setting in draw(seed, SETTINGS):
+    for setting in draw_wide(drawn_seed(), WIDE_SETTINGS):
+        name = f"st-{os.getpid()}"
+        case = judged(setting, scheduler_lab.measure(name, NETWORK, setting))
+        print(told(case))  # noqa: T201
+        if case.misses == 1 and (duration_s := offered_s(case.found)) is not None:
+            case = judged(setting, scheduler_lab.measure(name, NETWORK, setting, duration_s))
+            print(f"  after {duration_s:g} s: {told(case)}")  # noqa: T201
+        cases.append(case)
+    print(table(cases))  # noqa: T201
+    holds_rate("named right", [case.misses == 0 for case in cases], 0.90)
+    holds_rate("not named wrong", [case.misses < 2 for case in cases], 0.95)
+
+
+@pytest.mark.slow
+@needs_root
+@needs_lab
+def test_sixty_settings_are_named_and_fitted() -> None:
+    """95 % get their name; the share is within 1.5 points and the period within 10 % in 90 %."""
+    cases = []
+    for setting in draw(drawn_seed(), SETTINGS):
         trials = scheduler_lab.measure(f"st-{os.getpid()}", NETWORK, setting)
         cases.append(judged(setting, trials))
         print(told(cases[-1]))  # noqa: T201

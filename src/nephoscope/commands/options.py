@@ -43,15 +43,22 @@ def repetition(runs: int, gap: str | None) -> Repetition:
 
 def budget_s(text: str | None) -> float | None:
     """Seconds of `--budget`; None where the plan's own budget stands."""
+    return seconds_of("--budget", text, (1, _MAX_BUDGET_S), "1 s to 30 d")
+
+
+def seconds_of(
+    option: str, text: str | None, bounds_s: tuple[float, float], bounds: str
+) -> float | None:
+    """Seconds of an option with a duration; None where it is not given. bounds: both, as text."""
     if text is None:
         return None
     try:
         seconds = units.parse_duration_ns(text) / 1e9
     except UsageError as error:
-        raise UsageError(f"--budget: {error.message}", error.hint) from None
-    if not 1 <= seconds <= _MAX_BUDGET_S:
+        raise UsageError(f"{option}: {error.message}", error.hint) from None
+    if not bounds_s[0] <= seconds <= bounds_s[1]:
         raise UsageError(
-            f"--budget: '{text}' is out of range (1 s to 30 d).",
+            f"{option}: '{text}' is out of range ({bounds}).",
             "Use a duration such as 60s or 10min.",
         )
     return seconds

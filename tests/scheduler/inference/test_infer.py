@@ -251,3 +251,64 @@ def test_the_document_has_no_looks_and_every_interval() -> None:
     assert "looks" not in document
     assert document["fit"]["share"]["n"] == found.fit.share.n  # type: ignore[union-attr]
     assert document["per_cpu"][0]["look"] == "one"
+
+
+def periodic(period_ms: int, work_ms: float, jitter: float, rng: random.Random) -> list[int]:
+    """Steps in which a task that wakes every period has the CPU; its work varies by jitter."""
+    taken: list[int] = []
+    for wake in range(rng.randrange(period_ms), 3000, period_ms):
+        work = work_ms * rng.uniform(1 - jitter, 1 + jitter)
+        taken += range(round(wake * MS / STEP_NS) + 3, round((wake + work) * MS / STEP_NS))
+    return taken
+
+
+@pytest.mark.parametrize(("period", "work", "jitter"), [(97, 30, 0.2), (310, 140, 0.4)])
+def test_a_periodic_task_is_no_reservation(period: int, work: float, jitter: float) -> None:
+    rng = random.Random(period)
+
+    def seen(loops: int) -> Look:
+        taken = set(periodic(period, work, jitter, rng))
+        return look(lambda step: [step not in taken, True][:loops], noise=rng)
+
+    found = verdict(seen(1), seen(2))
+    assert found.word is Word.PERIODIC_TASK, found.evidence
+    assert found.fit.period_ns is not None
+    assert abs(found.fit.period_ns.value / (period * MS) - 1) < 0.002
+
+
+def test_a_period_of_a_second_is_found_in_both_looks_together() -> None:
+    rng = random.Random(11)
+    one, every = budgets(1, 0.3, 905, rng), [budgets(1, 0.3, 905, rng) for _ in range(2)]
+    found = verdict(look(one, noise=rng), look(side_by_side(every), noise=rng))
+    assert found.word is Word.RESERVATION_PER_CPU, found.evidence
+    assert found.fit.period_ns is not None
+    assert abs(found.fit.period_ns.value / (905 * MS) - 1) < 0.01
+
+
+def stopping(seen: Look) -> Look:
+    loops = [
+        replace(loop, gaps=tuple(replace(gap, cause="stopped") for gap in loop.gaps))
+        for loop in seen.loops
+    ]
+    return replace(seen, loops=tuple(loops))
+
+
+def test_loops_that_give_up_their_cpu_are_stopped() -> None:
+    rng = random.Random(4)
+    found = verdict(stopping(look(budgets(1, 0.5, 100, rng))))
+    assert found.word is Word.STOPPED
+    assert "gave the CPU up" in found.evidence[0]
+
+
+def test_unclear_says_what_is_excluded_and_offers_a_longer_observation() -> None:
+    rng = random.Random(5)
+    found = verdict(look(budgets(1, 0.6, 1000, rng)))
+    assert found.word is Word.UNCLEAR
+    assert any("Dedicated CPUs are excluded" in text for text in found.evidence)
+    assert any("Stopped processes are excluded" in text for text in found.evidence)
+    assert "`nephoscope scheduler --duration 60s`" in found.next_step
+    longer = look(budgets(1, 0.6, 1000, rng), window_ms=17_600)
+    assert verdict(longer).word is Word.RESERVATION_OR_CAP
+    # Where that was too short as well, more of the same is not offered.
+    hopeless = replace(found.looks[0], window_ns=60_000 * MS)
+    assert "--duration" not in verdict(hopeless).next_step

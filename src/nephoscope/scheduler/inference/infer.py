@@ -1,24 +1,29 @@
 """From the looks at one target to a verdict: the rules, in their order.
 
 1. *own quota*: the machine's own counters say that a control group's quota stopped the loops.
+   *Stopped and continued*: the loops gave the CPU up themselves, as programs do that get SIGSTOP or
+   are frozen, and in no other way while they only look at the clock.
 2. *dedicated*: nothing worth a name was lost; *SMT sibling shared* if a look at the clock then
    takes much longer while all CPUs are busy.
 3. *weight only*: the CPU is lost in turns of a scheduler's slice.
-4. The CPU is given back at regular moments, so there is a budget. *Reservation per CPU* if each
+4. *periodic task*: the CPU is taken away by a timer, whatever the loops used (see `onset`).
+5. The CPU is given back at regular moments, so there is a budget. *Reservation per CPU* if each
    CPU has as much alone as with all busy; *cap per machine* if all together have no more than one
    alone, or less than all of their CPUs where one alone has all of its own. With one CPU there is
    no telling: *reservation or cap*.
-5. *unclear*, with what is missing.
+6. *unclear*, with what is excluded and what is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from nephoscope.scheduler.inference import refills, sentences, shares, timing
+from nephoscope.scheduler.inference import onset, refills, sentences, shares, timing
+from nephoscope.scheduler.inference.onset import Onset, Onsets
 from nephoscope.scheduler.inference.refills import Refills
 from nephoscope.scheduler.inference.timing import Pattern, Timing
 from nephoscope.scheduler.inference.verdict import (
@@ -36,19 +41,35 @@ SLOWER = 1.25
 by up to a fifth when all cores are busy; two threads of a core take 1.3 to 2 times as long."""
 
 _HALF_OF_LOSS = 0.5
+_LEAST_STOPS, _LEAST_STOPPED = 5, 0.005
+"""Stops and the time in them from which programs are stopped and continued: a page that has to be
+read from disk stops a loop, too, but not in every second."""
+_GRID_OF_TURNS = 0.8
+_MINOR = 0.25
+"""Of what a mechanism took, so much may other programs take without being a second one."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A look with the pattern of each of its loops."""
+    """A look with the pattern of each of its loops.
+
+    minor: a loss below it that follows no timer is another program's, beside a mechanism that does.
+    """
 
     look: Look
     loops: tuple[Timing, ...]
 
+    minor: float = 0.0
+
     @property
     def lossy(self) -> tuple[Timing, ...]:
-        """The loops that lost more than a little."""
-        return tuple(one for one in self.loops if one.pattern is not Pattern.NONE)
+        """The loops that lost more than a little, and by no rule more than `minor`."""
+        return tuple(
+            one
+            for one in self.loops
+            if one.pattern is not Pattern.NONE
+            and (one.pattern in (Pattern.REFILLS, Pattern.CLOCKED) or one.lost >= self.minor)
+        )
 
     @property
     def share(self) -> float:
@@ -66,12 +87,21 @@ def infer(target: str, looks: Iterable[Look]) -> Scheduler:
     Never refuses: without anything to go by the word is *unclear*, and `missing` says what lacks.
     """
     mine = [look for look in looks if look.target == target and look.loops]
-    one, every = _chosen(mine, "one"), _chosen(mine, "all")
-    if one is None and every is None:
+    busy = of_kind(mine, "one", "all")
+    if not busy:
         found = Scheduler(target, Word.UNCLEAR, "There is no observation without sleep.")
         return replace(found, missing=(sentences.NEED_LOOKS,), looks=tuple(mine))
+    longest = max(look.window_ns for look in busy)
+    losing = refills.losing(busy)
+    grid = refills.find([loop.gaps for loop in losing], longest)
+    begun = onset.find(mine, busy, grid)
+    one, every = (_chosen(mine, kind, losing, grid, begun) for kind in ("one", "all"))
+    one, every = _without_minor(one, every)
     views = [view for view in (one, every) if view is not None]
-    word, fit, evidence = _named(one, every, views, _slower(mine, every))
+    word, fit, evidence = _named(one, every, views, _slower(mine, every), begun)
+    cycle_ns = max(_cycle_ns(view) for view in views)
+    if word is Word.UNCLEAR:
+        evidence = (*evidence, *sentences.excluded(busy, cycle_ns, grid))
     used = tuple(mine)
     return Scheduler(
         target=target,
@@ -82,13 +112,23 @@ def infer(target: str, looks: Iterable[Look]) -> Scheduler:
         evidence=(*evidence, *_further(used, word, fit)),
         contradictions=sentences.contradictions(word, [view.look for view in views]),
         missing=sentences.missing(used, word),
-        next_step=sentences.NEXT[word],
+        next_step=sentences.next_step(word, used, cycle_ns),
         looks=used,
     )
 
 
-def _chosen(looks: Sequence[Look], kind: str) -> View | None:
-    """The look of a kind to go by: of the longest ones the one with the median share."""
+def _chosen(
+    looks: Sequence[Look],
+    kind: str,
+    losing: Sequence[Loop],
+    grid: Refills | None,
+    begun: Onsets,
+) -> View | None:
+    """The look of a kind to go by: of the longest ones the one with the median share.
+
+    losing: the loops that `grid` and `begun` were found in; a few short gaps of others would lie on
+    any grid.
+    """
     found = of_kind(looks, kind)
     if not found:
         return None
@@ -97,26 +137,96 @@ def _chosen(looks: Sequence[Look], kind: str) -> View | None:
         (look for look in found if look.window_ns == longest), key=lambda look: look.obtained_cpus
     )
     look = found[(len(found) - 1) // 2]
-    return View(look, tuple(timing.of_loop(look, loop) for loop in look.loops))
+    starts = begun.starts if begun.onset is Onset.CLOCK else None
+    loops = []
+    for loop in look.loops:
+        lost = any(loop is other for other in losing)
+        one = timing.of_loop(look, loop, grid if lost else None)
+        loops.append(timing.clocked(one, starts) if lost and starts is not None else one)
+    return View(look, tuple(loops))
+
+
+def _without_minor(one: View | None, every: View | None) -> tuple[View | None, View | None]:
+    """Both with the loss that counts as other programs' beside a mechanism that follows a timer."""
+    timed = (Pattern.REFILLS, Pattern.CLOCKED)
+    lost = [
+        loop.lost
+        for view in (one, every)
+        if view is not None
+        for loop in view.loops
+        if loop.pattern in timed
+    ]
+    minor = _MINOR * max(lost, default=0.0)
+    return (
+        None if one is None else replace(one, minor=minor),
+        None if every is None else replace(every, minor=minor),
+    )
 
 
 Named = tuple[Word, Fit, tuple[str, ...]]
 
 
 def _named(
-    one: View | None, every: View | None, views: Sequence[View], slower: float | None
+    one: View | None,
+    every: View | None,
+    views: Sequence[View],
+    slower: float | None,
+    begun: Onsets,
 ) -> Named:
     lossy = [view for view in views if view.lossy]
+    if stopped := [view for view in views if _stops(view)]:
+        # Also where they cost little: a busy loop never gives its CPU up.
+        lossy = lossy or stopped
     if not lossy:
         return _undisturbed(views, slower)
     if all(_throttled(view) for view in lossy):
         return _quota(lossy[-1])
-    if all(view.all_are(Pattern.TURNS) for view in lossy):
+    if all(_caused(view, "stopped") for view in lossy):
+        return _stopped(lossy)
+    if all(view.all_are(Pattern.TURNS) for view in lossy) and not _may_be_cap(one, every):
         return _turns(one, every, lossy)
-    if all(view.all_are(Pattern.REFILLS) for view in lossy):
-        return _budget(one, every)
+    if all(view.all_are(Pattern.CLOCKED) for view in lossy) and begun.starts is not None:
+        return _periodic(lossy, begun)
     said = tuple(sentences.pattern(one) for view in lossy for one in view.lossy)
+    if all(view.all_are(Pattern.REFILLS) for view in lossy):
+        if begun.onset is not Onset.UNKNOWN or not _by_own_kernel(lossy):
+            return _budget(one, every)
+        said = (*said, sentences.AMBIGUOUS_ONSET)
     return Word.UNCLEAR, Fit(shares.over_window(_loops(lossy[-1]), "cpus")), said
+
+
+def _may_be_cap(one: View | None, every: View | None) -> bool:
+    """Whether turns are on a grid, and only while all CPUs are busy.
+
+    Virtual CPUs that share one of the host's do so, and a cap with gaps of a tick.
+    """
+    if one is None or every is None or one.lossy:
+        return False
+    return all(
+        loop.refills is not None and loop.refills.regular >= _GRID_OF_TURNS for loop in every.lossy
+    )
+
+
+def _by_own_kernel(views: Sequence[View]) -> bool:
+    """Whether the kernel itself accounts for what the loops lost.
+
+    Its budgets are used up at ticks; a hypervisor may have a timer that ends them exactly.
+    """
+    loops = [one.loop for view in views for one in view.lossy]
+    known = [loop for loop in loops if loop.thread_cpu_ratio is not None]
+    return bool(known) and all(
+        (loop.thread_cpu_ratio or 0.0) <= loop.share + timing.LITTLE for loop in known
+    )
+
+
+def _cycle_ns(view: View) -> float:
+    """Usual time from main gap to main gap in nanoseconds; the window for fewer than two."""
+    cycles = [
+        float(b.start_ns - a.start_ns)
+        for loop in view.look.loops
+        for a, b in pairwise(refills.main_gaps(loop.gaps))
+    ]
+    return refills.median_by_time(np.array(cycles)) or float(view.look.window_ns)
 
 
 def _loops(view: View) -> list[Loop]:
@@ -165,12 +275,45 @@ def _slower(looks: Sequence[Look], every: View | None) -> float | None:
 
 def _throttled(view: View) -> bool:
     """Whether most of what was lost was lost to the own quota, as the own counters say."""
-    if not view.look.throttled_count:
-        return False
-    gaps = [gap for loop in view.look.loops for gap in loop.gaps]
+    return bool(view.look.throttled_count) and _caused(view, "throttled")
+
+
+def _stops(view: View) -> bool:
+    """Whether its loops gave up their CPU again and again."""
+    gaps = [gap for loop in view.look.loops for gap in refills.long_gaps(loop.gaps)]
+    stops = [gap.length_ns for gap in gaps if gap.cause == "stopped"]
+    lost = sum(stops) / view.look.window_ns / len(view.loops)
+    return len(stops) >= _LEAST_STOPS and lost >= _LEAST_STOPPED
+
+
+def _caused(view: View, cause: str) -> bool:
+    """Whether most of what was lost in main gaps has this cause by the kernel's counters."""
+    gaps = [gap for loop in view.look.loops for gap in refills.main_gaps(loop.gaps)]
     lost = sum(gap.length_ns for gap in gaps)
-    own = sum(gap.length_ns for gap in gaps if gap.cause == "throttled")
+    own = sum(gap.length_ns for gap in gaps if gap.cause == cause)
     return own >= _HALF_OF_LOSS * lost > 0
+
+
+def _stopped(lossy: Sequence[View]) -> Named:
+    view = lossy[-1]
+    loops = _loops(view)
+    grid = _grid(view)
+    share = shares.over_window(loops, "cpus")
+    fit = Fit(share, None, shares.cycle_ns(loops)) if grid is None else shares.fit_of(share, grid)
+    return Word.STOPPED, fit, (sentences.gave_up(view.look),)
+
+
+def _periodic(lossy: Sequence[View], begun: Onsets) -> Named:
+    """What is left beside a task that wakes by a timer: of the CPUs that it runs on."""
+    values = [
+        shares.apart([one.loop], one.refills)
+        for view in lossy
+        for one in view.lossy
+        if one.refills is not None
+    ]
+    share = shares.share_of(np.concatenate(values), "ratio")
+    said = tuple(sentences.pattern(one) for view in lossy for one in view.lossy)
+    return Word.PERIODIC_TASK, shares.fit_of(share, begun.starts), (*said, *sentences.onset(begun))
 
 
 def _quota(view: View) -> Named:
@@ -202,7 +345,7 @@ def _budget(one: View | None, every: View | None) -> Named:
     if one is None or every is None:
         view = views[-1]
         return _one_kind(view, said)
-    alone, together = one.share, every.look.obtained_cpus
+    alone, together = _obtained_in_periods(one), _obtained_in_periods(every)
     loops = len(every.loops)
     compared = sentences.compared(alone, together, loops)
     if not one.lossy:
@@ -217,6 +360,18 @@ def _budget(one: View | None, every: View | None) -> Named:
     if times <= 1 + 0.25 * (loops - 1):
         return Word.CAP_PER_MACHINE, _cap_fit(views), (*said, compared)
     return Word.UNCLEAR, Fit(), (*said, compared)
+
+
+def _obtained_in_periods(view: View) -> float:
+    """CPUs that all loops had, over whole periods where those are known."""
+    return sum(
+        float(np.mean(values))
+        if one.refills is not None
+        and one in view.lossy
+        and (values := shares.apart([one.loop], one.refills)).size
+        else one.loop.share
+        for one in view.loops
+    )
 
 
 def _share_refills(view: View) -> bool:
@@ -246,7 +401,15 @@ def _one_kind(view: View, said: tuple[str, ...]) -> Named:
 
 def _grid(view: View) -> Refills | None:
     """The common period of all loops of a look."""
-    return refills.find([loop.gaps for loop in view.look.loops], view.look.window_ns)
+    found = refills.find([loop.gaps for loop in view.look.loops], view.look.window_ns)
+    if found is not None:
+        return found
+    known = [one.refills for one in view.loops]
+    grid = max((one for one in known if one), key=lambda one: one.n, default=None)
+    if grid is None:
+        return None
+    origins = tuple(None if one is None else one.origins_ns[0] for one in known)
+    return replace(grid, origins_ns=origins)
 
 
 def _cap_fit(views: Sequence[View]) -> Fit:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import Array
-from nephoscope.scheduler.inference.verdict import Fit, Gap, Look
+from nephoscope.scheduler.inference.verdict import Fit, Gap, Look, Loop
 
 Flags = NDArray[np.bool_]
 _Times = TypeVar("_Times", float, Array)
@@ -30,7 +30,7 @@ _Times = TypeVar("_Times", float, Array)
 LONG_NS = 1e6
 """Gaps from here on are the scheduler's; shorter ones are interrupts and the like."""
 
-SHORTEST_NS, LEAST_PERIODS = 5e6, 4
+SHORTEST_NS, LEAST_PERIODS = 5e6, 2
 """Periods are looked for from the first to a window over the second."""
 
 _COHERENT = 0.5
@@ -39,7 +39,15 @@ _AS_GOOD = 0.9
 """Any period's halves and thirds fit as well as it: the longest within this of the best is it."""
 _FINE = 8
 """Frequencies for each one that a window of this length can tell apart."""
-_LEAST_ENDS = 6
+_LEAST_ENDS = 5
+_MAIN = 0.25
+"""Gaps shorter than this part of the usual one are other programs'; they tell nothing of a grid."""
+_LOSING = 0.25
+"""Of what the loop with the most loss lost."""
+_RANDOM, _PERIODS_TRIED = 0.01, 1000.0
+"""Chance below which events that no clock makes lie on some grid, and how many grids are tried."""
+EXACT_NS = 0.25e6
+"""A timer is this exact, with a program that has to be stopped first; a tick is coarser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class Refills:
     low_ns, high_ns: 95 % interval of the period. origins_ns: a moment of each loop's grid; None
     for a loop without one. n: ends that the regression used. regular: share of the time in long
     gaps that belongs to gaps that end on the grid. filled: share of the periods with such an end.
+    exact: share of that time in gaps that end on it as exactly as a timer.
     """
 
     period_ns: float
@@ -58,18 +67,36 @@ class Refills:
     n: int
     regular: float
     filled: float
+    exact: float = 0.0
 
     @property
     def apart_ns(self) -> float:
         """How far apart the loops are refilled, at most; 0 for one loop."""
         known = [origin for origin in self.origins_ns if origin is not None]
-        offsets = [_to_nearest(one - known[0], self.period_ns) for one in known]
+        offsets = [to_nearest(one - known[0], self.period_ns) for one in known]
         return max((abs(one) for one in offsets), default=0.0)
 
 
 def long_gaps(gaps: Sequence[Gap]) -> list[Gap]:
     """Those that a scheduler makes."""
     return [gap for gap in gaps if gap.length_ns >= LONG_NS]
+
+
+def main_gaps(gaps: Sequence[Gap]) -> list[Gap]:
+    """The long gaps without those that are far shorter than the usual one."""
+    longs = long_gaps(gaps)
+    if not longs:
+        return []
+    least = _MAIN * median_by_time(np.array([gap.length_ns for gap in longs]))
+    return [gap for gap in longs if gap.length_ns >= least]
+
+
+def median_by_time(lengths: Array) -> float:
+    """The length in which, or in longer ones, half of the time is; 0 of none."""
+    if not lengths.size:
+        return 0.0
+    ordered = np.sort(lengths)
+    return float(ordered[int(np.searchsorted(np.cumsum(ordered), ordered.sum() / 2))])
 
 
 def resultant(times: Array, weights: Array, period_ns: Array) -> Array:
@@ -79,20 +106,60 @@ def resultant(times: Array, weights: Array, period_ns: Array) -> Array:
     return found
 
 
-def find(loops: Sequence[Sequence[Gap]], window_ns: float) -> Refills | None:
-    """The grid on which the long gaps of these loops end; None when there is none.
+def find(
+    loops: Sequence[Sequence[Gap]], window_ns: float, *, at_starts: bool = False
+) -> Refills | None:
+    """The grid on which the main gaps of these loops end; None when there is none.
 
-    loops: the gaps of each loop of one look. window_ns: how long each looked.
+    loops: the gaps of each loop, of one look or of several. window_ns: how long each looked.
+    at_starts: the grid on which they start instead.
     """
-    longs = [long_gaps(gaps) for gaps in loops]
-    if sum(map(len, longs)) < _LEAST_ENDS:
+    mains = [main_gaps(gaps) for gaps in loops]
+    if sum(map(len, mains)) < _LEAST_ENDS:
         return None
-    ends = [np.array([gap.end_ns for gap in gaps]) for gaps in longs]
-    weights = [np.array([gap.length_ns for gap in gaps]) for gaps in longs]
-    period = _periodogram(ends, weights, window_ns)
+    times = [
+        np.array([float(gap.start_ns) if at_starts else gap.end_ns for gap in gaps])
+        for gaps in mains
+    ]
+    weights = [np.array([gap.length_ns for gap in gaps]) for gaps in mains]
+    period = _periodogram(times, weights, window_ns)
     if period is None:
         return None
-    return _fitted(ends, weights, period)
+    return _fitted(times, weights, period)
+
+
+def losing(looks: Sequence[Look]) -> list[Loop]:
+    """The loops that lost the most; others show what other programs did rather than a grid."""
+    loops = [loop for look in looks for loop in look.loops]
+    most = max((1 - loop.share for loop in loops), default=0.0)
+    return [loop for loop in loops if 1 - loop.share >= _LOSING * most]
+
+
+def on_grid(gaps: Sequence[Gap], grid: Refills, *, at_starts: bool = False) -> Refills | None:
+    """How one loop's main gaps lie on a known period; None for fewer than two that do."""
+    mains = main_gaps(gaps)
+    ends = np.array([float(gap.start_ns) if at_starts else gap.end_ns for gap in mains])
+    lengths = np.array([gap.length_ns for gap in mains])
+    period = grid.period_ns
+    if ends.size < 2:
+        return None
+    # The phase that takes in the most time: ends that others delay do not move it.
+    off = to_nearest(ends[:, None] - ends[None, :], period)
+    origin = float(ends[int(np.argmax(lengths @ (np.abs(off) <= _near(period))))])
+    numbers, kept = _numbered([ends], [origin], period, _near(period))
+    on = kept[0]
+    if int(on.sum()) < 2:
+        return None
+    filled = np.unique(numbers[0][on]).size / (int(np.ptp(numbers[0][on])) + 1)
+    total = float(lengths.sum())
+    return replace(
+        grid,
+        origins_ns=(origin,),
+        n=int(on.sum()),
+        regular=float(lengths[on].sum()) / total,
+        filled=float(filled),
+        exact=_exact_time(ends - origin - numbers[0] * period, lengths) / total,
+    )
 
 
 def ended_on(gaps: Sequence[Gap], refills: Refills, origin_ns: float) -> float:
@@ -101,7 +168,7 @@ def ended_on(gaps: Sequence[Gap], refills: Refills, origin_ns: float) -> float:
     lengths = np.array([gap.length_ns for gap in longs])
     ends = np.array([gap.end_ns for gap in longs])
     period = refills.period_ns
-    on = np.abs(_to_nearest(ends - origin_ns, period)) <= _near(period)
+    on = np.abs(to_nearest(ends - origin_ns, period)) <= _near(period)
     return float(lengths[on].sum() / lengths.sum()) if on.sum() > 1 else 0.0
 
 
@@ -130,7 +197,7 @@ def _fitted(ends: Sequence[Array], weights: Sequence[Array], period: float) -> R
     """Regression of the ends on their numbers, ends far from the grid left out."""
     origins = [_phase(times, lengths, period) for times, lengths in zip(ends, weights, strict=True)]
     spread = 0.25 * period
-    half = math.inf
+    half = residual = math.inf
     for _ in range(6):
         numbers, kept = _numbered(ends, origins, period, spread)
         fit = _regression(ends, numbers, kept)
@@ -142,7 +209,16 @@ def _fitted(ends: Sequence[Array], weights: Sequence[Array], period: float) -> R
     n = int(sum(int(one.sum()) for one in kept))
     if n < _LEAST_ENDS:
         return None
+    loops = sum(bool(keep.any()) for keep in kept)
+    # Ends that lie anywhere come as near to a grid by chance, each beyond those that set it.
+    if (4 * max(residual, 1e-4 * period) / period) ** (n - loops - 1) * _PERIODS_TRIED > _RANDOM:
+        return None
     lost = sum(float(one.sum()) for one in weights)
+    exact = sum(
+        _exact_time(times - (origin or 0.0) - number * period, lengths)
+        for times, lengths, origin, number in zip(ends, weights, origins, numbers, strict=True)
+        if origin is not None
+    )
     on = sum(float(one[keep].sum()) for one, keep in zip(weights, kept, strict=True))
     filled = [
         np.unique(number[keep]).size / (int(np.ptp(number[keep])) + 1)
@@ -150,8 +226,21 @@ def _fitted(ends: Sequence[Array], weights: Sequence[Array], period: float) -> R
         if keep.any()
     ]
     return Refills(
-        period, period - half, period + half, tuple(origins), n, on / lost, float(np.mean(filled))
+        period,
+        period - half,
+        period + half,
+        tuple(origins),
+        n,
+        on / lost,
+        float(np.mean(filled)),
+        exact / lost,
     )
+
+
+def _exact_time(off: Array, lengths: Array) -> float:
+    """Time in the gaps that lie on a grid as exactly as a timer; the grid may be moved a little."""
+    within = np.abs(off[:, None] - off[None, :]) <= EXACT_NS
+    return float((within @ lengths).max())
 
 
 def _near(period: float) -> float:
@@ -164,10 +253,10 @@ def _phase(times: Array, weights: Array, period: float) -> float | None:
     if not times.size:
         return None
     mean = float(np.angle(resultant(times, weights, np.array([period]))[0])) / (2 * math.pi)
-    return float(times[0]) + _to_nearest(mean * period - float(times[0]), period)
+    return float(times[0]) + to_nearest(mean * period - float(times[0]), period)
 
 
-def _to_nearest(offset: _Times, period: float) -> _Times:
+def to_nearest(offset: _Times, period: float) -> _Times:
     """The offset to the nearest point of a grid, from -period/2 to period/2."""
     return (offset + period / 2) % period - period / 2
 

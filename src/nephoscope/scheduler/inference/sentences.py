@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from nephoscope.model import Estimate
-from nephoscope.scheduler.inference.refills import Refilled, Refills
+from nephoscope.scheduler.inference.onset import Onsets
+from nephoscope.scheduler.inference.refills import EXACT_NS, Refilled, Refills
 from nephoscope.scheduler.inference.timing import LITTLE, Pattern, Timing
 from nephoscope.scheduler.inference.verdict import Fit, Look, Word, of_kind
 
 NEED_LOOKS = "one busy loop, and one on every CPU at once (run `nephoscope scheduler`)"
+
+MOST_TURNS_NS = 1e8
+"""A weight of 1 in 25 gives a slice of 4 ms in this time; cycles of turns are rarely longer."""
 
 ENOUGH_NS = 1e9
 """Ten of the usual periods of 100 ms: fewer refills tell no period."""
@@ -32,8 +37,71 @@ NEXT = {
         "your control."
     ),
     Word.RESERVATION_OR_CAP: "Repeat on a machine with two CPUs, where reservation and cap differ.",
-    Word.UNCLEAR: "Repeat when the machine is idle, or measure longer.",
+    Word.PERIODIC_TASK: (
+        "Find the program that wakes at this period (`perf sched timehist`, real-time priorities "
+        "in `ps -eo cls,rtprio,comm`), and move it to another CPU."
+    ),
+    Word.STOPPED: (
+        "Find the program that stops and continues these processes (cpulimit, a freezer control "
+        "group, a debugger)."
+    ),
 }
+
+AMBIGUOUS_ONSET = (
+    "The gaps start and end with a timer, as those of a periodic task of higher priority; whether "
+    "they come later after a sleep, as those of a reservation or cap do, could not be seen."
+)
+
+_CYCLES = 14
+"""Repetitions after which a period is certain, in spite of gaps that other programs make."""
+_PART_OF_OBSERVATION = 2.5 / 8.5
+"""Of the whole observation, that of one busy loop."""
+_SHORTEST_SECOND_S, _LONGEST_SECOND_S = 60, 600
+
+
+def second_look_s(cycle_ns: float) -> int:
+    """How long a second observation takes that sees enough cycles of this length: tens of s."""
+    needed_s = _CYCLES * cycle_ns / 1e9 / _PART_OF_OBSERVATION
+    return min(_LONGEST_SECOND_S, max(_SHORTEST_SECOND_S, 10 * math.ceil(needed_s / 10)))
+
+
+def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
+    """What to do about a verdict; for *unclear*, the command that would decide."""
+    if word is not Word.UNCLEAR:
+        return NEXT[word]
+    seconds = second_look_s(cycle_ns)
+    if sum(look.window_ns for look in looks) >= 0.9e9 * seconds:
+        return (
+            "Repeat when no other program of the machine is busy: more time than this observation "
+            "had would not decide."
+        )
+    return (
+        f"Run `nephoscope scheduler --duration {seconds}s`: it sees {_CYCLES} or more of the cycles "
+        f"of {ms(cycle_ns)}, and a policy shows in them."
+    )
+
+
+def excluded(
+    looks: Sequence[Look], cycle_ns: float, grid: Refills | None
+) -> tuple[str, ...]:
+    """The policies that what was seen rules out."""
+    lost = max(1 - loop.share for look in looks for loop in look.loops)
+    said = [f"Dedicated CPUs are excluded: a loop lost {percent(lost)}."] if lost >= LITTLE else []
+    if any(look.throttled_count == 0 for look in looks):
+        said.append("The own quota is excluded: its counters did not rise.")
+    causes = {gap.cause for look in looks for loop in look.loops for gap in loop.gaps}
+    if causes & {"preempted", "throttled", "stolen"} and "stopped" not in causes:
+        said.append("Stopped processes are excluded: no loop gave up its CPU by itself.")
+    if cycle_ns >= MOST_TURNS_NS:
+        said.append(
+            f"Time sharing by weight alone is excluded: its cycles are shorter than {ms(cycle_ns)}."
+        )
+    if grid is None:
+        said.append(
+            f"In {ms(max(look.window_ns for look in looks))} the gaps neither ended nor started on "
+            "a regular grid often enough for a reservation, a cap or a periodic task."
+        )
+    return tuple(said)
 
 
 def percent(value: float) -> str:
@@ -93,6 +161,14 @@ def sentence(word: Word, fit: Fit, target: str) -> str:
             f"{target} receives {share}{rule}; reservation and cap cannot be distinguished from "
             "inside."
         ),
+        Word.PERIODIC_TASK: (
+            f"A periodic task of higher priority takes CPUs of {target} away and leaves "
+            f"{share}{rule}; this is no limit of {target}."
+        ),
+        Word.STOPPED: (
+            f"The programs of {target} are stopped and continued, as by SIGSTOP and SIGCONT or a "
+            f"freezer, and receive {share}."
+        ),
         Word.UNCLEAR: (
             f"The CPUs of {target} are taken away, but the gaps match no known scheduling policy."
         ),
@@ -110,6 +186,12 @@ def pattern(one: Timing) -> str:
         return (
             f"{lost}; {percent(grid.regular)} of that ended on a grid of {ms(grid.period_ns)} "
             f"({grid.n} refills), {how}."
+        )
+    if one.pattern is Pattern.CLOCKED and one.refills is not None:
+        grid = one.refills
+        return (
+            f"{lost}; {percent(grid.regular)} of that started on a grid of {ms(grid.period_ns)} "
+            f"({grid.n} gaps)."
         )
     if one.pattern is Pattern.TURNS:
         return (
@@ -140,6 +222,40 @@ def slower(ratio: float) -> str:
 def as_fast(ratio: float) -> str:
     """The core is not shared."""
     return f"A clock read takes {ratio:.2f} times as long while all CPUs are busy."
+
+
+def onset(found: Onsets) -> tuple[str, ...]:
+    """Why gaps follow a clock and no budget."""
+    said = []
+    if found.starts is not None:
+        said.append(
+            f"{percent(found.starts.exact)} of the lost time starts with a timer, to "
+            f"{ms(EXACT_NS)}; a budget is used up at ticks of the kernel."
+        )
+    if found.ticks[0]:
+        said.append(
+            f"{found.ticks[0]} of {sum(found.ticks)} gaps of two processes on one CPU began off "
+            "the ticks at which these take turns."
+        )
+    if found.slept[0]:
+        said.append(
+            f"{found.slept[0]} of {sum(found.slept)} gaps after sleeps came at their usual time, "
+            "before a budget could be used up."
+        )
+    return tuple(said)
+
+
+def gave_up(look: Look) -> str:
+    """The loops went to sleep, which they never do."""
+    gaps = [gap for loop in look.loops for gap in loop.gaps]
+    own = sum(gap.length_ns for gap in gaps if gap.cause == "stopped")
+    count = sum(gap.cause == "stopped" for gap in gaps)
+    lost = sum(gap.length_ns for gap in gaps)
+    return (
+        f"{percent(own / lost)} of the lost time is in {count} gaps in which the loops gave the "
+        "CPU up, by the kernel's counters of voluntary switches: a busy loop does that only when "
+        "it is stopped."
+    )
 
 
 def counters(look: Look) -> str:

@@ -1,26 +1,35 @@
 """By which rule a loop loses the CPU: refills at regular moments, short turns, or no rule at all.
 
-Three patterns are told apart, one loop at a time:
+Four patterns are told apart, one loop at a time:
 
 * *refills*: the CPU comes back on a grid (see `refills`). That is a budget.
 * *turns*: the scheduler lets several programs take turns. A turn is one slice, a few milliseconds,
   and both its ends lie on timer ticks; so either the runs or the gaps are about one slice long.
-* *irregular*: neither.
+* *clocked*: gaps start by a timer that is not this loop's budget (see `onset`).
+* *irregular*: none of them.
 
 A grid whose period is a whole number of ticks can be made by turns, too (one against three weights
-is 4 ms in every 16). It counts as refills only where both runs and gaps are longer than a slice.
+is 4 ms in every 16). It counts as refills only where both runs and gaps are longer than a slice,
+or where runs are one tick and two in turns.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from nephoscope.analysis.statistics.values import Array
-from nephoscope.scheduler.inference.refills import Refills, find, long_gaps, resultant
+from nephoscope.scheduler.inference.refills import (
+    Refills,
+    find,
+    long_gaps,
+    median_by_time,
+    on_grid,
+    resultant,
+)
 from nephoscope.scheduler.inference.verdict import Look, Loop
 
 SHORTEST_NS = 1e6
@@ -36,9 +45,11 @@ _COHERENT, _ALIGNED = 0.85, 0.6
 """Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
 """Ticks and what follows from them are this close; a timer of its own may be anywhere."""
+_LEAST_TURNS = 8
 _SWITCH_NS = 0.06e6
 """A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
 _REGULAR, _FILLED = 0.5, 0.45
+_ALWAYS, _TWO_TICKS = 0.9, 1.5
 _A_TURN = 1.3
 _SHORT_CYCLE_NS = 20e6
 """Of two equal weights against their sum, a fair scheduler gives two slices in a row to each side:
@@ -50,6 +61,7 @@ class Pattern(StrEnum):
 
     NONE = "none"
     REFILLS = "refills"
+    CLOCKED = "clocked"
     TURNS = "turns"
     IRREGULAR = "irregular"
 
@@ -73,11 +85,14 @@ class Timing:
     refills: Refills | None = None
 
 
-def of_loop(look: Look, loop: Loop) -> Timing:
-    """The pattern of one loop of a look."""
+def of_loop(look: Look, loop: Loop, common: Refills | None = None) -> Timing:
+    """The pattern of one loop of a look; `common`: the grid of all loops of the target."""
     lost = 1 - loop.share
     gaps = long_gaps(loop.gaps)
-    if len(gaps) < 3:
+    refills = None if common is None else on_grid(loop.gaps, common)
+    if refills is None or not _regular(refills):
+        refills = find([loop.gaps], look.window_ns) or refills
+    if len(gaps) < 3 and (refills is None or not _regular(refills)):
         pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
         return Timing(loop, pattern, lost)
     lengths = np.array([gap.length_ns for gap in gaps])
@@ -85,10 +100,10 @@ def of_loop(look: Look, loop: Loop) -> Timing:
     ends = starts + lengths
     tick, aligned = _ticks(starts, ends)
     run, gap = _typical(starts, ends, lengths)
-    refills = find([loop.gaps], look.window_ns)
     short = _short(min(run, gap), tick, refills)
-    grid = refills is not None and refills.regular >= _REGULAR and refills.filled >= _FILLED
-    if grid and not (aligned and short):
+    if refills is not None and short and _overruns(starts, ends, refills):
+        short = False
+    if refills is not None and _regular(refills) and not (aligned and short):
         pattern = Pattern.REFILLS
     elif lost < LITTLE:
         pattern = Pattern.NONE
@@ -99,11 +114,36 @@ def of_loop(look: Look, loop: Loop) -> Timing:
     return Timing(loop, pattern, lost, tick, aligned, run, gap, refills)
 
 
+def clocked(one: Timing, starts: Refills) -> Timing:
+    """The pattern of a loop whose main gaps start on a grid that a timer makes; else unchanged."""
+    grid = on_grid(one.loop.gaps, starts, at_starts=True)
+    if grid is None or grid.regular < _REGULAR or one.lost < LITTLE / 2:
+        return one
+    return replace(one, pattern=Pattern.CLOCKED, refills=grid)
+
+
+def _regular(grid: Refills) -> bool:
+    return grid.regular >= _REGULAR and grid.filled >= _FILLED
+
+
 def _short(length: float, tick: float | None, refills: Refills | None) -> bool:
     """Whether runs or gaps are a turn long: one slice, two where the whole cycle is short."""
     turn = _A_TURN * max(SLICE_NS, tick or 0.0)
     quick = refills is not None and refills.period_ns < _SHORT_CYCLE_NS
     return length <= (2 * turn if quick else turn)
+
+
+def _overruns(starts: Array, ends: Array, grid: Refills) -> bool:
+    """Whether a grid without fail has runs of one tick and of two: a budget between them.
+
+    A fair scheduler gives a program one slice at a time, where it has less than half of the CPU.
+    """
+    runs = starts[1:] - ends[:-1]
+    less = float(runs.sum()) < 0.5 * float(ends[-1] - ends[0])
+    if not less or grid.regular < _ALWAYS or grid.filled < _ALWAYS:
+        return False
+    usual, most = (float(one) for one in np.quantile(runs, (0.5, 0.9)))
+    return most >= _TWO_TICKS * usual
 
 
 def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
@@ -128,6 +168,17 @@ def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
     return None, False
 
 
+def common_tick(times: Array) -> tuple[float, float] | None:
+    """The timer tick on which events lie, and a moment of it; None when they lie on none."""
+    if times.size < _LEAST_TURNS:
+        return None
+    for tick in (one for ticks in TICKS_NS for one in ticks):
+        found = _resultant(times, tick)
+        if abs(found) >= _COHERENT:
+            return tick, float(np.angle(found)) / (2 * math.pi) * tick
+    return None
+
+
 def _apart(starts: Array, ends: Array, tick: float) -> float:
     """How far the ends lie from the ticks of the starts; infinite where they lie anywhere."""
     began, ended = _resultant(starts, tick), _resultant(ends, tick)
@@ -143,11 +194,4 @@ def _resultant(times: Array, tick: float) -> complex:
 def _typical(starts: Array, ends: Array, lengths: Array) -> tuple[float, float]:
     """Medians of runs and gaps, each by time: half of the time is in longer ones."""
     runs = starts[1:] - ends[:-1]
-    return _median_by_time(runs[runs > 0]), _median_by_time(lengths)
-
-
-def _median_by_time(lengths: Array) -> float:
-    if not lengths.size:
-        return 0.0
-    ordered = np.sort(lengths)
-    return float(ordered[int(np.searchsorted(np.cumsum(ordered), ordered.sum() / 2))])
+    return median_by_time(runs[runs > 0]), median_by_time(lengths)

@@ -26,6 +26,8 @@ class Word(StrEnum):
     WEIGHT_ONLY = "weight only"
     SMT_SIBLING_SHARED = "SMT sibling shared"
     OWN_QUOTA = "own quota"
+    PERIODIC_TASK = "periodic task"
+    STOPPED = "stopped and continued"
     RESERVATION_OR_CAP = "reservation or cap"
     UNCLEAR = "unclear"
 
