@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "truth"), str(ROOT)]
 
 import scheduler_lab  # noqa: E402
-from scheduler_judging import (
+from scheduler_judging import (  # noqa: E402
     Judged,
     drawn,
     figures,
@@ -35,7 +35,7 @@ from scheduler_judging import (
     recorded_setting,
     table,
     told,
-)  # noqa: E402
+)
 
 PAGE = ROOT / "docs" / "explanation" / "scheduler-accuracy.md"
 LEAST = 0.95

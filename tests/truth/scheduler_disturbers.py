@@ -1,9 +1,10 @@
-"""Programs that take the CPU away by no limit: a periodic real-time task, and one that stops others.
+"""Programs that take the CPU away by no limit: a real-time task, and one that stops others.
 
     task   CPU PERIOD_MS WORK_MS JITTER SEED
     stops  METHOD PERIOD_MS SHARE JITTER SEED FOLDER...
 
-They print a line when they begin, and run until they are ended. Both wait for moments on the monotonic clock.
+They print a line when they begin, and run until they are ended. Both wait for moments on the
+monotonic clock.
 """
 
 from __future__ import annotations
@@ -29,9 +30,7 @@ def wait_until(moment: float) -> None:
         time.sleep(left)
 
 
-def work_periodically(
-    cpu: int, period_s: float, work_s: float, jitter: float, seed: int
-) -> None:
+def work_periodically(cpu: int, period_s: float, work_s: float, jitter: float, seed: int) -> None:
     """Uses the CPU for `work_s` of every period."""
     os.sched_setaffinity(0, {cpu})
     rng = random.Random(seed)

@@ -158,7 +158,7 @@ def stolen(trials: list[dict[str, Any]]) -> float:
 
 
 def favoured_s(name: str) -> float:
-    """CPU time of programs with a raised priority and of other labs, in seconds since they began."""
+    """CPU time so far of programs with a raised priority and of other labs, in seconds."""
     ticks = 0
     mine = {os.getpid(), *cgroups.processes(name)}
     others = {pid for lab in cgroups.labs() if lab != name for pid in cgroups.processes(lab)}

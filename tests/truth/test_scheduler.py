@@ -2,7 +2,8 @@
 
 The class of each setting is declared by what is set, before anything is measured (see
 scheduler_settings). `make test` names recordings of one setting of each class; `make test-all`
-draws sixty settings afresh and counts, and forty from wider ranges. NEPHOSCOPE_TEST_SEED draws the same settings again.
+draws sixty settings afresh and counts, and forty from wider ranges. NEPHOSCOPE_TEST_SEED draws the
+same settings again.
 """
 
 from __future__ import annotations

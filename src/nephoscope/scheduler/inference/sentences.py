@@ -76,14 +76,12 @@ def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
             "had would not decide."
         )
     return (
-        f"Run `nephoscope scheduler --duration {seconds}s`: it sees {_CYCLES} or more of the cycles "
-        f"of {ms(cycle_ns)}, and a policy shows in them."
+        f"Run `nephoscope scheduler --duration {seconds}s`: it sees at least {_CYCLES} cycles of "
+        f"{ms(cycle_ns)}, and a policy shows in them."
     )
 
 
-def excluded(
-    looks: Sequence[Look], cycle_ns: float, grid: Refills | None
-) -> tuple[str, ...]:
+def excluded(looks: Sequence[Look], cycle_ns: float, grid: Refills | None) -> tuple[str, ...]:
     """The policies that what was seen rules out."""
     lost = max(1 - loop.share for look in looks for loop in look.loops)
     said = [f"Dedicated CPUs are excluded: a loop lost {percent(lost)}."] if lost >= LITTLE else []
