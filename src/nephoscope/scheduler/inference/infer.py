@@ -140,27 +140,22 @@ def _chosen(
     starts = begun.starts if begun.onset is Onset.CLOCK else None
     loops = []
     for loop in look.loops:
-        lost = any(loop is other for other in losing)
-        one = timing.of_loop(look, loop, grid if lost else None)
-        loops.append(timing.clocked(one, starts) if lost and starts is not None else one)
+        lost = any(loop is loser for loser in losing)
+        timed = timing.of_loop(look, loop, grid if lost else None)
+        loops.append(timing.clocked(timed, starts) if lost and starts is not None else timed)
     return View(look, tuple(loops))
 
 
 def _without_minor(one: View | None, every: View | None) -> tuple[View | None, View | None]:
     """Both with the loss that counts as other programs' beside a mechanism that follows a timer."""
     timed = (Pattern.REFILLS, Pattern.CLOCKED)
-    lost = [
-        loop.lost
-        for view in (one, every)
-        if view is not None
-        for loop in view.loops
-        if loop.pattern in timed
-    ]
+    known = [view for view in (one, every) if view is not None]
+    lost = [loop.lost for view in known for loop in view.loops if loop.pattern in timed]
     minor = _MINOR * max(lost, default=0.0)
-    return (
-        None if one is None else replace(one, minor=minor),
-        None if every is None else replace(every, minor=minor),
+    alone, together = (
+        None if view is None else replace(view, minor=minor) for view in (one, every)
     )
+    return alone, together
 
 
 Named = tuple[Word, Fit, tuple[str, ...]]
@@ -312,14 +307,17 @@ def _periodic(lossy: Sequence[View], begun: Onsets) -> Named:
         if one.refills is not None
     ]
     share = shares.share_of(np.concatenate(values), "ratio")
-    said = tuple(sentences.pattern(one) for view in lossy for one in view.lossy)
-    return Word.PERIODIC_TASK, shares.fit_of(share, begun.starts), (*said, *sentences.onset(begun))
+    patterns = tuple(sentences.pattern(one) for view in lossy for one in view.lossy)
+    return (
+        Word.PERIODIC_TASK,
+        shares.fit_of(share, begun.starts),
+        (*patterns, *sentences.onset(begun)),
+    )
 
 
 def _quota(view: View) -> Named:
     fit = _cap_fit([view])
-    said = [sentences.counters(view.look)]
-    return Word.OWN_QUOTA, fit, tuple(said)
+    return Word.OWN_QUOTA, fit, (sentences.counters(view.look),)
 
 
 def _turns(one: View | None, every: View | None, lossy: Sequence[View]) -> Named:

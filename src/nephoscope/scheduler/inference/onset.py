@@ -167,19 +167,19 @@ def _against_ticks(looks: Sequence[Look], gap_ns: float) -> tuple[float | None, 
             for gap in refills.long_gaps(loop.gaps)
             if gap.length_ns < min(gap_ns / 2, 3 * timing.SLICE_NS)
         ]
-        found = timing.common_tick(np.array(turns))
-        if found is None:
+        tick = timing.common_tick(np.array(turns))
+        if tick is None:
             continue
-        tick_ns, phase_ns = found
+        tick_ns, phase_ns = tick
         first, second = (
             [gap for gap in loop.gaps if gap.length_ns >= gap_ns / 2] for loop in look.loops[:2]
         )
         for gap in first:
-            for other in second:
-                common = min(gap.end_ns, other.end_ns) - max(gap.start_ns, other.start_ns)
+            for second_gap in second:
+                common = min(gap.end_ns, second_gap.end_ns) - max(gap.start_ns, second_gap.start_ns)
                 if common < max(gap_ns / 2, 2 * tick_ns):
                     continue
-                start = float(max(gap.start_ns, other.start_ns))
+                start = float(max(gap.start_ns, second_gap.start_ns))
                 near = abs(refills.to_nearest(start - phase_ns, tick_ns)) <= _ON_TICK_NS
                 on += near
                 off += not near

@@ -84,22 +84,24 @@ def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
 def excluded(looks: Sequence[Look], cycle_ns: float, grid: Refills | None) -> tuple[str, ...]:
     """The policies that what was seen rules out."""
     lost = max(1 - loop.share for look in looks for loop in look.loops)
-    said = [f"Dedicated CPUs are excluded: a loop lost {percent(lost)}."] if lost >= LITTLE else []
+    exclusions = (
+        [f"Dedicated CPUs are excluded: a loop lost {percent(lost)}."] if lost >= LITTLE else []
+    )
     if any(look.throttled_count == 0 for look in looks):
-        said.append("The own quota is excluded: its counters did not rise.")
+        exclusions.append("The own quota is excluded: its counters did not rise.")
     causes = {gap.cause for look in looks for loop in look.loops for gap in loop.gaps}
     if causes & {"preempted", "throttled", "stolen"} and "stopped" not in causes:
-        said.append("Stopped processes are excluded: no loop gave up its CPU by itself.")
+        exclusions.append("Stopped processes are excluded: no loop gave up its CPU by itself.")
     if cycle_ns >= MOST_TURNS_NS:
-        said.append(
+        exclusions.append(
             f"Time sharing by weight alone is excluded: its cycles are shorter than {ms(cycle_ns)}."
         )
     if grid is None:
-        said.append(
+        exclusions.append(
             f"In {ms(max(look.window_ns for look in looks))} the gaps neither ended nor started on "
             "a regular grid often enough for a reservation, a cap or a periodic task."
         )
-    return tuple(said)
+    return tuple(exclusions)
 
 
 def percent(value: float) -> str:
@@ -222,25 +224,25 @@ def as_fast(ratio: float) -> str:
     return f"A clock read takes {ratio:.2f} times as long while all CPUs are busy."
 
 
-def onset(found: Onsets) -> tuple[str, ...]:
+def onset(onsets: Onsets) -> tuple[str, ...]:
     """Why gaps follow a clock and no budget."""
-    said = []
-    if found.starts is not None:
-        said.append(
-            f"{percent(found.starts.exact)} of the lost time starts with a timer, to "
+    reasons = []
+    if onsets.starts is not None:
+        reasons.append(
+            f"{percent(onsets.starts.exact)} of the lost time starts with a timer, to "
             f"{ms(EXACT_NS)}; a budget is used up at ticks of the kernel."
         )
-    if found.ticks[0]:
-        said.append(
-            f"{found.ticks[0]} of {sum(found.ticks)} gaps of two processes on one CPU began off "
+    if onsets.ticks[0]:
+        reasons.append(
+            f"{onsets.ticks[0]} of {sum(onsets.ticks)} gaps of two processes on one CPU began off "
             "the ticks at which these take turns."
         )
-    if found.slept[0]:
-        said.append(
-            f"{found.slept[0]} of {sum(found.slept)} gaps after sleeps came at their usual time, "
+    if onsets.slept[0]:
+        reasons.append(
+            f"{onsets.slept[0]} of {sum(onsets.slept)} gaps after sleeps came at their usual time, "
             "before a budget could be used up."
         )
-    return tuple(said)
+    return tuple(reasons)
 
 
 def gave_up(look: Look) -> str:

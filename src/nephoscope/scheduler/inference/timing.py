@@ -114,12 +114,12 @@ def of_loop(look: Look, loop: Loop, common: Refills | None = None) -> Timing:
     return Timing(loop, pattern, lost, tick, aligned, run, gap, refills)
 
 
-def clocked(one: Timing, starts: Refills) -> Timing:
+def clocked(timing: Timing, starts: Refills) -> Timing:
     """The pattern of a loop whose main gaps start on a grid that a timer makes; else unchanged."""
-    grid = on_grid(one.loop.gaps, starts, at_starts=True)
-    if grid is None or grid.regular < _REGULAR or one.lost < LITTLE / 2:
-        return one
-    return replace(one, pattern=Pattern.CLOCKED, refills=grid)
+    grid = on_grid(timing.loop.gaps, starts, at_starts=True)
+    if grid is None or grid.regular < _REGULAR or timing.lost < LITTLE / 2:
+        return timing
+    return replace(timing, pattern=Pattern.CLOCKED, refills=grid)
 
 
 def _regular(grid: Refills) -> bool:
@@ -173,9 +173,9 @@ def common_tick(times: Array) -> tuple[float, float] | None:
     if times.size < _LEAST_TURNS:
         return None
     for tick in (one for ticks in TICKS_NS for one in ticks):
-        found = _resultant(times, tick)
-        if abs(found) >= _COHERENT:
-            return tick, float(np.angle(found)) / (2 * math.pi) * tick
+        mean = _resultant(times, tick)
+        if abs(mean) >= _COHERENT:
+            return tick, float(np.angle(mean)) / (2 * math.pi) * tick
     return None
 
 
