@@ -128,3 +128,26 @@ def test_what_is_no_line_rate_is_refused(text: str) -> None:
 def test_what_is_no_disk_rate_is_refused() -> None:
     with pytest.raises(UsageError, match="no disk rate"):
         units.parse_bytes_per_s("20Mbit/s")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (10_000_000, "ns", "10ms"),
+        (3.6e12, "ns", "1h"),
+        (86_400e9, "ns", "24h"),
+        (1_500_000, "ns", "1.5ms"),
+        (0, "ns", "0"),
+        (4096, "bytes", "4KiB"),
+        (65_507, "bytes", "65507"),
+        (1e15, "count", "1e+15"),
+    ],
+)
+def test_values_are_written_as_a_user_would(value: float, unit: str, text: str) -> None:
+    assert units.written(value, unit) == text
+
+
+def test_a_percentage_without_its_sign_is_suggested_with_it() -> None:
+    with pytest.raises(UsageError) as caught:
+        units.parse_ratio("99")
+    assert caught.value.hint == "Write 99% or 0.99."

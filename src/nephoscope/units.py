@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nephoscope.errors import UsageError
 
@@ -105,8 +105,24 @@ def parse_ratio(text: str | int | float) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= 1:
-        raise UsageError(f"'{text}' is no ratio.", "Write 3% or 0.03.")
+        meant = 1 < value <= 100
+        hint = f"Write {raw}% or {value / 100:g}." if meant else "Write 3% or 0.03."
+        raise UsageError(f"'{text}' is no ratio.", hint)
     return value
+
+
+_WRITTEN: Mapping[str, Sequence[tuple[float, str]]] = {
+    "ns": [(_TIME_NS[name], name) for name in ("h", "min", "s", "ms", "us", "ns")],
+    "bytes": [(1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B")],
+}
+
+
+def written(value: float, unit: str) -> str:
+    """Returns a value as a user would write it, without loss: 10000000 ns is '10ms'."""
+    for scale, name in _WRITTEN.get(unit, ()):
+        if value >= scale and float(f"{value / scale:.4g}") * scale == value:
+            return f"{value / scale:.4g}{name}"
+    return f"{value:.12g}"
 
 
 _SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {

@@ -57,6 +57,19 @@ def test_poor_scaling_needs_its_interval_below_the_bound() -> None:
     assert any("share" in one for one in siblings["scaling"].evidence)
 
 
+def test_trials_shorter_than_the_period_of_a_quota_say_so() -> None:
+    capped = changed(limits__cpu_quota_cpus=0.5)
+
+    def trials(elapsed_ns: int) -> Trials:
+        placed = {("cpu.pi", n): [({}, {"elapsed_ns": elapsed_ns})] for n in range(1, 11)}
+        return Trials(valid=10, placed=placed)
+
+    found = judge(capped, trials=trials(61_000_000))["short_trials"]
+    assert found.evidence == ("cpu.pi: 61.0 ms (median of 10 trials)",)
+    assert "short_trials" not in judge(capped, trials=trials(2_000_000_000))
+    assert "short_trials" not in judge(GOOD, trials=trials(61_000_000))
+
+
 def test_a_last_level_cache_smaller_than_announced() -> None:
     def figures(length: int) -> tuple[MachineFigures]:
         knees = (Knee("L1", 1024, 32768, 1.0), Knee("L3", 65536, length, 20.0))

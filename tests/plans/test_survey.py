@@ -103,7 +103,7 @@ def test_bench_makes_a_plan_of_one_benchmark() -> None:
         ({"samples": "many"}, "--set samples=many: null: samples must be a whole number"),
         ({"samples": "-1"}, "from 0 to 1000000, not -1"),
         ({"failure": "yes"}, "one of none, error"),
-        ({"wait_ns": "3 parsecs"}, "of ns, such as 100ms"),
+        ({"wait_ns": "3 parsecs"}, ", such as 100ms"),
     ],
 )
 def test_bad_sets_of_bench_are_told(sets: dict[str, str], words: str) -> None:

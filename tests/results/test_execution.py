@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
+import pytest
 
 from nephoscope import capabilities
 from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
@@ -104,3 +106,22 @@ def test_the_json_of_an_execution_is_within_the_schema(tmp_path: Path) -> None:
     told = capabilities.document(replace(result, parts=(found,)))
     jsonschema.validate(json.loads(json.dumps(told)), capabilities.result_schema())
     assert told["execution"]["skew"]["n"] == 1
+
+
+@pytest.mark.parametrize(
+    ("cpus", "machine", "said"),
+    [([0], "m", True), ([1], "m", False), ([0], "another", False)],
+)
+def test_a_load_on_the_victims_cpu_is_stated(cpus: list[int], machine: str, said: bool) -> None:
+    def document(machine: str, allowed: list[int]) -> dict[str, Any]:
+        return {
+            "identity": {"machine_id_hash": machine},
+            "topology": {"allowed_cpus": allowed},
+        }
+
+    loaded = record(1, "victim", loads=({**LOAD, "name": "cpu", "target": "neighbour"},))
+    prints = {"victim": document("m", [0]), "neighbour": document(machine, cpus)}
+    found = analyse(run_data([loaded], fingerprints=prints))
+    assert found is not None
+    assert [text.startswith("The load 'cpu' on neighbour and the trials on victim may both run on "
+                            "CPU 0:") for text in found.warnings] == [True] * said  # fmt: skip

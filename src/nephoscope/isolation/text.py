@@ -11,6 +11,7 @@ from nephoscope import units
 from nephoscope.commands import output
 from nephoscope.isolation.records import Isolation
 from nephoscope.report import wording
+from nephoscope.results.execution import Execution
 
 if TYPE_CHECKING:
     from nephoscope.isolation.records import Cell, DoseResponse, Index, Victim
@@ -45,7 +46,9 @@ def text(result: RunResult) -> str:
     told = [isolation.idle.sentence] if isolation.idle else []
     parts.append(_block("Control", told))
     parts.append(_block("Without results", wording.excluded_rows(result)))
-    odd = [*_invalid(result), *_odd(isolation)]
+    execution = result.part(Execution)
+    warnings = execution.warnings if execution is not None else ()
+    odd = [*warnings, *_invalid(result), *_odd(isolation)]
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
     parts.append(_block("Odd", [*odd[:MOST_ODD], *more]))
     return "\n\n".join(part for part in parts if part)

@@ -24,6 +24,8 @@ from nephoscope.results.precision import precision, precision_sentence
 Answers = Iterator[Finding | Unchecked]
 
 _POOR_EFFICIENCY = 0.9
+_QUOTA_PERIOD_NS = 100e6
+_CPU_BOUND = ("cpu.", "mem.")
 _LONG_TAIL = 10.0
 _MANY_INVALID = 0.05
 _SMALL_CACHE = 0.5  # lengths double from step to step, so that one step less is no finding
@@ -136,6 +138,35 @@ def _figures(case: TargetEvidence) -> MachineFigures:
 def _levels(factors: Factors) -> str:
     """Returns factors in words."""
     return ", ".join(f"{name}={level}" for name, level in factors.items()) or "its defaults"
+
+
+def short_trials(case: TargetEvidence) -> Answers:
+    """Trials under a CPU quota that end before the quota's period does."""
+    quota = facts.number(case.fingerprint, "limits.cpu_quota_cpus")
+    allowed = facts.items(case.fingerprint, "topology.allowed_cpus")
+    if quota is None or (allowed is not None and quota >= len(allowed)):
+        return
+    durations: dict[str, list[float]] = {}
+    for (benchmark, _), trials in case.trials.placed.items():
+        if benchmark.startswith(_CPU_BOUND):
+            durations.setdefault(benchmark, []).extend(
+                float(reading["elapsed_ns"]) for _, reading in trials if reading.get("elapsed_ns")
+            )
+    brief = [
+        f"{benchmark}: {units.format_value(median(known), 'ns')} (median of {len(known)} trials)"
+        for benchmark, known in durations.items()
+        if known and median(known) < _QUOTA_PERIOD_NS
+    ]
+    if brief:
+        yield Finding(
+            "short_trials",
+            Severity.WARNING,
+            f"Trials of {len(brief)} benchmark{'s' if len(brief) > 1 else ''} are shorter than the "
+            "100 ms after which a CPU quota is refilled by default, so their rates are not the "
+            "quota's: a trial that the quota did not stop runs at full speed.",
+            limit_lines(brief),
+            "Give the benchmark more work per trial with `--set`, so that a trial lasts seconds.",
+        )
 
 
 def small_cache(case: TargetEvidence) -> Answers:
@@ -281,6 +312,7 @@ RULES = (
     disk_tail,
     io_uring,
     scaling,
+    short_trials,
     small_cache,
     erratic,
     two_modes,

@@ -97,11 +97,12 @@ _UNIT_READERS: Mapping[str, Callable[[str], float]] = {
     "ns": lambda text: units.parse_duration_ns(text, bare="ns"),
     "ratio": units.parse_ratio,
 }
-_EXAMPLES = {"bytes": " of bytes, such as 64MiB", "ns": " of ns, such as 100ms"}
+_EXAMPLES = {"bytes": ", such as 64MiB", "ns": ", such as 100ms"}
 
 
 def _wanted(param: ParamSpec) -> str:
-    bounds = "" if param.min is None else f" from {_bound(param.min)} to {_bound(param.max)}"
+    low, high = (_bound(value, param.unit) for value in (param.min, param.max))
+    bounds = "" if param.min is None else f" from {low} to {high}"
     unit = _EXAMPLES.get(param.unit, "")
     return {
         "int": f"a whole number{bounds}{unit}",
@@ -114,8 +115,8 @@ def _wanted(param: ParamSpec) -> str:
     }[param.type]
 
 
-def _bound(value: float | None) -> str:
-    return "any" if value is None else f"{value:.12g}"
+def _bound(value: float | None, unit: str) -> str:
+    return "any" if value is None else units.written(value, unit)
 
 
 def _yaml_hint(param: ParamSpec, value: Any) -> str:

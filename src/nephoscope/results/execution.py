@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nephoscope.analysis import facts
 from nephoscope.model import TrialRecord, TrialStatus
 from nephoscope.results.run_data import RunData
 
@@ -102,6 +103,7 @@ def analyse(data: RunData) -> Execution | None:
         for load in loads
         if load.died
     ]
+    warnings += _shared_cpus(data, timed)
     return Execution(
         phases=_phases(timed),
         skew=skew,
@@ -110,6 +112,35 @@ def analyse(data: RunData) -> Execution | None:
         tried_again=sum(record.attempt > 1 for record in timed),
         warnings=tuple(warnings),
     )
+
+
+def _shared_cpus(data: RunData, records: Sequence[TrialRecord]) -> list[str]:
+    """Returns a sentence for each load that may run on the CPUs of the trials that it loads."""
+    pairs = {
+        (str(load["name"]), str(load["target"]), record.key.target)
+        for record in records
+        for load in record.loads
+    }
+    sentences = []
+    for name, loaded_from, target in sorted(pairs):
+        shared = _cpus(data, target) & _cpus(data, loaded_from)
+        if shared and _machine(data, target) == _machine(data, loaded_from):
+            cpus = ", ".join(str(cpu) for cpu in sorted(shared))
+            sentences.append(
+                f"The load '{name}' on {loaded_from} and the trials on {target} may both run on "
+                f"CPU {cpus}: they compete for it, besides what else the load takes."
+            )
+    return sentences
+
+
+def _cpus(data: RunData, target: str) -> set[int]:
+    return set(facts.items(data.fingerprints.get(target), "topology.allowed_cpus") or ())
+
+
+def _machine(data: RunData, target: str) -> str:
+    """Returns the identity of the machine; a name of its own where that is unknown."""
+    known = facts.text(data.fingerprints.get(target), "identity.machine_id_hash")
+    return known or f"unknown machine of {target}"
 
 
 def _phases(records: Sequence[TrialRecord]) -> tuple[PhaseTime, ...]:

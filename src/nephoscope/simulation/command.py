@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,11 @@ def _simulation(command: Function) -> Function:
 
 @simulate.command()
 @_simulation
-@click.option("--place", is_flag=True, help="Find the best locations for sites instead.")
+@click.option(
+    "--place",
+    is_flag=True,
+    help="Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
+)
 @click.option(
     "--latency",
     metavar="RUN",
@@ -126,6 +131,8 @@ def _simulate(
     from nephoscope.simulation import plan as simulation_plan
 
     found = scenarios.load(kind, scenario, values, over)
+    if kind is scenarios.PLACE:
+        output.log(_target_share(found.values))
     own_seed = found.values.get("seed") if seed is None else seed
     plan = simulation_plan.simulation(
         _name(kind.benchmark, found.name),
@@ -153,11 +160,29 @@ def _list(kind: Kind, *, as_json: bool) -> int:
         return 0
     width = max((len(name) for name in known), default=0)
     for name, values in known.items():
-        output.say(f"{name:<{width}}  {_first_sentence(values, output.width() - width - 2)}")
+        output.say(
+            textwrap.fill(
+                f"{name:<{width}}  {_first_sentence(values)}",
+                output.width(),
+                subsequent_indent=" " * (width + 2),
+            )
+        )
     output.say(f"\nRun `nephoscope simulate {kind.word} NAME`, or pass a scenario file.")
     return 0
 
 
-def _first_sentence(values: Mapping[str, Any], width: int) -> str:
-    sentence = str(values.get("note", "")).split(". ")[0].rstrip(".")
-    return sentence if len(sentence) <= width else sentence[: width - 1].rstrip() + "…"
+def _target_share(values: Mapping[str, Any]) -> str:
+    """Returns what the choice of sites has to reach."""
+    objective = values.get("objective_ms")
+    time = "the objective" if objective is None else f"{objective:g} ms"
+    share = (values.get("place") or {}).get("within_ratio")
+    if share is None:
+        return (
+            f"Target: the largest share of requests within {time} "
+            "(no place.within_ratio is set; with it, the cheapest sites that reach it)."
+        )
+    return f"Target: {100 * share:g} % of requests within {time}, at the lowest cost."
+
+
+def _first_sentence(values: Mapping[str, Any]) -> str:
+    return str(values.get("note", "")).split(". ")[0].rstrip(".")
