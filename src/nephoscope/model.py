@@ -221,8 +221,10 @@ class Estimate:
     """One statistic with what it takes to believe it; value, low and high share the unit.
 
     low, high: None where the interval does not exist on that side (too few repetitions); `note`
-    has the reason. n: independent repetitions (trials), not requests. method: statistic, interval,
-    resamples and seed in words.
+    has the reason. n: repetitions (trials), not requests. method: statistic, interval, resamples
+    and seed in words. autocorrelation: estimate of the correlation of consecutive repetitions that
+    the interval allows for. effective_n: how many independent repetitions the n are worth. Both
+    None where the interval does not depend on the order.
     """
 
     value: float
@@ -233,6 +235,8 @@ class Estimate:
     unit: str
     method: str
     note: str = ""
+    autocorrelation: float | None = None
+    effective_n: float | None = None
 
     @property
     def half_width_ratio(self) -> float | None:

@@ -7,7 +7,6 @@ covers (tests/analysis/test_compare.py). Means stand beside it and a disagreemen
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from nephoscope.analysis.shift_scales import CENSORED, Scale, band_estimate, scale_of
 from nephoscope.analysis.statistics import dependence, multiplicity, ranks, ratios
-from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean, percent
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, all_equal, clean, percent
 from nephoscope.analysis.verdicts import (
     Word,
     equivalence_confidence,
@@ -88,33 +87,40 @@ def independent(
     confidence: float = 0.95,
     names: tuple[str, str] = ("A", "B"),
     replications: bool = False,
+    prior: Array = dependence.ASSUMED,
 ) -> Comparison:
     """Compare two unpaired samples, one value a repetition in order of execution.
 
     The interval of the ratio is Hodges and Lehmann's on logarithms (or, where values are not all
-    above zero, on shares of A's median), made safe against unequal spreads, and widened by
-    sqrt(n / n_eff) where repetitions depend on each other; not so replications of a simulation,
-    whose chance is their own. Below 4 a side there is no verdict.
+    above zero, on shares of A's median), made safe against unequal spreads, and as wide as the
+    dependence of the repetitions requires (`prior`: of their autocorrelation); not so replications
+    of a simulation, whose chance is their own. Below 4 a side there is no verdict.
     Raises Refused for an empty side and for not-a-number.
     """
     one, other = clean(a), clean(b)
-    warnings, widening = _dependence({} if replications else {names[0]: one, names[1]: other})
+    series = zip(names, (one, other), strict=True)
+    effects = [_dependence(name, side, None if replications else prior) for name, side in series]
+    warnings = [text for text, _ in effects if text]
     scale = scale_of(one, other)
+
+    def widening(level: float) -> tuple[float, float]:
+        return effects[0][1](level), effects[1][1](level)
+
+    def interval(x: Array, y: Array, level: float) -> ranks.Shift:
+        return ranks.hodges_lehmann(x, y, level, widening=widening(level), unequal_spread=True)
 
     def shift(level: float) -> ranks.Shift:
         assert scale is not None
-        return ranks.hodges_lehmann(scale.a, scale.b, level, widening=widening, unequal_spread=True)
+        return interval(scale.a, scale.b, level)
 
     draft = _draft(scale, shift, one, other, better, margin, confidence, names, LEAST_INDEPENDENT)
     test = ranks.mann_whitney(one, other)
     a12 = test.statistic / (one.size * other.size)
     result = replace(
         draft,
-        difference=_difference(
-            one, other, unit, confidence, lambda x, y, c: ranks.hodges_lehmann(x, y, c)
-        ),
-        ratio_of_means=ratios.ratio_of_means(one, other, unit, confidence),
-        ratio_t=ratios.log_welch(one, other, confidence),
+        difference=_difference(one, other, unit, confidence, interval),
+        ratio_of_means=ratios.ratio_of_means(one, other, unit, confidence, widening(confidence)),
+        ratio_t=ratios.log_welch(one, other, confidence, widening(confidence)),
         p_welch=ratios.p_welch(one, other),
         p_mann_whitney=test.p,
         p_brunner_munzel=ranks.brunner_munzel(one, other),
@@ -137,6 +143,7 @@ def paired(
     confidence: float = 0.95,
     names: tuple[str, str] = ("A", "B"),
     replications: bool = False,
+    prior: Array = dependence.ASSUMED,
 ) -> Comparison:
     """Compare two samples taken in the same rounds (interleaved trials, duet): a[i] with b[i].
 
@@ -152,20 +159,22 @@ def paired(
         )
     scale = scale_of(one, other)
     log_ratios = scale.b - scale.a if scale else other - one
-    warnings, widening = _dependence({} if replications else {"The rounds' ratios": log_ratios})
+    text, widening = _dependence("The rounds' ratios", log_ratios, None if replications else prior)
+    warnings = [text] if text else []
+
+    def interval(x: Array, y: Array, level: float) -> ranks.Shift:
+        return ranks.one_sample_shift(y - x, level, widening=widening(level))
 
     def shift(level: float) -> ranks.Shift:
-        return ranks.one_sample_shift(log_ratios, level, widening=widening)
+        return ranks.one_sample_shift(log_ratios, level, widening=widening(level))
 
     draft = _draft(scale, shift, one, other, better, margin, confidence, names, LEAST_PAIRED)
     a12 = ranks.mann_whitney(one, other).statistic / (one.size * other.size)
-    ratio_t, p_t = ratios.log_t(one, other, confidence)
+    ratio_t, p_t = ratios.log_t(one, other, confidence, widening(confidence))
     result = replace(
         draft,
         paired=True,
-        difference=_difference(
-            one, other, unit, confidence, lambda x, y, c: ranks.one_sample_shift(y - x, c)
-        ),
+        difference=_difference(one, other, unit, confidence, interval),
         ratio_t=ratio_t,
         p_paired_t=p_t,
         p_wilcoxon=ranks.signed_rank(log_ratios).p,
@@ -201,15 +210,21 @@ def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) 
     return found
 
 
-def _dependence(series: dict[str, Array]) -> tuple[list[str], float]:
-    """Warnings, and the factor by which dependent repetitions widen the interval."""
-    warnings, widening = [], 1.0
-    for name, values in series.items():
-        sentence, n_eff = dependence.warning(values)
-        if sentence:
-            warnings.append(f"{name}: {sentence}")
-            widening = max(widening, math.sqrt(values.size / n_eff))
-    return warnings, widening
+def _dependence(
+    name: str, values: Array, prior: Array | None
+) -> tuple[str, Callable[[float], float]]:
+    """What the dependence of a series does to an interval: a warning, and the widening by level.
+
+    prior: None for values that cannot depend on each other.
+    """
+    if prior is None or all_equal(values) or values.size < 2:
+        return "", lambda _: 1.0
+    weights = dependence.posterior(values, prior)
+    text = dependence.sentence(values.size, weights)
+    return (
+        f"{name}: {text}" if text else "",
+        lambda level: dependence.widening(values.size, weights, level),
+    )
 
 
 def _draft(

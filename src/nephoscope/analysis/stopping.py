@@ -1,17 +1,19 @@
 """May the repetitions stop? On width or exhaustion, never on a p-value.
 
 Every look costs a little coverage (a 95 % interval first looked at after 3 repetitions covers
-0.908), so nothing is called converged below 10 repetitions, and looks are 5 apart.
+0.908), so nothing is called converged below 10 repetitions, looks are 5 apart, and the interval
+that is looked at misses less often than the one asked for (`level`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.estimates import median
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean
 from nephoscope.model import Estimate
@@ -21,6 +23,9 @@ LOOK_EVERY = 5
 NOISE_LEAST_N = 30
 NOISE_LOOKS = 3
 NOISE_CHANGE = 0.10
+
+TAILS = 0.65
+"""Factor of the tails: with it, intervals at which a run stopped cover as often as they say."""
 
 Word = Literal["continue", "converged", "noise_known", "max_reached"]
 
@@ -50,6 +55,11 @@ def due(n: int, *, n_min: int = LEAST_N, n_max: int = 100, look_every: int = LOO
     return n >= n_max or (n >= first and (n - first) % look_every == 0)
 
 
+def level(confidence: float) -> float:
+    """Returns the confidence of one look whose interval is to cover so often after all looks."""
+    return 1 - TAILS * (1 - confidence)
+
+
 def look(
     values: Numbers,
     *,
@@ -58,8 +68,11 @@ def look(
     relative_half_width: float = 0.02,
     confidence: float = 0.95,
     look_every: int = LOOK_EVERY,
+    prior: Array = ASSUMED,
 ) -> Stop:
     """Decide after one look at the repetitions so far (one value each, in order).
+
+    prior: of their autocorrelation, see `estimates.median`.
 
     converged: n >= max(n_min, 10) and the median's interval is no wider than
     ±relative_half_width of the median. noise_known: n >= 30, the noise of one repetition
@@ -71,7 +84,8 @@ def look(
     n = int(array.size)
     full = n >= n_max
     try:
-        estimate = median(array, unit="", confidence=confidence)
+        estimate = median(array, unit="", confidence=level(confidence), prior=prior)
+        estimate = replace(estimate, confidence=confidence)
     except Refused as refused:  # no values yet, or half of them timeouts
         return Stop("max_reached" if full else "continue", None, None, str(refused))
     noise = _noise(array)
@@ -91,7 +105,7 @@ def look(
 def relative_half_width(values: Numbers, confidence: float) -> float | None:
     """Returns half the interval of the median over the median; None where there is none."""
     try:
-        width = _half_width(median(clean(values, least=0), unit="", confidence=confidence))
+        width = _half_width(median(clean(values, least=0), unit="", confidence=level(confidence)))
     except Refused:
         return None
     return width if math.isfinite(width) else None

@@ -96,13 +96,16 @@ def _metrics(
     out: list[tuple[tuple[int, int], MetricResult]] = []
     refused: list[str] = []
     models = {str(one["name"]) for one in run.manifest["targets"] if one.get("kind") == "sim"}
-    for key, group in lines.group_scalars(values, place).items():
+    groups = lines.group_scalars(values, place)
+    priors = lines.pool_dependence(groups)
+    for key, group in groups.items():
         line = lines.scalar_line(
             key,
             group,
             confidence=confidence,
             wanted=wanted(key, group.trial),
             simulated=key.target in models,
+            prior=priors[key],
         )
         out.append((wanted.order(key, group.trial), line))
     merged: Histograms = {}

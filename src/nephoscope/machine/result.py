@@ -93,7 +93,7 @@ def _scaling(metrics: Sequence[MetricResult], confidence: float) -> Iterable[Thr
                 if single[r] > 0
             ]
             if threads > 1 and shares:
-                efficiency[int(threads)] = estimates.median_dependent(
+                efficiency[int(threads)] = estimates.median(
                     shares, unit="ratio", confidence=confidence
                 )
         if efficiency:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nephoscope.analysis import stopping
 from nephoscope.analysis.statistics import estimates, histograms, variation
+from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT, pooled
 from nephoscope.analysis.statistics.histograms import Trial
-from nephoscope.analysis.statistics.values import Refused
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Better, Estimate, MetricResult
 from nephoscope.results import names
@@ -89,17 +90,56 @@ def group_histograms(
     return {key: groups[key] for key in sorted(groups)}
 
 
+def pool_dependence(groups: Mapping[Key, Group]) -> dict[Key, Array]:
+    """Returns the distribution of the autocorrelation that each line starts from.
+
+    The metrics of one machine share its drift: those of all settings of a target give the
+    distribution of the target, those of one benchmark refine it. Metrics of one setting come from
+    the same trials and count as one series.
+    """
+    found: dict[Key, Array] = {}
+    for target in {key.target for key in groups}:
+        machine = _pool(groups, [key for key in groups if key.target == target], ASSUMED)
+        for family in {key.benchmark for key in groups if key.target == target}:
+            keys = [key for key in groups if (key.benchmark, key.target) == (family, target)]
+            found |= dict.fromkeys(keys, _pool(groups, keys, machine))
+    return found
+
+
+def _pool(groups: Mapping[Key, Group], keys: Sequence[Key], prior: Array) -> Array:
+    """The distribution over the settings of these keys; the prior where there is one alone."""
+    settings: dict[tuple[str, str], list[list[float]]] = {}
+    for key in keys:
+        settings.setdefault((key.benchmark, key.factors), []).append(groups[key].values)
+    return pooled(settings.values(), prior) if len(settings) > 1 else prior
+
+
 def scalar_line(
-    key: Key, group: Group, *, confidence: float, wanted: Wanted, simulated: bool = False
+    key: Key,
+    group: Group,
+    *,
+    confidence: float,
+    wanted: Wanted,
+    simulated: bool = False,
+    prior: Array = ASSUMED,
 ) -> MetricResult:
     """The median over trials with its rank interval, its consistency and its warnings.
 
-    simulated: see MetricResult.
+    simulated: see MetricResult. prior: of the autocorrelation of its trials (`pool_dependence`).
     """
-    median = estimates.median_of_replications if simulated else estimates.median_dependent
-    estimate = median(group.values, unit=group.unit, confidence=confidence)
     headline = key.metric in wanted.headline
-    warnings = _convergence(group.values, estimate, confidence, wanted) if headline else []
+    if simulated:
+        prior = INDEPENDENT
+        estimate = estimates.median_of_replications(
+            group.values, unit=group.unit, confidence=confidence
+        )
+    else:
+        # Where the widths of a run decide how long it goes on, they allow for those decisions.
+        stops_early = headline and wanted.n_min < wanted.n_max
+        level = stopping.level(confidence) if stops_early else confidence
+        estimate = estimates.median(group.values, unit=group.unit, confidence=level, prior=prior)
+        estimate = replace(estimate, confidence=confidence)
+    warnings = _convergence(group.values, estimate, confidence, wanted, prior) if headline else []
     return MetricResult(
         benchmark=key.benchmark,
         metric=key.metric,
@@ -177,7 +217,7 @@ def trial_percentiles(trials: Sequence[Trial], quantile: float, confidence: floa
 
 
 def _convergence(
-    values: Sequence[float], estimate: Estimate, confidence: float, wanted: Wanted
+    values: Sequence[float], estimate: Estimate, confidence: float, wanted: Wanted, prior: Array
 ) -> list[str]:
     look = stopping.look(
         values,
@@ -185,6 +225,7 @@ def _convergence(
         n_max=wanted.n_max,
         relative_half_width=wanted.relative_half_width,
         confidence=confidence,
+        prior=prior,
     )
     ratio = estimate.half_width_ratio
     if estimate.low is not None and estimate.low == estimate.high:

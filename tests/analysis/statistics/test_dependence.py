@@ -1,80 +1,99 @@
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from nephoscope.analysis.statistics import dependence
 
-
-def ar1(rng, rows, n, rho):
-    """Stationary AR(1) of unit variance, shape (rows, n)."""
-    series = np.empty((rows, n))
-    series[:, 0] = rng.normal(0, 1, rows)
-    for i in range(1, n):
-        series[:, i] = rho * series[:, i - 1] + np.sqrt(1 - rho**2) * rng.normal(0, 1, rows)
-    return series
+from ..series import ar1
 
 
-def test_runs_test_is_the_exact_law_of_all_orders():
-    # 4 high and 3 low values: every one of the 35 arrangements, counted by hand.
-    def runs(order):
-        return 1 + sum(x != y for x, y in itertools.pairwise(order))
+def mean_of(values, prior=dependence.ASSUMED):
+    return dependence.autocorrelation(dependence.posterior(values, prior))
 
-    arrangements = [
-        [1 if i in high else 0 for i in range(8)] for high in itertools.combinations(range(8), 4)
-    ]
-    counts = [runs(a) for a in arrangements]
-    for order in arrangements[:20]:
-        seen = runs(order)
-        tail = min(
-            sum(c <= seen for c in counts) / len(counts),
-            sum(c >= seen for c in counts) / len(counts),
+
+def test_restricted_likelihood_equals_the_one_by_matrices():
+    values = np.random.default_rng(1).permutation(12) + 1.0
+    ones = np.ones((12, 1))
+    expected = []
+    for rho in dependence.GRID:
+        matrix = rho ** np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
+        inverse = np.linalg.inv(matrix)
+        information = float((ones.T @ inverse @ ones)[0, 0])
+        residual = values - float((ones.T @ inverse @ values)[0]) / information
+        expected.append(
+            -np.linalg.slogdet(matrix)[1] / 2
+            - np.log(information) / 2
+            - 11 / 2 * np.log(residual @ inverse @ residual)
         )
-        assert dependence.runs_test_p(order) == pytest.approx(min(1, 2 * tail))
+    got = dependence._log_likelihood(values)
+    assert got - got[0] == pytest.approx(np.array(expected) - expected[0])
 
 
-def test_nothing_to_test():
-    assert dependence.runs_test_p([5.0] * 10) == 1
-    assert dependence.lag1([5.0] * 10) == 0
-    assert dependence.effective_n([5.0] * 10) == 10
-    assert dependence.warning([1.0])[0] is None
+def test_long_series_show_their_autocorrelation():
+    for rho in (0.3, 0.6, 0.9):
+        rows = ar1(np.random.default_rng(2), 40, 400, rho)
+        assert np.mean([mean_of(row) for row in rows]) == pytest.approx(rho, abs=0.04)
+    # The pattern of NIST's NumAcc4, of lag-1 autocorrelation -0.999: nothing to widen for.
+    assert mean_of([10000000.2, *([10000000.1, 10000000.3] * 500)]) == pytest.approx(0)
 
 
 def test_one_outlier_cannot_hide_a_drift():
     drift = [*range(30), 1e9]
-    assert dependence.lag1(drift) < 0.1
-    assert dependence.rank_lag1(drift) > 0.8
-    sentence, n_eff = dependence.warning(drift)
-    assert "depend on each other" in sentence
-    assert n_eff < 5
+    assert mean_of(drift) > 0.8
+    text = dependence.sentence(31, dependence.posterior(drift))
+    assert "Consecutive repetitions depend on each other" in text
+    assert "worth about" in text
+    assert "lower bound" in text
 
 
-@pytest.mark.parametrize("n", [10, 20, 30, 100])
-def test_independent_repetitions_rarely_warn(n):
-    # The bound: 2.5 % by the runs test's upper-dependence tail, plus noise of 1500 series.
-    rows = np.random.default_rng(n).lognormal(0, 1, (1500, n))
-    warned = np.mean([dependence.warning(row)[0] is not None for row in rows])
-    assert warned < 0.025 + 0.01
-    assert np.mean([dependence.lag1(row) > 0.1 for row in rows]) > 3 * warned
+def test_series_without_information_keep_the_prior():
+    for values in ([], [1.0], [5.0] * 10):
+        assert dependence.posterior(values) == pytest.approx(dependence.ASSUMED)
+    assert dependence.pooled([]) is dependence.ASSUMED
 
 
-def test_drifting_repetitions_do_warn():
-    rows = ar1(np.random.default_rng(1), 300, 30, 0.9)
-    assert np.mean([dependence.warning(row)[0] is not None for row in rows]) > 0.85
+@pytest.mark.parametrize(("n", "stated"), [(10, 0.19), (20, 0.09), (30, 0.05)])
+def test_independent_repetitions_are_rarely_said_to_depend(n, stated):
+    rows = np.random.default_rng(n).lognormal(0, 1, (600, n))
+    said = [dependence.sentence(n, dependence.posterior(row)) != "" for row in rows]
+    assert np.mean(said) < stated + 0.03
+
+
+def test_pooling_finds_what_a_lone_series_cannot():
+    # 40 settings of two metrics, ten trials: each series alone leaves nearly everything open.
+    for rho in (0.0, 0.6):
+        rows = ar1(np.random.default_rng(3), 80, 10, rho)
+        prior = dependence.pooled(rows.reshape(40, 2, 10))
+        assert dependence.autocorrelation(prior) == pytest.approx(rho, abs=0.12)
 
 
 def test_effective_n_is_near_the_truth():
     # rho 0.5, n = 400: worth 133.
     rows = ar1(np.random.default_rng(2), 100, 400, 0.5)
-    assert np.median([dependence.effective_n(row) for row in rows]) == pytest.approx(133, rel=0.1)
+    worth = [dependence.effective_n(400, dependence.posterior(row)) for row in rows]
+    assert np.median(worth) == pytest.approx(133, rel=0.1)
 
 
-@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=60))
+def test_orthants_and_widths_without_dependence_are_the_known_ones():
+    # P(X < 0, Y < 0) = 1/4 + asin(rho) / (2 pi).
+    rho = np.array([0.0, 0.5, 0.95])
+    assert dependence.normal_orthant(0.0, rho) == pytest.approx(np.arcsin(rho) / (2 * np.pi))
+    z = stats.norm.ppf(0.9)
+    joint = stats.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]]).cdf([z, z])
+    assert dependence.normal_orthant(z, np.array(0.5)) == pytest.approx(joint - 0.81, abs=1e-4)
+    t = dependence.widened_t(10, dependence.INDEPENDENT, 0.95)
+    expected = stats.t.ppf(1 - dependence.TAILS * 0.025, 9)
+    assert t == pytest.approx(expected, rel=1e-3)
+    assert dependence.widening(10, None, 0.95) == 1
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=60))
 def test_bounds_hold_for_everything(values):
-    assert -1 <= dependence.lag1(values) <= 1
-    assert 0 <= dependence.runs_test_p(values) <= 1
-    assert 1 <= dependence.effective_n(values) <= len(values)
-    reverse = values[::-1]
-    assert dependence.runs_test_p(reverse) == pytest.approx(dependence.runs_test_p(values))
+    weights = dependence.posterior(values)
+    assert weights.sum() == pytest.approx(1)
+    assert np.all(weights >= 0)
+    assert 1 <= dependence.effective_n(len(values), weights) <= len(values)
+    # Backwards, a series depends as much.
+    assert dependence.posterior(values[::-1]) == pytest.approx(weights)

@@ -32,9 +32,14 @@ def test_masses_of_the_binomial_distribution(n: int, q: float) -> None:
     assert mass == pytest.approx(expected, rel=1e-7, abs=1e-30)
 
 
-def test_logarithms_of_factorials() -> None:
-    n = np.arange(301)
-    assert distributions.log_factorials(300) == pytest.approx(special.gammaln(n + 1.0), rel=1e-13)
+def test_beta_binomial_counts() -> None:
+    inflation = np.array([1.0, 1.5, 4.0])
+    got = distributions.beta_binomial_cumulative(20, 0.9, inflation)
+    k = np.arange(21)
+    assert got[0] == pytest.approx(stats.binom.cdf(k, 20, 0.9), rel=1e-9)
+    for row, raised in zip(got[1:], inflation[1:], strict=True):
+        size = 19 / (raised - 1) - 1
+        assert row == pytest.approx(stats.betabinom.cdf(k, 20, 0.9 * size, 0.1 * size), rel=1e-9)
 
 
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.9, 0.95, 0.99, 0.999])

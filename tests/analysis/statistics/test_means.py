@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nephoscope.analysis.statistics import means
-from nephoscope.analysis.statistics.dependence import lag1
 from nephoscope.analysis.statistics.means import Summary
 from nephoscope.analysis.statistics.values import Refused
 
@@ -31,7 +30,6 @@ def test_numbers_far_from_zero_keep_their_digits():
     got = means.summary(values)
     assert got.mean == pytest.approx(10000000.2, abs=1e-8)
     assert got.s == pytest.approx(0.1, abs=1e-8)
-    assert lag1(values) == pytest.approx(-0.999, abs=1e-4)
 
 
 def test_welch_of_the_two_series():

@@ -1,37 +1,53 @@
-"""Do the repetitions of one series depend on each other?
+"""How much do the repetitions of a series depend on each other?
 
-Every interval of one sample assumes that they do not; drift, throttling and token buckets make
-them. Source: Le Boudec 2010, ch. 2; Wald & Wolfowitz 1940 (runs test).
+The model is a first-order autoregression of the ranks, so that one outlier or timeout changes
+little. Its autocorrelation is never decided by a test: ten repetitions do not tell 0 from 0.5.
+Every interval averages over a distribution of weights on `GRID` instead, which combines a prior
+with the restricted likelihood of the series (restricted: free of the bias of small samples). The
+prior is what the metrics of one machine share (`pooled`), or else `ASSUMED`.
+See docs/decisions/0025-dependence-without-a-pretest.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nephoscope.analysis.statistics.distributions import log_factorials
+from nephoscope.analysis.statistics.distributions import student_cdf, student_quantile
 from nephoscope.analysis.statistics.values import Array, Numbers, clean
 
-AUTOCORRELATION_LIMIT = 0.1
-RUNS_TEST_LIMIT = 0.05
+GRID: Array = np.linspace(0, 0.95, 20)
+"""Lag-1 autocorrelations; negative ones count as 0, for they make intervals wider than needed."""
 
+INDEPENDENT: Array = (GRID == 0).astype(float)
+"""The prior of values that cannot depend on each other: replications of a simulation."""
 
-def lag1(values: Numbers) -> float:
-    """Lag-1 autocorrelation of finite values in order of execution, -1 … 1; 0 without variation."""
-    array = clean(values)
-    offset = array - array[0]  # first remove the level: 1e7 + 0.1 must not lose its digits
-    centred = offset - offset.mean()
-    power = float(np.sum(centred**2))
-    if power == 0:
-        return 0.0
-    return float(np.sum(centred[1:] * centred[:-1]) / power)
+_DEPENDENT = (1 - GRID[1:]) ** -1.3
+ASSUMED: Array = np.concatenate(([0.5], 0.5 * _DEPENDENT / _DEPENDENT.sum()))
+"""The prior of a lone series, fitted to coverage: more weight at 0 loses the 90 % of ten
+repetitions with an autocorrelation of 0.6, less widens the intervals of independent series."""
 
+SHARPNESS = 2
+"""Power of a series' own likelihood. Fitted as the prior was: with 1, ten independent values cannot
+move the prior far enough, and their intervals are wider without covering more at 0.6."""
 
-def rank_lag1(values: Numbers) -> float:
-    """Lag-1 autocorrelation of the mid-ranks: one outlier or timeout cannot hide a drift."""
-    return lag1(midranks(clean(values)))
+STATED_FROM = 0.3
+"""Autocorrelation from which a result says that its interval was widened."""
+
+LOWER_BOUND_FROM = 0.7
+"""Autocorrelation from which few repetitions cannot show how wide the interval has to be."""
+
+TAILS = 1.2
+"""Factor of the tails of averaged intervals: most independent series get weight at dependence that
+they do not have, so that tails of 5 % together would miss less often than that."""
+
+LEAST_N = 4
+PRIOR_SERIES = 4
+"""The prior weighs as much as this many series when others are pooled with it."""
+ITERATIONS = 10
 
 
 def midranks(array: Array) -> Array:
@@ -42,69 +58,128 @@ def midranks(array: Array) -> Array:
     return (first + last + 1) / 2.0
 
 
-def runs_test_p(values: Numbers) -> float:
-    """Two-sided p of Wald and Wolfowitz's runs test about the median, by the exact law.
-
-    Values equal to the median are left out, as usual. 1.0 when there is nothing to test (all
-    equal, or one side empty). The p is twice the smaller tail, at most 1.
-    """
-    array = clean(values)
-    above = array[array != np.median(array)] > np.median(array)
-    high, low = int(above.sum()), int((~above).sum())
-    if not high or not low:
-        return 1.0
-    runs = 1 + int(np.sum(above[1:] != above[:-1]))
-
-    logarithms = log_factorials(high + low)
-
-    def log_choose(n: int, k: NDArray[np.int64]) -> Array:
-        inside = (k >= 0) & (k <= n)
-        kk = np.where(inside, k, 0)
-        logs = logarithms[n] - logarithms[kk] - logarithms[n - kk]
-        return np.where(inside, logs, -np.inf)
-
-    half = np.arange(1, min(high, low) + 1)
-    everything = log_choose(high + low, np.array([high]))
-    even = math.log(2) + log_choose(high - 1, half - 1) + log_choose(low - 1, half - 1)
-    odd = np.logaddexp(
-        log_choose(high - 1, half) + log_choose(low - 1, half - 1),
-        log_choose(high - 1, half - 1) + log_choose(low - 1, half),
-    )
-    chance = np.exp(np.concatenate([even, odd]) - everything)
-    count = np.concatenate([2 * half, 2 * half + 1])
-    tail = min(chance[count <= runs].sum(), chance[count >= runs].sum())
-    return float(min(1.0, 2 * tail))
+def posterior(values: Numbers, prior: Array = ASSUMED) -> Array:
+    """Returns the weight of each autocorrelation in `GRID` given a series in order of execution."""
+    return _normalised(SHARPNESS * _log_likelihood(clean(values, least=0)), prior)
 
 
-def effective_n(values: Numbers) -> float:
-    """How many independent repetitions these are worth: n (1 - rho) / (1 + rho), 1 … n.
+def _normalised(log_likelihood: Array, prior: Array) -> Array:
+    weights = prior * np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
-    rho: lag-1 autocorrelation of the ranks, corrected for its small-sample bias -(1 + 4 rho) / n
-    (Kendall 1954); only positive dependence counts.
-    """
-    array = clean(values)
+
+def _log_likelihood(array: Array) -> Array:
+    """The restricted log-likelihood of the series' ranks at each autocorrelation of `GRID`."""
     n = array.size
-    rho = rank_lag1(array)
-    corrected = min(0.99, rho + (1 + 4 * rho) / n)
-    if rho <= 0 or corrected <= 0:
-        return float(n)
-    return max(1.0, n * (1 - corrected) / (1 + corrected))
-
-
-def warning(values: Numbers) -> tuple[str | None, float]:
-    """A sentence when the repetitions depend on each other, and their effective number.
-
-    Asked for are both an autocorrelation (of ranks) above 0.1 and a runs test below 5 %: the
-    first alone is met by a third of all independent series of ten. Without a sentence the
-    effective number is n.
-    """
-    array = clean(values)
-    rho = rank_lag1(array)
-    if rho <= AUTOCORRELATION_LIMIT or runs_test_p(array) >= RUNS_TEST_LIMIT:
-        return None, float(array.size)
-    n_eff = effective_n(array)
-    return (
-        f"The repetitions depend on each other (lag-1 autocorrelation {rho:.2f}): {array.size} "
-        f"of them are worth about {n_eff:.0f}; interleave, spread them over time, or rest between.",
-        n_eff,
+    ranks = midranks(array) - (n + 1) / 2
+    if n < LEAST_N or not np.any(ranks):
+        return np.zeros_like(GRID)
+    squares, inner = np.sum(ranks**2), ranks[1:-1]
+    # The inverse of the correlation matrix has three diagonals, hence sums instead of matrices.
+    innovations = (squares + GRID**2 * np.sum(inner**2) - 2 * GRID * (ranks[1:] @ ranks[:-1])) / (
+        1 - GRID**2
     )
+    information = (n - (n - 2) * GRID) / (1 + GRID)
+    mean = -GRID * np.sum(inner) / (1 + GRID) / information  # generalised least squares
+    residual = innovations - mean**2 * information
+    return np.asarray(
+        -(n - 1) / 2 * (np.log(1 - GRID**2) + np.log(residual)) - np.log(information) / 2
+    )
+
+
+def pooled(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array:
+    """Returns the distribution of the autocorrelation over the series of one machine.
+
+    groups: series that were measured in the same trials and may share their noise; each group
+    counts as one series. The distribution is fitted by expectation and maximisation, with `prior`
+    as so many further series (`PRIOR_SERIES`).
+    """
+    likelihoods, shares = [], []
+    for group in groups:
+        for values in group:
+            likelihoods.append(_log_likelihood(clean(values)))
+            shares.append(1 / len(group))
+    if not likelihoods:
+        return prior
+    rows, weights = np.array(likelihoods), prior
+    for _ in range(ITERATIONS):
+        weights = PRIOR_SERIES * prior + np.array(shares) @ _normalised(rows, weights)
+        weights = weights / weights.sum()
+    return weights
+
+
+def inflation(n: int, correlation: Callable[[Array], Array] = np.asarray) -> Array:
+    """Returns how many times dependence raises the variance of a mean of n, for each of `GRID`.
+
+    correlation: of the values averaged, given that of the series.
+    """
+    lags = np.arange(1, min(n, 400))
+    powers = GRID[:, None] ** lags
+    return np.asarray(1 + 2 * np.sum((1 - lags / n) * correlation(powers), axis=1))
+
+
+@lru_cache(maxsize=1024)
+def mean_inflation(n: int) -> Array:
+    """Returns `inflation` of the mean of n values."""
+    return inflation(n)
+
+
+def autocorrelation(weights: Array) -> float:
+    """Returns the mean autocorrelation of a distribution."""
+    return float(weights @ GRID)
+
+
+def effective_n(n: int, weights: Array) -> float:
+    """Returns how many independent repetitions n dependent ones are worth, 1 … n."""
+    return max(1.0, n / float(weights @ mean_inflation(n)))
+
+
+def sentence(n: int, weights: Array, coverage: float = 1.0, subject: str = "repetitions") -> str:
+    """Returns what the dependence did to an interval; empty below `STATED_FROM`.
+
+    coverage: attained by the widest interval that the values allow.
+    """
+    rho = autocorrelation(weights)
+    bound = (
+        "The interval is a lower bound: "
+        f"{n} {subject} cannot show how far values drift that depend so strongly on each other."
+        if rho >= LOWER_BOUND_FROM or coverage < 0.9
+        else ""
+    )
+    if rho < STATED_FROM:
+        return bound
+    text = (
+        f"Consecutive {subject} depend on each other (autocorrelation about {rho:.1f}): {n} of "
+        f"them are worth about {effective_n(n, weights):.0f}, and the interval is widened for it."
+    )
+    return f"{text} {bound}".rstrip()
+
+
+def widened_t(n: int, weights: Array, confidence: float) -> float:
+    """Returns the two-sided quantile of (mean - truth) / (s / sqrt(n)) of n dependent values.
+
+    Student's t with n - 1 degrees of freedom, averaged over the autocorrelations: dependence
+    raises the variance of the mean and lowers the one inside the sample.
+    """
+    t = student_quantile(n - 1, (1 + confidence) / 2)
+    raised = mean_inflation(n)
+    scales = np.sqrt(raised / ((1 - raised / n) * n / (n - 1)))
+    candidates = t * np.geomspace(0.8, scales[-1], 64)
+    inside = weights @ student_cdf(n - 1, candidates / scales[:, None])
+    return float(np.interp(1 - TAILS * (1 - confidence) / 2, inside, candidates))
+
+
+def widening(n: int, weights: Array | None, confidence: float) -> float:
+    """Returns the factor by which dependence widens the t interval of a mean; 1 without weights."""
+    if n < 2 or weights is None:
+        return 1.0
+    return widened_t(n, weights, confidence) / student_quantile(n - 1, (1 + confidence) / 2)
+
+
+def normal_orthant(z: float, correlation: Array) -> Array:
+    """Returns P(X <= z and Y <= z) - P(X <= z)^2 of standard normal X, Y of this correlation."""
+    steps = 32
+    angles = np.arcsin(correlation)
+    middle = (np.arange(steps) + 0.5) / steps
+    inside = np.exp(-(z**2) / (1 + np.sin(angles[..., None] * middle)))
+    return np.asarray(angles * inside.mean(axis=-1) / (2 * math.pi))

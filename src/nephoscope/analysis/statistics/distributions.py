@@ -39,23 +39,24 @@ def student_quantile(df: int, p: float) -> float:
     t = _NORMAL.inv_cdf(p)
     for _ in range(100):
         log_density = log_scale - (df + 1) / 2 * math.log1p(t * t / df)
-        step = (p - _student_cdf(df, t)) / math.exp(log_density)
+        step = (p - float(student_cdf(df, np.asarray(t)))) / math.exp(log_density)
         t += step
         if abs(step) <= 1e-14 * t:
             break
     return t
 
 
-def _student_cdf(df: int, t: float) -> float:
-    angle = math.atan(t / math.sqrt(df))
-    sine, cosine = math.sin(angle), math.cos(angle)
+def student_cdf(df: int, t: Array) -> Array:
+    """Returns P(T <= t) of Student's t with df degrees of freedom, t >= 0."""
+    angle = np.arctan(t / math.sqrt(df))
+    sine, cosine = np.sin(angle), np.cos(angle)
     odd = df % 2
-    term, total = (cosine if odd else 1.0), 0.0
+    term, total = (cosine if odd else np.ones_like(angle)), np.zeros_like(angle)
     for power in range(1 + odd, df, 2):
-        total += term
-        term *= power / (power + 1) * cosine * cosine
+        total = total + term
+        term = term * (power / (power + 1) * cosine**2)
     within = 2 / math.pi * (angle + sine * total) if odd else sine * total
-    return (1 + within) / 2
+    return np.asarray((1 + within) / 2)
 
 
 def binomial_mass(n: int, q: float) -> tuple[int, Array]:
@@ -77,6 +78,18 @@ def binomial_mass(n: int, q: float) -> tuple[int, Array]:
     return first, mass / mass.sum()
 
 
-def log_factorials(n: int) -> Array:
-    """Returns the logarithms of 0!, 1!, …, n!."""
-    return np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+def beta_binomial_cumulative(n: int, q: float, inflation: Array) -> Array:
+    """Returns P(X <= k) for k = 0 … n of beta-binomial counts with mean nq, a row an inflation.
+
+    inflation: variance over that of the binomial distribution, which 1 gives itself. The law of
+    how many of n dependent values lie below the quantile q.
+    """
+    k = np.arange(n)
+    within = np.maximum((inflation - 1) / (n - 1), 0.0)[:, None]
+    # Both parameters times (1 - within) / within stay finite without dependence.
+    up = (n - k) * (k * within + q * (1 - within))
+    down = (k + 1) * ((n - k - 1) * within + (1 - q) * (1 - within))
+    logs = np.zeros((inflation.size, n + 1))
+    np.cumsum(np.log(up) - np.log(down), axis=1, out=logs[:, 1:])
+    mass = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(np.cumsum(mass, axis=1) / mass.sum(axis=1, keepdims=True))

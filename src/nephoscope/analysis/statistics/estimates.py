@@ -1,8 +1,10 @@
 """One sample: what is its median, its percentile, and how sure is that?
 
-Intervals of quantiles are order statistics (ranks of a binomial law): exact for every
-distribution, never a bootstrap. Percentiles are nearest-rank, everywhere.
-Source: Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, ch. 2.
+Intervals of quantiles are order statistics, never a bootstrap. Their ranks come from the law of how
+many values lie below the quantile: binomial for independent values, else beta-binomial with the
+variance that the autocorrelation gives it. Percentiles are nearest-rank, everywhere.
+Sources: Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, ch. 2;
+Nyblom 1992 (interpolation between ranks).
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from functools import lru_cache
 import numpy as np
 
 from nephoscope.analysis.statistics import dependence
-from nephoscope.analysis.statistics.distributions import binomial_mass
+from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT
+from nephoscope.analysis.statistics.distributions import (
+    beta_binomial_cumulative,
+    binomial_mass,
+    normal_quantile,
+)
 from nephoscope.analysis.statistics.values import (
     EQUAL_NOTE,
     EVERY_REPLICATION,
@@ -60,28 +67,68 @@ def minimum_n(q: float, confidence: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(side) - 1e-12)
 
 
-def median(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
-    """Median with its order-statistic interval; the attained coverage stands in `method`.
+def median(
+    values: Numbers, *, unit: str, confidence: float = 0.95, prior: Array = ASSUMED
+) -> Estimate:
+    """Median with its order-statistic interval, as wide as the dependence of the values requires.
 
-    values: one a repetition; +inf is a timeout. Below `minimum_n(0.5)` (6 at 95 %) there is no
-    interval, only a note. Raises Refused for no values, for not-a-number, and when half of the
-    repetitions or more timed out.
+    values: one a repetition in order of execution; +inf is a timeout. prior: distribution of the
+    autocorrelation (see `dependence`); with `INDEPENDENT` the ranks are exact for every
+    distribution. Below `minimum_n(0.5)` (6 at 95 %) there is no interval, only a note. Raises
+    Refused for no values, for not-a-number, and when half of the repetitions or more timed out.
     """
-    return _median(clean(values), unit, confidence, 1.0)
+    return quantile(values, 0.5, unit=unit, confidence=confidence, prior=prior)
 
 
-def median_dependent(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
-    """As `median`, with ranks moved apart when the repetitions depend on each other.
+def quantile(
+    values: Numbers, q: float, *, unit: str, confidence: float = 0.95, prior: Array = ASSUMED
+) -> Estimate:
+    """As `median`, of any quantile; nearest-rank but for the median.
 
-    That is so when the lag-1 autocorrelation exceeds 0.1 *and* the runs test rejects order by
-    chance at 5 % (alone, the first happens in a third of independent series of ten). The ranks
-    then move away from the middle by the factor sqrt(n / n_eff); the note says so.
+    Where even the range of the values covers less often than asked for, it is the interval, and
+    the note says what it covers.
     """
     array = clean(values)
-    sentence, n_eff = dependence.warning(array)
-    if sentence is None:
-        return median(array, unit=unit, confidence=confidence)
-    return _median(array, unit, confidence, math.sqrt(array.size / n_eff), sentence)
+    n, need = array.size, minimum_n(q, confidence)
+    ordered = np.sort(array)
+    name = "median" if q == 0.5 else f"p{100 * q:g}"
+    # Not np.median: the mean of a finite and an infinite neighbour has to be infinite, silently.
+    at = math.ceil(q * n - 1e-9) - 1
+    value = float((ordered[(n - 1) // 2] + ordered[n // 2]) / 2 if q == 0.5 else ordered[at])
+    if math.isinf(value):
+        many = "Half or more" if q == 0.5 else f"More than {percent(1 - q)}"
+        raise Refused(
+            f"{many} of {n} repetitions timed out: the {name} lies beyond the timeout; "
+            "raise the timeout."
+        )
+    empty = Estimate(value, None, None, confidence, n, unit, name)
+    if n < need:
+        note = (
+            f"n = {n}: an interval of the {name} at {percent(confidence)} needs {need} repetitions."
+        )
+        return replace(empty, note=note)
+    if prior is INDEPENDENT:
+        low_rank, high_rank, coverage = rank_bounds(n, q, confidence)
+        low, high = float(ordered[low_rank - 1]), float(ordered[high_rank - 1])
+        ranks, note = f"{low_rank} and {high_rank}", ""
+    else:
+        weights = dependence.posterior(array, prior)
+        tail = dependence.TAILS * (1 - confidence) / 2
+        (first, below), (last, above) = (_rank(n, share, weights, tail) for share in (q, 1 - q))
+        low, high = _between(ordered, first), _between(ordered, n + 1 - last)
+        if max(below, above) > tail:
+            wide = _beyond(ordered, q, weights, confidence, low, high)
+            low, high = (wide[0] if below > tail else low), (wide[1] if above > tail else high)
+        low, high = min(low, value), max(high, value)
+        ranks, coverage = f"{first:.1f} and {n + 1 - last:.1f}", 1 - below - above
+        note = "" if all_equal(ordered) else dependence.sentence(n, weights, coverage)
+        empty = replace(
+            empty,
+            autocorrelation=dependence.autocorrelation(weights),
+            effective_n=dependence.effective_n(n, weights),
+        )
+    method = f"{name}; order statistics {ranks} of {n}, coverage {coverage:.4f}"
+    return _with_edges(replace(empty, low=low, high=high, method=method, note=note), ordered)
 
 
 def median_of_replications(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
@@ -90,61 +137,74 @@ def median_of_replications(values: Numbers, *, unit: str, confidence: float = 0.
     So they cannot depend on each other, and equal values blame no timer: the note leaves that out,
     `method` says it.
     """
-    estimate = median(values, unit=unit, confidence=confidence)
+    estimate = median(values, unit=unit, confidence=confidence, prior=INDEPENDENT)
     if not all_equal(clean(values)):
         return estimate
     note = estimate.note.replace(EQUAL_NOTE.format(n=estimate.n), "").rstrip()
     return replace(estimate, method=f"{estimate.method}; {EVERY_REPLICATION}", note=note)
 
 
-def _median(
-    array: Array, unit: str, confidence: float, widening: float, warning: str = ""
-) -> Estimate:
-    ordered = np.sort(array)
+@lru_cache(maxsize=256)
+def _count_law(n: int, q: float) -> Array:
+    """P(at most k of n values lie below the quantile q), a row for each autocorrelation."""
+    z = normal_quantile(q)
+    inflation = dependence.inflation(
+        n, lambda correlation: dependence.normal_orthant(z, correlation) / (q * (1 - q))
+    )
+    return beta_binomial_cumulative(n, q, inflation)
+
+
+def _rank(n: int, q: float, weights: Array, tail: float) -> tuple[float, float]:
+    """1-based rank of the lower bound, between two ranks (Nyblom 1992), and its tail; n >= 2."""
+    below = weights @ _count_law(n, q)
+    rank = int(np.searchsorted(below, tail, side="right"))
+    if not 0 < rank < n:
+        return float(max(rank, 1)), float(below[max(rank, 1) - 1])
+    way = (tail - below[rank - 1]) / (below[rank] - below[rank - 1])
+    weight = rank * (1 - q) * (1 - way)
+    return rank + float(way * (n - rank) * q / (way * (n - rank) * q + weight)), tail
+
+
+def _between(ordered: Array, rank: float) -> float:
+    """The order statistic at a 1-based rank, interpolated linearly between two."""
+    whole = math.floor(rank)
+    part, low = rank - whole, float(ordered[whole - 1])
+    # An infinite neighbour is not multiplied by zero.
+    return low + part * (float(ordered[whole]) - low) if part and math.isfinite(low) else low
+
+
+def _beyond(
+    ordered: Array, q: float, weights: Array, confidence: float, low: float, high: float
+) -> tuple[float, float]:
+    """Bounds beyond the smallest and largest value, where these cover too little.
+
+    Of the median those of the mean (above zero of the logarithms); of another quantile each side
+    reaches as far as the other.
+    """
+    if q != 0.5:
+        at = float(ordered[math.ceil(q * ordered.size - 1e-9) - 1])
+        return min(low, 2 * at - high), max(high, 2 * at - low)
+    if all_equal(ordered) or not math.isfinite(ordered[-1]):
+        return low, high
+    positive = ordered[0] > 0
+    scale = np.log(ordered) if positive else ordered
     n = ordered.size
-    # Not np.median: the mean of a finite and an infinite neighbour has to be infinite, silently.
-    value = float((ordered[(n - 1) // 2] + ordered[n // 2]) / 2)
-    if math.isinf(value):
-        raise Refused(
-            f"Half or more of {n} repetitions timed out: the median lies beyond the timeout; "
-            "raise the timeout."
-        )
-    low_rank, high_rank, coverage = rank_bounds(n, 0.5, confidence)
-    notes = [warning] if warning else []
-    low = high = None
-    if low_rank < 1 or high_rank > n:
-        need = minimum_n(0.5, confidence)
-        notes.append(
-            f"n = {n}: an interval of the median at {percent(confidence)} needs {need} repetitions."
-        )
-        return Estimate(value, None, None, confidence, n, unit, "median", " ".join(notes))
-    method = f"median; order statistics {low_rank} and {high_rank} of {n}, coverage {coverage:.4f}"
-    if widening > 1:
-        low_rank = math.floor(n / 2 - (n / 2 - low_rank) * widening)
-        high_rank = n + 1 - low_rank
-        method = f"median; order statistics {low_rank} and {high_rank} of {n}, widened"
-        if low_rank < 1:
-            notes.append("So few effective repetitions give no interval of the median.")
-            return Estimate(value, None, None, confidence, n, unit, "median", " ".join(notes))
-    low, high = float(ordered[low_rank - 1]), float(ordered[high_rank - 1])
-    return _with_edges(ordered, value, low, high, confidence, unit, method, notes)
+    half = (
+        dependence.widened_t(n, weights, confidence) * float(np.std(scale, ddof=1)) / math.sqrt(n)
+    )
+    mean = float(np.mean(scale))
+    bounds = (
+        (math.exp(mean - half), math.exp(mean + half)) if positive else (mean - half, mean + half)
+    )
+    return min(low, bounds[0]), max(high, bounds[1])
 
 
-def _with_edges(
-    ordered: Array,
-    value: float,
-    low: float | None,
-    high: float,
-    confidence: float,
-    unit: str,
-    method: str,
-    notes: list[str],
-) -> Estimate:
+def _with_edges(estimate: Estimate, ordered: Array) -> Estimate:
     """The estimate, with the notes for timeouts and for values without variation."""
-    top: float | None = high
-    if math.isinf(high):
-        top = None
+    notes = [estimate.note] if estimate.note else []
+    if estimate.high is not None and math.isinf(estimate.high):
+        estimate = replace(estimate, high=None)
         notes.append("The upper bound lies beyond the timeout.")
     if all_equal(ordered):
-        notes.append(EQUAL_NOTE.format(n=ordered.size))
-    return Estimate(value, low, top, confidence, ordered.size, unit, method, " ".join(notes))
+        notes.append(EQUAL_NOTE.format(n=estimate.n))
+    return replace(estimate, note=" ".join(notes))

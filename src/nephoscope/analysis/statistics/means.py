@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,11 @@ def summary(values: Numbers) -> Summary:
     mean = float(offset.mean())
     squares = float(np.sum((offset - mean) ** 2))
     return Summary(float(shift + mean), math.sqrt(squares / (array.size - 1)), int(array.size))
+
+
+def widened(values: Summary, factor: float) -> Summary:
+    """The summary whose t interval is as many times as wide as dependence requires."""
+    return replace(values, s=values.s * factor)
 
 
 def t_quantile(df: float, confidence: float) -> float:
@@ -78,13 +83,18 @@ def skewed_note(array: Array) -> str:
 
 
 def mean_t(
-    values: Numbers, *, unit: str, confidence: float = 0.95, least: float = -math.inf
+    values: Numbers,
+    *,
+    unit: str,
+    confidence: float = 0.95,
+    least: float = -math.inf,
+    widening: float = 1.0,
 ) -> Estimate:
     """Arithmetic mean with Student's t interval; the note warns when the values are skewed.
 
     least: what the mean cannot lie below (0 of a time); the interval is cut there, which takes
-    nothing from its coverage. One value has no interval. Raises Refused for timeouts and
-    not-a-number.
+    nothing from its coverage. widening: factor of the interval's width for dependent values. One
+    value has no interval. Raises Refused for timeouts and not-a-number.
     """
     array = finite(values)
     n = int(array.size)
@@ -92,7 +102,7 @@ def mean_t(
         note = "n = 1: an interval of the mean needs 2 repetitions."
         return Estimate(float(array[0]), None, None, confidence, 1, unit, "mean", note)
     got = summary(array)
-    half = t_quantile(n - 1, confidence) * got.s / math.sqrt(n)
+    half = widening * t_quantile(n - 1, confidence) * got.s / math.sqrt(n)
     note = EQUAL_NOTE.format(n=n) if all_equal(array) else skewed_note(array)
     return Estimate(
         got.mean,

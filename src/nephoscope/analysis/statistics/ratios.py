@@ -13,15 +13,23 @@ from nephoscope.analysis.statistics import means
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.model import Estimate
 
+Widening = tuple[float, float]
+"""How many times dependence widens the interval of the mean of each side (`dependence`)."""
 
-def ratio_of_means(a: Array, b: Array, unit: str, confidence: float) -> Estimate | None:
+
+def ratio_of_means(
+    a: Array, b: Array, unit: str, confidence: float, widening: Widening = (1.0, 1.0)
+) -> Estimate | None:
     """Fieller's interval; rates are inverted first, so that the work of both sides is equal."""
     values = np.concatenate([a, b])
     if not min(a.size, b.size) >= 2 or not np.all(np.isfinite(values)):
         return None
     rate = unit.endswith("per_s") and bool(np.all(values > 0))
     top, bottom = (1 / a, 1 / b) if rate else (b, a)
-    over, under = means.summary(top), means.summary(bottom)
+    over, under = (
+        means.widened(means.summary(side), factor)
+        for side, factor in ((top, widening[1]), (bottom, widening[0]))
+    )
     bounds = means.fieller(under, over, confidence)
     if under.mean == 0:
         return None
@@ -40,12 +48,17 @@ def p_welch(a: Array, b: Array) -> float | None:
         return None
 
 
-def log_welch(a: Array, b: Array, confidence: float) -> Estimate | None:
+def log_welch(
+    a: Array, b: Array, confidence: float, widening: Widening = (1.0, 1.0)
+) -> Estimate | None:
     """Ratio of geometric means with Welch's interval of the logarithms."""
     values = np.concatenate([a, b])
     if not min(a.size, b.size) >= 2 or not np.all((values > 0) & np.isfinite(values)):
         return None
-    first, second = means.summary(np.log(a)), means.summary(np.log(b))
+    first, second = (
+        means.widened(means.summary(np.log(side)), factor)
+        for side, factor in zip((a, b), widening, strict=True)
+    )
     n = int(min(a.size, b.size))
     if first.s == second.s == 0:
         low = high = second.mean - first.mean
@@ -56,7 +69,9 @@ def log_welch(a: Array, b: Array, confidence: float) -> Estimate | None:
     return Estimate(value, math.exp(low), math.exp(high), confidence, n, "ratio", method)
 
 
-def log_t(a: Array, b: Array, confidence: float) -> tuple[Estimate | None, float | None]:
+def log_t(
+    a: Array, b: Array, confidence: float, widening: float = 1.0
+) -> tuple[Estimate | None, float | None]:
     """Geometric mean of the rounds' ratios with its t interval, and the paired t test's p."""
     from scipy.special import stdtr
 
@@ -64,7 +79,7 @@ def log_t(a: Array, b: Array, confidence: float) -> tuple[Estimate | None, float
     if a.size < 2 or not np.all((values > 0) & np.isfinite(values)):
         return None, None
     logs = np.log(b) - np.log(a)
-    mean = means.mean_t(logs, unit="ratio", confidence=confidence)
+    mean = means.mean_t(logs, unit="ratio", confidence=confidence, widening=widening)
     assert mean.low is not None
     assert mean.high is not None
     ratio = Estimate(
