@@ -166,7 +166,7 @@ def test_two_runs_of_a_model_have_no_drift_between_them(tmp_path: Path) -> None:
         return [Sample("null_ns", 100 + number)]
 
     def higher(setting: Setting, number: int, target: str) -> Sequence[Sample]:
-        return [Sample("null_ns", 150 + number)]
+        return [Sample("null_ns", 115 + number)]
 
     found = {}
     for name, plan, target in (("machine", NULL_PLAN, "local"), ("model", model, "model")):
