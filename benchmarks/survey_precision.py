@@ -26,16 +26,17 @@ def survey(command: str, words: list[str]) -> tuple[dict[str, float], dict[str, 
     with tempfile.TemporaryDirectory(prefix="nephoscope-survey-") as store:
         done = subprocess.run(
             [command, "survey", *words, "--store", store, "--json"],
-            check=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
         )
+        if done.returncode:
+            raise SystemExit(f"{command} survey ended with {done.returncode}: {done.stderr[-500:]}")
         result = json.loads(done.stdout)
         (journal,) = Path(store).glob("runs/*/journal.jsonl")
         events = [json.loads(line) for line in journal.read_text().splitlines()]
     widths = {}
     for metric in result["metrics"]:
-        estimate = metric["estimate"]
+        estimate = metric.get("estimate", metric)  # an earlier version had its keys one level up
         low, high, value = (estimate[name] for name in ("low", "high", "value"))
         if metric["headline"] and None not in (low, high) and value:
             key = f"{metric['benchmark']} {metric['metric']} {sorted(metric['factors'].items())}"
@@ -53,7 +54,7 @@ def survey(command: str, words: list[str]) -> tuple[dict[str, float], dict[str, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", required=True, metavar="COMMAND", help="the other version")
-    parser.add_argument("--rounds", type=int, default=8, help="pairs; at least 6 for an interval")
+    parser.add_argument("--rounds", type=int, default=8, help="pairs; from 6 on at 95 %%")
     parser.add_argument("--budget", default="60s")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", action="store_true", help="store the dated result")
@@ -64,17 +65,22 @@ def main() -> int:
         {name: lambda c=command: survey(c, words) for name, command in commands.items()},
         options.rounds,
         seed=1,
+        show=lambda number, _: print(
+            f"pair {number} of {options.rounds}, load {os.getloadavg()[0]:.1f}", file=sys.stderr
+        ),
     )
     medians: dict[str, list[float]] = {name: [] for name in commands}
     for ours, theirs in zip(found["ours"], found["theirs"], strict=True):
         common = ours[0].keys() & theirs[0].keys()
         for name, (widths, _) in (("ours", ours), ("theirs", theirs)):
             medians[name].append(statistics.median(widths[key] for key in common))
-    ratio = paired_ratio(medians["ours"], medians["theirs"])
+    # Fewer than six pairs reach no 95 %: then the interval is their range.
+    confidence = min(0.95, 1 - 2 / 2**options.rounds)
+    ratio = paired_ratio(medians["ours"], medians["theirs"], confidence)
     print(
         f"median relative half-width: {statistics.median(medians['theirs']):.2%} -> "
         f"{statistics.median(medians['ours']):.2%}, ratio {ratio.value:.2f} "
-        f"[{ratio.low:.2f}, {ratio.high:.2f}], n = {ratio.n} pairs"
+        f"[{ratio.low:.2f}, {ratio.high:.2f}] at {ratio.confidence:.1%}, n = {ratio.n} pairs"
     )
     phases = {}
     for name in ("theirs", "ours"):
@@ -82,7 +88,10 @@ def main() -> int:
             phase: [shares.get(phase, 0.0) for _, shares in found[name]]
             for phase in ("start", "measure")
         }
-        texts = (f"{phase} {statistics.median(v):.1%}" for phase, v in phases[name].items())
+        texts = (
+            f"{phase} {statistics.median(v):.1%} ({min(v):.1%} to {max(v):.1%})"
+            for phase, v in phases[name].items()
+        )
         print(f"{name}: share of the time spent: {', '.join(texts)}; load {os.getloadavg()[0]:.1f}")
     if options.write:
         facts = {"machine": machine(), "load": os.getloadavg(), "words": words}
