@@ -95,7 +95,7 @@ def as_root(command: str, store: Path | None = None) -> str:
     It has the full path of the program, since the PATH of sudo is another, and the store.
     """
     started, *words = sys.argv
-    if Path(started).name == "__main__.py":
+    if Path(started).parts[-2:] == ("nephoscope", "__main__.py"):
         line = [sys.executable, "-m", "nephoscope", *words]
     elif Path(started).name == "nephoscope":
         line = [os.path.abspath(shutil.which(started) or started), *words]

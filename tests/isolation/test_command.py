@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,8 @@ def test_a_lab_without_root_is_a_lack(
     code, out, err = run(capsys, "cpu", "--aggressor", "cpu", "--store", str(tmp_path))
     assert (code, out) == (4, "")
     assert "needs root" in err
-    assert "sudo nephoscope isolate cpu" in err
+    program = Path(sys.executable).with_name("nephoscope")
+    assert f"`sudo {program} isolate cpu --store {tmp_path}`" in err
 
 
 def test_more_neighbours_than_cpus_are_told(
