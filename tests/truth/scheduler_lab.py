@@ -157,9 +157,9 @@ def stolen(trials: list[dict[str, Any]]) -> float:
     return max(one["beside"].get("steal_ratio") or 0.0 for one in trials)
 
 
-def favoured_s(name: str) -> float:
-    """CPU time so far of programs with a raised priority and of other labs, in seconds."""
-    ticks = 0
+def favoured(name: str) -> dict[int, int]:
+    """CPU ticks of each program with a raised priority, and of each in another lab."""
+    ticks: dict[int, int] = {}
     mine = {os.getpid(), *cgroups.processes(name)}
     others = {pid for lab in cgroups.labs() if lab != name for pid in cgroups.processes(lab)}
     for entry in os.scandir("/proc"):
@@ -169,8 +169,8 @@ def favoured_s(name: str) -> float:
             stat = Path(entry.path, "stat").read_text().rsplit(")", 1)[1].split()
             parent, nice = int(stat[1]), int(stat[16])
             if pid in others or (nice < 0 and parent not in (2, os.getpid())):
-                ticks += int(stat[11]) + int(stat[12])
-    return ticks * TICK_S
+                ticks[pid] = int(stat[11]) + int(stat[12])
+    return ticks
 
 
 def measure(
@@ -185,12 +185,13 @@ def measure(
         time.sleep(pause_s)
         # The lab leaves the machine's other work a 257th of a CPU: who starts the looks must not
         # wait for that.
-        before = favoured_s(name)
+        before = favoured(name)
         began = time.monotonic()
         with real_time():
             trials = asyncio.run(measured(name, network, setting, duration_s))
         steal = stolen(trials)
-        used = (favoured_s(name) - before) / (time.monotonic() - began)
+        grown = [count - before.get(pid, 0) for pid, count in favoured(name).items()]
+        used = sum(grown) * TICK_S / (time.monotonic() - began)
         text = f"steal {steal:.1%}, favoured programs {used:.1%}"
         print(f"  {setting.text}: attempt {number}, {text}", flush=True)  # noqa: T201
         if steal <= MOST_STEAL and used <= MOST_FAVOURED:
