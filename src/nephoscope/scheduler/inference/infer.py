@@ -99,6 +99,8 @@ def infer(target: str, looks: Iterable[Look]) -> Scheduler:
     one, every = _without_minor(one, every)
     views = [view for view in (one, every) if view is not None]
     word, fit, evidence = _named(one, every, views, _slower(mine, every), begun)
+    if word is Word.WEIGHT_ONLY and _differ(busy):
+        word, evidence = Word.UNCLEAR, (*evidence, sentences.DIFFERENT)
     cycle_ns = max(_cycle_ns(view) for view in views)
     if word is Word.UNCLEAR:
         evidence = (*evidence, *sentences.excluded(busy, cycle_ns, grid))
@@ -144,6 +146,15 @@ def _chosen(
         timed = timing.of_loop(look, loop, grid if lost else None)
         loops.append(timing.clocked(timed, starts) if lost and starts is not None else timed)
     return View(look, tuple(loops))
+
+
+def _differ(busy: Sequence[Look]) -> bool:
+    """Whether repeated observations of one kind show turns in one and a budget's grid in another."""
+    patterns = [
+        {timing.of_loop(look, loop).pattern for look in of_kind(busy, kind) for loop in look.loops}
+        for kind in ("one", "all")
+    ]
+    return any({Pattern.TURNS, Pattern.REFILLS} <= seen for seen in patterns)
 
 
 def _without_minor(one: View | None, every: View | None) -> tuple[View | None, View | None]:

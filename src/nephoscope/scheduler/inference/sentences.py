@@ -52,6 +52,8 @@ AMBIGUOUS_ONSET = (
     "they come later after a sleep, as those of a reservation or cap do, could not be seen."
 )
 
+DIFFERENT = "One busy loop lost its CPU in turns, another one at regular moments: two mechanisms."
+
 _CYCLES = 14
 """Repetitions after which a period is certain, in spite of gaps that other programs make."""
 _PART_OF_OBSERVATION = 2.5 / 8.5
