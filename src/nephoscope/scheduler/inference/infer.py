@@ -149,7 +149,7 @@ def _chosen(
 
 
 def _differ(busy: Sequence[Look]) -> bool:
-    """Whether repeated observations of one kind show turns in one and a budget's grid in another."""
+    """Whether observations of one kind show turns in one and a budget's grid in another."""
     patterns = [
         {timing.of_loop(look, loop).pattern for look in of_kind(busy, kind) for loop in look.loops}
         for kind in ("one", "all")
