@@ -33,7 +33,7 @@ def line_schema() -> dict[str, Any]:
             },
             "elapsed_ns": {**count, "description": "Nanoseconds from then to the end."},
             "samples": {**count, "description": "Sample lines before this one."},
-            "beside": {
+            "counters": {
                 "type": "object",
                 "description": "The machine's counters over the trial; null where it hides them.",
                 "properties": {
@@ -47,7 +47,7 @@ def line_schema() -> dict[str, Any]:
             "notes": {"type": "array", "items": {"type": "string"}},
             "served": {"type": "object", "description": "What a far side counted."},
         },
-        "required": ["started_wall_ns", "elapsed_ns", "samples", "beside"],
+        "required": ["started_wall_ns", "elapsed_ns", "samples", "counters"],
         "additionalProperties": False,
     }
     tool = {

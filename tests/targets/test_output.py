@@ -24,7 +24,7 @@ def line(values: Any) -> bytes:
 
 def done(samples: int, **more: Any) -> bytes:
     times = {"started_wall_ns": 1_700_000_000_000_000_000, "elapsed_ns": 5}
-    return line({"done": {**times, "samples": samples, "beside": {}, **more}})
+    return line({"done": {**times, "samples": samples, "counters": {}, **more}})
 
 
 def test_a_whole_trial() -> None:
@@ -90,7 +90,7 @@ BAD = {
     "a wrong count": line(SAMPLE) + done(2),
     "a done of another form": b'{"done":5}\n',
     "a done without a time": line({"done": {"samples": 0}}),
-    "a done without a start": line({"done": {"elapsed_ns": 5, "samples": 0, "beside": {}}}),
+    "a done without a start": line({"done": {"elapsed_ns": 5, "samples": 0, "counters": {}}}),
     "a done that served a list": done(0, served=[1]),
     "a second ready": line({"ready": {"pid": 1, "wall_ns": 5}}) + done(0),
     "an error without a name": line({"error": {"message": "x"}}),

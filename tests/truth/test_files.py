@@ -410,6 +410,6 @@ def test_counters_and_children_are_accounted_to_a_wrapped_program(place: Path) -
     script = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
     job = {"program": "sh", "arguments": ["-c", script], "directory": str(place)}
     done = subprocess.run(wrapped(job), capture_output=True, text=True, check=True)
-    beside = json.loads(done.stdout.splitlines()[-1])["done"]["beside"]
+    beside = json.loads(done.stdout.splitlines()[-1])["done"]["counters"]
     # Each of 200 programs maps at least some ten pages of its own.
     assert beside["minor_faults_count"] > 2000

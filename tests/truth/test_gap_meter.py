@@ -45,7 +45,7 @@ def metered(benchmark: str, params: dict[str, object], cpus: str = "0,1") -> dic
     done = subprocess.run(
         [*command, "--params", json.dumps(params)], capture_output=True, text=True, check=True
     )
-    return dict(json.loads(done.stdout.splitlines()[-1])["done"]["beside"])
+    return dict(json.loads(done.stdout.splitlines()[-1])["done"]["counters"])
 
 
 def test_it_sees_who_keeps_the_spare_cpu_busy() -> None:

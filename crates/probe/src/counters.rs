@@ -14,7 +14,7 @@ use crate::other_programs::{self, Others};
 use crate::proc::{self, CpuTimes};
 use serde_json::{json, Value};
 
-/// Keys of the `beside` object, in its order.
+/// Keys of the `counters` object, in its order.
 #[cfg(test)]
 pub const KEYS: [&str; 26] = [
     "elapsed_ns",
@@ -124,7 +124,7 @@ impl Counters {
         }
     }
 
-    /// The change from `before` to `self`, as the `beside` object of the `done` line.
+    /// The change from `before` to `self`, as the `counters` object of the `done` line.
     ///
     /// Ratios are shares of the time between the two readings, from 0 to 1, but for
     /// `throttled_ratio`: the kernel adds the CPUs of a group up, so that a group stopped on two

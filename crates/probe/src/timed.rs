@@ -3,7 +3,6 @@
 use crate::clock;
 
 /// An open timed section of this thread.
-#[must_use]
 pub struct Timed {
     #[cfg(debug_assertions)]
     allocations: u64,

@@ -11,10 +11,11 @@ use crate::instruments::Instrument;
 use crate::session::Session;
 use crate::{affinity, clock, closed_loop};
 use hdrhistogram::Histogram;
+use nephoscope_wire::lines::Done;
 use nephoscope_wire::lines::{Peer, Ready};
 use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::Spec;
-use nephoscope_wire::writer::{Ending, TrialWriter};
+use nephoscope_wire::writer::TrialWriter;
 use serde_json::{Map, Value};
 use std::io::{BufWriter, Stdout};
 use std::net::{IpAddr, SocketAddr};
@@ -180,7 +181,7 @@ impl Trial {
         let counters = self.counters();
         self.spare.end();
         let started_wall_ns = self.opened.as_ref().map_or(0, |(wall_ns, _)| *wall_ns);
-        self.out.done(Ending { started_wall_ns, elapsed_ns, counters, served })
+        self.out.done(Done { started_wall_ns, elapsed_ns, counters, served, ..Done::default() })
     }
 
     /// The spec of the benchmark that runs.

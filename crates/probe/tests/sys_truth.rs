@@ -152,8 +152,8 @@ fn a_spinning_loop_in_half_a_cpu_is_throttled_half_the_time() {
     attempt("half a CPU", || {
         let (_, done) = group.run("null", r#"{"wait_ns": 1500000000}"#);
         let (ratio, count) = (
-            done["beside"]["throttled_ratio"].as_f64(),
-            done["beside"]["throttled_count"].as_u64(),
+            done["counters"]["throttled_ratio"].as_f64(),
+            done["counters"]["throttled_count"].as_u64(),
         );
         let said = format!("throttled {ratio:?} of the time, {count:?} times");
         let (ratio, count) = (ratio.expect("shown to its own group"), count.expect("shown too"));
@@ -168,7 +168,7 @@ fn a_spinning_loop_in_half_a_cpu_is_throttled_half_the_time() {
 fn outside_of_a_quota_nothing_is_throttled_or_the_counter_is_null() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"));
     let (_, done) = lines(command.args(["run", "null"]));
-    let ratio = &done["beside"]["throttled_ratio"];
+    let ratio = &done["counters"]["throttled_ratio"];
     let quota = lines(
         Command::new(env!("CARGO_BIN_EXE_nephoscope-probe")).args(["run", "sys.fingerprint"]),
     );
@@ -181,7 +181,7 @@ fn outside_of_a_quota_nothing_is_throttled_or_the_counter_is_null() {
 fn the_counters_are_those_of_proc() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"));
     let (_, done) = lines(command.args(["run", "null", "--params", r#"{"wait_ns": 200000000}"#]));
-    let beside = &done["beside"];
+    let beside = &done["counters"];
     for (path, key) in [
         ("/proc/pressure/cpu", "psi_cpu_some_ratio"),
         ("/proc/pressure/io", "psi_io_full_ratio"),

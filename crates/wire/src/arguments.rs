@@ -42,7 +42,6 @@ impl Arguments {
     }
 
     /// The command: `help` where nothing or `--help` was given, `version` for `--version`.
-    #[must_use]
     pub fn command(&self) -> &str {
         &self.command
     }
@@ -146,19 +145,16 @@ impl Arguments {
     }
 
     /// The caller's mistake, with the program's help as the next step.
-    #[must_use]
     pub fn usage(&self, message: impl Into<String>) -> Error {
         Error::usage(message, format!("Run `{} help`.", self.program))
     }
 
     /// The command is none of the program's.
-    #[must_use]
     pub fn unknown_command(&self) -> Error {
         self.usage(format!("'{}' is not a command of {}.", self.command, self.program))
     }
 
     /// The option is none of the command's.
-    #[must_use]
     pub fn unknown_option(&self, option: &str) -> Error {
         self.usage(format!("'{option}' is not an option of {}.", self.command))
     }

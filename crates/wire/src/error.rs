@@ -1,6 +1,5 @@
 //! The one error of a program that runs trials: a stable name, a sentence, the next step.
-use crate::lines::Failure;
-use crate::params::BadParam;
+use serde::Serialize;
 
 /// What kind of failure it is; decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +18,6 @@ pub enum Kind {
 
 impl Kind {
     /// Exit code of the program.
-    #[must_use]
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Usage => 2,
@@ -32,9 +30,9 @@ impl Kind {
 }
 
 /// A failure with its name, sentence and next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Error {
-    /// Decides the exit code.
+    #[serde(skip)]
     pub kind: Kind,
     /// Stable snake_case name for programs.
     pub name: &'static str,
@@ -61,7 +59,6 @@ impl Error {
     }
 
     /// A system call that failed where it normally does not.
-    #[must_use]
     pub fn os(what: &str, error: &std::io::Error) -> Self {
         Self::new(
             Kind::Failed,
@@ -72,7 +69,6 @@ impl Error {
     }
 
     /// Standard output cannot be written.
-    #[must_use]
     pub fn output(error: &std::io::Error) -> Self {
         Self::new(
             Kind::Failed,
@@ -80,21 +76,5 @@ impl Error {
             format!("Standard output cannot be written: {error}."),
             "Read the output to its end, or free space where it goes.",
         )
-    }
-
-    /// The line for stdout.
-    #[must_use]
-    pub fn to_failure(&self) -> Failure {
-        Failure {
-            name: self.name.to_owned(),
-            message: self.message.clone(),
-            hint: self.hint.clone(),
-        }
-    }
-}
-
-impl From<BadParam> for Error {
-    fn from(bad: BadParam) -> Self {
-        Self::usage(bad.0, "Run the same program with `describe` for names and bounds.")
     }
 }

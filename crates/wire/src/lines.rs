@@ -4,12 +4,11 @@ use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One observed value of a metric.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SampleLine {
-    /// Name of the metric, as in the spec.
-    pub metric: String,
-    /// The value, in the metric's unit; absent for a document.
+/// An observed value of a metric, or a document.
+#[derive(Serialize)]
+pub struct SampleLine<'a> {
+    pub metric: &'a str,
+    /// In the metric's unit; absent for a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     /// How often it was observed (histograms), else 1.
@@ -17,58 +16,52 @@ pub struct SampleLine {
     /// Nanoseconds since the measured part began.
     pub at_ns: u64,
     /// What the value depends on inside the trial (vector length, CPU, operation).
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(skip_serializing_if = "Map::is_empty")]
     pub factors: Map<String, Value>,
-    /// The document, for metrics of that shape.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<Value>,
 }
 
-/// The last line of a trial that went well.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The last line of a successful trial. The writer fills in samples and notes.
+#[derive(Default, Serialize)]
 pub struct Done {
-    /// Wall clock when the measured part began (nanoseconds since the epoch): what the start skew
-    /// of several probes is computed from.
+    /// Wall clock at the start of the measured part (nanoseconds since the epoch), from which the
+    /// start skew of several probes is computed.
     pub started_wall_ns: u64,
-    /// Time from then to the end.
+    /// Length of the measured part.
     pub elapsed_ns: u64,
     /// Sample lines printed before this one.
     pub samples: u64,
-    /// Counters of the machine over the trial (steal, pressure, throttling, faults, clock step);
+    /// The machine's counters over the trial (steal, pressure, throttling, faults, clock step);
     /// a counter that this machine hides is null, never 0.
-    pub beside: Value,
-    /// Plain sentences about this trial that a reader has to know (a fallback that was taken).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Value,
+    /// Sentences about this trial that a reader has to know (a fallback that was taken).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// What the far side of a two-sided benchmark counted; absent everywhere else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<Value>,
 }
 
-/// The line that says that a trial is prepared and waits for `go`, or that a server listens.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Reports that a trial is prepared and waits for `go`, or that a server listens.
+#[derive(Default, Serialize)]
 pub struct Ready {
     /// Where a server listens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<std::net::IpAddr>,
-    /// Its port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Process that printed this.
     pub pid: u32,
-    /// Its wall clock, nanoseconds since the epoch.
+    /// Wall clock of the process, nanoseconds since the epoch.
     pub wall_ns: u64,
 }
 
-/// Where the far side of a two-sided benchmark listens, and the token it wants to see.
+/// Where the far side of a two-sided benchmark listens (TCP), and the token it requires.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// Its address.
     pub address: std::net::IpAddr,
-    /// Its TCP port.
     pub port: u16,
-    /// What it is convinced by.
     pub token: String,
 }
 
@@ -116,7 +109,6 @@ impl ControlLine {
     }
 
     /// The error for a line that means nothing where it came.
-    #[must_use]
     pub fn unknown(word: &str) -> Error {
         let word: String = word.chars().take(20).collect();
         Error::usage(
@@ -150,17 +142,6 @@ pub fn check_token(text: &str) -> Result<String, Error> {
         format!("The token must have {TOKEN_BYTES} to 512 printable characters."),
         "Draw one at random.",
     ))
-}
-
-/// The last line of a trial that failed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Failure {
-    /// Stable name (`no_direct_io`), for programs.
-    pub name: String,
-    /// What and where, for people.
-    pub message: String,
-    /// What to do next.
-    pub hint: String,
 }
 
 #[cfg(test)]

@@ -1,19 +1,13 @@
 //! A caller's parameters, checked against the spec: unknown names, wrong types and values out of
 //! bounds are refused with a sentence that names the bound.
+use crate::error::Error;
 use crate::spec::{Kind, Param, Spec};
-use serde_json::{Map, Value};
+use serde_json::{json, Map, Value};
 
-/// Why parameters were refused; the text is a full sentence with the next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadParam(pub String);
-
-impl std::fmt::Display for BadParam {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Returns the error for refused parameters; the sentence states the bound.
+fn refused(sentence: String) -> Error {
+    Error::usage(sentence, "Run the same program with `describe` for names and bounds.")
 }
-
-impl std::error::Error for BadParam {}
 
 /// Parameters of one trial: every parameter of the spec is present, typed and within bounds.
 #[derive(Clone, Debug)]
@@ -26,11 +20,11 @@ impl Params {
     ///
     /// # Errors
     /// A name that the spec lacks, a value of another type, a value out of bounds.
-    pub fn check(spec: &Spec, given: &Map<String, Value>) -> Result<Self, BadParam> {
+    pub fn check(spec: &Spec, given: &Map<String, Value>) -> Result<Self, Error> {
         for name in given.keys() {
             if !spec.params.iter().any(|param| param.id == name) {
                 let known: Vec<_> = spec.params.iter().map(|param| param.id).collect();
-                return Err(BadParam(format!(
+                return Err(refused(format!(
                     "{} has no parameter '{name}'; it has: {}.",
                     spec.id,
                     if known.is_empty() { "none".to_owned() } else { known.join(", ") }
@@ -41,7 +35,7 @@ impl Params {
         for param in spec.params {
             let value = match given.get(param.id) {
                 Some(value) => checked(spec.id, param, value)?,
-                None => param.to_json()["default"].clone(),
+                None => json!(param)["default"].clone(),
             };
             values.insert(param.id.to_owned(), value);
         }
@@ -49,37 +43,31 @@ impl Params {
     }
 
     /// A whole number. Panics if the spec does not declare it so: that is an error in our code.
-    #[must_use]
     pub fn int(&self, id: &str) -> i64 {
         self.values[id].as_i64().unwrap_or_else(|| panic!("{id} is not an int in the spec"))
     }
 
     /// A whole number that the spec bounds to be at least 0.
-    #[must_use]
     pub fn size(&self, id: &str) -> usize {
         usize::try_from(self.int(id)).unwrap_or_else(|_| panic!("{id} may be negative in the spec"))
     }
 
     /// A real number.
-    #[must_use]
     pub fn float(&self, id: &str) -> f64 {
         self.values[id].as_f64().unwrap_or_else(|| panic!("{id} is not a float in the spec"))
     }
 
     /// A switch.
-    #[must_use]
     pub fn bool(&self, id: &str) -> bool {
         self.values[id].as_bool().unwrap_or_else(|| panic!("{id} is not a bool in the spec"))
     }
 
     /// A word or a text.
-    #[must_use]
     pub fn text(&self, id: &str) -> &str {
         self.values[id].as_str().unwrap_or_else(|| panic!("{id} is not a text in the spec"))
     }
 
     /// A list of whole numbers.
-    #[must_use]
     pub fn ints(&self, id: &str) -> Vec<i64> {
         let list = self.values[id].as_array();
         let list = list.unwrap_or_else(|| panic!("{id} is not a list in the spec"));
@@ -87,7 +75,6 @@ impl Params {
     }
 
     /// A list of words; when it is empty, all words that the spec allows.
-    #[must_use]
     pub fn words(&self, spec: &Spec, id: &str) -> Vec<String> {
         let list = self.values[id].as_array();
         let list = list.unwrap_or_else(|| panic!("{id} is not a list in the spec"));
@@ -104,16 +91,14 @@ impl Params {
     }
 
     /// All values, for the trial's record.
-    #[must_use]
     pub fn as_json(&self) -> &Map<String, Value> {
         &self.values
     }
 }
 
-fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, BadParam> {
-    let bad = |wanted: String| {
-        BadParam(format!("{spec_id}: {} must be {wanted}, not {value}.", param.id))
-    };
+fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, Error> {
+    let bad =
+        |wanted: String| refused(format!("{spec_id}: {} must be {wanted}, not {value}.", param.id));
     let whole = |value: &Value, min: i64, max: i64| {
         value.as_i64().filter(|number| (min..=max).contains(number))
     };
@@ -151,34 +136,14 @@ fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, BadPara
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Unit;
-    use serde_json::json;
 
     const SPEC: Spec = Spec {
         id: "test.spec",
-        summary: "",
-        params: &[
-            Param {
-                id: "size_bytes",
-                unit: Unit::Bytes,
-                kind: Kind::Int { default: 64, min: 1, max: 100 },
-                doc: "",
-            },
-            Param {
-                id: "op",
-                unit: Unit::None,
-                kind: Kind::ChoiceList { default: &[], choices: &["read", "write"] },
-                doc: "",
-            },
-        ],
-        metrics: &[],
-        overhead: "",
-        source: "",
-        two_sided: false,
-        load: false,
+        params: &[Param::int("size_bytes", 64, 1..=100), Param::choices("op", &["read", "write"])],
+        ..Spec::EMPTY
     };
 
-    fn check(given: Value) -> Result<Params, BadParam> {
+    fn check(given: Value) -> Result<Params, Error> {
         Params::check(&SPEC, given.as_object().unwrap())
     }
 
@@ -191,9 +156,9 @@ mod tests {
 
     #[test]
     fn the_sentence_names_the_parameter_the_bound_and_the_value() {
-        let error = check(json!({"size_bytes": 101})).unwrap_err().0;
+        let error = check(json!({"size_bytes": 101})).unwrap_err().message;
         assert_eq!(error, "test.spec: size_bytes must be a whole number from 1 to 100, not 101.");
-        let error = check(json!({"sise": 1})).unwrap_err().0;
+        let error = check(json!({"sise": 1})).unwrap_err().message;
         assert_eq!(error, "test.spec has no parameter 'sise'; it has: size_bytes, op.");
     }
 

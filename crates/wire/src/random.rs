@@ -8,13 +8,11 @@ pub struct Random(u64);
 
 impl Random {
     /// The generator of a seed; seeds that differ little give streams that differ much.
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// The generator of one of several streams of a seed; they do not meet in practice.
-    #[must_use]
     pub fn stream(seed: u64, stream: u64) -> Self {
         let mut of_seed = Self(seed);
         let base = of_seed.bits();

@@ -32,19 +32,6 @@ pub struct TrialWriter<W: Write> {
     notes: Vec<String>,
 }
 
-/// What is known at the end of a trial besides its samples.
-#[derive(Clone, Debug, Default)]
-pub struct Ending {
-    /// Wall clock at the start of the measured part, nanoseconds since the epoch.
-    pub started_wall_ns: u64,
-    /// Length of the measured part.
-    pub elapsed_ns: u64,
-    /// The machine's counters over the measured part.
-    pub counters: Value,
-    /// What the far side counted.
-    pub served: Option<Value>,
-}
-
 impl<W: Write> TrialWriter<W> {
     /// A writer of the samples of `spec` to `out`, each with the time that `clock_ns` shows.
     pub fn new(spec: &'static Spec, out: W, clock_ns: fn() -> u64) -> Self {
@@ -72,18 +59,13 @@ impl<W: Write> TrialWriter<W> {
     }
 
     /// Writes one value, observed now.
-    ///
-    /// # Errors
-    /// As [`Self::emit_at`].
     pub fn emit(&mut self, metric: &str, value: f64, factors: Factors) -> Result<(), Error> {
         let at_ns = self.at_ns();
         self.emit_at(metric, value, 1, at_ns, factors)
     }
 
-    /// Writes one value, observed `count` times, at a time since the measured part began.
-    ///
-    /// # Errors
-    /// The value is not finite: missing is neither zero nor NaN. The output cannot be written.
+    /// Writes one value, observed `count` times, at a time since the measured part began. Refuses a
+    /// value that is not finite: missing is neither zero nor NaN.
     pub fn emit_at(
         &mut self,
         metric: &str,
@@ -101,21 +83,11 @@ impl<W: Write> TrialWriter<W> {
                 "Report this with the parameters; the trial does not count.",
             ));
         }
-        let metric = metric.to_owned();
-        self.sample(&SampleLine {
-            metric,
-            value: Some(value),
-            count,
-            at_ns,
-            factors,
-            document: None,
-        })
+        let value = Some(value);
+        self.sample(&SampleLine { metric, value, count, at_ns, factors, document: None })
     }
 
     /// Writes a histogram, given as pairs of value and count.
-    ///
-    /// # Errors
-    /// As [`Self::emit_at`].
     pub fn emit_pairs(
         &mut self,
         metric: &str,
@@ -131,12 +103,9 @@ impl<W: Write> TrialWriter<W> {
     }
 
     /// Writes a JSON document.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn emit_document(&mut self, metric: &str, document: Value) -> Result<(), Error> {
         debug_assert!(self.has(metric, Shape::Document), "{metric} is no document");
-        let (metric, at_ns, factors) = (metric.to_owned(), self.at_ns(), Factors::new());
+        let (at_ns, factors) = (self.at_ns(), Factors::new());
         let document = Some(document);
         self.sample(&SampleLine { metric, value: None, count: 1, at_ns, factors, document })
     }
@@ -147,9 +116,6 @@ impl<W: Write> TrialWriter<W> {
     }
 
     /// Writes any object as one line.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn line(&mut self, object: &impl Serialize) -> Result<(), Error> {
         serde_json::to_writer(&mut self.out, object)
             .map_err(std::io::Error::from)
@@ -158,35 +124,20 @@ impl<W: Write> TrialWriter<W> {
     }
 
     /// Writes the line that reports readiness, and hands it to the reader at once.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn ready(&mut self, ready: &impl Serialize) -> Result<(), Error> {
         self.line(&json!({ "ready": ready }))?;
         self.flush()
     }
 
     /// Hands buffered lines to the reader.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.out.flush().map_err(|error| Error::output(&error))
     }
 
-    /// Writes the last line of a trial that went well.
-    ///
-    /// # Errors
-    /// The output cannot be written.
-    pub fn done(&mut self, ending: Ending) -> Result<(), Error> {
-        let done = Done {
-            started_wall_ns: ending.started_wall_ns,
-            elapsed_ns: ending.elapsed_ns,
-            samples: self.samples,
-            beside: ending.counters,
-            notes: std::mem::take(&mut self.notes),
-            served: ending.served,
-        };
+    /// Writes the last line of a successful trial, with the number of samples and the notes.
+    pub fn done(&mut self, ending: Done) -> Result<(), Error> {
+        let notes = std::mem::take(&mut self.notes);
+        let done = Done { samples: self.samples, notes, ..ending };
         self.line(&json!({ "done": done }))?;
         self.flush()
     }
@@ -205,7 +156,7 @@ impl<W: Write> TrialWriter<W> {
 /// Writes the last line of a trial that failed, for programs on `out` and for people on standard
 /// error; returns the exit code. A closed output is no reason to lose the sentence.
 pub fn report_error(program: &str, error: &Error, mut out: impl Write) -> i32 {
-    let line = format!("{}\n", json!({ "error": error.to_failure() }));
+    let line = format!("{}\n", json!({ "error": error }));
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     eprintln!("{program}: {} {}", error.message, error.hint);
     error.kind.exit_code()
@@ -218,11 +169,11 @@ mod tests {
 
     const SPEC: Spec = Spec {
         metrics: &[
-            Metric::lower("latency_ns", "").histogram(),
-            Metric::higher("rate_per_s", ""),
-            Metric::document("facts", ""),
+            Metric::lower("latency_ns").histogram(),
+            Metric::higher("rate_per_s"),
+            Metric::document("facts"),
         ],
-        ..Spec::new("test.spec", "")
+        ..Spec::EMPTY
     };
 
     fn lines(
@@ -244,7 +195,7 @@ mod tests {
             writer.emit_document("facts", json!({"cpus": 2}))?;
             writer.note("A note.");
             let counters = json!({"steal_ratio": null});
-            writer.done(Ending { elapsed_ns: 7, counters, ..Ending::default() })
+            writer.done(Done { elapsed_ns: 7, counters, ..Done::default() })
         });
         assert_eq!(
             lines[0],

@@ -37,37 +37,22 @@ pub const SPEC: Spec = Spec {
     id: "cpu.hash",
     summary: "SHA-256 throughput out of the cache on 1 to N threads",
     params: &[
-        Param::int(
-            "block_bytes",
-            16 << 10,
-            64..=1 << 20,
-            "Size of the block that each thread hashes; small enough for its cache.",
-        ),
-        Param::int(
-            "duration_ns",
-            100_000_000,
-            1_000_000..=3_600_000_000_000,
-            "How long each thread hashes.",
-        ),
-        Param::count(
-            "threads",
-            0,
-            0..=1024,
-            "Threads, each pinned to a CPU; 0 takes every CPU that the process may use.",
-        ),
+        Param::int("block_bytes", 16 << 10, 64..=1 << 20)
+            .doc("Size of the block that each thread hashes; small enough for its cache."),
+        Param::int("duration_ns", 100_000_000, 1_000_000..=3_600_000_000_000)
+            .doc("How long each thread hashes."),
+        Param::count("threads", 0, 0..=1024)
+            .doc("Threads, each pinned to a CPU; 0 takes every CPU that the process may use."),
     ],
     metrics: &[
-        Metric::higher(
-            "hash_bytes_per_s",
-            "Bytes of all threads over the time from the first start to the last end.",
-        )
-        .headline(),
-        Metric::higher("hash_thread_bytes_per_s", "Bytes of one thread over its own time."),
+        Metric::higher("hash_bytes_per_s")
+            .headline()
+            .doc("Bytes of all threads over the time from the first start to the last end."),
+        Metric::higher("hash_thread_bytes_per_s").doc("Bytes of one thread over its own time."),
     ],
     overhead: "occupies one CPU per thread for the duration",
     source: "FIPS 180-4; the sha2 crate",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// SHA-256 of "abc", FIPS 180-4.

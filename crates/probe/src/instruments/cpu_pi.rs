@@ -46,32 +46,22 @@ pub const SPEC: Spec = Spec {
     id: "cpu.pi",
     summary: "Integer arithmetic: digits of π on 1 to N threads",
     params: &[
-        Param::count(
-            "digits",
-            DEFAULT_DIGITS as i64,
-            50..=200_000,
-            "Decimals to compute; the time grows with their square.",
-        ),
-        Param::count(
-            "threads",
-            0,
-            0..=1024,
-            "Threads, each pinned to a CPU; 0 takes every CPU that the process may use.",
-        ),
-        Param::count("repeats", 1, 1..=10_000, "Computations of each thread, one after the other."),
+        Param::count("digits", DEFAULT_DIGITS as i64, 50..=200_000)
+            .doc("Decimals to compute; the time grows with their square."),
+        Param::count("threads", 0, 0..=1024)
+            .doc("Threads, each pinned to a CPU; 0 takes every CPU that the process may use."),
+        Param::count("repeats", 1, 1..=10_000)
+            .doc("Computations of each thread, one after the other."),
     ],
     metrics: &[
-        Metric::higher(
-            "pi_digits_per_s",
-            "Digits of all threads over the time from the first start to the last end.",
-        )
-        .headline(),
-        Metric::lower("pi_time_ns", "Wall time of one computation of one thread."),
+        Metric::higher("pi_digits_per_s")
+            .headline()
+            .doc("Digits of all threads over the time from the first start to the last end."),
+        Metric::lower("pi_time_ns").doc("Wall time of one computation of one thread."),
     ],
     overhead: "occupies one CPU per thread, 100 ms per repeat by default",
     source: "Machin 1706; seed workload of digits-of-π benchmarks (Nadeem 2015, Super PI kind)",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// The first 50 decimals.

@@ -40,45 +40,30 @@ pub const SPEC: Spec = Spec {
     id: "cpu.switch",
     summary: "Cost of a context switch between two threads, on one CPU or across two",
     params: &[
-        Param::choice("method", "pipe", Method::NAMES, "How the turn is handed over."),
-        Param::choice(
-            "place",
-            "one_cpu",
-            &["one_cpu", "two_cpus"],
-            "Both threads on one CPU, or each on its own.",
-        ),
-        Param::ints(
-            "cpus",
-            &[],
-            0..=1023,
-            "The CPU, or the two; an empty list takes the first allowed ones.",
-        ),
-        Param::int(
-            "duration_ns",
-            500_000_000,
-            1_000_000..=3_600_000_000_000,
-            "How long handovers are counted, after a warm-up of a tenth of it.",
-        ),
+        Param::choice("method", "pipe", Method::NAMES).doc("How the turn is handed over."),
+        Param::choice("place", "one_cpu", &["one_cpu", "two_cpus"])
+            .doc("Both threads on one CPU, or each on its own."),
+        Param::ints("cpus", &[], 0..=1023)
+            .doc("The CPU, or the two; an empty list takes the first allowed ones."),
+        Param::int("duration_ns", 500_000_000, 1_000_000..=3_600_000_000_000)
+            .doc("How long handovers are counted, after a warm-up of a tenth of it."),
     ],
     metrics: &[
-        Metric::lower("switch_latency_ns", "Time of a handover: half of a round trip.")
+        Metric::lower("switch_latency_ns")
             .histogram()
-            .headline(),
-        Metric::higher("switches_per_s", "Handovers a second.").headline(),
-        Metric::neutral("handovers_count", "Handovers, warm-up included."),
-        Metric::neutral(
-            "voluntary_switches_count",
+            .headline()
+            .doc("Time of a handover: half of a round trip."),
+        Metric::higher("switches_per_s").headline().doc("Handovers a second."),
+        Metric::neutral("handovers_count").doc("Handovers, warm-up included."),
+        Metric::neutral("voluntary_switches_count").doc(
             "Switches meanwhile in which one of the two threads gave its CPU up, by the kernel.",
         ),
-        Metric::neutral(
-            "involuntary_switches_count",
-            "Switches meanwhile in which it was taken from one of the two, by the kernel.",
-        ),
+        Metric::neutral("involuntary_switches_count")
+            .doc("Switches meanwhile in which it was taken from one of the two, by the kernel."),
     ],
     overhead: "one CPU, or part of two, for 1.1 times duration_ns",
     source: "McVoy and Staelin, lmbench (lat_ctx), 1996; perf bench sched pipe",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// One trial.

@@ -52,70 +52,47 @@ pub const SPEC: Spec = Spec {
     id: "disk.files",
     summary: "A mail server's small files: transactions, files and bytes a second",
     params: &[
-        Param::text("directory", "", "Where the folder goes; empty takes $TMPDIR, else /var/tmp."),
-        Param::count("files", 3_000, 1..=10_000_000, "Files made at first."),
-        Param::count(
-            "transactions",
-            15_000,
-            1..=100_000_000,
-            "Transactions: each reads or adds to a file, and makes or deletes one.",
-        ),
-        Param::int("min_bytes", 1 << 10, 0..=1 << 30, "Smallest new file."),
-        Param::int(
-            "max_bytes",
-            20 << 10,
-            1..=1 << 30,
-            "Largest new file; nothing is added to one of this size.",
-        ),
-        Param::count("directories", 10, 0..=100_000, "Folders; 0 takes one for all."),
-        Param::int("block_bytes", 4096, 1..=1 << 30, "Bytes of one read or write."),
-        Param::float(
-            "read_ratio",
-            0.5,
-            0.0..=1.0,
-            "Share of transactions that read; the others add to a file.",
-        ),
-        Param::float(
-            "create_ratio",
-            0.5,
-            0.0..=1.0,
-            "Share of transactions that make a file; the others delete one.",
-        ),
-        Param::choice(
-            "sync",
-            "none",
-            &["none", "fsync", "phase"],
+        Param::text("directory", "")
+            .doc("Where the folder goes; empty takes $TMPDIR, else /var/tmp."),
+        Param::count("files", 3_000, 1..=10_000_000).doc("Files made at first."),
+        Param::count("transactions", 15_000, 1..=100_000_000)
+            .doc("Transactions: each reads or adds to a file, and makes or deletes one."),
+        Param::int("min_bytes", 1 << 10, 0..=1 << 30).doc("Smallest new file."),
+        Param::int("max_bytes", 20 << 10, 1..=1 << 30)
+            .doc("Largest new file; nothing is added to one of this size."),
+        Param::count("directories", 10, 0..=100_000).doc("Folders; 0 takes one for all."),
+        Param::int("block_bytes", 4096, 1..=1 << 30).doc("Bytes of one read or write."),
+        Param::float("read_ratio", 0.5, 0.0..=1.0)
+            .doc("Share of transactions that read; the others add to a file."),
+        Param::float("create_ratio", 0.5, 0.0..=1.0)
+            .doc("Share of transactions that make a file; the others delete one."),
+        Param::choice("sync", "none", &["none", "fsync", "phase"]).doc(
             "When data have to be safe: never, before a written file is closed, at a phase's end.",
         ),
-        Param::int(
-            "seed",
-            42,
-            0..=i64::MAX,
-            "Seed of the files and transactions; 0 takes the clock.",
-        ),
+        Param::int("seed", 42, 0..=i64::MAX)
+            .doc("Seed of the files and transactions; 0 takes the clock."),
     ],
     metrics: &[
-        Metric::higher("transactions_per_s", "Transactions a second of their phase.").headline(),
-        Metric::lower("transaction_latency_ns", "Time of a transaction, both halves.").histogram(),
-        Metric::lower(
-            "elapsed_ns",
-            "Time of a phase (create, transactions, delete), and of all three.",
-        ),
-        Metric::higher("files_created_per_s", "Files made a second of a phase."),
-        Metric::higher("files_read_per_s", "Files read a second of the transactions."),
-        Metric::higher("files_appended_per_s", "Files added to a second of the transactions."),
-        Metric::higher("files_deleted_per_s", "Files deleted a second of a phase."),
-        Metric::higher("read_bytes_per_s", "Bytes read a second of a phase."),
-        Metric::higher("written_bytes_per_s", "Bytes written a second of a phase."),
-        Metric::document(
-            "counts",
-            "Files and bytes of each phase, and what was there after the transactions.",
-        ),
+        Metric::higher("transactions_per_s")
+            .headline()
+            .doc("Transactions a second of their phase."),
+        Metric::lower("transaction_latency_ns")
+            .histogram()
+            .doc("Time of a transaction, both halves."),
+        Metric::lower("elapsed_ns")
+            .doc("Time of a phase (create, transactions, delete), and of all three."),
+        Metric::higher("files_created_per_s").doc("Files made a second of a phase."),
+        Metric::higher("files_read_per_s").doc("Files read a second of the transactions."),
+        Metric::higher("files_appended_per_s").doc("Files added to a second of the transactions."),
+        Metric::higher("files_deleted_per_s").doc("Files deleted a second of a phase."),
+        Metric::higher("read_bytes_per_s").doc("Bytes read a second of a phase."),
+        Metric::higher("written_bytes_per_s").doc("Bytes written a second of a phase."),
+        Metric::document("counts")
+            .doc("Files and bytes of each phase, and what was there after the transactions."),
     ],
     overhead: "files, transactions and their bytes; the folder goes away at the end",
     source: "Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// One trial.

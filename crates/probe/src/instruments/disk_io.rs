@@ -62,74 +62,43 @@ pub const SPEC: Spec = Spec {
     id: "disk.io",
     summary: "Reads or writes of a file: operations and bytes a second, latency",
     params: &[
-        Param::text(
-            "directory",
-            "",
-            "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
-        ),
-        Param::int(
-            "file_bytes",
-            64 << 20,
-            4096..=1 << 44,
-            "Size of the scratch file, cut to whole records.",
-        ),
-        Param::int(
-            "record_bytes",
-            4096,
-            512..=64 << 20,
-            "Bytes of one operation; direct I/O needs whole sectors.",
-        ),
-        Param::choice(
-            "operation",
-            "randread",
-            &["read", "write", "randread", "randwrite"],
-            "Reading or writing, in order or at random places, in fio's words.",
-        ),
-        Param::count("queue_depth", 1, 1..=256, "Operations in flight at any time."),
-        Param::switch("direct", true, "Bypass the page cache of this machine."),
-        Param::int(
-            "duration_ns",
-            500_000_000,
-            1_000_000..=3_600_000_000_000,
-            "How long completions are counted, after a warm-up of a tenth of it.",
-        ),
-        Param::choice(
-            "engine",
-            "auto",
-            &["auto", "io_uring", "sync"],
-            "How operations are submitted; auto takes io_uring where it is allowed.",
-        ),
-        Param::seed("Seed of the places and the data; 0 takes the clock."),
+        Param::text("directory", "")
+            .doc("Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
+        Param::int("file_bytes", 64 << 20, 4096..=1 << 44)
+            .doc("Size of the scratch file, cut to whole records."),
+        Param::int("record_bytes", 4096, 512..=64 << 20)
+            .doc("Bytes of one operation; direct I/O needs whole sectors."),
+        Param::choice("operation", "randread", &["read", "write", "randread", "randwrite"])
+            .doc("Reading or writing, in order or at random places, in fio's words."),
+        Param::count("queue_depth", 1, 1..=256).doc("Operations in flight at any time."),
+        Param::switch("direct", true).doc("Bypass the page cache of this machine."),
+        Param::int("duration_ns", 500_000_000, 1_000_000..=3_600_000_000_000)
+            .doc("How long completions are counted, after a warm-up of a tenth of it."),
+        Param::choice("engine", "auto", &["auto", "io_uring", "sync"])
+            .doc("How operations are submitted; auto takes io_uring where it is allowed."),
+        Param::seed().doc("Seed of the places and the data; 0 takes the clock."),
     ],
     metrics: &[
-        Metric::higher("disk_operations_per_s", "Operations completed a second, by the disk.")
-            .headline(),
-        Metric::higher("disk_bytes_per_s", "Bytes moved a second, by the disk.").headline(),
-        Metric::lower(
-            "disk_latency_ns",
-            "Time from submitting an operation to the disk until its completion is seen.",
-        )
-        .histogram(),
-        Metric::higher(
-            "cached_operations_per_s",
-            "Operations completed a second, where the page cache may hold the whole file.",
-        )
-        .headline(),
-        Metric::higher(
-            "cached_bytes_per_s",
-            "Bytes moved a second, where the page cache may hold the whole file.",
-        )
-        .headline(),
-        Metric::lower(
-            "cached_latency_ns",
-            "Time of an operation, where the page cache may hold the whole file.",
-        )
-        .histogram(),
+        Metric::higher("disk_operations_per_s")
+            .headline()
+            .doc("Operations completed a second, by the disk."),
+        Metric::higher("disk_bytes_per_s").headline().doc("Bytes moved a second, by the disk."),
+        Metric::lower("disk_latency_ns")
+            .histogram()
+            .doc("Time from submitting an operation to the disk until its completion is seen."),
+        Metric::higher("cached_operations_per_s")
+            .headline()
+            .doc("Operations completed a second, where the page cache may hold the whole file."),
+        Metric::higher("cached_bytes_per_s")
+            .headline()
+            .doc("Bytes moved a second, where the page cache may hold the whole file."),
+        Metric::lower("cached_latency_ns")
+            .histogram()
+            .doc("Time of an operation, where the page cache may hold the whole file."),
     ],
     overhead: "writes file_bytes once; the disk at 100 % for 1.1 times duration_ns",
     source: "fio's closed loop with iodepth; Axboe, Efficient IO with io_uring, 2019",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// One trial.

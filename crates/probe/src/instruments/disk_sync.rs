@@ -45,40 +45,26 @@ pub const SPEC: Spec = Spec {
     id: "disk.sync",
     summary: "Time until a small write is safe on the disk",
     params: &[
-        Param::text(
-            "directory",
-            "",
-            "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp.",
-        ),
-        Param::int("record_bytes", 4096, 1..=64 << 20, "Bytes of one write."),
-        Param::choice(
-            "method",
-            "fsync",
-            &["fsync", "fdatasync", "o_dsync"],
-            "How a write is made durable.",
-        ),
-        Param::switch("append", true, "Append records to the file, or overwrite those it has."),
-        Param::count("operations", 50, 1..=1_000_000, "How many writes to sync, at most."),
-        Param::int(
-            "duration_ns",
-            1_000_000_000,
-            1_000_000..=3_600_000_000_000,
-            "Start no further write after this time.",
-        ),
+        Param::text("directory", "")
+            .doc("Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
+        Param::int("record_bytes", 4096, 1..=64 << 20).doc("Bytes of one write."),
+        Param::choice("method", "fsync", &["fsync", "fdatasync", "o_dsync"])
+            .doc("How a write is made durable."),
+        Param::switch("append", true).doc("Append records to the file, or overwrite those it has."),
+        Param::count("operations", 50, 1..=1_000_000).doc("How many writes to sync, at most."),
+        Param::int("duration_ns", 1_000_000_000, 1_000_000..=3_600_000_000_000)
+            .doc("Start no further write after this time."),
     ],
     metrics: &[
-        Metric::lower(
-            "sync_latency_ns",
-            "Time of one write and of the call that makes it durable.",
-        )
-        .histogram()
-        .headline(),
-        Metric::higher("syncs_per_s", "Durable writes a second, one at a time."),
+        Metric::lower("sync_latency_ns")
+            .histogram()
+            .headline()
+            .doc("Time of one write and of the call that makes it durable."),
+        Metric::higher("syncs_per_s").doc("Durable writes a second, one at a time."),
     ],
     overhead: "at most `operations` writes and flushes; others wait for the journal meanwhile",
     source: "the commit path of databases: write, fsync, acknowledge (POSIX synchronized I/O)",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// Records that overwriting goes round in: more than a device is likely to merge, quickly filled.

@@ -53,27 +53,26 @@ pub const SPEC: Spec = Spec {
     params: &[
         THREADS,
         CPUS,
-        Param::int("buffer_bytes", 0, 0..=1 << 36, "Size of all threads' working sets together; 0 takes what there is of the \
-                  last-level caches."),
+        Param::int("buffer_bytes", 0, 0..=1 << 36).doc("Size of all threads' working sets together; 0 takes what there is of the last-level caches."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_touches_per_s", "Cache lines that all threads touched a second.").headline(),
-        Metric::neutral("working_set_bytes", "Size of all threads' working sets together."),
+        Metric::neutral("load_touches_per_s").headline().doc("Cache lines that all threads touched a second."),
+        Metric::neutral("working_set_bytes").doc("Size of all threads' working sets together."),
         LOAD_CPUS,
         load::intensity("CPU time of a thread over the time it ran, mean of the threads."),
-        Metric::neutral("interval_touches_per_s", "Cache lines touched a second in each interval, at its end.").series(),
+        Metric::neutral("interval_touches_per_s").series().doc("Cache lines touched a second in each interval, at its end."),
         load::interval_intensity(
             "CPU time of a thread over each interval, mean of the threads, at its end.",
         ),
     ],
     overhead: "the chosen share of the chosen CPUs; the last-level cache",
     source: "random pointer chases over a working set (lmbench lat_mem_rd; Mars et al., Bubble-Up, 2011)",
-    two_sided: false,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// Hops of each chain in a bit of work: some microseconds.

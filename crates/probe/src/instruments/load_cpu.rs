@@ -47,38 +47,27 @@ pub const SPEC: Spec = Spec {
         PERIOD,
         INTERVAL,
         DURATION,
-        Param::switch(
-            "idle",
-            false,
-            "Take only what nothing else wants (SCHED_IDLE): it keeps CPUs from sleeping.",
-        ),
+        Param::switch("idle", false)
+            .doc("Take only what nothing else wants (SCHED_IDLE): it keeps CPUs from sleeping."),
     ],
     metrics: &[
-        Metric::neutral(
-            "load_cpus",
-            "CPU time of all threads over the time they ran: how many CPUs the load took.",
-        )
-        .headline(),
-        Metric::neutral(
-            "load_intensity_ratio",
-            "CPU time of a thread over the time it ran, mean of the threads.",
-        ),
-        Metric::neutral("load_work_per_s", "Steps of the chain of all threads a second."),
-        Metric::neutral(
-            "interval_intensity_ratio",
-            "CPU time of a thread over each interval, mean of the threads, at its end.",
-        )
-        .series(),
-        Metric::neutral(
-            "interval_work_per_s",
-            "Steps of the chain a second in each interval, at its end.",
-        )
-        .series(),
+        Metric::neutral("load_cpus")
+            .headline()
+            .doc("CPU time of all threads over the time they ran: how many CPUs the load took."),
+        Metric::neutral("load_intensity_ratio")
+            .doc("CPU time of a thread over the time it ran, mean of the threads."),
+        Metric::neutral("load_work_per_s").doc("Steps of the chain of all threads a second."),
+        Metric::neutral("interval_intensity_ratio")
+            .series()
+            .doc("CPU time of a thread over each interval, mean of the threads, at its end."),
+        Metric::neutral("interval_work_per_s")
+            .series()
+            .doc("Steps of the chain a second in each interval, at its end."),
     ],
     overhead: "the chosen share of the chosen CPUs",
     source: "duty-cycled busy loops (stress-ng --cpu-load; lookbusy)",
-    two_sided: false,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// Steps between two looks at the clocks: some microseconds, beside which the looks are little.

@@ -59,38 +59,38 @@ pub const SPEC: Spec = Spec {
     id: "load.disk",
     summary: "A load that reads, writes or syncs a file, and proves it",
     params: &[
-        Param::text("directory", "", "Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
-        Param::choice("operation", "write", &["read", "write", "fsync"], "Reading records, writing them, or writing each and waiting until it is safe."),
-        Param::choice("order", "random", &["random", "sequential"], "At random places, or one record after the other."),
-        Param::int("file_bytes", 64 << 20, 4096..=1 << 44, "Size of the scratch file, cut to whole records."),
-        Param::int("record_bytes", 64 << 10, 512..=64 << 20, "Bytes of one operation; direct I/O needs whole sectors."),
-        Param::count("threads", 4, 1..=256, "Threads, each with one operation under way."),
-        CPUS.documented("CPUs that the threads are pinned to, round robin; an empty list pins none."),
-        Param::switch("direct", true, "Bypass the page cache of this machine where that can be had."),
-        Param::float("operations_per_s", 0.0, 0.0..=1e7, "Operations of all threads a second; 0 is as fast as they go."),
-        INTENSITY.documented("Share of each period with operations under way, or of operations_per_s. 0 is a \
+        Param::text("directory", "").doc("Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
+        Param::choice("operation", "write", &["read", "write", "fsync"]).doc("Reading records, writing them, or writing each and waiting until it is safe."),
+        Param::choice("order", "random", &["random", "sequential"]).doc("At random places, or one record after the other."),
+        Param::int("file_bytes", 64 << 20, 4096..=1 << 44).doc("Size of the scratch file, cut to whole records."),
+        Param::int("record_bytes", 64 << 10, 512..=64 << 20).doc("Bytes of one operation; direct I/O needs whole sectors."),
+        Param::count("threads", 4, 1..=256).doc("Threads, each with one operation under way."),
+        CPUS.doc("CPUs that the threads are pinned to, round robin; an empty list pins none."),
+        Param::switch("direct", true).doc("Bypass the page cache of this machine where that can be had."),
+        Param::float("operations_per_s", 0.0, 0.0..=1e7).doc("Operations of all threads a second; 0 is as fast as they go."),
+        INTENSITY.doc("Share of each period with operations under way, or of operations_per_s. 0 is a \
                   load that waits."),
         PERIOD,
         INTERVAL,
         DURATION,
-        Param::seed("Seed of the places and the data; 0 takes the clock."),
+        Param::seed().doc("Seed of the places and the data; 0 takes the clock."),
     ],
     metrics: &[
-        Metric::neutral("load_operations_per_s", "Operations that all threads completed a second.").headline(),
-        Metric::neutral("load_bytes_per_s", "Bytes that all threads moved a second."),
+        Metric::neutral("load_operations_per_s").headline().doc("Operations that all threads completed a second."),
+        Metric::neutral("load_bytes_per_s").doc("Bytes that all threads moved a second."),
         LOAD_CPUS,
         load::intensity(
             "Time of a thread with an operation under way over its time, mean of the threads; with \
              a set rate, operations done over that rate.",
         ),
-        Metric::neutral("interval_operations_per_s", "Operations completed a second in each interval, at its end.").series(),
-        Metric::neutral("interval_bytes_per_s", "Bytes moved a second in each interval, at its end.").series(),
+        Metric::neutral("interval_operations_per_s").series().doc("Operations completed a second in each interval, at its end."),
+        Metric::neutral("interval_bytes_per_s").series().doc("Bytes moved a second in each interval, at its end."),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "writes file_bytes once; then the chosen share of the disk",
     source: "duty-cycled and paced I/O (fio's thinktime and rate_iops)",
-    two_sided: false,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// One trial.

@@ -52,67 +52,50 @@ pub const SPEC: Spec = Spec {
     id: "load.files",
     summary: "A load that writes and reads big files in turn, and proves it",
     params: &[
-        Param::text(
-            "directory",
-            "",
-            "Where the scratch files go; empty takes $TMPDIR, else /var/tmp.",
-        ),
-        Param::int(
-            "file_bytes",
-            50 << 20,
-            4096..=1 << 44,
-            "Size of a file, cut to whole blocks; each thread has two.",
-        ),
-        Param::int("block_bytes", 1 << 20, 512..=64 << 20, "Bytes of one write or read."),
-        Param::count("threads", 1, 1..=256, "Threads, each with files of its own."),
-        CPUS.documented(
-            "CPUs that the threads are pinned to, round robin; an empty list pins none.",
-        ),
-        Param::switch("fsync", true, "Wait after each written file until it is safe on the disk."),
-        Param::switch("drop_cache", true, "Forget what was written and read after each file."),
-        INTENSITY.documented(
+        Param::text("directory", "")
+            .doc("Where the scratch files go; empty takes $TMPDIR, else /var/tmp."),
+        Param::int("file_bytes", 50 << 20, 4096..=1 << 44)
+            .doc("Size of a file, cut to whole blocks; each thread has two."),
+        Param::int("block_bytes", 1 << 20, 512..=64 << 20).doc("Bytes of one write or read."),
+        Param::count("threads", 1, 1..=256).doc("Threads, each with files of its own."),
+        CPUS.doc("CPUs that the threads are pinned to, round robin; an empty list pins none."),
+        Param::switch("fsync", true)
+            .doc("Wait after each written file until it is safe on the disk."),
+        Param::switch("drop_cache", true).doc("Forget what was written and read after each file."),
+        INTENSITY.doc(
             "Share of each period that each thread works; it sleeps for the rest. 0 is a load \
                   that waits.",
         ),
         PERIOD,
         INTERVAL,
         DURATION,
-        Param::seed("Seed of the data; 0 takes the clock."),
+        Param::seed().doc("Seed of the data; 0 takes the clock."),
     ],
     metrics: &[
-        Metric::neutral("load_bytes_per_s", "Bytes that all threads wrote and read a second.")
-            .headline(),
-        Metric::neutral(
-            "load_written_bytes_per_s",
-            "Bytes that all threads wrote a second, over the whole time.",
-        ),
-        Metric::neutral(
-            "load_read_bytes_per_s",
-            "Bytes that all threads read a second, over the whole time.",
-        ),
+        Metric::neutral("load_bytes_per_s")
+            .headline()
+            .doc("Bytes that all threads wrote and read a second."),
+        Metric::neutral("load_written_bytes_per_s")
+            .doc("Bytes that all threads wrote a second, over the whole time."),
+        Metric::neutral("load_read_bytes_per_s")
+            .doc("Bytes that all threads read a second, over the whole time."),
         LOAD_CPUS,
         load::intensity("Time of a thread at work over its time, mean of the threads."),
-        Metric::neutral(
-            "interval_bytes_per_s",
-            "Bytes written and read a second in each interval, at its end.",
-        )
-        .series(),
-        Metric::neutral(
-            "interval_written_bytes_per_s",
-            "Bytes written a second in each interval, at its end.",
-        )
-        .series(),
-        Metric::neutral(
-            "interval_read_bytes_per_s",
-            "Bytes read a second in each interval, at its end.",
-        )
-        .series(),
+        Metric::neutral("interval_bytes_per_s")
+            .series()
+            .doc("Bytes written and read a second in each interval, at its end."),
+        Metric::neutral("interval_written_bytes_per_s")
+            .series()
+            .doc("Bytes written a second in each interval, at its end."),
+        Metric::neutral("interval_read_bytes_per_s")
+            .series()
+            .doc("Bytes read a second in each interval, at its end."),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "writes file_bytes once a thread; then the chosen share of the disk",
     source: "the loop of dd and cat of Delgado's disk experiments (2010, 3.5.3)",
-    two_sided: false,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// One trial.

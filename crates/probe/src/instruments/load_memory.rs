@@ -51,49 +51,36 @@ pub const SPEC: Spec = Spec {
     params: &[
         THREADS,
         CPUS,
-        Param::int(
-            "buffer_bytes",
-            0,
-            0..=1 << 40,
+        Param::int("buffer_bytes", 0, 0..=1 << 40).doc(
             "Size of all threads' buffers together; 0 takes four times the last-level caches.",
         ),
-        Param::choice(
-            "operation",
-            "update",
-            &["update", "read", "write", "copy"],
-            "What is done with the buffer.",
-        ),
+        Param::choice("operation", "update", &["update", "read", "write", "copy"])
+            .doc("What is done with the buffer."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_bytes_per_s", "Bytes that all threads moved a second.").headline(),
-        Metric::neutral(
-            "load_cpus",
-            "CPU time of all threads over the time they ran: how many CPUs the load took.",
-        ),
-        Metric::neutral(
-            "load_intensity_ratio",
-            "CPU time of a thread over the time it ran, mean of the threads.",
-        ),
-        Metric::neutral(
-            "interval_bytes_per_s",
-            "Bytes moved a second in each interval, at its end.",
-        )
-        .series(),
-        Metric::neutral(
-            "interval_intensity_ratio",
-            "CPU time of a thread over each interval, mean of the threads, at its end.",
-        )
-        .series(),
+        Metric::neutral("load_bytes_per_s")
+            .headline()
+            .doc("Bytes that all threads moved a second."),
+        Metric::neutral("load_cpus")
+            .doc("CPU time of all threads over the time they ran: how many CPUs the load took."),
+        Metric::neutral("load_intensity_ratio")
+            .doc("CPU time of a thread over the time it ran, mean of the threads."),
+        Metric::neutral("interval_bytes_per_s")
+            .series()
+            .doc("Bytes moved a second in each interval, at its end."),
+        Metric::neutral("interval_intensity_ratio")
+            .series()
+            .doc("CPU time of a thread over each interval, mean of the threads, at its end."),
     ],
     overhead: "the chosen share of the chosen CPUs; the socket's memory bandwidth; buffer_bytes",
     source:
         "in-place updates of a buffer beyond the caches, under a duty cycle (cf. stress-ng --vm)",
-    two_sided: false,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// Bytes of a bit of work: some microseconds.

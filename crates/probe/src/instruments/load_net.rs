@@ -45,39 +45,26 @@ pub const SPEC: Spec = Spec {
     id: "load.net",
     summary: "A load that sends bulk between two machines, and proves it",
     params: &[
-        Param::choice("protocol", "tcp", &["tcp", "udp"], "Streams of TCP, or datagrams."),
+        Param::choice("protocol", "tcp", &["tcp", "udp"]).doc("Streams of TCP, or datagrams."),
         DIRECTION,
-        Param::float(
-            "rate_bits_per_s",
-            0.0,
-            0.0..=400e9,
-            "Payload of all streams a second; 0 is as much as goes.",
-        ),
-        Param::count("streams", 1, 1..=128, "TCP connections."),
-        Param::int(
-            "send_bytes",
-            128 << 10,
-            1..=16 << 20,
-            "Bytes of one write, and at most of one read, of TCP; at a set rate at most.",
-        ),
-        Param::int(
-            "packet_bytes",
-            1400,
-            HEADER_BYTES as i64..=65_507,
-            "Bytes of a UDP datagram, without the headers of UDP and IP.",
-        ),
+        Param::float("rate_bits_per_s", 0.0, 0.0..=400e9)
+            .doc("Payload of all streams a second; 0 is as much as goes."),
+        Param::count("streams", 1, 1..=128).doc("TCP connections."),
+        Param::int("send_bytes", 128 << 10, 1..=16 << 20)
+            .doc("Bytes of one write, and at most of one read, of TCP; at a set rate at most."),
+        Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507)
+            .doc("Bytes of a UDP datagram, without the headers of UDP and IP."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_bytes_per_s", "Payload bytes that the receiver got a second.")
-            .headline(),
-        Metric::neutral(
-            "sent_bytes_per_s",
-            "Payload bytes that left the sender a second; of TCP those that arrived.",
-        ),
+        Metric::neutral("load_bytes_per_s")
+            .headline()
+            .doc("Payload bytes that the receiver got a second."),
+        Metric::neutral("sent_bytes_per_s")
+            .doc("Payload bytes that left the sender a second; of TCP those that arrived."),
         load::intensity(
             "Time of a sender with something under way over its time, mean of the streams; with a \
              set rate, what TCP carried or UDP sent over that rate.",
@@ -85,17 +72,16 @@ pub const SPEC: Spec = Spec {
         LOSS,
         DROPS,
         USED_CPUS,
-        Metric::neutral(
-            "interval_bytes_per_s",
-            "Payload bytes that arrived a second in each interval, at its end.",
-        )
-        .series(),
+        Metric::neutral("interval_bytes_per_s")
+            .series()
+            .doc("Payload bytes that arrived a second in each interval, at its end."),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "a thread for each stream on either side; the chosen share of the link",
     source: "iperf3 under a duty cycle",
     two_sided: true,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// One trial.

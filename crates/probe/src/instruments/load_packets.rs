@@ -40,16 +40,16 @@ pub const SPEC: Spec = Spec {
     summary: "A load that sends many small datagrams between two machines, and proves it",
     params: &[
         DIRECTION,
-        Param::float("packets_per_s", 0.0, 0.0..=1e8, "Datagrams a second; 0 is as many as go."),
-        Param::int("packet_bytes", 64, HEADER_BYTES as i64..=1472, "Bytes of a datagram, without the headers of UDP and IP."),
+        Param::float("packets_per_s", 0.0, 0.0..=1e8).doc("Datagrams a second; 0 is as many as go."),
+        Param::int("packet_bytes", 64, HEADER_BYTES as i64..=1472).doc("Bytes of a datagram, without the headers of UDP and IP."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_packets_per_s", "Different datagrams that the receiving program got a second.").headline(),
-        Metric::neutral("sent_packets_per_s", "Datagrams sent a second."),
+        Metric::neutral("load_packets_per_s").headline().doc("Different datagrams that the receiving program got a second."),
+        Metric::neutral("sent_packets_per_s").doc("Datagrams sent a second."),
         load::intensity(
             "Time of the sender with something under way over its time; with a set rate, datagrams \
              sent over that rate.",
@@ -57,13 +57,14 @@ pub const SPEC: Spec = Spec {
         LOSS,
         DROPS,
         USED_CPUS,
-        Metric::neutral("interval_packets_per_s", "Datagrams that arrived a second in each interval, at its end.").series(),
+        Metric::neutral("interval_packets_per_s").series().doc("Datagrams that arrived a second in each interval, at its end."),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "one CPU on either side at full intensity; few bytes on the link",
     source: "packet rates of RFC 2544's smallest frames, from one socket",
     two_sided: true,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// One trial.

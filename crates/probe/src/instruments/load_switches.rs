@@ -40,17 +40,12 @@ pub const SPEC: Spec = Spec {
     id: "load.switches",
     summary: "A load that makes the kernel switch between threads, and proves it",
     params: &[
-        THREADS
-            .documented("Pairs of threads of the load; 0 takes one on every CPU that it may use."),
+        THREADS.doc("Pairs of threads of the load; 0 takes one on every CPU that it may use."),
         CPUS,
-        Param::choice("method", "futex", Method::NAMES, "How the turn is handed over."),
-        Param::float(
-            "switches_per_s",
-            0.0,
-            0.0..=1e8,
-            "Switches of all pairs a second; 0 is as many as go.",
-        ),
-        INTENSITY.documented(
+        Param::choice("method", "futex", Method::NAMES).doc("How the turn is handed over."),
+        Param::float("switches_per_s", 0.0, 0.0..=1e8)
+            .doc("Switches of all pairs a second; 0 is as many as go."),
+        INTENSITY.doc(
             "Share of each period that each pair works, or of switches_per_s. 0 is a load that \
                   waits.",
         ),
@@ -59,24 +54,23 @@ pub const SPEC: Spec = Spec {
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_switches_per_s", "Context switches of all pairs a second.")
-            .headline(),
+        Metric::neutral("load_switches_per_s")
+            .headline()
+            .doc("Context switches of all pairs a second."),
         LOAD_CPUS,
         load::intensity(
             "CPU time of a pair over its time, mean of the pairs; with a set rate, switches done \
              over that rate.",
         ),
-        Metric::neutral(
-            "interval_switches_per_s",
-            "Context switches a second in each interval, at its end.",
-        )
-        .series(),
+        Metric::neutral("interval_switches_per_s")
+            .series()
+            .doc("Context switches a second in each interval, at its end."),
         load::interval_intensity("The intensity in each interval, at its end."),
     ],
     overhead: "the chosen share of the chosen CPUs, in the kernel",
     source: "lmbench's lat_ctx and stress-ng --switch under a duty cycle",
-    two_sided: false,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// Round trips of a bit of work: some tens of microseconds.

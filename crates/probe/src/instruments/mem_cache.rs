@@ -56,29 +56,20 @@ pub const SPEC: Spec = Spec {
         ladder::POINTS_PER_OCTAVE,
         ladder::MAX_BYTES,
         ladder::CACHE_MULTIPLE,
-        Param::choices(
-            "operations",
-            &["read", "write", "read_modify_write"],
-            "What to do with the vector; an empty list means all.",
-        ),
+        Param::choices("operations", &["read", "write", "read_modify_write"])
+            .doc("What to do with the vector; an empty list means all."),
         ladder::TIME_PER_POINT_NS,
         ladder::CPU,
-        Param::choice(
-            "pages",
-            "huge",
-            pages::WORDS,
+        Param::choice("pages", "huge", pages::WORDS).doc(
             "Pages of the vector: transparent huge ones asked for, forbidden, or as it comes.",
         ),
     ],
-    metrics: &[Metric::higher(
-        "cache_bytes_per_s",
-        "Bytes per second of the median of five passes, by vector_bytes and operation.",
-    )
-    .headline()],
+    metrics: &[Metric::higher("cache_bytes_per_s")
+        .headline()
+        .doc("Bytes per second of the median of five passes, by vector_bytes and operation.")],
     overhead: "one CPU at 100 %; maps four times the last-level cache",
     source: "Hollander & Bolotoff, RAMspeed; Mucci, London & Thurman, CacheBench, 1998",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// One trial.

@@ -56,24 +56,18 @@ pub const SPEC: Spec = Spec {
         ladder::POINTS_PER_OCTAVE,
         ladder::MAX_BYTES,
         ladder::CACHE_MULTIPLE,
-        Param::choices(
-            "pages",
-            &["huge", "small"],
-            "Pages of the vector, one ladder each; an empty list means both.",
-        ),
+        Param::choices("pages", &["huge", "small"])
+            .doc("Pages of the vector, one ladder each; an empty list means both."),
         ladder::TIME_PER_POINT_NS,
         ladder::CPU,
-        Param::int("seed", 1, 0..=i64::MAX, "Seed of the ring's order."),
+        Param::int("seed", 1, 0..=i64::MAX).doc("Seed of the ring's order."),
     ],
-    metrics: &[Metric::lower(
-        "load_latency_ns",
-        "Time of one dependent load, median of five passes, by vector_bytes and pages.",
-    )
-    .headline()],
+    metrics: &[Metric::lower("load_latency_ns")
+        .headline()
+        .doc("Time of one dependent load, median of five passes, by vector_bytes and pages.")],
     overhead: "one CPU at 100 %; maps six times the last-level cache",
     source: "McVoy & Staelin, lmbench, USENIX ATC 1996; Sattolo, Inf. Proc. Letters 22, 1986",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// One trial.

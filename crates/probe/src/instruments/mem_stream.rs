@@ -57,68 +57,25 @@ pub const SPEC: Spec = Spec {
     id: "mem.stream",
     summary: "Sustainable memory bandwidth by STREAM's copy, scale, add and triad",
     params: &[
-        Param::count("threads", 0, 0..=4096, "Pinned threads; 0 takes one on every allowed CPU."),
-        Param::int(
-            "bytes_per_array",
-            0,
-            0..=1 << 40,
-            "Size of each of the three arrays; 0 takes cache_multiple times the last level.",
-        )
-        .in_unit(Unit::Bytes),
+        Param::count("threads", 0, 0..=4096).doc("Pinned threads; 0 takes one on every allowed CPU."),
+        Param::int("bytes_per_array", 0, 0..=1 << 40).in_unit(Unit::Bytes).doc("Size of each of the three arrays; 0 takes cache_multiple times the last level."),
         ladder::CACHE_MULTIPLE,
-        Param::choices(
-            "kernels",
-            &["copy", "scale", "add", "triad"],
-            "Kernels that take turns; an empty list means all.",
-        ),
-        Param::choices(
-            "types",
-            &["double", "int64"],
-            "Types of the elements; an empty list means both.",
-        ),
+        Param::choices("kernels", &["copy", "scale", "add", "triad"]).doc("Kernels that take turns; an empty list means all."),
+        Param::choices("types", &["double", "int64"]).doc("Types of the elements; an empty list means both."),
         // Triad after scale multiplies values by 15 a round; 200 rounds stay below the largest double.
-        Param::count(
-            "passes",
-            2,
-            1..=200,
-            "Passes of each kernel and type inside a trial; each yields a sample.",
-        ),
-        Param::count(
-            "laps",
-            4,
-            1..=1000,
-            "Times that each thread walks its part in one pass, without waiting for the others.",
-        ),
-        Param::choice(
-            "store",
-            "auto",
-            &["auto", "regular", "nontemporal"],
-            "Whether stores go through the caches or past them; auto decides by size.",
-        ),
-        Param::choice(
-            "pages",
-            "huge",
-            pages::WORDS,
-            "Pages of the arrays: transparent huge ones asked for, forbidden, or as it comes.",
-        ),
+        Param::count("passes", 2, 1..=200).doc("Passes of each kernel and type inside a trial; each yields a sample."),
+        Param::count("laps", 4, 1..=1000).doc("Times that each thread walks its part in one pass, without waiting for the others."),
+        Param::choice("store", "auto", &["auto", "regular", "nontemporal"]).doc("Whether stores go through the caches or past them; auto decides by size."),
+        Param::choice("pages", "huge", pages::WORDS).doc("Pages of the arrays: transparent huge ones asked for, forbidden, or as it comes."),
     ],
     metrics: &[
-        Metric::higher(
-            "stream_bytes_per_s",
-            "Bytes moved per second of one pass, by kernel, type and threads.",
-        )
-        .headline(),
-        Metric::higher(
-            "best_bytes_per_s",
-            "The fastest of a trial's passes, as STREAM itself reports: it hides whatever \
-                  slowed the others.",
-        ),
-        Metric::neutral("array_bytes", "Size of each of the three arrays that were used."),
+        Metric::higher("stream_bytes_per_s").headline().doc("Bytes moved per second of one pass, by kernel, type and threads."),
+        Metric::higher("best_bytes_per_s").doc("The fastest of a trial's passes, as STREAM itself reports: it hides whatever slowed the others."),
+        Metric::neutral("array_bytes").doc("Size of each of the three arrays that were used."),
     ],
     overhead: "all chosen CPUs at 100 %; maps three arrays of four times the last-level cache",
     source: "McCalpin, Memory bandwidth and machine balance, IEEE TCCA Newsletter, 1995",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// Smallest array that `bytes_per_array` 0 takes.

@@ -41,47 +41,31 @@ pub const SPEC: Spec = Spec {
     id: "net.loopback",
     summary: "TCP throughput and small-message round trip inside this machine",
     params: &[
-        Param::choices(
-            "part",
-            &["throughput", "round_trip"],
-            "What to measure, one after the other; empty means both.",
-        ),
-        Param::int(
-            "duration_ns",
-            300_000_000,
-            1_000_000..=3_600_000_000_000,
-            "How long each part is counted, after a warm-up of a tenth of it.",
-        ),
-        Param::count("streams", 1, 1..=64, "Connections that carry the throughput."),
-        Param::int(
-            "send_bytes",
-            128 << 10,
-            1..=16 << 20,
-            "Bytes of one write, and at most of one read, of the throughput.",
-        ),
-        Param::int("message_bytes", 64, 1..=1 << 20, "Bytes of one message of the round trip."),
-        Param::choice(
-            "pin",
-            "none",
-            &["none", "same", "apart"],
-            "Leave both ends to the scheduler, or pin them to the same or to different CPUs.",
-        ),
+        Param::choices("part", &["throughput", "round_trip"])
+            .doc("What to measure, one after the other; empty means both."),
+        Param::int("duration_ns", 300_000_000, 1_000_000..=3_600_000_000_000)
+            .doc("How long each part is counted, after a warm-up of a tenth of it."),
+        Param::count("streams", 1, 1..=64).doc("Connections that carry the throughput."),
+        Param::int("send_bytes", 128 << 10, 1..=16 << 20)
+            .doc("Bytes of one write, and at most of one read, of the throughput."),
+        Param::int("message_bytes", 64, 1..=1 << 20).doc("Bytes of one message of the round trip."),
+        Param::choice("pin", "none", &["none", "same", "apart"])
+            .doc("Leave both ends to the scheduler, or pin them to the same or to different CPUs."),
     ],
     metrics: &[
-        Metric::higher("loopback_bytes_per_s", "Bytes received a second, over all streams.")
-            .headline(),
-        Metric::lower("loopback_round_trip_ns", "Time of one message there and back.")
+        Metric::higher("loopback_bytes_per_s")
+            .headline()
+            .doc("Bytes received a second, over all streams."),
+        Metric::lower("loopback_round_trip_ns")
             .histogram()
-            .headline(),
-        Metric::higher(
-            "loopback_round_trips_per_s",
-            "Messages there and back a second, one at a time.",
-        ),
+            .headline()
+            .doc("Time of one message there and back."),
+        Metric::higher("loopback_round_trips_per_s")
+            .doc("Messages there and back a second, one at a time."),
     ],
     overhead: "two threads a stream at 100 % for 1.1 times duration_ns, twice",
     source: "iperf3 (throughput) and netperf's TCP_RR (round trip)",
-    two_sided: false,
-    load: false,
+    ..Spec::EMPTY
 };
 
 /// One trial.

@@ -53,98 +53,71 @@ pub const SPEC: Spec = Spec {
     id: "net.rtt",
     summary: "Round trip, loss, jitter and one-way delay between two machines",
     params: &[
-        Param::float("rate_per_s", 1000.0, 0.1..=2_000_000.0, "Datagrams a second."),
-        Param::int(
-            "packet_bytes",
-            64,
-            HEADER_BYTES as i64..=65_507,
-            "Bytes of each datagram, without the headers of UDP and IP.",
-        ),
+        Param::float("rate_per_s", 1000.0, 0.1..=2_000_000.0).doc("Datagrams a second."),
+        Param::int("packet_bytes", 64, HEADER_BYTES as i64..=65_507)
+            .doc("Bytes of each datagram, without the headers of UDP and IP."),
         load::DURATION,
-        Param::int(
-            "wait_ns",
-            1_000_000_000,
-            0..=60_000_000_000,
-            "How long answers are awaited after the last datagram; then they are lost.",
-        ),
+        Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
+            .doc("How long answers are awaited after the last datagram; then they are lost."),
         load::INTERVAL,
-        Param::switch(
-            "same_clock",
-            false,
-            "Whether both sides share one clock, so that one-way delays can be told.",
-        ),
-        Param::int(
-            "spin_ns",
-            50_000,
-            0..=10_000_000,
+        Param::switch("same_clock", false)
+            .doc("Whether both sides share one clock, so that one-way delays can be told."),
+        Param::int("spin_ns", 50_000, 0..=10_000_000).doc(
             "How long before each datagram the sender looks at the clock instead of sleeping.",
         ),
     ],
     metrics: &[
-        Metric::lower("rtt_ns", "Time from when a datagram was due until it was back.")
+        Metric::lower("rtt_ns")
             .histogram()
-            .headline(),
-        Metric::lower("rtt_sent_ns", "Time from when a datagram was sent until it was back.")
-            .histogram(),
-        Metric::lower(
-            "rtt_sent_mean_ns",
-            "Mean of the same over one trial: what `ping` prints as avg.",
-        ),
-        Metric::lower(
-            "rtt_sent_max_ns",
-            "Longest of them: `ping`'s max. It grows with the number of datagrams.",
-        ),
-        Metric::lower("rtt_sent_stdev_ns", "Their standard deviation: `ping`'s mdev."),
-        Metric::lower(
-            "interval_rtt_ns",
-            "Median round trip of what came back in each interval, at its end.",
-        )
-        .series(),
-        Metric::lower(
-            "interval_rtt_max_ns",
-            "Longest round trip of what came back in each interval, at its end.",
-        )
-        .series(),
-        Metric::lower("delay_ns", "Time of one way, by direction; only where the clocks are one.")
-            .histogram(),
-        Metric::lower(
-            "jitter_ns",
-            "Smoothed jitter of RFC 3550 after the last datagram, by direction.",
-        ),
-        Metric::lower(
-            "ipdv_mean_ns",
+            .headline()
+            .doc("Time from when a datagram was due until it was back."),
+        Metric::lower("rtt_sent_ns")
+            .histogram()
+            .doc("Time from when a datagram was sent until it was back."),
+        Metric::lower("rtt_sent_mean_ns")
+            .doc("Mean of the same over one trial: what `ping` prints as avg."),
+        Metric::lower("rtt_sent_max_ns")
+            .doc("Longest of them: `ping`'s max. It grows with the number of datagrams."),
+        Metric::lower("rtt_sent_stdev_ns").doc("Their standard deviation: `ping`'s mdev."),
+        Metric::lower("interval_rtt_ns")
+            .series()
+            .doc("Median round trip of what came back in each interval, at its end."),
+        Metric::lower("interval_rtt_max_ns")
+            .series()
+            .doc("Longest round trip of what came back in each interval, at its end."),
+        Metric::lower("delay_ns")
+            .histogram()
+            .doc("Time of one way, by direction; only where the clocks are one."),
+        Metric::lower("jitter_ns")
+            .doc("Smoothed jitter of RFC 3550 after the last datagram, by direction."),
+        Metric::lower("ipdv_mean_ns").doc(
             "Mean difference of the delays of two arrivals in a row, without sign, by direction.",
         ),
-        Metric::lower(
-            "ipdv_ns",
-            "Difference of the delays of neighbouring datagrams, without sign, by direction.",
-        )
-        .histogram(),
-        Metric::lower("pdv_ns", "Delay minus the least delay, by direction.").histogram(),
-        Metric::lower("loss_ratio", "Lost out of sent, by direction; `both` is there and back."),
-        Metric::neutral("sent_count", "Datagrams sent."),
-        Metric::neutral("received_count", "Different datagrams that reached the far side."),
-        Metric::neutral("returned_count", "Different datagrams that came back."),
-        Metric::neutral("sent_per_s", "Datagrams sent a second."),
-        Metric::lower("duplicates_count", "Datagrams that arrived again, by direction."),
-        Metric::lower(
-            "reordered_count",
-            "Datagrams that arrived after a later one (RFC 4737), by direction.",
-        ),
-        Metric::lower(
-            "late_sends_ratio",
-            "Share of datagrams that left more than 1 ms after they were due.",
-        ),
-        Metric::neutral("strangers_count", "Datagrams of others that were ignored, by direction."),
-        Metric::lower(
-            "receiver_drops_count",
-            "Datagrams that arrived and found the receiver's buffer full, by direction.",
-        ),
+        Metric::lower("ipdv_ns")
+            .histogram()
+            .doc("Difference of the delays of neighbouring datagrams, without sign, by direction."),
+        Metric::lower("pdv_ns").histogram().doc("Delay minus the least delay, by direction."),
+        Metric::lower("loss_ratio")
+            .doc("Lost out of sent, by direction; `both` is there and back."),
+        Metric::neutral("sent_count").doc("Datagrams sent."),
+        Metric::neutral("received_count").doc("Different datagrams that reached the far side."),
+        Metric::neutral("returned_count").doc("Different datagrams that came back."),
+        Metric::neutral("sent_per_s").doc("Datagrams sent a second."),
+        Metric::lower("duplicates_count").doc("Datagrams that arrived again, by direction."),
+        Metric::lower("reordered_count")
+            .doc("Datagrams that arrived after a later one (RFC 4737), by direction."),
+        Metric::lower("late_sends_ratio")
+            .doc("Share of datagrams that left more than 1 ms after they were due."),
+        Metric::neutral("strangers_count")
+            .doc("Datagrams of others that were ignored, by direction."),
+        Metric::lower("receiver_drops_count")
+            .doc("Datagrams that arrived and found the receiver's buffer full, by direction."),
     ],
     overhead: "rate_per_s datagrams each way; rate_per_s times spin_ns of a CPU",
     source: "RFC 2681, RFC 3550, RFC 3393, RFC 5481, RFC 4737; irtt",
     two_sided: true,
     load: true,
+    ..Spec::EMPTY
 };
 
 /// One trial.

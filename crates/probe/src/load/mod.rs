@@ -13,67 +13,42 @@ use crate::{affinity, team};
 use nephoscope_wire::spec::{Metric, Param};
 
 /// Parameter: how many threads.
-pub const THREADS: Param = Param::count(
-    "threads",
-    0,
-    0..=1024,
-    "Threads of the load; 0 takes one on every CPU that it may use.",
-);
+pub const THREADS: Param = Param::count("threads", 0, 0..=1024)
+    .doc("Threads of the load; 0 takes one on every CPU that it may use.");
 
 /// Parameter: where they run.
-pub const CPUS: Param = Param::ints(
-    "cpus",
-    &[],
-    0..=1023,
-    "CPUs that the threads are pinned to, round robin; an empty list takes all allowed ones.",
-);
+pub const CPUS: Param = Param::ints("cpus", &[], 0..=1023)
+    .doc("CPUs that the threads are pinned to, round robin; an empty list takes all allowed ones.");
 
 /// Parameter: how busy each thread is.
-pub const INTENSITY: Param = Param::float(
-    "intensity_ratio",
-    1.0,
-    0.0..=1.0,
+pub const INTENSITY: Param = Param::float("intensity_ratio", 1.0, 0.0..=1.0).doc(
     "Share of each period that each thread works; it sleeps for the rest. 0 is a load that waits.",
 );
 
 /// Parameter: how finely the work is spread.
-pub const PERIOD: Param = Param::int(
-    "period_ns",
-    10_000_000,
-    100_000..=10_000_000_000,
-    "Length of a period of work and sleep.",
-);
+pub const PERIOD: Param = Param::int("period_ns", 10_000_000, 100_000..=10_000_000_000)
+    .doc("Length of a period of work and sleep.");
 
 /// Parameter: how often it counts.
-pub const INTERVAL: Param = Param::int(
-    "interval_ns",
-    100_000_000,
-    10_000_000..=60_000_000_000,
-    "Length of an interval of the series.",
-);
+pub const INTERVAL: Param = Param::int("interval_ns", 100_000_000, 10_000_000..=60_000_000_000)
+    .doc("Length of an interval of the series.");
 
 /// Parameter: how long it runs.
-pub const DURATION: Param = Param::int(
-    "duration_ns",
-    1_000_000_000,
-    0..=86_400_000_000_000,
-    "How long it runs; 0 runs until it is told to stop.",
-);
+pub const DURATION: Param = Param::int("duration_ns", 1_000_000_000, 0..=86_400_000_000_000)
+    .doc("How long it runs; 0 runs until it is told to stop.");
 
 /// Metric: CPU time.
-pub const LOAD_CPUS: Metric = Metric::neutral(
-    "load_cpus",
-    "CPU time of all threads over the time they ran: how many CPUs the load took.",
-);
+pub const LOAD_CPUS: Metric = Metric::neutral("load_cpus")
+    .doc("CPU time of all threads over the time they ran: how many CPUs the load took.");
 
 /// Metric: what it got of what `intensity_ratio` is a share of.
 pub const fn intensity(doc: &'static str) -> Metric {
-    Metric::neutral("load_intensity_ratio", doc)
+    Metric::neutral("load_intensity_ratio").doc(doc)
 }
 
 /// Metric: the same by intervals.
 pub const fn interval_intensity(doc: &'static str) -> Metric {
-    Metric::neutral("interval_intensity_ratio", doc).series()
+    Metric::neutral("interval_intensity_ratio").series().doc(doc)
 }
 
 /// Duration of a load; 0 only where somebody can tell it to stop.

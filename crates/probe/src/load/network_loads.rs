@@ -14,30 +14,24 @@ use nephoscope_wire::spec::{Metric, Param};
 const WAIT_NS: u64 = 300_000_000;
 
 /// Parameter: which way.
-pub const DIRECTION: Param = Param::choice(
-    "direction",
-    "send",
-    &["send", "receive"],
-    "Whether the running side sends to the serving side or receives from it.",
-);
+pub const DIRECTION: Param = Param::choice("direction", "send", &["send", "receive"])
+    .doc("Whether the running side sends to the serving side or receives from it.");
 
 /// Parameter: how hard.
 pub const INTENSITY: Param = load::INTENSITY
-    .documented("Share of each period in which it sends, or of the rate. 0 is a load that waits.");
+    .doc("Share of each period in which it sends, or of the rate. 0 is a load that waits.");
 
 /// Metric: CPU time.
 pub const USED_CPUS: Metric =
-    Metric::neutral("used_cpus", "CPU time of the program over its time, by side.");
+    Metric::neutral("used_cpus").doc("CPU time of the program over its time, by side.");
 
 /// Metric: datagrams that were lost.
 pub const LOSS: Metric =
-    Metric::neutral("loss_ratio", "Datagrams that did not arrive, out of those sent.");
+    Metric::neutral("loss_ratio").doc("Datagrams that did not arrive, out of those sent.");
 
 /// Metric: datagrams that the receiving program was too slow for.
-pub const DROPS: Metric = Metric::neutral(
-    "receiver_drops_count",
-    "Datagrams that arrived and found the receiver's buffer full.",
-);
+pub const DROPS: Metric = Metric::neutral("receiver_drops_count")
+    .doc("Datagrams that arrived and found the receiver's buffer full.");
 
 /// What is to be carried. `rate` is what a second is to carry, 0 for as much as goes: bytes of TCP,
 /// datagrams of UDP.

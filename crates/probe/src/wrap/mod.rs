@@ -23,8 +23,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
 const SPEC: Spec = Spec {
-    params: &[Param::text("job", "", "Program to run, as JSON.")],
-    ..Spec::new("wrap", "A third-party program")
+    id: "wrap",
+    summary: "A third-party program",
+    params: &[Param::text("job", "").doc("Program to run, as JSON.")],
+    ..Spec::EMPTY
 };
 
 /// Not in the table of benchmarks: it measures nothing by itself.

@@ -7,8 +7,9 @@ use super::control::{wall_ns, Control};
 use super::Request;
 use nephoscope_sim::samples::Sink;
 use nephoscope_wire::error::Error;
+use nephoscope_wire::lines::Done;
 use nephoscope_wire::params::Params;
-use nephoscope_wire::writer::{Ending, Factors, TrialWriter};
+use nephoscope_wire::writer::{Factors, TrialWriter};
 use serde_json::{json, Value};
 use std::io::{BufWriter, Stdout};
 use std::time::Instant;
@@ -47,7 +48,7 @@ pub fn run(benchmark: &Benchmark, request: Request) -> Result<(), Error> {
     let (started, started_wall_ns) = trial.started.expect("it was started");
     let elapsed_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     // A simulated machine has no system counters; those of this one would be misleading.
-    trial.writer.done(Ending { started_wall_ns, elapsed_ns, counters: json!({}), served: None })
+    trial.writer.done(Done { started_wall_ns, elapsed_ns, counters: json!({}), ..Done::default() })
 }
 
 impl Trial {

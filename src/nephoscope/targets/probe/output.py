@@ -153,14 +153,14 @@ def _failure(values: Any, returncode: int) -> BenchmarkFailed:
 def _done(values: Any) -> Done:
     if not isinstance(values, dict):
         raise _Bad("`done` is no object")
-    beside, notes = values.get("beside", {}), values.get("notes", [])
+    counters, notes = values.get("counters"), values.get("notes", [])
     served = values.get("served", {})
-    if not (isinstance(beside, dict) and isinstance(notes, list) and isinstance(served, dict)):
+    if not (isinstance(counters, dict) and isinstance(notes, list) and isinstance(served, dict)):
         raise _Bad("`done` has another form than this version reads")
     return Done(
         elapsed_ns=_count(values.get("elapsed_ns"), "elapsed_ns"),
         samples=_count(values.get("samples"), "samples"),
-        beside=beside,
+        beside=counters,
         notes=tuple(map(str, notes)),
         started_wall_ns=_count(values.get("started_wall_ns"), "started_wall_ns"),
         served=served,

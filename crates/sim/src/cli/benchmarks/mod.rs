@@ -81,13 +81,10 @@ pub fn scenarios() -> Value {
     SCENARIOS.iter().map(|(id, known)| ((*id).to_owned(), all(known))).collect()
 }
 
-const SEED: Param = Param::seed("Random seed of the replication; 0 takes that of the trial.");
+const SEED: Param = Param::seed().doc("Random seed of the replication; 0 takes that of the trial.");
 
-const SCENARIO: Param = Param::text(
-    "scenario",
-    "",
-    "Scenario as JSON (in a plan also YAML), or the name of a built-in one.",
-);
+const SCENARIO: Param = Param::text("scenario", "")
+    .doc("Scenario as JSON (in a plan also YAML), or the name of a built-in one.");
 
 /// Returns the scenario of a trial, which is a built-in one or JSON.
 fn scenario<S: DeserializeOwned>(trial: &Trial, known: BuiltIn) -> Result<S, Error> {

@@ -30,41 +30,37 @@ use nephoscope_wire::error::Error;
 use nephoscope_wire::spec::{Metric, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
+    id: "sim.geo",
+    summary: "Response time and cost of simulated sites for users around the world",
     params: &[SCENARIO, SEED],
     metrics: &[
-        Metric::lower(
-            "response_time_mean_ns",
-            "Mean response time: overall, by region, user_base, site or hour (UTC).",
-        )
-        .headline(),
-        Metric::higher(
-            "within_objective_ratio",
+        Metric::lower("response_time_mean_ns")
+            .headline()
+            .doc("Mean response time: overall, by region, user_base, site or hour (UTC)."),
+        Metric::higher("within_objective_ratio").headline().doc(
             "Share of all requests with a response within the objective; overall and by region.",
-        )
-        .headline(),
-        Metric::lower("response_time_ns", "Response times: overall, by region or site.")
-            .histogram(),
-        Metric::neutral("response_time_min_ns", "Minimum response time of a replication."),
-        Metric::lower("response_time_max_ns", "Maximum response time of a replication."),
-        Metric::lower("processing_time_mean_ns", "Mean time of a request at the site."),
-        Metric::neutral(
-            "requests",
-            "Answered requests: overall, by region, by site, by site and hour (UTC).",
-        )
-        .in_unit(Unit::Count),
-        Metric::lower("unserved_ratio", "Share of unanswered requests; overall and by region."),
-        Metric::neutral("utilisation_ratio", "Utilisation of a site's capacity."),
-        Metric::neutral("instances", "Mean number of instances of a site in an hour.")
-            .in_unit(Unit::Count),
-        Metric::lower(
-            "cost_usd",
-            "Cost in US dollars: overall, and by site and part (instances, transfer).",
         ),
-        Metric::document("locations", "Positions of user bases, sites and caches."),
+        Metric::lower("response_time_ns")
+            .histogram()
+            .doc("Response times: overall, by region or site."),
+        Metric::neutral("response_time_min_ns").doc("Minimum response time of a replication."),
+        Metric::lower("response_time_max_ns").doc("Maximum response time of a replication."),
+        Metric::lower("processing_time_mean_ns").doc("Mean time of a request at the site."),
+        Metric::neutral("requests")
+            .in_unit(Unit::Count)
+            .doc("Answered requests: overall, by region, by site, by site and hour (UTC)."),
+        Metric::lower("unserved_ratio").doc("Share of unanswered requests; overall and by region."),
+        Metric::neutral("utilisation_ratio").doc("Utilisation of a site's capacity."),
+        Metric::neutral("instances")
+            .in_unit(Unit::Count)
+            .doc("Mean number of instances of a site in an hour."),
+        Metric::lower("cost_usd")
+            .doc("Cost in US dollars: overall, and by site and part (instances, transfer)."),
+        Metric::document("locations").doc("Positions of user bases, sites and caches."),
     ],
     overhead: "one CPU for a second per some millions of requests",
     source: "Wickremasinghe, Calheiros, Buyya, AINA 2010, for the model behind `compat`",
-    ..Spec::new("sim.geo", "Response time and cost of simulated sites for users around the world")
+    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), Error> {

@@ -27,26 +27,26 @@ use nephoscope_wire::error::Error;
 use nephoscope_wire::spec::{Metric, Spec};
 
 pub const SPEC: Spec = Spec {
+    id: "sim.place",
+    summary: "Placement of simulated sites for an objective and a budget",
     params: &[SCENARIO, SEED],
     metrics: &[
-        Metric::higher(
-            "within_objective_ratio",
-            "Share of the responses within the objective with the chosen sites.",
-        )
-        .headline(),
-        Metric::lower("cost_usd_per_h", "Cost of the chosen sites in US dollars per hour.")
-            .headline(),
-        Metric::lower(
-            "bound_ratio",
-            "Maximum by which any other set could be better; 0 after an exhaustive search.",
-        ),
-        Metric::document("chosen", "The chosen sites."),
-        Metric::document("front", "The Pareto front of cost and users within the objective."),
-        Metric::document("sensitivity", "The choice with other latencies and numbers of users."),
+        Metric::higher("within_objective_ratio")
+            .headline()
+            .doc("Share of the responses within the objective with the chosen sites."),
+        Metric::lower("cost_usd_per_h")
+            .headline()
+            .doc("Cost of the chosen sites in US dollars per hour."),
+        Metric::lower("bound_ratio")
+            .doc("Maximum by which any other set could be better; 0 after an exhaustive search."),
+        Metric::document("chosen").doc("The chosen sites."),
+        Metric::document("front").doc("The Pareto front of cost and users within the objective."),
+        Metric::document("sensitivity")
+            .doc("The choice with other latencies and numbers of users."),
     ],
     overhead: "one CPU for some seconds",
     source: "exhaustive search, and local search with a relaxation as bound",
-    ..Spec::new("sim.place", "Placement of simulated sites for an objective and a budget")
+    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), Error> {

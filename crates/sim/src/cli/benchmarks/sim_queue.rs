@@ -37,52 +37,42 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 use nephoscope_wire::writer::Factors;
 
 pub const SPEC: Spec = Spec {
+    id: "sim.queue",
+    summary: "Response time of a simulated queue, compared with its closed form",
     params: &[
-        Param::count("servers", 1, 1..=1_000_000, "Number of equal servers."),
-        Param::float("arrivals_per_s", 800.0, 1e-9..=1e9, "Mean arrival rate of requests."),
-        Param::choice(
-            "arrivals",
-            "poisson",
-            &["poisson", "constant", "bursts"],
-            "Arrival process.",
-        ),
-        Param::count("burst_count", 10, 1..=1_000_000, "Number of requests of a burst."),
-        Param::float("service_ns", 1e6, 1.0..=1e15, "Mean service time of a request."),
+        Param::count("servers", 1, 1..=1_000_000).doc("Number of equal servers."),
+        Param::float("arrivals_per_s", 800.0, 1e-9..=1e9).doc("Mean arrival rate of requests."),
+        Param::choice("arrivals", "poisson", &["poisson", "constant", "bursts"])
+            .doc("Arrival process."),
+        Param::count("burst_count", 10, 1..=1_000_000).doc("Number of requests of a burst."),
+        Param::float("service_ns", 1e6, 1.0..=1e15).doc("Mean service time of a request."),
         Param::choice(
             "service",
             "exponential",
             &["exponential", "constant", "erlang", "hyper", "log_normal"],
-            "Distribution of the service time.",
-        ),
-        Param::float(
-            "variation_ratio",
-            1.5,
-            0.01..=100.0,
-            "Coefficient of variation of a log-normal service time.",
-        ),
-        Param::choice("discipline", "fifo", &["fifo", "sharing"], "Order of service."),
-        Param::count(
-            "requests",
-            400_000,
-            1..=10_000_000_000,
-            "Number of requests of a replication.",
-        ),
+        )
+        .doc("Distribution of the service time."),
+        Param::float("variation_ratio", 1.5, 0.01..=100.0)
+            .doc("Coefficient of variation of a log-normal service time."),
+        Param::choice("discipline", "fifo", &["fifo", "sharing"]).doc("Order of service."),
+        Param::count("requests", 400_000, 1..=10_000_000_000)
+            .doc("Number of requests of a replication."),
         SEED,
     ],
     metrics: &[
-        Metric::lower("response_time_mean_ns", "Mean time from arrival to completion.").headline(),
-        Metric::neutral("exact_response_time_ns", "The same in closed form, if there is one."),
-        Metric::lower("response_time_ns", "Times from arrival to completion.").histogram(),
-        Metric::neutral("utilisation_ratio", "Offered load over the capacity of the servers."),
-        Metric::neutral(
-            "little_ratio",
-            "Mean number in the system over rate times mean response: 1 by Little's law.",
-        ),
-        Metric::neutral("events_count", "Number of simulated events."),
+        Metric::lower("response_time_mean_ns")
+            .headline()
+            .doc("Mean time from arrival to completion."),
+        Metric::neutral("exact_response_time_ns").doc("The same in closed form, if there is one."),
+        Metric::lower("response_time_ns").histogram().doc("Times from arrival to completion."),
+        Metric::neutral("utilisation_ratio").doc("Offered load over the capacity of the servers."),
+        Metric::neutral("little_ratio")
+            .doc("Mean number in the system over rate times mean response: 1 by Little's law."),
+        Metric::neutral("events_count").doc("Number of simulated events."),
     ],
     overhead: "one CPU for some tenths of a second a million requests",
     source: "Kleinrock, Queueing Systems I (1975); Harchol-Balter, Performance Modeling (2013)",
-    ..Spec::new("sim.queue", "Response time of a simulated queue, compared with its closed form")
+    ..Spec::EMPTY
 };
 
 /// Stages of `erlang`.

@@ -30,27 +30,32 @@ use nephoscope_wire::error::Error;
 use nephoscope_wire::spec::{Metric, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
+    id: "sim.scheduler",
+    summary: "CPU shares, runs and waits under a simulated scheduler",
     params: &[SCENARIO, SEED],
     metrics: &[
-        Metric::higher("cpu_share_ratio", "CPU share of a virtual CPU; factors vm and vcpu.")
-            .headline(),
-        Metric::higher("run_ns", "Lengths of complete runs.").histogram(),
-        Metric::lower("wait_ns", "Lengths of complete waits.").histogram(),
-        Metric::neutral("period_ns", "Times from the start of a wait to that of the next.")
-            .histogram(),
-        Metric::lower("response_time_ns", "Response times of a web server; factor vm.").histogram(),
-        Metric::higher(
-            "fixed_work_share_ratio",
-            "CPU shares that the probe with a fixed amount of work observed.",
-        )
-        .histogram(),
-        Metric::neutral("scheduling_events", "Number of simulated scheduling events.")
-            .in_unit(Unit::Count),
-        Metric::document("timeline", "Runs of each virtual CPU in the first measured seconds."),
+        Metric::higher("cpu_share_ratio")
+            .headline()
+            .doc("CPU share of a virtual CPU; factors vm and vcpu."),
+        Metric::higher("run_ns").histogram().doc("Lengths of complete runs."),
+        Metric::lower("wait_ns").histogram().doc("Lengths of complete waits."),
+        Metric::neutral("period_ns")
+            .histogram()
+            .doc("Times from the start of a wait to that of the next."),
+        Metric::lower("response_time_ns")
+            .histogram()
+            .doc("Response times of a web server; factor vm."),
+        Metric::higher("fixed_work_share_ratio")
+            .histogram()
+            .doc("CPU shares that the probe with a fixed amount of work observed."),
+        Metric::neutral("scheduling_events")
+            .in_unit(Unit::Count)
+            .doc("Number of simulated scheduling events."),
+        Metric::document("timeline").doc("Runs of each virtual CPU in the first measured seconds."),
     ],
     overhead: "one CPU for a second per some millions of scheduling events",
     source: "Xen 4.1.1 and its documentation; Linux kernel documentation (scheduler)",
-    ..Spec::new("sim.scheduler", "CPU shares, runs and waits under a simulated scheduler")
+    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), Error> {

@@ -34,42 +34,40 @@ use nephoscope_wire::spec::{Metric, Spec, Unit};
 use serde_json::json;
 
 pub const SPEC: Spec = Spec {
+    id: "sim.selection",
+    summary: "Saving by selection among unequal instances",
     params: &[SCENARIO, SEED],
     metrics: &[
-        Metric::higher("saving_ratio", "Mean saving relative to the cost without selection.")
-            .headline(),
-        Metric::higher("fleet_saving_ratio", "Savings of the fleets.").histogram(),
-        Metric::lower("losing_fleets_ratio", "Share of the fleets that selection makes dearer."),
-        Metric::lower("cost_usd", "Mean cost of a fleet with selection, in US dollars."),
-        Metric::lower(
-            "baseline_cost_usd",
-            "Mean cost of a fleet without selection, in US dollars.",
-        ),
-        Metric::lower("launches", "Mean number of launches of a fleet with selection.")
-            .in_unit(Unit::Count),
-        Metric::higher("corrected_saving_usd", "Saving by the corrected formula, in US dollars."),
-        Metric::higher(
-            "corrected_saving_ratio",
-            "The same relative to the cost without selection.",
-        ),
-        Metric::lower(
-            "break_even_h",
-            "Hours of a job from which on selection saves, by the corrected formula.",
-        ),
-        Metric::higher("printed_saving_usd", "Saving by the formula as printed, in US dollars."),
-        Metric::higher("printed_saving_ratio", "The same relative to the cost without selection."),
-        Metric::lower(
-            "printed_break_even_h",
-            "Hours of a job from which on selection saves, by the formula as printed.",
-        ),
-        Metric::document(
-            "surface",
-            "Saving in an endless job by share and speed of the faster of two types.",
-        ),
+        Metric::higher("saving_ratio")
+            .headline()
+            .doc("Mean saving relative to the cost without selection."),
+        Metric::higher("fleet_saving_ratio").histogram().doc("Savings of the fleets."),
+        Metric::lower("losing_fleets_ratio")
+            .doc("Share of the fleets that selection makes dearer."),
+        Metric::lower("cost_usd").doc("Mean cost of a fleet with selection, in US dollars."),
+        Metric::lower("baseline_cost_usd")
+            .doc("Mean cost of a fleet without selection, in US dollars."),
+        Metric::lower("launches")
+            .in_unit(Unit::Count)
+            .doc("Mean number of launches of a fleet with selection."),
+        Metric::higher("corrected_saving_usd")
+            .doc("Saving by the corrected formula, in US dollars."),
+        Metric::higher("corrected_saving_ratio")
+            .doc("The same relative to the cost without selection."),
+        Metric::lower("break_even_h")
+            .doc("Hours of a job from which on selection saves, by the corrected formula."),
+        Metric::higher("printed_saving_usd")
+            .doc("Saving by the formula as printed, in US dollars."),
+        Metric::higher("printed_saving_ratio")
+            .doc("The same relative to the cost without selection."),
+        Metric::lower("printed_break_even_h")
+            .doc("Hours of a job from which on selection saves, by the formula as printed."),
+        Metric::document("surface")
+            .doc("Saving in an endless job by share and speed of the faster of two types."),
     ],
     overhead: "one CPU for about a second a million fleets",
     source: "Zhuang (2012), section 5.2; Farley et al., SoCC 2012; DeGroot (1970), chapter 13",
-    ..Spec::new("sim.selection", "Saving by selection among unequal instances")
+    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), Error> {
