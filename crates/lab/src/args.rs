@@ -6,7 +6,6 @@ use nephoscope_wire::arguments::Arguments;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Text of `help`.
 pub const HELP: &str = "\
 nephoscope-lab: run programs in lab hosts, delay packets, reserve CPU time
 
@@ -36,12 +35,10 @@ enters the group starts with its reservation:
   --slice NS         CPU time of each thread in each period, in nanoseconds
   --period NS        period, in nanoseconds";
 
-/// A command with its options.
 #[derive(Debug)]
 pub enum Command {
     Help,
     Version,
-    /// Run a program inside a lab host.
     Enter(EnterConfig),
     /// Delay packets as this file says.
     Line(PathBuf),

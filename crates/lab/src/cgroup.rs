@@ -3,7 +3,6 @@ use crate::error::{LabError, FAILED};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Moves this process into a group.
 pub fn join(folder: &Path) -> Result<(), LabError> {
     // "0" is the writer itself, whatever pid namespace it lives in.
     fs::write(folder.join("cgroup.procs"), "0").map_err(|error| match error.raw_os_error() {

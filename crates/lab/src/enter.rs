@@ -26,7 +26,6 @@ const FORWARDED: [i32; 9] = [
 /// What to join, and the program to execute.
 #[derive(Debug, Default)]
 pub struct EnterConfig {
-    /// Network namespace.
     pub netns: Option<PathBuf>,
     /// Whether /sys shows that network.
     pub sysfs: bool,
@@ -40,9 +39,7 @@ pub struct EnterConfig {
     pub hide_limits: bool,
     /// Whether the kernel kills the program when the caller ends.
     pub die_with_parent: bool,
-    /// Scheduling niceness.
     pub nice: Option<i32>,
-    /// Program and arguments.
     pub program: Vec<OsString>,
 }
 

@@ -2,7 +2,6 @@
 use std::fmt;
 use std::io;
 
-/// Invalid arguments.
 pub const USAGE: i32 = 2;
 /// A failure after the start.
 pub const FAILED: i32 = 3;
@@ -12,10 +11,8 @@ pub const MISSING: i32 = 4;
 /// A failure with its sentence and next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabError {
-    /// Exit code of the program.
     pub code: i32,
     pub message: String,
-    /// What to do next.
     pub hint: String,
 }
 
@@ -24,7 +21,6 @@ impl LabError {
         Self { code, message: message.into(), hint: hint.into() }
     }
 
-    /// Returns an error for invalid arguments.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(USAGE, message, "Run `nephoscope-lab help`.")
     }
@@ -51,7 +47,6 @@ impl LabError {
         }
     }
 
-    /// Returns an error for the last system call.
     pub fn last(what: &str) -> Self {
         Self::os(what, &io::Error::last_os_error())
     }

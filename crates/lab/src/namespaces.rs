@@ -41,7 +41,6 @@ impl Namespace {
         self.kind == libc::CLONE_NEWPID
     }
 
-    /// Joins it.
     pub fn join(&self) -> Result<(), LabError> {
         // SAFETY: a plain system call on a descriptor that lives as long as `self`.
         if unsafe { libc::setns(self.file.as_raw_fd(), self.kind) } != 0 {
@@ -165,7 +164,6 @@ fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: libc::c_ulong) -> io:
     }
 }
 
-/// Makes a folder the root of this process.
 pub fn change_root(folder: &Path) -> Result<(), LabError> {
     let what = format!("Making {} the root", folder.display());
     let path = CString::new(folder.as_os_str().as_bytes())

@@ -22,11 +22,9 @@ const CHECKS_PER_WALK: u64 = 25;
 /// A group and its reservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReservationConfig {
-    /// Folder of the control group.
     pub cgroup: PathBuf,
     /// CPU time in each period.
     pub slice_ns: u64,
-    /// Length of the period.
     pub period_ns: u64,
 }
 

@@ -2,7 +2,6 @@
 use crate::error::LabError;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// A set of signals.
 pub fn set_of(signals: &[i32]) -> libc::sigset_t {
     // SAFETY: fills a plain set with valid signal numbers.
     unsafe {
@@ -25,7 +24,6 @@ pub fn block(set: &libc::sigset_t) -> libc::sigset_t {
     }
 }
 
-/// Puts a mask back.
 pub fn restore(mask: &libc::sigset_t) {
     // SAFETY: a plain set.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };

@@ -1,5 +1,6 @@
 //! Which CPUs this process may use, pinning a thread to one, and leaving CPUs to everything else.
 use crate::error::ProbeError;
+use nephoscope_wire::params::Params;
 use std::sync::Mutex;
 
 /// The CPUs that threads of this process were pinned to.
@@ -19,6 +20,19 @@ pub fn allowed() -> Vec<usize> {
             .filter(|cpu| libc::CPU_ISSET(*cpu, &set))
             .collect()
     }
+}
+
+/// Returns the CPUs that the parameter `cpus` names.
+pub fn named(params: &Params) -> Result<Vec<usize>, ProbeError> {
+    let allowed = allowed();
+    let cpus: Vec<usize> = params.ints("cpus").iter().map(|cpu| *cpu as usize).collect();
+    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(ProbeError::usage(
+            format!("This process may not use CPU {cpu}."),
+            format!("It may use {allowed:?}; `cpus` takes a list of these."),
+        ));
+    }
+    Ok(cpus)
 }
 
 /// Pins the calling thread, which measures, to one CPU.

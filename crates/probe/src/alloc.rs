@@ -34,7 +34,6 @@ mod counting {
     }
 }
 
-/// Allocations of this thread so far.
 #[cfg(debug_assertions)]
 #[inline]
 pub fn allocations() -> u64 {

@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-/// Text of `--help`.
 pub const HELP: &str = "\
 nephoscope-probe: measures the machine it runs on
 
@@ -54,27 +53,33 @@ Lines of --control:
                      shows that many nanoseconds since the epoch.
   stop               End a load or a server in order, with its samples; cancel anything else.";
 
-/// What was asked for.
 #[derive(Debug)]
 pub enum Command {
-    /// Print the help text.
     Help,
-    /// Print the version.
     Version,
-    /// Print every spec.
     Describe,
-    /// Run a benchmark or a third-party program once.
-    Run { subject: Subject, limits: Limits, gap_meter: bool },
+    Run {
+        subject: Subject,
+        limits: Limits,
+        gap_meter: bool,
+    },
     /// Serve the far side of a two-sided benchmark, or run a third-party server; without a token it
     /// comes over the control channel.
-    Serve { subject: Subject, limits: Limits, token: Option<String>, bind: IpAddr },
+    Serve {
+        subject: Subject,
+        limits: Limits,
+        token: Option<String>,
+        bind: IpAddr,
+    },
 }
 
 /// What a trial runs.
 #[derive(Debug)]
 pub enum Subject {
-    /// A native benchmark and its parameters.
-    Benchmark { id: String, params: Map<String, Value> },
+    Benchmark {
+        id: String,
+        params: Map<String, Value>,
+    },
     /// A third-party program, as JSON.
     Job(String),
 }

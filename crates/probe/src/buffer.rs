@@ -1,7 +1,7 @@
 //! Large buffers straight from `mmap`: page-aligned, touched on purpose, given back on drop.
 use crate::error::{Kind, ProbeError};
+use crate::session::Session;
 
-/// Which pages to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// Base pages only (transparent huge pages switched off for the range).
@@ -72,13 +72,23 @@ impl Buffer {
         }
     }
 
-    /// First byte.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.start
     }
 
-    /// Length of the mapping.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the mapping is this long; whoever writes through the pointer must not share it.
+        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+    }
+
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is this long, and `&mut` keeps others away.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
+    }
+
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -93,6 +103,20 @@ impl Buffer {
             unsafe { self.start.add(at).write_volatile(0) };
             at += 4096;
         }
+    }
+}
+
+/// Bytes touched between two checks for cancellation.
+const CHUNK_BYTES: usize = 32 << 20;
+
+impl Buffer {
+    /// Touches every page from the calling thread.
+    pub fn touch_all(&self, session: Session) -> Result<(), ProbeError> {
+        for start in (0..self.bytes).step_by(CHUNK_BYTES) {
+            session.check()?;
+            self.touch(start..start + CHUNK_BYTES);
+        }
+        Ok(())
     }
 }
 

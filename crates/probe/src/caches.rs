@@ -1,5 +1,6 @@
 //! Sizes of caches and of usable memory, from which the memory benchmarks choose their working sets.
 use crate::cgroup::Cgroups;
+use crate::error::{Kind, ProbeError};
 use crate::files::Files;
 use std::collections::BTreeMap;
 
@@ -7,7 +8,6 @@ use std::collections::BTreeMap;
 /// last-level cache of most servers, so that four times it is memory almost everywhere.
 const ASSUMED_LLC_BYTES: usize = 32 << 20;
 
-/// What is known about the last-level cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastLevel {
     /// Bytes; with several caches (sockets, core complexes) their sum.
@@ -94,6 +94,16 @@ pub fn available_memory() -> usize {
     let host = files.text("/proc/meminfo").ok().as_deref().and_then(mem_available);
     let host = host.unwrap_or_else(free_pages);
     cgroup_headroom(&files).map_or(host, |room| room.min(host))
+}
+
+/// Refuses a working set that exceeds the available memory.
+pub fn check_memory(bytes: usize, hint: &str) -> Result<(), ProbeError> {
+    let available = available_memory();
+    if bytes <= available {
+        return Ok(());
+    }
+    let message = format!("The working set of {bytes} bytes exceeds the {available} available.");
+    Err(ProbeError::new(Kind::Lacks, "no_memory", message, hint))
 }
 
 fn mem_available(meminfo: &str) -> Option<usize> {

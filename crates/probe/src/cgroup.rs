@@ -17,7 +17,6 @@ const NO_MEMORY_LIMIT: u64 = 1 << 60;
 /// One value and the folder that sets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit<T> {
-    /// The value.
     pub value: T,
     /// Folder of the group that set it.
     pub path: PathBuf,
@@ -26,7 +25,6 @@ pub struct Limit<T> {
 /// How often and how long a group's CPU quota stopped it since the group was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Throttled {
-    /// Folder of the group.
     pub path: PathBuf,
     /// Periods in which the quota ran out.
     pub count: u64,
@@ -52,7 +50,6 @@ pub struct Cgroups {
 }
 
 impl Cgroups {
-    /// Finds the groups of this process.
     pub fn find(files: &Files) -> Self {
         let texts = files.text("/proc/self/cgroup").and_then(|groups| {
             files.text("/proc/self/mountinfo").map(|mountinfo| (groups, mountinfo))

@@ -1,4 +1,5 @@
 //! The only file that reads a clock.
+use nephoscope_wire::params::Params;
 
 /// Nanoseconds of `CLOCK_MONOTONIC`; through the vDSO where the kernel has one.
 #[inline]
@@ -22,6 +23,14 @@ pub fn process_cpu_ns() -> u64 {
 #[inline]
 pub fn realtime_ns() -> u64 {
     read_ns(libc::CLOCK_REALTIME)
+}
+
+/// Returns the parameter `seed`, or one from the clock if it is 0.
+pub fn seed(params: &Params) -> u64 {
+    match params.u64("seed") {
+        0 => realtime_ns(),
+        seed => seed,
+    }
 }
 
 /// Sleeps so long, or until a signal arrives. Allocates nothing.
@@ -50,7 +59,6 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
 
 /// A monotonic counter that can be read in a tight loop.
 pub trait Ticks {
-    /// The counter now.
     fn now() -> u64;
 
     /// The counter and `CLOCK_MONOTONIC` at one moment: the tightest of 16 attempts, so that an
@@ -76,7 +84,6 @@ impl Ticks for Monotonic {
     }
 }
 
-/// The time-stamp counter of the CPU.
 #[cfg(target_arch = "x86_64")]
 pub struct Tsc;
 
@@ -92,9 +99,7 @@ impl Ticks for Tsc {
 /// A counter and `CLOCK_MONOTONIC` at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pair {
-    /// The counter.
     pub ticks: u64,
-    /// The clock.
     pub monotonic_ns: u64,
 }
 

@@ -2,12 +2,10 @@
 //! together.
 use crate::error::{Kind, ProbeError};
 use hdrhistogram::Histogram;
-use serde_json::Value;
 
 /// What a closed loop saw.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Completions a second.
     pub operations_per_s: f64,
     /// Latency of each counted operation.
     pub latency: Histogram<u64>,
@@ -25,12 +23,6 @@ pub fn pairs(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
         (value, bucket.count_since_last_iteration())
     };
     histogram.iter_recorded().map(pair).collect()
-}
-
-/// The same pairs from JSON; what is none is left out.
-pub fn pairs_of(list: &Value) -> Vec<(f64, u64)> {
-    let pair = |pair: &Value| Some((pair[0].as_f64()?, pair[1].as_u64()?));
-    list.as_array().map(|list| list.iter().filter_map(pair).collect()).unwrap_or_default()
 }
 
 /// Counts the completions of one worker. The first tenth of the time warms up (queues fill, clocks

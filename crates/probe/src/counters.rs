@@ -68,7 +68,6 @@ struct Usage {
     cpu_us: i64,
 }
 
-/// One reading of all counters.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     read_ns: u64,
@@ -89,7 +88,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Reads every counter that this machine shows.
     pub fn read() -> Self {
         let usage = usage();
         let mut counters = Self::read_files(&Files::machine(), usage.as_ref());

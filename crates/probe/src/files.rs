@@ -10,7 +10,6 @@ pub type Fact<T> = Result<T, String>;
 /// Longest file that is read. `/proc/cpuinfo` of 512 CPUs has under 1 MiB.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// The files of one machine.
 #[derive(Clone, Debug)]
 pub struct Files {
     root: PathBuf,
@@ -33,7 +32,6 @@ impl Files {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// The whole text of a file.
     pub fn text(&self, path: impl AsRef<Path>) -> Fact<String> {
         let mut bytes = Vec::new();
         std::fs::File::open(self.at(&path))
@@ -51,7 +49,6 @@ impl Files {
         }
     }
 
-    /// A file that holds one number.
     pub fn number<T: FromStr>(&self, path: impl AsRef<Path>) -> Fact<T> {
         let line = self.line(&path)?;
         line.parse().map_err(|_| format!("{} is no number: '{line}'", path.as_ref().display()))
@@ -117,14 +114,12 @@ impl Captured {
         captured
     }
 
-    /// Adds a symbolic link.
     pub fn link(&self, path: &str, target: &str) {
         let path = self.root.join(path.trim_start_matches('/'));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(target, path).unwrap();
     }
 
-    /// The captured machine.
     pub fn files(&self) -> Files {
         Files::under(&self.root)
     }

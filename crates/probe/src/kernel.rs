@@ -9,15 +9,12 @@ use crate::proc;
 /// Cumulative; `None` where hidden, and where nobody else uses this kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// Bytes read from disks.
     pub read_bytes: Option<u64>,
-    /// Bytes written to disks.
     pub written_bytes: Option<u64>,
     /// Requests to write a disk's cache out.
     pub flushes: Option<u64>,
     /// Packets that came to any device of any network namespace.
     pub packets: Option<u64>,
-    /// Context switches.
     pub switches: Option<u64>,
 }
 

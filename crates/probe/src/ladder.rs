@@ -1,7 +1,7 @@
 //! The ladder of vector lengths that `mem.cache` and `mem.latency` climb, with the parameters that
 //! shape it and the CPU that climbs it.
 use crate::caches;
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::ProbeError;
 use crate::trial::Trial;
 use crate::{affinity, team};
 use nephoscope_wire::spec::{Kind, Param, Unit};
@@ -11,7 +11,6 @@ pub const PASSES: usize = 5;
 /// Lengths are whole multiples of this many bytes.
 pub const GRAIN_BYTES: usize = 512;
 
-/// The lengths themselves.
 pub const LENGTHS: Param = Param {
     id: "lengths",
     unit: Unit::Bytes,
@@ -19,7 +18,6 @@ pub const LENGTHS: Param = Param {
     doc: "Vector lengths, rounded down to 512 bytes; an empty list climbs from 1 KiB to max_bytes.",
 };
 
-/// How fine the automatic ladder is.
 pub const POINTS_PER_OCTAVE: Param = Param {
     id: "points_per_octave",
     unit: Unit::Count,
@@ -27,7 +25,6 @@ pub const POINTS_PER_OCTAVE: Param = Param {
     doc: "1 takes powers of two, 2 also the points 1.5 times above them.",
 };
 
-/// Where the automatic ladder ends.
 pub const MAX_BYTES: Param = Param {
     id: "max_bytes",
     unit: Unit::Bytes,
@@ -35,7 +32,6 @@ pub const MAX_BYTES: Param = Param {
     doc: "Longest automatic vector; 0 takes cache_multiple times the last-level cache.",
 };
 
-/// How far beyond the caches the automatic sizes go.
 pub const CACHE_MULTIPLE: Param = Param {
     id: "cache_multiple",
     unit: Unit::Count,
@@ -43,7 +39,6 @@ pub const CACHE_MULTIPLE: Param = Param {
     doc: "Automatic sizes go up to this many times the last-level cache.",
 };
 
-/// Where to run.
 pub const CPU: Param = Param {
     id: "cpu",
     unit: Unit::None,
@@ -51,7 +46,6 @@ pub const CPU: Param = Param {
     doc: "CPU to pin the one thread to; -1 takes the first allowed one.",
 };
 
-/// How long to measure.
 pub const TIME_PER_POINT_NS: Param = Param {
     id: "time_per_point_ns",
     unit: Unit::Ns,
@@ -62,16 +56,12 @@ pub const TIME_PER_POINT_NS: Param = Param {
 /// The lengths of this trial, ascending, and the cache they are related to.
 #[derive(Debug)]
 pub struct Ladder {
-    /// Bytes of each vector, ascending.
     pub lengths: Vec<usize>,
     /// The last-level cache of the CPU that climbs.
     pub llc_bytes: usize,
 }
 
 /// Pins this thread and chooses the lengths.
-///
-/// # Errors
-/// A CPU that is not allowed, lengths that exceed the available memory.
 pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
     let cpu = settle(trial)?;
     let llc = caches::last_level(&[cpu]);
@@ -95,14 +85,7 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
         rounded(&given)
     };
     let longest = lengths.last().copied().unwrap_or(0);
-    if longest > available {
-        return Err(ProbeError::new(
-            ErrorKind::Lacks,
-            "no_memory",
-            format!("{}: {longest} bytes exceed the {available} available.", trial.spec().id),
-            "Set shorter lengths.",
-        ));
-    }
+    caches::check_memory(longest, "Set shorter lengths.")?;
     Ok(Ladder { lengths, llc_bytes: llc.bytes })
 }
 

@@ -4,7 +4,6 @@ use crate::buffer::{Buffer, Pages};
 /// The words that benchmarks take for the pages of their working set.
 pub const WORDS: &[&str] = &["huge", "small", "default"];
 
-/// The kind of pages of that name.
 pub fn named(word: &str) -> Pages {
     match word {
         "small" => Pages::Small,

@@ -24,7 +24,6 @@ pub const MACHIN: &[Arctan] = &[term(16, 5), term(-4, 239)];
 /// Størmer 1896: shares one term with Machin's and nothing else.
 pub const STORMER: &[Arctan] = &[term(176, 57), term(28, 239), term(-48, 682), term(96, 12_943)];
 
-/// Memory for one computation.
 pub struct Pi {
     session: Session,
     digits: usize,
@@ -42,9 +41,6 @@ impl Pi {
     }
 
     /// Computes π by the formula. Allocates nothing.
-    ///
-    /// # Errors
-    /// The trial was cancelled.
     pub fn compute(&mut self, formula: &[Arctan]) -> Result<(), ProbeError> {
         self.sum.fill(0);
         for arctan in formula {
@@ -93,7 +89,6 @@ impl Pi {
         text[..self.digits].to_owned()
     }
 
-    /// The part before the decimals.
     pub fn whole(&self) -> i64 {
         self.sum[0]
     }

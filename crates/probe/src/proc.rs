@@ -13,7 +13,6 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Reads the first line of `/proc/stat`.
     pub fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<i64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -26,7 +25,6 @@ impl CpuTimes {
         })
     }
 
-    /// All ticks.
     pub fn total(&self) -> i64 {
         self.busy + self.idle + self.steal.unwrap_or(0)
     }
@@ -87,7 +85,6 @@ pub fn kib_field(text: &str, key: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The first figure of `/proc/loadavg`.
 pub fn load_1m(loadavg: &str) -> Option<f64> {
     loadavg.split_whitespace().next()?.parse().ok()
 }

@@ -39,7 +39,6 @@ impl Ring {
         ring
     }
 
-    /// Lines on the ring.
     pub fn lines(&self) -> usize {
         self.lines
     }
@@ -49,7 +48,6 @@ impl Ring {
         self.number(self.at)
     }
 
-    /// Number of the line after `line`.
     pub fn after(&self, line: usize) -> usize {
         // SAFETY: `line` checks the place; each line below `lines` holds an address.
         self.number(unsafe { self.line(line).read() })

@@ -18,7 +18,6 @@ pub struct Session {
     has_control: bool,
 }
 
-/// What came with `go`.
 #[derive(Debug, Default)]
 pub struct Go {
     /// When to start, on the wall clock; at once where none was set.
@@ -41,18 +40,15 @@ impl Session {
         Self { flags: &UNTOUCHED, has_control: false }
     }
 
-    /// Returns whether lines on standard input control the trial.
     pub fn has_control(self) -> bool {
         self.has_control
     }
 
-    /// Returns whether the trial was cancelled or its deadline passed.
     #[inline]
     pub fn is_cancelled(self) -> bool {
         self.flags.ending().is_some()
     }
 
-    /// Returns whether a load or a server was told to stop.
     #[inline]
     pub fn is_stopped(self) -> bool {
         self.flags.stopped()
@@ -111,9 +107,6 @@ impl Session {
     }
 
     /// Reads where the far side is, from the first control line.
-    ///
-    /// # Errors
-    /// There is no control channel, or its first line names no far side.
     pub fn read_peer(self, benchmark: &str) -> Result<Peer, ProbeError> {
         let hint = "Start it with --control and make `peer {\"address\": …, \"port\": …, \
                     \"token\": …}` the first line of its standard input.";
@@ -142,9 +135,6 @@ impl Session {
 
     /// Waits for `go`. From then on `stop` and the end of the input are noticed whatever the trial
     /// does.
-    ///
-    /// # Errors
-    /// `stop`, the end of the input, a cancellation, a line that means nothing here.
     pub fn wait_for_go(self) -> Result<Go, ProbeError> {
         let mut named = None;
         loop {

@@ -15,17 +15,14 @@ const GRACE_S: i64 = 1;
 /// Value of [`Flags::ending`] while nothing ends the trial.
 const RUNNING: i32 = 0;
 
-/// What ends a trial from outside.
 #[derive(Debug)]
 pub struct Flags {
     /// Exit code with which the program is to end; [`RUNNING`] while it is not.
     ending: AtomicI32,
-    /// Whether a load or a server was told to stop.
     stopped: AtomicBool,
 }
 
 impl Flags {
-    /// Flags of a trial that nothing ends.
     pub const fn new() -> Self {
         Self { ending: AtomicI32::new(RUNNING), stopped: AtomicBool::new(false) }
     }
@@ -36,7 +33,6 @@ impl Flags {
         Some(self.ending.load(Ordering::Relaxed)).filter(|code| *code != RUNNING)
     }
 
-    /// Returns whether a load or a server was told to stop.
     #[inline]
     pub fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)

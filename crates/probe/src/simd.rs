@@ -9,7 +9,6 @@ pub enum Level {
     /// 256-bit registers with fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }

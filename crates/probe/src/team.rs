@@ -7,25 +7,20 @@ use crate::trial::Factors;
 use crate::workers::{self, Worker};
 use crate::{affinity, clock, timed, touch, trial::factors};
 
-/// What one thread did, and when (monotonic clock).
 #[derive(Debug)]
 pub struct Member<S, T> {
     /// Number of the thread, from 0.
     pub thread: usize,
     /// The CPU it was pinned to; `None` where it was left free.
     pub cpu: Option<usize>,
-    /// When its work began.
     pub started_ns: u64,
-    /// When its work ended.
     pub ended_ns: u64,
     /// What it prepared, after the work.
     pub state: S,
-    /// What the work gave.
     pub result: T,
 }
 
 impl<S, T> Member<S, T> {
-    /// The factors of this thread's samples.
     pub fn factors(&self) -> Factors {
         match self.cpu {
             Some(cpu) => factors! {"thread": self.thread, "cpu": cpu},
@@ -44,7 +39,6 @@ pub fn window_ns<S, T>(members: &[Member<S, T>]) -> u64 {
 /// Which thread runs where, and what a reader has to know about that.
 #[derive(Clone, Debug)]
 pub struct Seats {
-    /// What may end the trial.
     pub session: Session,
     /// The CPU of each thread; `None` is left free.
     pub cpus: Vec<Option<usize>>,
@@ -59,9 +53,6 @@ impl Seats {
     ///
     /// Under `SCHED_DEADLINE` a thread can neither be created nor pinned: the calling thread then
     /// works alone and free.
-    ///
-    /// # Errors
-    /// More than one thread asked for under `SCHED_DEADLINE`.
     pub fn choose(session: Session, threads: usize) -> Result<Self, ProbeError> {
         let allowed = affinity::allowed().len();
         if under_deadline() {
@@ -81,9 +72,6 @@ impl Seats {
     }
 
     /// That many threads, none of them pinned; under `SCHED_DEADLINE` the calling one.
-    ///
-    /// # Errors
-    /// As [`Self::choose`].
     pub fn free(session: Session, threads: usize) -> Result<Self, ProbeError> {
         if under_deadline() {
             return Self::under_deadline(session, threads);
@@ -93,22 +81,13 @@ impl Seats {
 
     fn under_deadline(session: Session, threads: usize) -> Result<Self, ProbeError> {
         if threads > 1 {
-            return Err(ProbeError::new(
-                Kind::Lacks,
-                "no_threads_under_deadline",
-                format!(
-                    "{threads} threads cannot be started: a task under SCHED_DEADLINE may not \
-                     create any."
-                ),
-                "Ask for one thread, or start the probe under another scheduling policy.",
-            ));
+            check_can_start_threads()?;
         }
         let note = "The probe runs under SCHED_DEADLINE, where threads can be neither created nor \
                     pinned: the one thread that was there did the work, unpinned.";
         Ok(Self { session, cpus: vec![None], notes: vec![note.to_owned()], on_caller: true })
     }
 
-    /// Number of threads.
     pub fn threads(&self) -> usize {
         self.cpus.len()
     }
@@ -121,6 +100,19 @@ const RESET_ON_FORK: libc::c_long = 0x4000_0000;
 pub fn under_deadline() -> bool {
     const SCHED_DEADLINE: libc::c_long = 6;
     policy() & !RESET_ON_FORK == SCHED_DEADLINE
+}
+
+/// Refuses to start threads where the kernel would.
+pub fn check_can_start_threads() -> Result<(), ProbeError> {
+    if !under_deadline() {
+        return Ok(());
+    }
+    Err(ProbeError::new(
+        Kind::Lacks,
+        "no_threads_under_deadline",
+        "The benchmark cannot start its threads: a task under SCHED_DEADLINE may not create any.",
+        "Ask for one thread, or start the probe under another scheduling policy.",
+    ))
 }
 
 /// Whether the children of the calling thread begin under the ordinary policy, whatever its own.
@@ -148,9 +140,6 @@ pub fn leave_deadline() {
 /// `prepare` runs before the barrier on the thread's own CPU: allocate and touch everything there.
 /// `work` is a timed section: debug builds assert that it neither allocates nor faults a page in.
 /// Members come back in the order of their threads.
-///
-/// # Errors
-/// The first error of any thread, in thread order; a cancelled trial.
 pub fn run<S: Send, T: Send>(
     seats: &Seats,
     prepare: impl Fn(usize) -> Result<S, ProbeError> + Sync,
@@ -161,9 +150,6 @@ pub fn run<S: Send, T: Send>(
 
 /// As [`run`], and between the last thread's `prepare` and the first one's `work` the calling thread
 /// calls `gate`: the threads sleep meanwhile.
-///
-/// # Errors
-/// As [`run`], and what `gate` gives.
 pub fn run_behind<S: Send, T: Send>(
     gate: impl FnOnce() -> Result<(), ProbeError>,
     seats: &Seats,

@@ -65,7 +65,6 @@ struct LatchState {
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 
 impl Latch {
-    /// For `size` threads.
     pub fn new(session: Session, size: usize) -> Self {
         Self { session, size, state: Mutex::default(), changed: Condvar::new() }
     }
@@ -82,7 +81,6 @@ impl Latch {
         self.sleep_until(|state| state.arrived == self.size)
     }
 
-    /// Lets all through.
     pub fn open(&self) {
         self.lock().open = true;
         self.changed.notify_all();

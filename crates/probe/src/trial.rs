@@ -31,11 +31,8 @@ const COUNTERS_LEAD_NS: std::ops::RangeInclusive<u64> = 5_000_000..=50_000_000;
 
 /// One execution of a benchmark: its parameters, what it has to obey, and where its samples go.
 pub struct Trial {
-    /// Checked parameters.
     pub params: Params,
-    /// What may end it.
     pub session: Session,
-    /// Where its samples and notes go.
     pub out: TrialWriter<BufWriter<Stdout>>,
     /// Of the moment when the gate opened: the wall clock, and the machine's counters.
     opened: Option<(u64, Counters)>,
@@ -49,7 +46,6 @@ pub struct Trial {
 
 /// Where a server listens, and what lets a peer in.
 pub struct ListenConfig {
-    /// The address.
     pub bind: IpAddr,
     /// What the one peer presents.
     pub token: String,
@@ -73,7 +69,6 @@ pub fn run(
     trial.finish(None)
 }
 
-/// Serves the far side of a two-sided benchmark.
 pub fn serve(
     instrument: &Instrument,
     params: &Map<String, Value>,
@@ -116,9 +111,6 @@ impl Trial {
     /// The gate: called by every instrument when all is prepared, just before its first timed
     /// section. Only the first call does something. With a control channel it says that the probe
     /// is ready and waits for the start.
-    ///
-    /// # Errors
-    /// The caller cancelled, stopped or went away instead.
     pub fn prepared(&mut self) -> Result<(), ProbeError> {
         if self.opened.is_some() {
             return Ok(());
@@ -155,7 +147,6 @@ impl Trial {
         self.opened = Some((clock::realtime_ns(), counters));
     }
 
-    /// Prints where a server listens.
     pub fn listens_at(&mut self, address: SocketAddr) -> Result<(), ProbeError> {
         self.out.ready(&ready(Some(address)))
     }
@@ -175,7 +166,6 @@ impl Trial {
         counters
     }
 
-    /// Prints the last line.
     fn finish(&mut self, served: Option<Value>) -> Result<(), ProbeError> {
         let elapsed_ns = self.out.at_ns();
         let counters = self.counters();
@@ -184,7 +174,6 @@ impl Trial {
         self.out.done(Done { started_wall_ns, elapsed_ns, counters, served, ..Done::default() })
     }
 
-    /// The spec of the benchmark that runs.
     pub fn spec(&self) -> &'static Spec {
         self.out.spec()
     }

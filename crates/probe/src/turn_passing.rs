@@ -11,20 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// How a turn is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// A byte through a pipe.
     Pipe,
     /// A word in memory, and the kernel's waiting on it.
     Futex,
 }
 
 impl Method {
-    /// Their names in parameters.
     pub const NAMES: &'static [&'static str] = &["pipe", "futex"];
 
-    /// The one of that name.
     pub fn named(name: &str) -> Self {
         if name == "pipe" {
             Self::Pipe
@@ -34,7 +30,6 @@ impl Method {
     }
 }
 
-/// What the two share.
 #[derive(Debug)]
 struct Shared {
     session: Session,
@@ -52,7 +47,6 @@ impl Shared {
         Ok(Arc::new(Self { session, method, pipes, turn, over }))
     }
 
-    /// Gives the turn to a side.
     #[inline]
     fn pass(&self, side: usize) -> Result<(), ProbeError> {
         match self.method {

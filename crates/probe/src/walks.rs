@@ -3,14 +3,10 @@
 use crate::simd::Level;
 use std::sync::atomic::{compiler_fence, Ordering};
 
-/// What a walk does with every 8-byte word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Adds it to a sum.
     Read,
-    /// Stores a value there.
     Write,
-    /// Adds a value to it.
     ReadModifyWrite,
 }
 
@@ -20,7 +16,6 @@ pub const OPERATIONS: [Operation; 3] =
     [Operation::Read, Operation::ReadModifyWrite, Operation::Write];
 
 impl Operation {
-    /// Its name in parameters and factors.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -17,9 +17,6 @@ impl<T> Worker<'_, T> {
 }
 
 /// Starts a worker, pinned to `cpu` if there is one.
-///
-/// # Errors
-/// No thread can be had. What fails on the thread itself is its result.
 pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     cpu: Option<usize>,
@@ -33,9 +30,6 @@ pub fn start<'scope, T: Send + 'scope>(
 }
 
 /// Starts a thread that may outlive its caller.
-///
-/// # Errors
-/// As [`start`].
 pub fn start_owned<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -44,9 +38,6 @@ pub fn start_owned<T: Send + 'static>(
 }
 
 /// Does `work` on a thread of its own, pinned to `cpu`, so that the caller's stays where it is.
-///
-/// # Errors
-/// As [`start`], and what `work` gives.
 pub fn run_on<T: Send>(
     cpu: usize,
     work: impl FnOnce() -> Result<T, ProbeError> + Send,

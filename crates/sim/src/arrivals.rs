@@ -3,7 +3,6 @@ use crate::error::{positive, InvalidInput};
 use crate::random::Stream;
 use crate::{Nanos, SECOND};
 
-/// An arrival process.
 #[derive(Clone, Copy, Debug)]
 pub enum Arrivals {
     Poisson {
@@ -34,7 +33,6 @@ impl Arrivals {
         Ok(Self::Bursts { size, bursts_per_s: positive("The arrival rate", per_s)? / arrivals })
     }
 
-    /// Returns the mean rate of arrivals.
     pub fn per_s(&self) -> f64 {
         match *self {
             Self::Poisson { per_s } => per_s,
@@ -61,7 +59,6 @@ pub struct ArrivalTimes {
 }
 
 impl ArrivalTimes {
-    /// Returns the time of the next arrival.
     #[inline]
     pub fn next_time(&mut self) -> Nanos {
         let interval_ns = match self.arrivals {

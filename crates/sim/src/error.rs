@@ -2,12 +2,10 @@
 use nephoscope_wire::error::{Error, Kind};
 use std::fmt;
 
-/// Input that cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidInput {
     /// What is wrong, and where; begins with the scenario key where there is one.
     pub what: String,
-    /// What to do next.
     pub hint: String,
 }
 

@@ -17,7 +17,6 @@ impl<E> Default for EventQueue<E> {
 }
 
 impl<E: Copy> EventQueue<E> {
-    /// Returns the current simulated time.
     pub fn now(&self) -> Nanos {
         self.now
     }

@@ -39,5 +39,4 @@ pub use event_queue::{simulate, EventQueue, Model};
 /// A time or a duration in nanoseconds of simulated time.
 pub type Nanos = u64;
 
-/// Nanoseconds in a second.
 pub const SECOND: Nanos = 1_000_000_000;

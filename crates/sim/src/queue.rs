@@ -15,7 +15,6 @@ pub enum Discipline {
     Sharing,
 }
 
-/// An open queue.
 #[derive(Clone, Debug)]
 pub struct Queue {
     pub arrivals: Arrivals,
@@ -27,7 +26,6 @@ pub struct Queue {
     pub requests: u64,
 }
 
-/// Results of one replication.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub response: Durations,

@@ -19,9 +19,6 @@ pub struct Arguments {
 
 impl Arguments {
     /// The arguments of `program` (its name is not one of them); the first is its command.
-    ///
-    /// # Errors
-    /// The command is not UTF-8.
     pub fn new(
         program: &'static str,
         arguments: impl IntoIterator<Item = OsString>,
@@ -47,9 +44,6 @@ impl Arguments {
     }
 
     /// Returns what the command acts on.
-    ///
-    /// # Errors
-    /// It is missing, or an option stands in its place; `name` says what is wanted.
     pub fn operand(&mut self, name: &str) -> Result<String, Error> {
         match self.next()? {
             Some(Argument::Operand(text)) => Ok(text),
@@ -58,9 +52,6 @@ impl Arguments {
     }
 
     /// Returns the next option with its dashes; `None` at the end.
-    ///
-    /// # Errors
-    /// An argument that is no option.
     pub fn next_option(&mut self) -> Result<Option<String>, Error> {
         match self.next()? {
             None => Ok(None),
@@ -80,27 +71,18 @@ impl Arguments {
     }
 
     /// Returns the value of the last option as bytes.
-    ///
-    /// # Errors
-    /// It is missing.
     pub fn raw_value(&mut self) -> Result<OsString, Error> {
         let missing = format!("{} needs a value after it.", self.option);
         self.parser.value().map_err(|_| self.usage(missing))
     }
 
     /// Returns the value of the last option.
-    ///
-    /// # Errors
-    /// It is missing, or not UTF-8.
     pub fn value(&mut self) -> Result<String, Error> {
         let value = self.raw_value()?;
         self.text(value)
     }
 
     /// Returns the value of the last option as a path.
-    ///
-    /// # Errors
-    /// It is missing or empty.
     pub fn path(&mut self) -> Result<PathBuf, Error> {
         let value = self.raw_value()?;
         if value.is_empty() {
@@ -110,9 +92,6 @@ impl Arguments {
     }
 
     /// Returns the value of the last option as a whole number.
-    ///
-    /// # Errors
-    /// It is missing, no whole number, or out of bounds.
     pub fn number(&mut self, bounds: RangeInclusive<i64>) -> Result<i64, Error> {
         let text = self.value()?;
         text.parse().ok().filter(|number| bounds.contains(number)).ok_or_else(|| {
@@ -124,9 +103,6 @@ impl Arguments {
 
     /// Returns the value of the last option as a JSON object: its text, or the content of FILE where
     /// it is `@FILE`.
-    ///
-    /// # Errors
-    /// It is missing, cannot be read, or is no JSON object.
     pub fn object(&mut self) -> Result<Map<String, Value>, Error> {
         let mut text = self.value()?;
         let option = &self.option;
@@ -149,12 +125,10 @@ impl Arguments {
         Error::usage(message, format!("Run `{} help`.", self.program))
     }
 
-    /// The command is none of the program's.
     pub fn unknown_command(&self) -> Error {
         self.usage(format!("'{}' is not a command of {}.", self.command, self.program))
     }
 
-    /// The option is none of the command's.
     pub fn unknown_option(&self, option: &str) -> Error {
         self.usage(format!("'{option}' is not an option of {}.", self.command))
     }
@@ -180,7 +154,6 @@ impl Arguments {
     }
 }
 
-/// One argument.
 enum Argument {
     Option(String),
     Operand(String),
@@ -189,9 +162,7 @@ enum Argument {
 /// Bounds of a trial's life, which every program that runs trials takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The program ends by then.
     pub deadline: Duration,
-    /// The program ends with its parent.
     pub with_parent: bool,
     /// Standard input says when to start and to end.
     pub control: bool,
@@ -206,9 +177,6 @@ impl Default for Limits {
 
 impl Limits {
     /// Takes `option` if it is one of the limits; returns whether it was.
-    ///
-    /// # Errors
-    /// Its value is missing or out of bounds.
     pub fn accept(&mut self, option: &str, arguments: &mut Arguments) -> Result<bool, Error> {
         match option {
             "--with-parent" => self.with_parent = true,

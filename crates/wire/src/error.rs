@@ -17,7 +17,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Exit code of the program.
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Usage => 2,
@@ -43,7 +42,6 @@ pub struct Error {
 }
 
 impl Error {
-    /// A failure of any kind.
     pub fn new(
         kind: Kind,
         name: &'static str,
@@ -53,7 +51,6 @@ impl Error {
         Self { kind, name, message: message.into(), hint: hint.into() }
     }
 
-    /// The caller's mistake.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Kind::Usage, "usage", message, hint)
     }
@@ -68,7 +65,6 @@ impl Error {
         )
     }
 
-    /// Standard output cannot be written.
     pub fn output(error: &std::io::Error) -> Self {
         Self::new(
             Kind::Failed,

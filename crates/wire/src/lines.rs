@@ -90,9 +90,6 @@ pub enum ControlLine {
 
 impl ControlLine {
     /// Reads a line.
-    ///
-    /// # Errors
-    /// It is none of these; the sentence never holds a token.
     pub fn parse(line: &str) -> Result<Self, Error> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, rest) {
@@ -129,9 +126,6 @@ fn parse_peer(text: &str) -> Result<Peer, Error> {
 }
 
 /// Returns a token that may be used.
-///
-/// # Errors
-/// It is too short or too long, or has characters that cannot be printed.
 pub fn check_token(text: &str) -> Result<String, Error> {
     let token = text.trim();
     let printable = token.bytes().all(|byte| byte.is_ascii_graphic());

@@ -17,9 +17,6 @@ pub struct Params {
 
 impl Params {
     /// Checks `given` against `spec` and fills in the defaults.
-    ///
-    /// # Errors
-    /// A name that the spec lacks, a value of another type, a value out of bounds.
     pub fn check(spec: &Spec, given: &Map<String, Value>) -> Result<Self, Error> {
         for name in given.keys() {
             if !spec.params.iter().any(|param| param.id == name) {
@@ -42,42 +39,43 @@ impl Params {
         Ok(Self { values })
     }
 
-    /// A whole number. Panics if the spec does not declare it so: that is an error in our code.
+    // A parameter that the spec does not declare with that type is an error in our code.
+
     pub fn int(&self, id: &str) -> i64 {
         self.values[id].as_i64().unwrap_or_else(|| panic!("{id} is not an int in the spec"))
     }
 
-    /// A whole number that the spec bounds to be at least 0.
-    pub fn size(&self, id: &str) -> usize {
-        usize::try_from(self.int(id)).unwrap_or_else(|_| panic!("{id} may be negative in the spec"))
+    pub fn u64(&self, id: &str) -> u64 {
+        self.values[id].as_u64().unwrap_or_else(|| panic!("{id} is no u64 in the spec"))
     }
 
-    /// A real number.
+    pub fn size(&self, id: &str) -> usize {
+        usize::try_from(self.u64(id)).unwrap_or_else(|_| panic!("{id} is no usize in the spec"))
+    }
+
     pub fn float(&self, id: &str) -> f64 {
         self.values[id].as_f64().unwrap_or_else(|| panic!("{id} is not a float in the spec"))
     }
 
-    /// A switch.
     pub fn bool(&self, id: &str) -> bool {
         self.values[id].as_bool().unwrap_or_else(|| panic!("{id} is not a bool in the spec"))
     }
 
-    /// A word or a text.
     pub fn text(&self, id: &str) -> &str {
         self.values[id].as_str().unwrap_or_else(|| panic!("{id} is not a text in the spec"))
     }
 
-    /// A list of whole numbers.
     pub fn ints(&self, id: &str) -> Vec<i64> {
-        let list = self.values[id].as_array();
-        let list = list.unwrap_or_else(|| panic!("{id} is not a list in the spec"));
-        list.iter().filter_map(Value::as_i64).collect()
+        self.list(id).iter().filter_map(Value::as_i64).collect()
+    }
+
+    fn list(&self, id: &str) -> &[Value] {
+        self.values[id].as_array().unwrap_or_else(|| panic!("{id} is not a list in the spec"))
     }
 
     /// A list of words; when it is empty, all words that the spec allows.
     pub fn words(&self, spec: &Spec, id: &str) -> Vec<String> {
-        let list = self.values[id].as_array();
-        let list = list.unwrap_or_else(|| panic!("{id} is not a list in the spec"));
+        let list = self.list(id);
         if !list.is_empty() {
             return list.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         }
@@ -90,7 +88,6 @@ impl Params {
         }
     }
 
-    /// All values, for the trial's record.
     pub fn as_json(&self) -> &Map<String, Value> {
         &self.values
     }

@@ -20,7 +20,6 @@ impl Random {
         Self(of_stream.bits())
     }
 
-    /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

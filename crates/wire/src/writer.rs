@@ -38,7 +38,6 @@ impl<W: Write> TrialWriter<W> {
         Self { spec, out, clock_ns, started_ns: None, samples: 0, notes: Vec::new() }
     }
 
-    /// The declaration of the benchmark whose samples are written.
     pub fn spec(&self) -> &'static Spec {
         self.spec
     }
@@ -102,7 +101,6 @@ impl<W: Write> TrialWriter<W> {
         Ok(())
     }
 
-    /// Writes a JSON document.
     pub fn emit_document(&mut self, metric: &str, document: Value) -> Result<(), Error> {
         debug_assert!(self.has(metric, Shape::Document), "{metric} is no document");
         let (at_ns, factors) = (self.at_ns(), Factors::new());
@@ -115,7 +113,6 @@ impl<W: Write> TrialWriter<W> {
         self.notes.push(sentence.into());
     }
 
-    /// Writes any object as one line.
     pub fn line(&mut self, object: &impl Serialize) -> Result<(), Error> {
         serde_json::to_writer(&mut self.out, object)
             .map_err(std::io::Error::from)
@@ -129,7 +126,6 @@ impl<W: Write> TrialWriter<W> {
         self.flush()
     }
 
-    /// Hands buffered lines to the reader.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.out.flush().map_err(|error| Error::output(&error))
     }

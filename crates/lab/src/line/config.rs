@@ -10,16 +10,13 @@ const MAX_LIMIT: u32 = 1 << 20;
 /// What may wait on a path that names no limit: 1 Gbit/s of full packets for 120 ms.
 pub const DEFAULT_LIMIT: u32 = 10_000;
 
-/// The whole of it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// TAP devices to make.
     pub ports: Vec<Port>,
     /// Conditions between two ports; what is not named passes at once.
     #[serde(default)]
     pub paths: Vec<Path>,
-    /// Seed of every random number.
     #[serde(default)]
     pub seed: u64,
     /// Unix socket that takes new paths while the line runs.
@@ -33,7 +30,6 @@ pub struct Config {
     pub realtime: bool,
 }
 
-/// One TAP device.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
@@ -88,7 +84,6 @@ pub struct Order {
     /// New conditions of these pairs; others stay.
     #[serde(default)]
     pub paths: Vec<Path>,
-    /// Asks for the counters.
     #[serde(default)]
     pub counters: bool,
 }
@@ -105,7 +100,6 @@ fn yes() -> bool {
     true
 }
 
-/// Reads the configuration.
 pub fn read(text: &str) -> Result<Config, LabError> {
     let config: Config = serde_json::from_str(text).map_err(|error| {
         wrong(format!("The configuration of the line cannot be read: {error}."))

@@ -70,7 +70,6 @@ impl Socket {
         Ok(Self { listener, path: path.to_owned(), peers: Vec::new() })
     }
 
-    /// The descriptor to wait on.
     pub fn fd(&self) -> RawFd {
         self.listener.as_raw_fd()
     }

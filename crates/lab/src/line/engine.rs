@@ -13,7 +13,6 @@ const MAX_SLOTS: usize = 1 << 20;
 /// Ethernet header with a VLAN tag.
 const HEADER_BYTES: usize = 18;
 
-/// State of a line.
 #[derive(Debug)]
 pub struct Engine {
     ports: usize,
@@ -21,7 +20,6 @@ pub struct Engine {
     paths: Vec<Path>,
     addresses: HashMap<[u8; 6], u16>,
     queue: Queue,
-    /// Buffers of packets.
     pub slots: Slots,
 }
 
@@ -65,7 +63,6 @@ impl Engine {
         self.paths.iter().filter(|path| path.conditions().from != path.conditions().to)
     }
 
-    /// Packets that wait.
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }

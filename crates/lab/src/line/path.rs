@@ -51,7 +51,6 @@ pub struct Path {
     free_ns: u64,
     /// Release of the packet before; none comes earlier where order is kept.
     last_ns: u64,
-    /// What was counted.
     pub counters: Counters,
 }
 
@@ -72,12 +71,10 @@ impl Path {
         self.conditions = conditions;
     }
 
-    /// The conditions now.
     pub fn conditions(&self) -> &config::Path {
         &self.conditions
     }
 
-    /// Packets waiting.
     pub fn waiting(&self) -> u32 {
         self.waiting
     }

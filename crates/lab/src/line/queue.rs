@@ -4,16 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-/// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Held {
-    /// When it goes out.
     pub release_ns: u64,
     /// Which was held first, among equal releases.
     number: u64,
-    /// Its buffer.
     pub slot: u32,
-    /// Its length.
     pub bytes: u32,
     /// Where it came in.
     pub from: u16,
@@ -56,7 +52,6 @@ impl Queue {
         self.heap.pop().map(|held| held.0)
     }
 
-    /// Packets that wait.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
@@ -99,13 +94,11 @@ impl Slots {
         self.free.pop()
     }
 
-    /// Gives a buffer back.
     pub fn give(&mut self, slot: u32) {
         debug_assert!(self.free.len() < self.count);
         self.free.push(slot);
     }
 
-    /// The bytes of a buffer.
     pub fn bytes(&mut self, slot: u32) -> &mut [u8] {
         assert!((slot as usize) < self.count);
         // SAFETY: within the mapping, which lives as long as `self`; borrowed from `self`.

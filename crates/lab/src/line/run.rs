@@ -140,7 +140,6 @@ impl Line {
         }
     }
 
-    /// Reads what has come.
     fn take(&mut self) {
         // At most 64 descriptors were looked at; copied, because answering changes the set.
         let mut ready = [-1; 64];

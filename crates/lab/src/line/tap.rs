@@ -62,7 +62,6 @@ impl Tap {
         Ok(Self { fd, statistics, name: port.name.clone() })
     }
 
-    /// The descriptor to wait on.
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

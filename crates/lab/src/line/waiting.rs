@@ -3,13 +3,11 @@ use crate::error::LabError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// `CLOCK_MONOTONIC` now.
 #[inline]
 pub fn now_ns() -> u64 {
     read_clock(libc::CLOCK_MONOTONIC)
 }
 
-/// CPU time of this thread.
 pub fn cpu_ns() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }

@@ -65,10 +65,8 @@ struct Queue<'a> {
 impl<'a> Queue<'a> {
     fn new(job: &'a Job<'a>) -> Result<Self, ProbeError> {
         let slot_bytes = job.record_bytes.next_multiple_of(4096);
-        let buffer = Buffer::map(slot_bytes * job.depth, Pages::Default)?;
-        // SAFETY: the mapping belongs to this queue alone, and nothing is in flight.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
-        Random::new(job.seed).fill(bytes);
+        let mut buffer = Buffer::map(slot_bytes * job.depth, Pages::Default)?;
+        Random::new(job.seed).fill(buffer.as_mut_slice());
         let window = Window::open(clock::monotonic_ns(), job.duration_ns);
         Ok(Self {
             job,

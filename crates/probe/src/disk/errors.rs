@@ -45,6 +45,27 @@ pub fn disk_full(message: String) -> ProbeError {
     ProbeError::new(Kind::Lacks, "disk_full", message, hint)
 }
 
+/// Files live in memory, where a sync writes nothing.
+pub fn no_disk(place: &Path) -> ProbeError {
+    ProbeError::new(
+        Kind::Lacks,
+        "no_disk",
+        format!("{}: files live in memory (tmpfs), a sync writes nothing.", place.display()),
+        "Set `directory` to a disk's file system.",
+    )
+}
+
+/// Refuses a record that direct I/O cannot move.
+pub fn check_sectors(record_bytes: usize) -> Result<(), ProbeError> {
+    if record_bytes.is_multiple_of(512) {
+        return Ok(());
+    }
+    Err(ProbeError::usage(
+        format!("record_bytes {record_bytes} is no multiple of 512, a sector."),
+        "Set `record_bytes` to whole sectors, or `direct` to false.",
+    ))
+}
+
 /// The file system takes no direct I/O, or not with such records.
 pub fn no_direct_io(place: &Path, reason: &str) -> ProbeError {
     ProbeError::new(

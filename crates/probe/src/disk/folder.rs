@@ -8,7 +8,6 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// How our folders' names begin.
 const PREFIX: &str = ".nephoscope-folder-";
 
 /// A folder of our own, locked.
@@ -26,8 +25,7 @@ impl Folder {
         sweep(directory);
         // A folder that another run's sweep takes between its making and its locking is made again.
         for _ in 0..16 {
-            let mut noise = [0u8; 8];
-            crate::net::random_bytes(&mut noise)?;
+            let noise = crate::net::random_bytes()?;
             let path = directory.join(format!("{PREFIX}{:016x}", u64::from_le_bytes(noise)));
             let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
             made.map_err(|error| errors::named("Creating a folder", directory, &error))?;
@@ -43,7 +41,6 @@ impl Folder {
         ))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -62,7 +59,6 @@ impl Folder {
         Err(errors::named("Syncing the file system", &self.path, &Error::last_os_error()))
     }
 
-    /// Removes it with all that is in it.
     pub fn remove(mut self) -> Result<(), ProbeError> {
         self.removed = true;
         std::fs::remove_dir_all(&self.path)

@@ -6,30 +6,45 @@ use crate::error::ProbeError;
 use nephoscope_wire::random::Random;
 use std::sync::atomic::AtomicU64;
 
-/// What an engine has to do.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// The file, already filled.
     pub scratch: &'a Scratch,
-    /// Write, or read.
     pub write: bool,
-    /// Any order, or one after the other.
     pub random: bool,
-    /// Bytes of a record.
     pub record_bytes: usize,
-    /// Records in the file.
     pub records: u64,
-    /// Operations in flight.
     pub depth: usize,
-    /// Seed of the order and of the data.
     pub seed: u64,
-    /// How long completions are counted.
     pub duration_ns: u64,
     /// Next record of the sequential order.
     pub next_record: AtomicU64,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// A job of one operation in flight at a time, in order, without an end.
+    pub fn new(
+        scratch: &'a Scratch,
+        write: bool,
+        record_bytes: usize,
+        records: u64,
+        seed: u64,
+    ) -> Self {
+        let next_record = AtomicU64::new(0);
+        let (random, depth, duration_ns) = (false, 1, 0);
+        Self {
+            scratch,
+            write,
+            random,
+            record_bytes,
+            records,
+            depth,
+            seed,
+            duration_ns,
+            next_record,
+        }
+    }
+
     /// The order in which worker number `worker` visits the records.
     pub fn order(&self, worker: u64) -> Order<'_> {
         if self.random {

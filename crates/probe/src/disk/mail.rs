@@ -2,14 +2,11 @@
 //! and how many bytes that moves. Pure: no clock, no file.
 use nephoscope_wire::random::Random;
 
-/// What is drawn from.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {
     /// Files made before the transactions.
     pub files: u64,
-    /// Transactions.
     pub transactions: u64,
-    /// Smallest new file.
     pub min_bytes: u64,
     /// Largest new file; nothing is added to a file of this size.
     pub max_bytes: u64,
@@ -17,7 +14,6 @@ pub struct Draws {
     pub read_ratio: f64,
     /// Probability that it makes a file instead of deleting one.
     pub create_ratio: f64,
-    /// Seed of all of it.
     pub seed: u64,
 }
 

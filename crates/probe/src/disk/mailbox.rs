@@ -8,13 +8,12 @@ use crate::buffer::{Buffer, Pages};
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use nephoscope_wire::random::Random;
-use serde_json::{json, Value};
+use serde::Serialize;
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::PathBuf;
 
-/// How files are used.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
     /// Folders that the files are spread over.
@@ -25,36 +24,18 @@ pub struct Habits {
     pub fsync: bool,
 }
 
-/// What was done, counted as it was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Files made.
     pub created: u64,
-    /// Files read.
     pub read: u64,
-    /// Files added to.
     pub appended: u64,
-    /// Files deleted.
     pub deleted: u64,
-    /// Bytes that were read.
     pub read_bytes: u64,
-    /// Bytes that were written.
     pub written_bytes: u64,
 }
 
 impl Counts {
     /// The same as an object.
-    pub fn to_json(self) -> Value {
-        json!({
-            "created": self.created,
-            "read": self.read,
-            "appended": self.appended,
-            "deleted": self.deleted,
-            "read_bytes": self.read_bytes,
-            "written_bytes": self.written_bytes,
-        })
-    }
-
     /// What came on top of `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -68,7 +49,6 @@ impl Counts {
     }
 }
 
-/// The files of one trial.
 #[derive(Debug)]
 pub struct Mailbox {
     session: Session,
@@ -76,7 +56,6 @@ pub struct Mailbox {
     habits: Habits,
     data: Buffer,
     into: Buffer,
-    /// Of all steps so far.
     pub counts: Counts,
     turn: u64,
 }
@@ -90,12 +69,11 @@ impl Mailbox {
         max_bytes: u64,
         seed: u64,
     ) -> Result<Self, ProbeError> {
-        let data = Buffer::map(usize::try_from(max_bytes).unwrap_or(usize::MAX), Pages::Default)?;
+        let mut data =
+            Buffer::map(usize::try_from(max_bytes).unwrap_or(usize::MAX), Pages::Default)?;
         let into = Buffer::map(habits.block_bytes, Pages::Default)?;
-        into.touch(0..into.bytes());
-        // SAFETY: the mapping belongs to this value alone.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(data.as_ptr(), data.bytes()) };
-        Random::new(seed).fill(bytes);
+        into.touch_all(session)?;
+        Random::new(seed).fill(data.as_mut_slice());
         for number in 0..habits.directories {
             session.check()?;
             let path = folder.path().join(format!("d{number}"));
@@ -105,7 +83,6 @@ impl Mailbox {
         Ok(Self { session, folder, habits, data, into, counts: Counts::default(), turn: 0 })
     }
 
-    /// Does one step, and counts it.
     pub fn apply(&mut self, step: Step) -> Result<(), ProbeError> {
         match step {
             Step::Create { file, bytes } => {
@@ -156,7 +133,6 @@ impl Mailbox {
         self.folder.sync_all()
     }
 
-    /// Removes the folder.
     pub fn remove(self) -> Result<(), ProbeError> {
         self.folder.remove()
     }

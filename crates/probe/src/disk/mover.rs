@@ -24,14 +24,11 @@ impl<'a> Mover<'a> {
 
     /// The same, with an order of its own.
     pub fn along(job: &'a Job<'a>, number: u64, order: Order<'a>) -> Result<Self, ProbeError> {
-        let buffer = Buffer::map(job.record_bytes, Pages::Default)?;
-        // SAFETY: the mapping belongs to this worker alone.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
-        Random::new(job.seed ^ number).fill(bytes);
+        let mut buffer = Buffer::map(job.record_bytes, Pages::Default)?;
+        Random::new(job.seed ^ number).fill(buffer.as_mut_slice());
         Ok(Self { job, order, buffer, turn: 0 })
     }
 
-    /// What may end the trial.
     pub fn session(&self) -> Session {
         self.job.scratch.session
     }
@@ -43,8 +40,7 @@ impl<'a> Mover<'a> {
         let record = self.order.next(job.records);
         let at = record * length as u64;
         if job.write {
-            // SAFETY: the mapping is at least `length` bytes long and belongs to this worker alone.
-            let data = unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr(), length) };
+            let data = &mut self.buffer.as_mut_slice()[..length];
             pattern::stamp(data, job.seed ^ (self.turn << 20) ^ record);
             self.turn += 1;
         }

@@ -11,33 +11,25 @@ use crate::workers::{self, Worker};
 use crate::{clock, timed};
 use hdrhistogram::Histogram;
 use nephoscope_wire::random::Random;
-use std::sync::atomic::AtomicU64;
 
-/// What is done with each file.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// Write, or read.
     pub write: bool,
     /// Each record once in a drawn order, or one after the other.
     pub random: bool,
-    /// Bytes of a record.
     pub record_bytes: usize,
-    /// Records of a file.
     pub records: u64,
     /// The time includes making the file safe on the disk.
     pub fsync: bool,
     /// The time includes closing the file.
     pub close: bool,
-    /// Seed of the order and of the data.
     pub seed: u64,
 }
 
-/// What a pass saw.
 #[derive(Debug)]
 pub struct Passed {
     /// From the first start to the last end.
     pub elapsed_ns: u64,
-    /// Records that were moved.
     pub operations: u64,
     /// Time of each record alone.
     pub latency: Histogram<u64>,
@@ -108,17 +100,7 @@ struct Ready<'a> {
 impl<'a> Ready<'a> {
     fn new(pass: Pass, scratch: &'a Scratch, number: u64) -> Result<Self, ProbeError> {
         let Pass { write, random, record_bytes, records, seed, .. } = pass;
-        let job = Job {
-            scratch,
-            write,
-            random,
-            record_bytes,
-            records,
-            depth: 1,
-            seed,
-            duration_ns: 0,
-            next_record: AtomicU64::new(0),
-        };
+        let job = Job { random, ..Job::new(scratch, write, record_bytes, records, seed) };
         let mut order = Vec::new();
         if random {
             let last = u32::try_from(records).map_err(|_| too_many(records))?;
@@ -153,7 +135,6 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// What one thread saw.
 struct Done {
     started_ns: u64,
     ended_ns: u64,

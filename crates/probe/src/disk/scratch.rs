@@ -15,9 +15,7 @@ const FILL_BYTES: usize = 4 << 20;
 /// An open file that has no name any more.
 #[derive(Debug)]
 pub struct Scratch {
-    /// What may end the trial.
     pub session: Session,
-    /// The file.
     pub file: File,
     /// Where it lies, for sentences.
     pub directory: PathBuf,
@@ -110,14 +108,13 @@ impl Scratch {
         let bytes = bytes.next_multiple_of(4096);
         self.reserve(bytes)?;
         let chunk = usize::try_from(bytes).unwrap_or(FILL_BYTES).min(FILL_BYTES);
-        let buffer = Buffer::map(chunk, Pages::Default)?;
+        let mut buffer = Buffer::map(chunk, Pages::Default)?;
         let mut random = Random::new(seed);
         let mut at = 0;
         while at < bytes {
             self.session.check()?;
             let length = chunk.min(usize::try_from(bytes - at).unwrap_or(chunk));
-            // SAFETY: the mapping is at least `length` bytes long and nobody else uses it.
-            let data = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), length) };
+            let data = &mut buffer.as_mut_slice()[..length];
             random.fill(data);
             at += self.write_some(data, at)? as u64;
         }
@@ -218,8 +215,7 @@ fn no_tmpfile(error: &Error) -> bool {
 
 /// A name that nobody can guess, given up again at once.
 fn open_and_unlink(directory: &Path, flags: libc::c_int) -> Result<File, ProbeError> {
-    let mut noise = [0u8; 8];
-    crate::net::random_bytes(&mut noise)?;
+    let noise = crate::net::random_bytes()?;
     let name = format!(".nephoscope-{:016x}", u64::from_le_bytes(noise));
     let path = place::c_path(&directory.join(name))?;
     // SAFETY: valid C strings; the descriptor is ours alone.

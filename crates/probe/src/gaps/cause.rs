@@ -24,7 +24,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The word in the samples.
     pub fn word(self) -> &'static str {
         match self {
             Self::Throttled => "throttled",

@@ -20,7 +20,6 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Counts one look.
     #[inline(always)]
     pub fn count(&mut self, length: u64) {
         self.slots[slot(length)] += 1;
@@ -32,18 +31,15 @@ impl Looks {
         }
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         self.slots.fill(0);
         (self.shortest, self.longest) = (u64::MAX, 0);
     }
 
-    /// Looks counted.
     pub fn total(&self) -> u64 {
         self.slots.iter().sum()
     }
 
-    /// The shortest look.
     pub fn shortest(&self) -> Option<u64> {
         (self.shortest != u64::MAX).then_some(self.shortest)
     }

@@ -9,14 +9,11 @@ pub mod watch;
 use crate::session::Session;
 pub use record::Record;
 
-/// What one loop is told.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long to look.
     pub duration_ns: u64,
     /// A look that took at least this long is a gap.
     pub threshold_ns: u64,
-    /// Gaps kept one by one.
     pub events_max: usize,
     /// How long the loop sleeps now and then; 0 for one that is always busy.
     pub sleep_ns: u64,
@@ -24,7 +21,6 @@ pub struct Settings {
     pub busy_ns: u64,
     /// Length of a tick, to the accuracy of a short calibration; the final one is the loop's own.
     pub ns_per_tick: f64,
-    /// What may end the trial.
     pub session: Session,
 }
 
@@ -38,7 +34,6 @@ impl Settings {
     }
 }
 
-/// Where one loop runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The CPU to pin to; `None` leaves it free.

@@ -113,9 +113,6 @@ impl Drop for Children {
 }
 
 /// Runs a loop at each place in a process of its own; records in the order of the places.
-///
-/// # Errors
-/// The kernel refuses a process; a process ends without a result; the trial is cancelled.
 pub fn run<C: Ticks>(
     trial: &mut Trial,
     settings: &Settings,

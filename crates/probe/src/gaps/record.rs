@@ -3,27 +3,23 @@ use super::cause::Cause;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// One gap.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// When it began, in ticks while the loop runs, on the monotonic clock in a [`Record`].
     pub start: u64,
     /// Its length, in the same unit.
     pub length: u64,
-    /// What the kernel knows about it.
     pub cause: Cause,
 }
 
 /// What one loop saw; times in nanoseconds. Crosses the pipe from a forked loop as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// The CPU that it was pinned to.
     pub cpu: Option<usize>,
     /// Number of the loop among those of its CPU.
     pub process: usize,
     /// Why it is not pinned although that was asked for.
     pub pin_refused: Option<String>,
-    /// Length of the window.
     pub window_ns: f64,
     /// Gaps inside the window, added up.
     pub gaps_ns: f64,
@@ -35,9 +31,7 @@ pub struct Record {
     pub cycles_share: Option<f64>,
     /// Looks, gaps among them.
     pub looks: u64,
-    /// Gaps.
     pub gaps: u64,
-    /// Shortest look.
     pub look_min_ns: f64,
     /// 99.9th percentile of the looks below the threshold.
     pub look_floor_ns: f64,

@@ -66,19 +66,11 @@ pub fn calibrate<C: Ticks>() -> f64 {
 /// Where the loops run.
 pub fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
     let per_cpu = trial.params.size("processes_per_cpu");
-    let allowed = affinity::allowed();
-    let mut cpus: Vec<usize> =
-        trial.params.ints("cpus").iter().filter_map(|cpu| usize::try_from(*cpu).ok()).collect();
+    let mut cpus = affinity::named(&trial.params)?;
     cpus.sort_unstable();
     cpus.dedup();
-    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        return Err(ProbeError::usage(
-            format!("cpu.gaps: this process may not use CPU {cpu}."),
-            format!("It may use {allowed:?}; cpus takes a list out of these."),
-        ));
-    }
     if cpus.is_empty() {
-        cpus = allowed;
+        cpus = affinity::allowed();
     }
     match trial.params.size("cpus_max") {
         0 => {}

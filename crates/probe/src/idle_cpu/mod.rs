@@ -118,7 +118,7 @@ impl IdleCpuMonitor {
         }
     }
 
-    /// Its keys of the `beside` object.
+    /// Its keys of the `counters` object.
     pub fn report(&self) -> Map<String, Value> {
         let load = |value: &AtomicU64| value.load(Ordering::Acquire);
         let (mut told, mut missing) = ((None, None, None, None), None);

@@ -63,7 +63,6 @@ use crate::trial::{Factors, Trial};
 use crate::{team, trial::factors};
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     match start::reads_tsc(trial)? {
         #[cfg(target_arch = "x86_64")]
@@ -74,11 +73,11 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 
 fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
     let settings = Settings {
-        duration_ns: trial.params.int("duration_ns").cast_unsigned(),
-        threshold_ns: trial.params.int("threshold_ns").cast_unsigned(),
+        duration_ns: trial.params.u64("duration_ns"),
+        threshold_ns: trial.params.u64("threshold_ns"),
         events_max: trial.params.size("events_max"),
-        sleep_ns: trial.params.int("sleep_ns").cast_unsigned(),
-        busy_ns: trial.params.int("busy_ns").cast_unsigned(),
+        sleep_ns: trial.params.u64("sleep_ns"),
+        busy_ns: trial.params.u64("busy_ns"),
         ns_per_tick: start::calibrate::<C>(),
         session: trial.session,
     };

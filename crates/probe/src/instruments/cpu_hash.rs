@@ -32,7 +32,6 @@ use crate::{clock, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use sha2::{Digest, Sha256};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.hash",
     summary: "SHA-256 throughput out of the cache on 1 to N threads",
@@ -90,11 +89,10 @@ impl Chain {
     }
 }
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     check_vector()?;
     let block_bytes = trial.params.size("block_bytes");
-    let duration_ns = trial.params.int("duration_ns").cast_unsigned();
+    let duration_ns = trial.params.u64("duration_ns");
     let session = trial.session;
     let seats = Seats::choose(session, trial.params.size("threads"))?;
     for note in &seats.notes {
@@ -137,7 +135,6 @@ fn check_vector() -> Result<(), ProbeError> {
     Err(wrong("This machine hashes \"abc\" wrongly."))
 }
 
-/// Computes the first links again.
 fn verify(chain: &Chain, block_bytes: usize, thread: usize) -> Result<(), ProbeError> {
     let mut again = Chain::prepare(block_bytes, thread);
     for _ in 0..chain.links.min(CHECKED) {

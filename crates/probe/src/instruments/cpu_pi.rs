@@ -41,7 +41,6 @@ use sha2::{Digest, Sha256};
 /// About 100 ms on a core of 2.5 GHz.
 const DEFAULT_DIGITS: usize = 10_000;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.pi",
     summary: "Integer arithmetic: digits of π on 1 to N threads",
@@ -64,20 +63,17 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// The first 50 decimals.
 const FIRST: &str = "14159265358979323846264338327950288419716939937510";
 
 /// SHA-256 of the first so many decimals as text; the tests derive them with two formulas.
 const KNOWN: &[(usize, &str)] =
     &[(10_000, "7406a2be66766f832c8d1e1b66491ef7b2f366b0393d21c4684181044b507ab5")];
 
-/// What one thread keeps.
 struct Work {
     pi: Pi,
     times_ns: Vec<u64>,
 }
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let digits = trial.params.size("digits");
     let repeats = trial.params.size("repeats");
@@ -108,7 +104,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.out.emit("pi_digits_per_s", rate, factors! {})
 }
 
-/// Digest of the right decimals.
 fn reference(session: Session, digits: usize) -> Result<String, ProbeError> {
     if let Some((_, digest)) = KNOWN.iter().find(|(known, _)| *known == digits) {
         return Ok((*digest).to_owned());

@@ -35,7 +35,6 @@ use crate::turn_passing::{Accounted, Method, Partner};
 use crate::{affinity, clock, team, timed, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.switch",
     summary: "Cost of a context switch between two threads, on one CPU or across two",
@@ -66,19 +65,11 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let (mine, its) = cpus(trial)?;
     let method = Method::named(trial.params.text("method"));
-    let duration_ns = trial.params.int("duration_ns").cast_unsigned();
-    if team::under_deadline() {
-        return Err(ProbeError::new(
-            ErrorKind::Lacks,
-            "no_threads_under_deadline",
-            "cpu.switch needs two threads: a task under SCHED_DEADLINE may not create any.",
-            "Start the probe under another scheduling policy.",
-        ));
-    }
+    let duration_ns = trial.params.u64("duration_ns");
+    team::check_can_start_threads()?;
     affinity::pin(mine)?;
     let partner = Partner::start(trial.session, method, its)?;
     trial.prepared()?;
@@ -95,16 +86,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.emit_histogram("switch_latency_ns", &outcome.latency, &factors! {})
 }
 
-/// The CPUs of the two threads.
 fn cpus(trial: &Trial) -> Result<(usize, usize), ProbeError> {
     let allowed = affinity::allowed();
-    let wanted: Vec<usize> = trial.params.ints("cpus").iter().map(|cpu| *cpu as usize).collect();
-    if let Some(cpu) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
-        return Err(ProbeError::usage(
-            format!("cpu.switch: this process may not use CPU {cpu}."),
-            format!("It may use {allowed:?}; cpus takes one or two of these."),
-        ));
-    }
+    let wanted = affinity::named(&trial.params)?;
     let across = trial.params.text("place") == "two_cpus";
     let given = if wanted.is_empty() { &allowed } else { &wanted };
     match given.as_slice() {

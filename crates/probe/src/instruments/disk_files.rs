@@ -47,7 +47,6 @@ use hdrhistogram::Histogram;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::json;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.files",
     summary: "A mail server's small files: transactions, files and bytes a second",
@@ -95,7 +94,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let draws = draws(trial)?;
     let habits = habits(trial);
@@ -124,7 +122,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 /// What is drawn from, checked.
 fn draws(trial: &Trial) -> Result<Draws, ProbeError> {
     let params = &trial.params;
-    let count = |id| params.int(id).cast_unsigned();
+    let count = |id| params.u64(id);
     let (min_bytes, max_bytes) = (count("min_bytes"), count("max_bytes"));
     if min_bytes > max_bytes {
         return Err(ProbeError::usage(
@@ -132,10 +130,6 @@ fn draws(trial: &Trial) -> Result<Draws, ProbeError> {
             "Set the smaller one as min_bytes.",
         ));
     }
-    let seed = match count("seed") {
-        0 => clock::realtime_ns(),
-        seed => seed,
-    };
     Ok(Draws {
         files: count("files"),
         transactions: count("transactions"),
@@ -143,20 +137,19 @@ fn draws(trial: &Trial) -> Result<Draws, ProbeError> {
         max_bytes,
         read_ratio: params.float("read_ratio"),
         create_ratio: params.float("create_ratio"),
-        seed,
+        seed: clock::seed(params),
     })
 }
 
 fn habits(trial: &Trial) -> Habits {
     let params = &trial.params;
     Habits {
-        directories: params.int("directories").cast_unsigned(),
+        directories: params.u64("directories"),
         block_bytes: params.size("block_bytes"),
         fsync: params.text("sync") == "fsync",
     }
 }
 
-/// The three phases.
 struct Work {
     mail: Mail,
     mailbox: Mailbox,
@@ -164,7 +157,6 @@ struct Work {
     sync_phases: bool,
 }
 
-/// What a phase did, and how long it took.
 struct Phase {
     name: &'static str,
     elapsed_ns: u64,
@@ -198,7 +190,7 @@ impl Work {
         let mut counts = Factors::new();
         for phase in &all {
             phase.emit(trial)?;
-            counts.insert(phase.name.to_owned(), phase.counts.to_json());
+            counts.insert(phase.name.to_owned(), json!(phase.counts));
         }
         counts.insert("left".to_owned(), json!({"files": files, "bytes": bytes}));
         let elapsed_ns: u64 = all.iter().map(|phase| phase.elapsed_ns).sum();

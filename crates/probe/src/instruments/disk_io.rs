@@ -55,9 +55,7 @@ use crate::trial::{Factors, Trial};
 use crate::{clock, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.io",
     summary: "Reads or writes of a file: operations and bytes a second, latency",
@@ -101,7 +99,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let settings = Settings::of(&trial.params)?;
     let file_bytes = settings.file_bytes();
@@ -109,16 +106,13 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let disk = settings.direct || reaches_disk(trial, &directory, file_bytes)?;
     place::check_space(&directory, file_bytes)?;
     let scratch = prepare(trial, &settings, &directory, disk)?;
+    let Settings { write, random, record_bytes, records, depth, seed, .. } = settings;
+    let duration_ns = trial.params.u64("duration_ns");
     let job = Job {
-        scratch: &scratch,
-        write: settings.write,
-        random: settings.random,
-        record_bytes: settings.record_bytes,
-        records: settings.records,
-        depth: settings.depth,
-        seed: settings.seed,
-        duration_ns: trial.params.int("duration_ns").cast_unsigned(),
-        next_record: AtomicU64::new(0),
+        random,
+        depth,
+        duration_ns,
+        ..Job::new(&scratch, write, record_bytes, records, seed)
     };
     let (outcome, engine) = measure(trial, &job)?;
     note_littles_law(trial, &outcome, job.depth);
@@ -129,7 +123,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     report(trial, &outcome, disk, job.record_bytes, &factors)
 }
 
-/// Makes the scratch file and fills it.
 fn prepare(
     trial: &mut Trial,
     settings: &Settings,

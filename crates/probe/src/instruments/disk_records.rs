@@ -42,8 +42,8 @@
 //! seen from inside a guest: a cold read may come from there.
 use crate::disk::memory::reaches_disk;
 use crate::disk::passes::{self, Pass, Passed};
-use crate::disk::place;
 use crate::disk::scratch::Scratch;
+use crate::disk::{errors, place};
 use crate::error::ProbeError;
 use crate::session::Session;
 use crate::trial::{Factors, Trial};
@@ -54,7 +54,6 @@ use std::path::Path;
 /// Every operation, in the order in which they go over a file.
 const OPERATIONS: [&str; 6] = ["write", "rewrite", "read", "reread", "randread", "randwrite"];
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.records",
     summary: "Whole files written, rewritten, read and reread, by the size of a record",
@@ -85,7 +84,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let settings = Settings::of(trial)?;
     let place = place::directory(trial.params.text("directory"));
@@ -148,16 +146,13 @@ impl Settings {
         let settings = Self {
             operations: in_order.map(|word| (*word).to_owned()).collect(),
             sizes,
-            file_bytes: params.int("file_bytes").cast_unsigned(),
+            file_bytes: params.u64("file_bytes"),
             threads: params.size("threads"),
             direct: params.bool("direct"),
             cold: params.bool("cold"),
             fsync: params.bool("include_fsync"),
             close: params.bool("include_close"),
-            seed: match params.int("seed").cast_unsigned() {
-                0 => clock::realtime_ns(),
-                seed => seed,
-            },
+            seed: clock::seed(params),
         };
         settings.check().map(|()| settings)
     }
@@ -168,12 +163,8 @@ impl Settings {
             let message = "disk.records: record_bytes is an empty list.".to_owned();
             return usage(message, "Name at least one size.");
         };
-        let odd = self.sizes.iter().find(|size| !size.is_multiple_of(512));
-        if let (true, Some(size)) = (self.direct, odd) {
-            return usage(
-                format!("disk.records: record_bytes {size} is no multiple of 512, a sector."),
-                "Set `record_bytes` to whole sectors, or `direct` to false.",
-            );
+        if self.direct {
+            self.sizes.iter().try_for_each(|size| errors::check_sectors(*size))?;
         }
         if (*largest as u64) > self.file_bytes {
             let bytes = self.file_bytes;
@@ -182,17 +173,8 @@ impl Settings {
                 "Set a larger `file_bytes`, or smaller `record_bytes`.",
             );
         }
-        if self.threads > 1 && team::under_deadline() {
-            return Err(ProbeError::new(
-                crate::error::Kind::Lacks,
-                "no_threads_under_deadline",
-                format!(
-                    "disk.records cannot start {} threads: a task under SCHED_DEADLINE may not \
-                     create any.",
-                    self.threads
-                ),
-                "Ask for one thread, or start the probe under another scheduling policy.",
-            ));
+        if self.threads > 1 {
+            team::check_can_start_threads()?;
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ use crate::closed_loop::latency_histogram;
 use crate::disk::pattern;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
-use crate::error::{Kind, ProbeError};
+use crate::error::ProbeError;
 use crate::session::Session;
 use crate::trial::Trial;
 use crate::{clock, timed, trial::factors};
@@ -40,7 +40,6 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::io::Error;
 use std::os::fd::AsRawFd;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "disk.sync",
     summary: "Time until a small write is safe on the disk",
@@ -70,24 +69,15 @@ pub const SPEC: Spec = Spec {
 /// Records that overwriting goes round in: more than a device is likely to merge, quickly filled.
 const OVERWRITTEN_RECORDS: u64 = 64;
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let params = &trial.params;
     let (record_bytes, append) = (params.size("record_bytes"), params.bool("append"));
-    let operations = params.int("operations").cast_unsigned();
-    let duration_ns = params.int("duration_ns").cast_unsigned();
+    let operations = params.u64("operations");
+    let duration_ns = params.u64("duration_ns");
     let method = Method::of(params.text("method"));
     let directory = place::directory(params.text("directory"));
     if place::in_memory(&directory)? {
-        return Err(ProbeError::new(
-            Kind::Lacks,
-            "no_disk",
-            format!(
-                "{}: files live in memory (tmpfs), a sync writes nothing.",
-                directory.display()
-            ),
-            "Set `directory` to a disk's file system.",
-        ));
+        return Err(errors::no_disk(&directory));
     }
     let records = if append { operations + 1 } else { OVERWRITTEN_RECORDS };
     place::check_space(&directory, records * record_bytes as u64)?;
@@ -122,7 +112,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.emit_histogram("sync_latency_ns", &histogram, &factors! {})
 }
 
-/// How a write is made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     Fsync,
@@ -158,10 +147,8 @@ impl<'a> Writer<'a> {
         records: u64,
         seed: u64,
     ) -> Result<Self, ProbeError> {
-        let buffer = Buffer::map(record_bytes, Pages::Default)?;
-        // SAFETY: the mapping belongs to this writer alone.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.bytes()) };
-        Random::new(seed).fill(bytes);
+        let mut buffer = Buffer::map(record_bytes, Pages::Default)?;
+        Random::new(seed).fill(buffer.as_mut_slice());
         Ok(Self { scratch, method, buffer, record_bytes, records, turn: 0 })
     }
 
@@ -169,9 +156,7 @@ impl<'a> Writer<'a> {
     fn write_and_sync(&mut self) -> Result<(), ProbeError> {
         let fd = self.scratch.file.as_raw_fd();
         let at = (self.turn % self.records * self.record_bytes as u64).cast_signed();
-        // SAFETY: the mapping is at least `record_bytes` long and belongs to this writer alone.
-        let data =
-            unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr(), self.record_bytes) };
+        let data = &mut self.buffer.as_mut_slice()[..self.record_bytes];
         pattern::stamp(data, self.turn);
         self.turn += 1;
         // SAFETY: the buffer is as long as said, the descriptor is open.

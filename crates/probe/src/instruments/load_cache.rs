@@ -36,7 +36,7 @@
 //! begins, and a cache that is already taken looks small. What others hold in a cache of their own
 //! core cannot be pushed out, unless the last-level cache includes it. Threads on CPUs of several
 //! last-level caches divide the sum evenly.
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::ProbeError;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::usable_cache::{self, CHAINS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
@@ -46,7 +46,6 @@ use crate::trial::Trial;
 use crate::{caches, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.cache",
     summary: "A load that takes the last-level cache, and proves it",
@@ -79,8 +78,8 @@ pub const SPEC: Spec = Spec {
 const HOPS: usize = 64;
 /// A working set smaller than this is no load on any shared cache.
 const LEAST_LINES: usize = 64;
+const SMALLER: &str = "Set a smaller buffer_bytes.";
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
@@ -99,7 +98,7 @@ fn lines_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeEr
         0 => room_for_all(trial, cpus)?,
         bytes => bytes,
     };
-    check_memory(bytes)?;
+    caches::check_memory(bytes, SMALLER)?;
     Ok((bytes / cpus.len() / LINE_BYTES).max(LEAST_LINES))
 }
 
@@ -111,7 +110,7 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> 
     }
     // Of several caches each is looked for as if it were like the first.
     let one = caches::last_level(&cpus[..1]).bytes;
-    check_memory(4 * one)?;
+    caches::check_memory(4 * one, SMALLER)?;
     let Some(found) = usable_cache::find(trial.session, cpus[0], one)? else {
         trial.out.note(format!(
             "No working set up to the {} KiB of the last-level cache is reached faster than memory: \
@@ -128,19 +127,6 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> 
         ));
     }
     Ok((nominal.bytes as f64 * found as f64 / one as f64) as usize)
-}
-
-fn check_memory(bytes: usize) -> Result<(), ProbeError> {
-    let available = caches::available_memory();
-    if bytes <= available {
-        return Ok(());
-    }
-    Err(ProbeError::new(
-        ErrorKind::Lacks,
-        "no_memory",
-        format!("load.cache: {bytes} bytes exceed the {available} available."),
-        "Set a smaller buffer_bytes.",
-    ))
 }
 
 /// The walk of one thread: several places on a ring of its own.
@@ -186,6 +172,6 @@ mod tests {
 
     #[test]
     fn more_than_the_memory_is_refused() {
-        assert_eq!(check_memory(usize::MAX).unwrap_err().name, "no_memory");
+        assert_eq!(caches::check_memory(usize::MAX, SMALLER).unwrap_err().name, "no_memory");
     }
 }

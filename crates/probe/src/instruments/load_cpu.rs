@@ -36,7 +36,6 @@ use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.cpu",
     summary: "A load that keeps CPUs busy to a set share, and proves it",
@@ -73,7 +72,6 @@ pub const SPEC: Spec = Spec {
 /// Steps between two looks at the clocks: some microseconds, beside which the looks are little.
 const STEPS: u64 = 4096;
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;

@@ -42,9 +42,9 @@
 use crate::clock;
 use crate::disk::job::Job;
 use crate::disk::mover::Mover;
-use crate::disk::place;
 use crate::disk::scratch::Scratch;
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::disk::{errors, place};
+use crate::error::ProbeError;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::session::Session;
@@ -52,9 +52,7 @@ use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.disk",
     summary: "A load that reads, writes or syncs a file, and proves it",
@@ -93,29 +91,20 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let per_s = trial.params.float("operations_per_s");
     let keeps = if per_s > 0.0 { LoadTarget::Rate(per_s) } else { LoadTarget::Time };
     let shift = LoadSettings::of(trial, keeps)?;
     let (threads, record_bytes) = (trial.params.size("threads"), trial.params.size("record_bytes"));
     let places = load::places(trial, threads)?;
-    let seed = match trial.params.int("seed").cast_unsigned() {
-        0 => clock::realtime_ns(),
-        seed => seed,
-    };
+    let seed = clock::seed(&trial.params);
     let records = records(trial)?;
     let (scratch, direct) = prepare(trial, records * record_bytes as u64, seed)?;
+    let write = trial.params.text("operation") != "read";
     let job = Job {
-        scratch: &scratch,
-        write: trial.params.text("operation") != "read",
         random: trial.params.text("order") == "random",
-        record_bytes,
-        records,
         depth: threads,
-        seed,
-        duration_ns: shift.duration_ns,
-        next_record: AtomicU64::new(0),
+        ..Job::new(&scratch, write, record_bytes, records, seed)
     };
     let after = match trial.params.text("operation") {
         "fsync" => After::Sync,
@@ -140,14 +129,11 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 fn records(trial: &Trial) -> Result<u64, ProbeError> {
     let params = &trial.params;
     let (record_bytes, threads) = (params.size("record_bytes"), params.size("threads"));
-    let file_bytes = params.int("file_bytes").cast_unsigned();
+    let file_bytes = params.u64("file_bytes");
     let id = trial.spec().id;
     let past_cache = params.bool("direct") && params.text("operation") != "fsync";
-    if past_cache && !record_bytes.is_multiple_of(512) {
-        return Err(ProbeError::usage(
-            format!("{id}: record_bytes {record_bytes} is no multiple of 512, a sector."),
-            "Set `record_bytes` to whole sectors, or `direct` to false.",
-        ));
+    if past_cache {
+        errors::check_sectors(record_bytes)?;
     }
     let records = file_bytes / record_bytes as u64;
     if records < threads as u64 {
@@ -168,15 +154,7 @@ fn prepare(trial: &mut Trial, bytes: u64, seed: u64) -> Result<(Scratch, bool), 
     let sync = trial.params.text("operation") == "fsync";
     let in_memory = place::in_memory(&directory)?;
     if in_memory && sync {
-        return Err(ProbeError::new(
-            ErrorKind::Lacks,
-            "no_disk",
-            format!(
-                "{}: files live in memory (tmpfs), a sync writes nothing.",
-                directory.display()
-            ),
-            "Set `directory` to a disk's file system.",
-        ));
+        return Err(errors::no_disk(&directory));
     }
     place::check_space(&directory, bytes)?;
     if trial.params.bool("direct") && !sync {
@@ -243,7 +221,6 @@ fn written(directory: &Path) -> Result<After, ProbeError> {
     Ok(if place::on_overlay(directory)? { After::PushAll } else { After::Push })
 }
 
-/// One thread's operations.
 struct Operator<'a> {
     job: &'a Job<'a>,
     mover: Mover<'a>,
@@ -312,17 +289,7 @@ mod tests {
     fn operated(operation: After, write: bool) -> (Scratch, u64) {
         let scratch =
             buffered_file(Session::detached(), &place::directory(""), 1 << 20, 5).unwrap();
-        let job = Job {
-            scratch: &scratch,
-            write,
-            random: false,
-            record_bytes: 16 << 10,
-            records: 64,
-            depth: 1,
-            seed: 3,
-            duration_ns: 0,
-            next_record: AtomicU64::new(0),
-        };
+        let job = Job::new(&scratch, write, 16 << 10, 64, 3);
         let mut operator =
             Operator { job: &job, mover: Mover::new(&job, 0).unwrap(), after: operation };
         let done = (0..64).map(|_| operator.bit().unwrap()).sum();

@@ -45,9 +45,7 @@ use crate::session::Session;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.files",
     summary: "A load that writes and reads big files in turn, and proves it",
@@ -98,7 +96,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let shift = LoadSettings::of(trial, LoadTarget::Time)?;
     let params = &trial.params;
@@ -106,10 +103,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let (fsync, drop_cache) = (params.bool("fsync"), params.bool("drop_cache"));
     let blocks = blocks(trial)?;
     let places = load::places(trial, threads)?;
-    let seed = match params.int("seed").cast_unsigned() {
-        0 => clock::realtime_ns(),
-        seed => seed,
-    };
+    let seed = clock::seed(params);
     let file_bytes = blocks * block_bytes as u64;
     let directory = place::directory(params.text("directory"));
     place::check_space(&directory, file_bytes.saturating_mul(2 * threads as u64))?;
@@ -122,16 +116,8 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         .map(|n| Files::open(trial.session, &directory, file_bytes, seed ^ n << 32))
         .collect();
     let files = files?;
-    let job = |scratch, write, number: usize| Job {
-        scratch,
-        write,
-        random: false,
-        record_bytes: block_bytes,
-        records: blocks,
-        depth: 1,
-        seed: seed ^ (number as u64) << 32,
-        duration_ns: shift.duration_ns,
-        next_record: AtomicU64::new(0),
+    let job = |scratch, write, number: usize| {
+        Job::new(scratch, write, block_bytes, blocks, seed ^ (number as u64) << 32)
     };
     let jobs: Vec<_> = (files.iter().enumerate())
         .map(|(n, files)| (job(&files.written, true, n), job(&files.read, false, n)))
@@ -157,7 +143,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 /// Whole blocks of a file.
 fn blocks(trial: &Trial) -> Result<u64, ProbeError> {
     let params = &trial.params;
-    let file_bytes = params.int("file_bytes").cast_unsigned();
+    let file_bytes = params.u64("file_bytes");
     let block_bytes = params.size("block_bytes");
     match file_bytes / block_bytes as u64 {
         0 => Err(ProbeError::usage(
@@ -171,7 +157,6 @@ fn blocks(trial: &Trial) -> Result<u64, ProbeError> {
     }
 }
 
-/// The two files of a thread.
 struct Files {
     written: Scratch,
     read: Scratch,
@@ -265,17 +250,7 @@ mod tests {
     fn rounds(count: u64) -> (Files, [u64; PARTS], u64) {
         let bytes = BLOCKS * BLOCK as u64;
         let files = Files::open(Session::detached(), &place::directory(""), bytes, 5).unwrap();
-        let job = |scratch, write| Job {
-            scratch,
-            write,
-            random: false,
-            record_bytes: BLOCK,
-            records: BLOCKS,
-            depth: 1,
-            seed: 3,
-            duration_ns: 0,
-            next_record: AtomicU64::new(0),
-        };
+        let job = |scratch, write| Job::new(scratch, write, BLOCK, BLOCKS, 3);
         let (written, read) = (job(&files.written, true), job(&files.read, false));
         let mut work = Loop {
             writer: Mover::new(&written, 0).unwrap(),

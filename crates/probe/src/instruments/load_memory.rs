@@ -32,7 +32,7 @@
 //! bandwidth. What `write` and `copy` fetch before they store is not counted. One thread rarely fills
 //! a socket's bandwidth.
 use crate::buffer::{Buffer, Pages};
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::ProbeError;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::session::Session;
@@ -44,7 +44,6 @@ use crate::{caches, clock};
 use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.memory",
     summary: "A load that moves bytes between memory and the CPUs, and proves it",
@@ -86,7 +85,6 @@ pub const SPEC: Spec = Spec {
 /// Bytes of a bit of work: some microseconds.
 const BIT_BYTES: usize = 64 << 10;
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
@@ -101,29 +99,20 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 
 fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
     let caches = caches::last_level(cpus);
-    let available = caches::available_memory();
     let bytes = match trial.params.size("buffer_bytes") {
         0 => {
             if let Some(note) = caches.note() {
                 trial.out.note(note);
             }
-            (4 * caches.bytes).min(available / 4)
+            (4 * caches.bytes).min(caches::available_memory() / 4)
         }
         bytes => bytes,
     };
-    if bytes > available {
-        return Err(ProbeError::new(
-            ErrorKind::Lacks,
-            "no_memory",
-            format!("load.memory: {bytes} bytes exceed the {available} available."),
-            "Set a smaller buffer_bytes.",
-        ));
-    }
+    caches::check_memory(bytes, "Set a smaller buffer_bytes.")?;
     // Two bits at least: a copy needs two halves.
     Ok((bytes / cpus.len()).next_multiple_of(2 * BIT_BYTES))
 }
 
-/// What is done with the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Update,
@@ -143,7 +132,6 @@ impl Does {
     }
 }
 
-/// The walk of one thread through its buffer.
 struct Walk {
     does: Does,
     level: Level,
@@ -156,14 +144,10 @@ struct Walk {
 
 impl Walk {
     fn prepare(session: Session, does: Does, bytes: usize) -> Result<Self, ProbeError> {
-        let buffer = Buffer::map(bytes, Pages::Huge)?;
+        let mut buffer = Buffer::map(bytes, Pages::Huge)?;
         let mut noise = Random::new(clock::realtime_ns() ^ buffer.as_ptr().addr() as u64);
-        for start in (0..bytes).step_by(32 << 20) {
+        for piece in buffer.as_mut_slice()[..bytes].chunks_mut(32 << 20) {
             session.check()?;
-            let length = (32 << 20).min(bytes - start);
-            // SAFETY: this piece lies inside the mapping, which is new.
-            let piece =
-                unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().add(start), length) };
             noise.fill(piece);
         }
         let round_bytes = if does == Does::Copy { bytes / 2 } else { bytes };
@@ -214,8 +198,7 @@ mod tests {
     #[test]
     fn no_two_pages_are_equal() {
         let walk = Walk::prepare(Session::detached(), Does::Update, 8 * BIT_BYTES).unwrap();
-        // SAFETY: the mapping is at least this long and used by nobody else.
-        let all = unsafe { std::slice::from_raw_parts(walk.buffer.as_ptr(), 8 * BIT_BYTES) };
+        let all = &walk.buffer.as_slice()[..8 * BIT_BYTES];
         let mut pages: Vec<&[u8]> = all.chunks(4096).collect();
         pages.sort_unstable();
         pages.dedup();

@@ -40,7 +40,6 @@ use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.net",
     summary: "A load that sends bulk between two machines, and proves it",
@@ -84,7 +83,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let tcp = trial.params.text("protocol") == "tcp";
     let packet_bytes = trial.params.size("packet_bytes");
@@ -96,7 +94,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let peer = trial.session.read_peer(SPEC.id)?;
     if tcp {
         let both = client::streams(trial, &task, &peer)?;
-        return network_loads::say_streams(trial, &task, &both, rate);
+        return network_loads::emit_streams(trial, &task, &both, rate);
     }
     let both = client::datagrams(trial, &task, &peer)?;
     let names = Names {
@@ -105,10 +103,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         sent: "sent_bytes_per_s",
         each: packet_bytes as f64,
     };
-    network_loads::say_datagrams(trial, &task, &both, rate, &names)
+    network_loads::emit_datagrams(trial, &task, &both, rate, &names)
 }
 
-/// The far side.
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     server::serve(trial, listen)
 }

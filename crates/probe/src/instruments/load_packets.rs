@@ -34,7 +34,6 @@ use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.packets",
     summary: "A load that sends many small datagrams between two machines, and proves it",
@@ -67,7 +66,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let rate = trial.params.float("packets_per_s");
     let task = network_loads::task(trial, false, trial.params.size("packet_bytes"), rate)?;
@@ -79,10 +77,9 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         sent: "sent_packets_per_s",
         each: 1.0,
     };
-    network_loads::say_datagrams(trial, &task, &both, rate, &names)
+    network_loads::emit_datagrams(trial, &task, &both, rate, &names)
 }
 
-/// The far side.
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     server::serve(trial, listen)
 }

@@ -35,7 +35,6 @@ use crate::trial::Trial;
 use crate::turn_passing::{Method, Partner};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "load.switches",
     summary: "A load that makes the kernel switch between threads, and proves it",
@@ -76,7 +75,6 @@ pub const SPEC: Spec = Spec {
 /// Round trips of a bit of work: some tens of microseconds.
 const ROUND_TRIPS: u64 = 16;
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let per_s = trial.params.float("switches_per_s");
     // A round trip is two switches; at a set rate one at a time, so that they are even.

@@ -47,7 +47,6 @@ use crate::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
 use crate::{pages, simd, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "mem.cache",
     summary: "Read, write and modify bandwidth over vector lengths, from the first cache to memory",
@@ -72,7 +71,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let ladder = ladder::choose(trial)?;
     let words = trial.params.words(&SPEC, "operations");

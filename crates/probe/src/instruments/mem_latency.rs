@@ -47,7 +47,6 @@ use crate::trial::Trial;
 use crate::{pages, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "mem.latency",
     summary: "Load latency of a random pointer chase, from the first cache to memory",
@@ -70,16 +69,15 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let ladder = ladder::choose(trial)?;
     let time_ns = trial.params.size("time_per_point_ns");
-    let seed = trial.params.int("seed").cast_unsigned();
+    let seed = trial.params.u64("seed");
     let sweeper = Sweeper::map(trial.session, &ladder)?;
     for word in trial.params.words(&SPEC, "pages") {
         let longest = ladder.lengths.last().copied().unwrap_or(LINE_BYTES);
         let buffer = Buffer::map(longest, pages::named(&word))?;
-        touch(trial.session, &buffer)?;
+        buffer.touch_all(trial.session)?;
         if word == "huge" && !pages::is_huge(&buffer) {
             trial.out.note(format!("{}; that level was left out.", pages::NO_HUGE));
             continue;
@@ -100,16 +98,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.prepared()
 }
 
-/// Touches every page, looking for cancellation now and then.
-fn touch(session: Session, buffer: &Buffer) -> Result<(), ProbeError> {
-    const CHUNK_BYTES: usize = 32 << 20;
-    for start in (0..buffer.bytes()).step_by(CHUNK_BYTES) {
-        session.check()?;
-        buffer.touch(start..start + CHUNK_BYTES);
-    }
-    Ok(())
-}
-
 /// Memory of its own to drive everything else out of the caches.
 struct Sweeper {
     buffer: Option<Buffer>,
@@ -123,7 +111,7 @@ impl Sweeper {
             return Ok(Self { buffer: None });
         }
         let buffer = Buffer::map(2 * ladder.llc_bytes, Pages::Huge)?;
-        touch(session, &buffer)?;
+        buffer.touch_all(session)?;
         Ok(Self { buffer: Some(buffer) })
     }
 
@@ -266,7 +254,7 @@ mod tests {
 
     fn chase(longest: usize, llc_bytes: usize, pages: Pages) -> Chase {
         let buffer = Buffer::map(longest, pages).unwrap();
-        touch(Session::detached(), &buffer).unwrap();
+        buffer.touch_all(Session::detached()).unwrap();
         Chase { session: Session::detached(), ring: Ring::new(buffer, 7), llc_bytes }
     }
 
@@ -302,7 +290,7 @@ mod tests {
         let mut random = chase(lines * LINE_BYTES, llc_bytes, Pages::Huge);
         random.ring.grow(lines);
         let buffer = Buffer::map(lines * LINE_BYTES, Pages::Huge).unwrap();
-        touch(Session::detached(), &buffer).unwrap();
+        buffer.touch_all(Session::detached()).unwrap();
         let mut ascending =
             Chase { session: Session::detached(), ring: Ring::ascending(buffer, lines), llc_bytes };
         attempt("random over ascending", || {

@@ -44,7 +44,7 @@
 //! is a property of the socket: a neighbour's use of it shows here. On more threads than CPUs the
 //! threads wait for each other, and the trial says so.
 use crate::buffer::Pages;
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::ProbeError;
 use crate::stream::arrays::{Arrays, Layout};
 use crate::stream::{Element, Kernel};
 use crate::team::Seats;
@@ -52,7 +52,6 @@ use crate::trial::{Factors, Trial};
 use crate::{affinity, caches, ladder, pages, simd, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "mem.stream",
     summary: "Sustainable memory bandwidth by STREAM's copy, scale, add and triad",
@@ -81,7 +80,6 @@ pub const SPEC: Spec = Spec {
 /// Smallest array that `bytes_per_array` 0 takes.
 const LEAST_BYTES: usize = 8 << 20;
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let plan = Plan::choose(trial)?;
     let layout = &plan.layout;
@@ -152,16 +150,7 @@ impl Plan {
             bytes => bytes,
         };
         // More than there is would be paid with swap, or with the life of this process.
-        if bytes.saturating_mul(3) > available {
-            return Err(ProbeError::new(
-                ErrorKind::Lacks,
-                "no_memory",
-                format!(
-                    "mem.stream: three arrays of {bytes} bytes exceed the {available} available."
-                ),
-                "Set a smaller bytes_per_array.",
-            ));
-        }
+        caches::check_memory(bytes.saturating_mul(3), "Set a smaller bytes_per_array.")?;
         let streaming = match trial.params.text("store") {
             "auto" => bytes * 3 > caches.bytes,
             word => word == "nontemporal",

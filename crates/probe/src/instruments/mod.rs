@@ -30,18 +30,14 @@ mod net_throughput;
 mod null;
 mod sys_fingerprint;
 
-/// One trial of a benchmark.
 type Run = fn(&mut Trial) -> Result<(), ProbeError>;
 /// The far side of a two-sided benchmark, for the peer that presents the token; what it counted.
 type Serve = fn(&mut Trial, &ListenConfig) -> Result<Value, ProbeError>;
 
-/// A benchmark: its declaration, its page, its code.
 pub struct Instrument {
-    /// The declaration.
     pub spec: &'static Spec,
     /// Source text of the file; its `//!` lines are the manual page.
     pub source: &'static str,
-    /// One trial.
     pub run: Run,
     /// The far side, for benchmarks that have one.
     pub serve: Option<Serve>,
@@ -86,7 +82,6 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(null::serve), ..instrument!(null) },
 ];
 
-/// The benchmark of that name.
 pub fn find(id: &str) -> Result<&'static Instrument, ProbeError> {
     ALL.iter().find(|instrument| instrument.spec.id == id).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|instrument| instrument.spec.id).collect();

@@ -29,14 +29,11 @@
 //! sender and receiver take turns. Where the scheduler puts them decides much; `pin` takes that
 //! decision. The load is a closed loop, labelled as such.
 use crate::error::ProbeError;
-use crate::net::loopback_ends::Pins;
-use crate::net::round_trip::round_trips;
-use crate::net::throughput::throughput;
+use crate::net::loopback::{round_trips, throughput, Pins};
 use crate::trial::Trial;
 use crate::{affinity, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "net.loopback",
     summary: "TCP throughput and small-message round trip inside this machine",
@@ -68,9 +65,8 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let duration_ns = trial.params.int("duration_ns").cast_unsigned();
+    let duration_ns = trial.params.u64("duration_ns");
     let pins = pins(trial);
     let session = trial.session;
     for part in trial.params.words(&SPEC, "part") {

@@ -36,10 +36,8 @@
 //! more than 1 ms late is reported; above 1 % the sender, and not the network, was measured, and the
 //! trial does not count. `receiver_drops_count` are datagrams that arrived and found a program that
 //! was too slow; they are part of the loss.
-use crate::closed_loop;
 use crate::error::ProbeError;
 use crate::load;
-use crate::net::messages::{count, number};
 use crate::net::rtt_client::{ask, RttConfig, RttResult};
 use crate::net::rtt_server;
 use crate::net::udp::packet::HEADER_BYTES;
@@ -48,7 +46,6 @@ use crate::trial::{Factors, ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "net.rtt",
     summary: "Round trip, loss, jitter and one-way delay between two machines",
@@ -120,9 +117,8 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let ns = |id| trial.params.int(id).cast_unsigned();
+    let ns = |id| trial.params.u64(id);
     let question = RttConfig {
         per_s: trial.params.float("rate_per_s"),
         packet_bytes: trial.params.size("packet_bytes"),
@@ -139,7 +135,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     say_variation(trial, &answer, question.same_clock)
 }
 
-/// The far side.
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     rtt_server::serve(trial, listen)
 }
@@ -149,8 +144,8 @@ fn way(direction: &str) -> Factors {
 }
 
 fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
-    let (sent, back, far) = (&answer.sent, &answer.back, &answer.far);
-    let (received, returned) = (count(far, "received")?, back.tracker.unique);
+    let (sent, back, far) = (&answer.sent, &answer.back, &answer.far.counts);
+    let (received, returned) = (far.received, back.tracker.unique);
     trial.out.emit("sent_count", sent.packets as f64, factors! {})?;
     trial.out.emit("received_count", received as f64, factors! {})?;
     trial.out.emit("returned_count", returned as f64, factors! {})?;
@@ -166,18 +161,17 @@ fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
         }
     }
     let pairs = [
-        ("duplicates_count", count(far, "duplicates")?, back.tracker.duplicates),
-        ("reordered_count", count(far, "reordered")?, back.tracker.reordered),
-        ("strangers_count", count(far, "strangers")?, back.strangers),
+        ("duplicates_count", far.duplicates, back.tracker.duplicates),
+        ("reordered_count", far.reordered, back.tracker.reordered),
+        ("strangers_count", far.strangers, back.strangers),
     ];
     for (metric, up, down) in pairs {
         trial.out.emit(metric, up as f64, way("up"))?;
         trial.out.emit(metric, down as f64, way("down"))?;
     }
-    let drops = [("up", number(far, "drops")), ("down", answer.drops.map(|drops| drops as f64))];
-    for (direction, drops) in drops {
+    for (direction, drops) in [("up", far.drops), ("down", answer.drops)] {
         if let Some(drops) = drops {
-            trial.out.emit("receiver_drops_count", drops, way(direction))?;
+            trial.out.emit("receiver_drops_count", drops as f64, way(direction))?;
         }
     }
     if let Some(per_s) = sent.per_s() {
@@ -214,9 +208,9 @@ fn say_variation(
 ) -> Result<(), ProbeError> {
     let (back, far) = (&answer.back.variation, &answer.far);
     let scalars = [
-        ("jitter_ns", "up", number(far, "jitter_ns")),
+        ("jitter_ns", "up", far.jitter_ns),
         ("jitter_ns", "down", back.jitter.value_ns()),
-        ("ipdv_mean_ns", "up", number(far, "mean_difference_ns")),
+        ("ipdv_mean_ns", "up", far.mean_difference_ns),
         ("ipdv_mean_ns", "down", back.jitter.mean_difference_ns()),
     ];
     for (metric, direction, value) in scalars {
@@ -224,21 +218,20 @@ fn say_variation(
             trial.out.emit(metric, value, way(direction))?;
         }
     }
-    for (metric, key) in [("ipdv_ns", "ipdv"), ("pdv_ns", "pdv")] {
-        trial.out.emit_pairs(metric, closed_loop::pairs_of(&far[key]), &way("up"))?;
-    }
+    trial.out.emit_pairs("ipdv_ns", far.ipdv.iter().copied(), &way("up"))?;
+    trial.out.emit_pairs("pdv_ns", far.pdv.iter().copied(), &way("up"))?;
     trial.emit_histogram("ipdv_ns", &back.ipdv, &way("down"))?;
     trial.emit_histogram("pdv_ns", &back.pdv(), &way("down"))?;
-    if back.cut_off() || far["pdv_cut_off"] == true {
+    if back.cut_off() || far.pdv_cut_off {
         trial.out.note("pdv_ns holds the first 1048576 datagrams of each direction.");
     }
     if !same_clock {
         return Ok(());
     }
-    if answer.back.negative + count(far, "negative")? > 0 {
+    if answer.back.negative + far.counts.negative > 0 {
         trial.out.note("Datagrams arrived before they were sent: the clocks are not one, and no one-way delay is told.");
         return Ok(());
     }
-    trial.out.emit_pairs("delay_ns", closed_loop::pairs_of(&far["delay"]), &way("up"))?;
+    trial.out.emit_pairs("delay_ns", far.delay.iter().copied(), &way("up"))?;
     trial.emit_histogram("delay_ns", &answer.back.delay, &way("down"))
 }

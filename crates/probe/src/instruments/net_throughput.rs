@@ -28,7 +28,8 @@
 //! may be the limit: `used_cpus` of both sides tells.
 use crate::error::ProbeError;
 use crate::net::goodput::client::{self, Both};
-use crate::net::goodput::datagrams::UdpTransferStats;
+use crate::net::goodput::datagrams::{self, UdpTransferStats};
+use crate::net::goodput::samples::{emit_intervals, emit_known, emit_used_cpus};
 use crate::net::goodput::tcp_streams::TcpTransferStats;
 use crate::net::goodput::{server, Task};
 use crate::net::udp::packet::HEADER_BYTES;
@@ -37,7 +38,6 @@ use crate::{load, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "net.throughput",
     summary: "TCP goodput, or what arrives of a set rate of UDP, between two machines",
@@ -81,10 +81,9 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let params = &trial.params;
-    let ns = |id| params.int(id).cast_unsigned();
+    let ns = |id| params.u64(id);
     let direction = params.text("direction");
     let packet_bytes = params.size("packet_bytes");
     let task = Task {
@@ -104,14 +103,13 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
         let both = client::streams(trial, &task, &peer)?;
-        say_streams(trial, &task, &both)
+        emit_streams(trial, &task, &both)
     } else {
         let both = client::datagrams(trial, &task, &peer)?;
-        say_datagrams(trial, &task, &both)
+        emit_datagrams(trial, &task, &both)
     }
 }
 
-/// The far side.
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     server::serve(trial, listen)
 }
@@ -127,7 +125,7 @@ fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, &'a 
     all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
 }
 
-fn say_streams(
+fn emit_streams(
     trial: &mut Trial,
     task: &Task,
     both: &Both<TcpTransferStats>,
@@ -138,7 +136,12 @@ fn say_streams(
             let factors = factors! {"direction": direction, "stream": stream};
             trial.out.emit("stream_goodput_bytes_per_s", *rate, factors)?;
         }
-        say_intervals(trial, &receiver.intervals, direction)?;
+        emit_intervals(
+            trial,
+            "interval_goodput_bytes_per_s",
+            &receiver.intervals,
+            &way(direction),
+        )?;
         trial.out.emit("sent_bytes", sender.sent_bytes as f64, way(direction))?;
         let Some(info) = sender.info else { continue };
         let values = [
@@ -147,25 +150,24 @@ fn say_streams(
             ("tcp_rtt_ns", Some(info.rtt_ns as f64)),
             ("buffer_delay_ratio", info.buffer_delay_ratio()),
         ];
-        say_known(trial, &values, direction)?;
+        emit_known(trial, &values, &way(direction))?;
     }
-    let near = (both.near.cpu_ns, both.near.elapsed_ns);
-    say_cpus(trial, near, (both.far.cpu_ns, both.far.elapsed_ns))
+    emit_used_cpus(trial, both)
 }
 
-fn say_datagrams(
+fn emit_datagrams(
     trial: &mut Trial,
     task: &Task,
     both: &Both<UdpTransferStats>,
 ) -> Result<(), ProbeError> {
     for (direction, sender, receiver) in ways(task, both) {
-        let lost = sender.sent - receiver.received;
+        let (sender, receiver) = (&sender.sent, &receiver.received);
         let values = [
             ("goodput_bytes_per_s", receiver.bytes_per_s),
-            ("sent_count", Some(sender.sent as f64)),
-            ("received_count", Some(receiver.received as f64)),
-            ("loss_ratio", (sender.sent > 0).then(|| lost as f64 / sender.sent as f64)),
-            ("sent_per_s", sender.sent_per_s),
+            ("sent_count", Some(sender.packets as f64)),
+            ("received_count", Some(receiver.packets as f64)),
+            ("loss_ratio", datagrams::loss_ratio(sender, receiver)),
+            ("sent_per_s", sender.per_s),
             ("jitter_ns", receiver.jitter_ns),
             ("duplicates_count", Some(receiver.duplicates as f64)),
             ("reordered_count", Some(receiver.reordered as f64)),
@@ -173,42 +175,13 @@ fn say_datagrams(
             ("strangers_count", Some(receiver.strangers as f64)),
             ("receiver_drops_count", receiver.drops.map(|drops| drops as f64)),
         ];
-        say_known(trial, &values, direction)?;
-        say_intervals(trial, &receiver.intervals, direction)?;
+        emit_known(trial, &values, &way(direction))?;
+        emit_intervals(
+            trial,
+            "interval_goodput_bytes_per_s",
+            &receiver.intervals,
+            &way(direction),
+        )?;
     }
-    let near = (both.near.cpu_ns, both.near.elapsed_ns);
-    say_cpus(trial, near, (both.far.cpu_ns, both.far.elapsed_ns))
-}
-
-/// What is not known yields no sample: missing is not zero.
-fn say_known(
-    trial: &mut Trial,
-    values: &[(&str, Option<f64>)],
-    direction: &str,
-) -> Result<(), ProbeError> {
-    for (metric, value) in values {
-        if let Some(value) = value {
-            trial.out.emit(metric, *value, way(direction))?;
-        }
-    }
-    Ok(())
-}
-
-fn say_intervals(
-    trial: &mut Trial,
-    intervals: &[(u64, f64)],
-    direction: &str,
-) -> Result<(), ProbeError> {
-    for (at_ns, rate) in intervals {
-        trial.out.emit_at("interval_goodput_bytes_per_s", *rate, 1, *at_ns, way(direction))?;
-    }
-    Ok(())
-}
-
-fn say_cpus(trial: &mut Trial, near: (u64, u64), far: (u64, u64)) -> Result<(), ProbeError> {
-    for (side, (cpu_ns, elapsed_ns)) in [("near", near), ("far", far)] {
-        let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
-        trial.out.emit("used_cpus", cpus, factors! {"side": side})?;
-    }
-    Ok(())
+    emit_used_cpus(trial, both)
 }

@@ -34,18 +34,16 @@ use nephoscope_wire::random::Random;
 pub use nephoscope_wire::specs::null::SPEC;
 use serde_json::{json, Value};
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let value = trial.params.float("value");
     let noise = trial.params.float("noise_ratio");
-    let seed = trial.params.int("seed").cast_unsigned();
-    let mut random = Random::new(if seed == 0 { clock::realtime_ns() } else { seed });
+    let mut random = Random::new(clock::seed(&trial.params));
     trial.prepared()?;
     let session = trial.session;
     if let Some(peer) = trial.take_peer() {
         greet(session, &peer)?;
     }
-    wait(session, trial.params.int("wait_ns").cast_unsigned())?;
+    wait(session, trial.params.u64("wait_ns"))?;
     let mut histogram = hdrhistogram::Histogram::new(3).expect("3 digits are allowed");
     for _ in 0..trial.params.int("samples") {
         session.check()?;

@@ -51,7 +51,6 @@ use crate::trial::Trial;
 pub use nephoscope_wire::specs::sys_fingerprint::SPEC;
 use serde_json::Value;
 
-/// One trial.
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     // Checked even when unused: a wrong address is a mistake today and not next week.
     let address = cloud::address(trial.params.text("metadata_address"))?;

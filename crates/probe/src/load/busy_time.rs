@@ -10,7 +10,6 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// A piece begins.
     #[inline]
     pub fn begin(&self, now_ns: u64) {
         self.began_ns.store(now_ns, Ordering::Relaxed);
@@ -25,7 +24,6 @@ impl Busy {
         done_ns
     }
 
-    /// The time up to now.
     pub fn ns(&self, now_ns: u64) -> u64 {
         let under_way_ns = match self.began_ns.load(Ordering::Relaxed) {
             0 => 0,

@@ -1,10 +1,8 @@
 //! When a thread works and when it sleeps, so that it uses a set share of a CPU, or of its own time.
 //! Pure: both clocks are arguments.
 
-/// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Work a little.
     Work,
     /// Sleep until this time on the monotonic clock.
     SleepUntil(u64),

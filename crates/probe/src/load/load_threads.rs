@@ -47,25 +47,19 @@ pub enum LoadTarget {
     Rate(f64),
 }
 
-/// How a load works.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadSettings {
-    /// What it keeps.
     pub keeps: LoadTarget,
-    /// Share of it.
     pub intensity_ratio: f64,
-    /// Length of a period.
     pub period_ns: u64,
-    /// Length of an interval of the series.
     pub interval_ns: u64,
     /// How long it runs; 0 until it is told to stop.
     pub duration_ns: u64,
 }
 
 impl LoadSettings {
-    /// From the parameters that all loads have.
     pub fn of(trial: &Trial, keeps: LoadTarget) -> Result<Self, ProbeError> {
-        let ns = |id| trial.params.int(id).cast_unsigned();
+        let ns = |id| trial.params.u64(id);
         Ok(Self {
             keeps,
             intensity_ratio: trial.params.float("intensity_ratio"),
@@ -153,9 +147,6 @@ impl Sum {
 
 /// Runs a load, one thread on each of `seats` (`None` leaves it to the scheduler), until its time is
 /// over or it is told to stop.
-///
-/// # Errors
-/// A thread cannot be had or prepared; its work fails; the trial is cancelled.
 pub fn run<W: Work>(
     trial: &mut Trial,
     shift: &LoadSettings,

@@ -12,48 +12,39 @@ use crate::trial::Trial;
 use crate::{affinity, team};
 use nephoscope_wire::spec::{Metric, Param};
 
-/// Parameter: how many threads.
 pub const THREADS: Param = Param::count("threads", 0, 0..=1024)
     .doc("Threads of the load; 0 takes one on every CPU that it may use.");
 
-/// Parameter: where they run.
 pub const CPUS: Param = Param::ints("cpus", &[], 0..=1023)
     .doc("CPUs that the threads are pinned to, round robin; an empty list takes all allowed ones.");
 
-/// Parameter: how busy each thread is.
 pub const INTENSITY: Param = Param::float("intensity_ratio", 1.0, 0.0..=1.0).doc(
     "Share of each period that each thread works; it sleeps for the rest. 0 is a load that waits.",
 );
 
-/// Parameter: how finely the work is spread.
 pub const PERIOD: Param = Param::int("period_ns", 10_000_000, 100_000..=10_000_000_000)
     .doc("Length of a period of work and sleep.");
 
-/// Parameter: how often it counts.
 pub const INTERVAL: Param = Param::int("interval_ns", 100_000_000, 10_000_000..=60_000_000_000)
     .doc("Length of an interval of the series.");
 
-/// Parameter: how long it runs.
 pub const DURATION: Param = Param::int("duration_ns", 1_000_000_000, 0..=86_400_000_000_000)
     .doc("How long it runs; 0 runs until it is told to stop.");
 
-/// Metric: CPU time.
 pub const LOAD_CPUS: Metric = Metric::neutral("load_cpus")
     .doc("CPU time of all threads over the time they ran: how many CPUs the load took.");
 
-/// Metric: what it got of what `intensity_ratio` is a share of.
 pub const fn intensity(doc: &'static str) -> Metric {
     Metric::neutral("load_intensity_ratio").doc(doc)
 }
 
-/// Metric: the same by intervals.
 pub const fn interval_intensity(doc: &'static str) -> Metric {
     Metric::neutral("interval_intensity_ratio").series().doc(doc)
 }
 
 /// Duration of a load; 0 only where somebody can tell it to stop.
 pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
-    let duration_ns = trial.params.int("duration_ns").cast_unsigned();
+    let duration_ns = trial.params.u64("duration_ns");
     if duration_ns == 0 && !trial.session.has_control() {
         let id = trial.spec().id;
         return Err(ProbeError::usage(
@@ -64,7 +55,6 @@ pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
     Ok(duration_ns)
 }
 
-/// The CPU of each thread.
 pub fn seats(trial: &mut Trial) -> Result<Vec<usize>, ProbeError> {
     let cpus = match wanted_cpus(trial)? {
         wanted if wanted.is_empty() => affinity::allowed(),
@@ -96,24 +86,6 @@ pub fn places(trial: &Trial, threads: usize) -> Result<Vec<Option<usize>>, Probe
 
 /// The CPUs that were named; that the load can have threads there is checked.
 fn wanted_cpus(trial: &Trial) -> Result<Vec<usize>, ProbeError> {
-    let id = trial.spec().id;
-    if team::under_deadline() {
-        return Err(ProbeError::new(
-            crate::error::Kind::Lacks,
-            "no_threads_under_deadline",
-            format!(
-                "{id} cannot start its threads: a task under SCHED_DEADLINE may not create any."
-            ),
-            "Start the probe under another scheduling policy.",
-        ));
-    }
-    let allowed = affinity::allowed();
-    let wanted: Vec<usize> = trial.params.ints("cpus").iter().map(|cpu| *cpu as usize).collect();
-    if let Some(cpu) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
-        return Err(ProbeError::usage(
-            format!("{id}: this process may not use CPU {cpu}."),
-            format!("It may use {allowed:?}; cpus takes a list out of these."),
-        ));
-    }
-    Ok(wanted)
+    team::check_can_start_threads()?;
+    affinity::named(&trial.params)
 }

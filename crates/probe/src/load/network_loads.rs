@@ -2,8 +2,9 @@
 use super::duration_ns;
 use crate::error::ProbeError;
 use crate::net::goodput::client::Both;
-use crate::net::goodput::datagrams::UdpTransferStats;
+use crate::net::goodput::datagrams::{loss_ratio, UdpTransferStats};
 use crate::net::goodput::paced_sender::SendingPace;
+use crate::net::goodput::samples::{emit_intervals, emit_known, emit_used_cpus};
 use crate::net::goodput::tcp_streams::TcpTransferStats;
 use crate::net::goodput::Task;
 use crate::trial::Trial;
@@ -13,23 +14,18 @@ use nephoscope_wire::spec::{Metric, Param};
 /// How long the last datagrams are awaited.
 const WAIT_NS: u64 = 300_000_000;
 
-/// Parameter: which way.
 pub const DIRECTION: Param = Param::choice("direction", "send", &["send", "receive"])
     .doc("Whether the running side sends to the serving side or receives from it.");
 
-/// Parameter: how hard.
 pub const INTENSITY: Param = load::INTENSITY
     .doc("Share of each period in which it sends, or of the rate. 0 is a load that waits.");
 
-/// Metric: CPU time.
 pub const USED_CPUS: Metric =
     Metric::neutral("used_cpus").doc("CPU time of the program over its time, by side.");
 
-/// Metric: datagrams that were lost.
 pub const LOSS: Metric =
     Metric::neutral("loss_ratio").doc("Datagrams that did not arrive, out of those sent.");
 
-/// Metric: datagrams that the receiving program was too slow for.
 pub const DROPS: Metric = Metric::neutral("receiver_drops_count")
     .doc("Datagrams that arrived and found the receiver's buffer full.");
 
@@ -37,7 +33,7 @@ pub const DROPS: Metric = Metric::neutral("receiver_drops_count")
 /// datagrams of UDP.
 pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<Task, ProbeError> {
     let params = &trial.params;
-    let ns = |id| params.int(id).cast_unsigned();
+    let ns = |id| params.u64(id);
     let up = params.text("direction") == "send";
     let intensity_ratio = params.float("intensity_ratio");
     let bytes_per_s = if tcp { rate } else { 0.0 };
@@ -67,43 +63,38 @@ pub fn sides<'a, T>(task: &Task, both: &'a Both<T>) -> (&'a T, &'a T) {
     }
 }
 
-/// What TCP carried; `rate` in bytes a second.
-pub fn say_streams(
+/// Emits what TCP transferred; `rate` is the wanted one in bytes per second, 0 for none.
+pub fn emit_streams(
     trial: &mut Trial,
     task: &Task,
     both: &Both<TcpTransferStats>,
     rate: f64,
 ) -> Result<(), ProbeError> {
     let (sender, receiver) = sides(task, both);
-    trial.out.emit("load_bytes_per_s", receiver.bytes_per_s, factors! {})?;
-    trial.out.emit("sent_bytes_per_s", receiver.bytes_per_s, factors! {})?;
-    say_series(trial, "interval_bytes_per_s", &receiver.intervals, 1.0)?;
+    let per_s = receiver.bytes_per_s;
+    trial.out.emit("load_bytes_per_s", per_s, factors! {})?;
+    trial.out.emit("sent_bytes_per_s", per_s, factors! {})?;
+    emit_series(trial, "interval_bytes_per_s", &receiver.intervals, 1.0)?;
     if rate > 0.0 {
-        trial.out.emit("load_intensity_ratio", receiver.bytes_per_s / rate, factors! {})?;
-        say_series(trial, "interval_intensity_ratio", &receiver.intervals, 1.0 / rate)?;
+        emit_intensity(trial, per_s / rate, &receiver.intervals, 1.0 / rate)?;
     } else {
-        let busy_ratio = sender.busy_ratio.unwrap_or(0.0);
-        trial.out.emit("load_intensity_ratio", busy_ratio, factors! {})?;
-        say_series(trial, "interval_intensity_ratio", &sender.busy_intervals, 1.0)?;
+        emit_intensity(trial, sender.busy_ratio.unwrap_or(0.0), &sender.busy_intervals, 1.0)?;
     }
-    let (near, far) = (&both.near, &both.far);
-    say_cpus(trial, (near.cpu_ns, near.elapsed_ns), (far.cpu_ns, far.elapsed_ns))
+    emit_used_cpus(trial, both)
 }
 
 /// Names of the metrics of datagrams, and what one datagram is worth in their unit.
 pub struct Names {
-    /// What arrived.
     pub carried: &'static str,
     /// The same by intervals.
     pub interval: &'static str,
-    /// What was sent.
     pub sent: &'static str,
     /// Of one datagram.
     pub each: f64,
 }
 
-/// What UDP carried; `rate` in datagrams a second.
-pub fn say_datagrams(
+/// Emits what UDP transferred; `rate` is the wanted one in datagrams per second, 0 for none.
+pub fn emit_datagrams(
     trial: &mut Trial,
     task: &Task,
     both: &Both<UdpTransferStats>,
@@ -111,48 +102,44 @@ pub fn say_datagrams(
     names: &Names,
 ) -> Result<(), ProbeError> {
     let (sender, receiver) = sides(task, both);
-    let seconds = sender.sender_ns.max(1) as f64 / 1e9;
-    let sent_per_s = sender.sent as f64 / seconds;
-    trial.out.emit(names.carried, receiver.received as f64 * names.each / seconds, factors! {})?;
+    let (sent, received) = (&sender.sent, &receiver.received);
+    let seconds = sent.elapsed_ns.max(1) as f64 / 1e9;
+    let sent_per_s = sent.packets as f64 / seconds;
+    let carried = received.packets as f64 * names.each / seconds;
+    trial.out.emit(names.carried, carried, factors! {})?;
     trial.out.emit(names.sent, sent_per_s * names.each, factors! {})?;
     let of_a_byte = names.each / task.packet_bytes as f64;
-    say_series(trial, names.interval, &receiver.intervals, of_a_byte)?;
+    emit_series(trial, names.interval, &received.intervals, of_a_byte)?;
     if rate > 0.0 {
-        trial.out.emit("load_intensity_ratio", sent_per_s / rate, factors! {})?;
-        say_series(trial, "interval_intensity_ratio", &sender.sent_intervals, 1.0 / rate)?;
+        emit_intensity(trial, sent_per_s / rate, &sent.intervals, 1.0 / rate)?;
     } else {
-        let busy_ratio = sender.busy_ratio.unwrap_or(0.0);
-        trial.out.emit("load_intensity_ratio", busy_ratio, factors! {})?;
-        say_series(trial, "interval_intensity_ratio", &sender.busy_intervals, 1.0)?;
+        emit_intensity(trial, sent.busy_ratio.unwrap_or(0.0), &sent.busy_intervals, 1.0)?;
     }
-    // Of nothing that was sent no share was lost.
-    if sender.sent > 0 {
-        let lost = sender.sent - receiver.received;
-        trial.out.emit("loss_ratio", lost as f64 / sender.sent as f64, factors! {})?;
-    }
-    if let Some(drops) = receiver.drops {
-        trial.out.emit("receiver_drops_count", drops as f64, factors! {})?;
-    }
-    let (near, far) = (&both.near, &both.far);
-    say_cpus(trial, (near.cpu_ns, near.elapsed_ns), (far.cpu_ns, far.elapsed_ns))
+    let losses = [
+        ("loss_ratio", loss_ratio(sent, received)),
+        ("receiver_drops_count", received.drops.map(|drops| drops as f64)),
+    ];
+    emit_known(trial, &losses, &factors! {})?;
+    emit_used_cpus(trial, both)
 }
 
-fn say_series(
+fn emit_intensity(
+    trial: &mut Trial,
+    ratio: f64,
+    intervals: &[(u64, f64)],
+    each: f64,
+) -> Result<(), ProbeError> {
+    trial.out.emit("load_intensity_ratio", ratio, factors! {})?;
+    emit_series(trial, "interval_intensity_ratio", intervals, each)
+}
+
+/// Emits intervals in units of which each is worth `each`.
+fn emit_series(
     trial: &mut Trial,
     metric: &str,
     intervals: &[(u64, f64)],
     each: f64,
 ) -> Result<(), ProbeError> {
-    for (at_ns, value) in intervals {
-        trial.out.emit_at(metric, value * each, 1, *at_ns, factors! {})?;
-    }
-    Ok(())
-}
-
-fn say_cpus(trial: &mut Trial, near: (u64, u64), far: (u64, u64)) -> Result<(), ProbeError> {
-    for (side, (cpu_ns, elapsed_ns)) in [("near", near), ("far", far)] {
-        let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
-        trial.out.emit("used_cpus", cpus, factors! {"side": side})?;
-    }
-    Ok(())
+    let scaled: Vec<_> = intervals.iter().map(|(at_ns, value)| (*at_ns, value * each)).collect();
+    emit_intervals(trial, metric, &scaled, &factors! {})
 }

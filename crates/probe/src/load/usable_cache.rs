@@ -16,9 +16,6 @@ const SMALLEST: usize = 32;
 
 /// The largest working set, at most `nominal` bytes, whose lines are reached in at most half the time
 /// that memory takes; `None` where there is none. Looked for on `cpu`.
-///
-/// # Errors
-/// Memory cannot be had; the trial is cancelled.
 pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize>, ProbeError> {
     let look = move || {
         let points = (0..).map(|step| (nominal as f64 / STEP.powi(step)) as usize);
@@ -40,10 +37,7 @@ pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize
 /// A ring of one line, with room for `bytes`.
 pub fn ring(session: Session, bytes: usize) -> Result<Ring, ProbeError> {
     let buffer = Buffer::map(bytes, Pages::Huge)?;
-    for start in (0..bytes).step_by(32 << 20) {
-        session.check()?;
-        buffer.touch(start..(start + (32 << 20)).min(bytes));
-    }
+    buffer.touch_all(session)?;
     Ok(Ring::new(buffer, clock::realtime_ns()))
 }
 

@@ -3,7 +3,6 @@ use super::Section;
 use crate::files::{Fact, Files};
 use crate::proc;
 
-/// The abilities section.
 pub fn section(files: &Files) -> Section {
     let mut section = Section::new("abilities");
     // SAFETY: reads a number of our own process.

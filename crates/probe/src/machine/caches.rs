@@ -76,7 +76,6 @@ pub fn last_level_bytes(caches: &[Cache]) -> Option<u64> {
     data.max_by_key(|cache| cache.level).map(|cache| cache.size_bytes)
 }
 
-/// The caches section.
 pub fn section(files: &Files, cpuid: &Fact<Cpuid>) -> Section {
     let by_sysfs = by_sysfs(files);
     let by_cpuid = cpuid.clone().and_then(|cpuid| {

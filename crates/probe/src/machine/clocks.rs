@@ -16,13 +16,10 @@ const BATCHES: usize = 32;
 /// Nanoseconds of one reading of the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadCost {
-    /// The quickest batch.
     pub min_ns: f64,
-    /// The median batch.
     pub median_ns: f64,
 }
 
-/// Measures what one reading costs.
 pub fn read_cost() -> ReadCost {
     let mut batches = [0.0f64; BATCHES];
     // One batch to warm the code and the kernel's clock page.
@@ -44,7 +41,6 @@ fn batch() -> f64 {
     section.stop() as f64 / f64::from(BATCH + 1)
 }
 
-/// The clock section.
 pub fn section(files: &Files, cpuid: &Fact<Cpuid>) -> Section {
     let cost = read_cost();
     let mut section = Section::new("clock");

@@ -48,15 +48,11 @@ const ARM_CORES: [(&str, &str, &str); 11] = [
 /// What `/proc/cpuinfo` says of the first CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CpuInfo {
-    /// `vendor_id`.
     pub vendor: Option<String>,
     /// `model name`, or the name that implementer and part stand for.
     pub model_name: Option<String>,
-    /// `cpu family`.
     pub family: Option<u32>,
-    /// `model`.
     pub model: Option<u32>,
-    /// `stepping`.
     pub stepping: Option<u32>,
     /// Arm: `CPU implementer`.
     pub implementer: Option<String>,
@@ -114,7 +110,6 @@ pub fn disagreements(cpuid: &Cpuid, info: &CpuInfo) -> Option<Vec<String>> {
     Some(differ.map(|(what, a, b)| format!("{what}: cpuid '{a}', /proc/cpuinfo '{b}'")).collect())
 }
 
-/// The CPU section.
 pub fn section(files: &Files, cpuid: &Fact<Cpuid>) -> Section {
     let text = files.text("/proc/cpuinfo");
     let info = text.clone().and_then(|text| {

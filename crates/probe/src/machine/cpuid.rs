@@ -7,7 +7,6 @@ use serde::Serialize;
 /// One cache, from whichever source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cache {
-    /// 1, 2, 3, …
     pub level: u8,
     /// `data`, `instruction` or `unified`.
     pub kind: String,
@@ -23,18 +22,14 @@ pub struct Cache {
     pub instances: Option<u64>,
 }
 
-/// Everything that is read from the instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpuid {
     /// Vendor word, such as `GenuineIntel`.
     pub vendor: Option<String>,
     /// Brand string of leaves 0x80000002 to 4.
     pub brand: Option<String>,
-    /// Display family.
     pub family: u32,
-    /// Display model.
     pub model: u32,
-    /// Stepping.
     pub stepping: u32,
     /// Whether a hypervisor says that it is there (leaf 1, ECX bit 31).
     pub hypervisor: bool,
@@ -48,7 +43,6 @@ pub struct Cpuid {
     pub caches: Vec<Cache>,
 }
 
-/// Reads the instruction on the CPU that this thread runs on.
 pub fn read() -> Fact<Cpuid> {
     #[cfg(target_arch = "x86_64")]
     return Ok(x86::decode(raw_cpuid::native_cpuid::cpuid_count));

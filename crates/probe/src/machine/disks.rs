@@ -5,7 +5,6 @@ use crate::cgroup::unescape;
 use crate::files::{Fact, Files};
 use std::path::{Path, PathBuf};
 
-/// The disks section.
 pub fn section(files: &Files) -> Section {
     let mut section = Section::new("disks");
     match files.names("/sys/block") {

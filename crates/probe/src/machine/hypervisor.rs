@@ -32,7 +32,6 @@ const FIRMWARE: [(&str, &str); 9] = [
     ("xen", "Xen"),
 ];
 
-/// The hypervisor section.
 pub fn section(files: &Files, cpuid: &Fact<Cpuid>) -> Section {
     let dmi = |name: &str| files.line(format!("/sys/class/dmi/id/{name}"));
     let (vendor, product) = (dmi("sys_vendor"), dmi("product_name"));

@@ -12,7 +12,6 @@ pub fn hashed(text: &str) -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The identity section.
 pub fn section(files: &Files) -> Section {
     let mut section = Section::new("identity");
     section.put("machine_id_hash", machine_id(files).map(|id| hashed(&id)));

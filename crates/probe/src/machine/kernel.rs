@@ -24,7 +24,6 @@ const BOOT_FLAGS: [&str; 17] = [
     "transparent_hugepage",
 ];
 
-/// The kernel section.
 pub fn kernel(files: &Files) -> Section {
     let mut section = Section::new("kernel");
     let name = uname();

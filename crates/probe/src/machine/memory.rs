@@ -6,7 +6,6 @@ use serde_json::{json, Value};
 
 const MM: &str = "/sys/kernel/mm";
 
-/// The memory section.
 pub fn section(files: &Files) -> Section {
     let meminfo = files.text("/proc/meminfo");
     let field = |key: &str| -> Fact<u64> {

@@ -6,7 +6,6 @@ use crate::files::{Fact, Files};
 const NET: &str = "/sys/class/net";
 const DOWN: &str = "the port is down";
 
-/// The nics section.
 pub fn section(files: &Files) -> Section {
     let mut section = Section::new("nics");
     match names(files) {

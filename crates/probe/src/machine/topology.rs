@@ -56,7 +56,6 @@ fn node_memory(text: &str, node: usize) -> Option<u64> {
     proc::kib_field(text, &format!("Node {node} MemTotal"))
 }
 
-/// The topology section.
 pub fn section(files: &Files) -> Section {
     let online = online(files);
     let counts = online.clone().and_then(|cpus| sockets_and_cores(files, &cpus));

@@ -9,7 +9,6 @@ use std::time::Duration;
 /// A handshake over the longest way takes less; a firewall that drops it would take minutes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Connects to the far side and presents the token.
 pub fn reach(session: Session, peer: &Peer) -> Result<End, ProbeError> {
     let address = SocketAddr::new(peer.address, peer.port);
     let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {

@@ -1,18 +1,43 @@
-//! What the two sides of a benchmark tell each other: JSON objects, one a line, over TCP.
+//! The messages that the two sides of a benchmark exchange: JSON, one a line, over TCP.
 use super::connection::End;
 use crate::error::{Kind, ProbeError};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-/// A line that is longer is none of ours: three histograms fit many times.
+/// Longest line; a report with three histograms is a small part of it.
 const LINE_BYTES: usize = 16 << 20;
 
-/// Sends one object.
-pub fn send_message(end: &mut End, object: &Value) -> Result<(), ProbeError> {
-    end.write_all(format!("{object}\n").as_bytes())
+/// Marks a step of the session that carries no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// A connection was accepted.
+    Accepted,
+    /// A datagram made the round trip: the far side stops echoing and starts counting.
+    Heard,
+    /// The far side counts.
+    Counting,
+    Go,
+    Finish,
+    /// Asks for the far side's counts.
+    Report,
 }
 
-/// Waits for the next object. An object with `error` becomes that error.
-pub fn receive_message(end: &mut End) -> Result<Value, ProbeError> {
+/// Port of the far side's socket for datagrams.
+#[derive(Serialize, Deserialize)]
+pub struct UdpPort {
+    pub udp_port: u16,
+}
+
+/// Sends one message.
+pub fn send_message(end: &mut End, message: &impl Serialize) -> Result<(), ProbeError> {
+    let mut line = serde_json::to_vec(message).expect("messages have text keys");
+    line.push(b'\n');
+    end.write_all(&line)
+}
+
+/// Waits for the next message.
+pub fn receive_message<T: DeserializeOwned>(end: &mut End) -> Result<T, ProbeError> {
     let mut line = Vec::new();
     let mut chunk = [0u8; 4096];
     while line.last() != Some(&b'\n') {
@@ -24,29 +49,10 @@ pub fn receive_message(end: &mut End) -> Result<Value, ProbeError> {
         }
         line.extend_from_slice(&chunk[..taken]);
         if line.len() > LINE_BYTES {
-            return Err(nonsense("a line that does not end"));
+            return Err(not_understood("the line does not end"));
         }
     }
-    let object: Value = serde_json::from_slice(&line).map_err(|_| nonsense("no JSON"))?;
-    match object.get("error").and_then(Value::as_str) {
-        Some(message) => Err(ProbeError::new(
-            Kind::Failed,
-            "far_side_failed",
-            format!("The far side failed: {message}"),
-            "See its own output.",
-        )),
-        None => Ok(object),
-    }
-}
-
-/// A whole number of an object.
-pub fn count(object: &Value, key: &str) -> Result<u64, ProbeError> {
-    object[key].as_u64().ok_or_else(|| nonsense(&format!("no `{key}`")))
-}
-
-/// A real number of an object; `None` where it is null.
-pub fn number(object: &Value, key: &str) -> Option<f64> {
-    object[key].as_f64()
+    serde_json::from_slice(&line).map_err(|error| not_understood(&error.to_string()))
 }
 
 /// The other side hung up in the middle.
@@ -54,16 +60,16 @@ pub fn gone() -> ProbeError {
     ProbeError::new(
         Kind::Failed,
         "far_side_gone",
-        "The far side hung up before it had told what it counted.",
+        "The far side hung up before it had reported its counts.",
         "See how it ended, then run both again.",
     )
 }
 
-fn nonsense(what: &str) -> ProbeError {
+fn not_understood(reason: &str) -> ProbeError {
     ProbeError::new(
         Kind::Failed,
         "far_side_nonsense",
-        format!("The far side said {what}."),
+        format!("A message of the far side is not understood: {reason}."),
         "Use the same version of the probe on both sides.",
     )
 }

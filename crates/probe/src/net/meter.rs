@@ -10,7 +10,6 @@ pub struct Meter {
     first_ns: u64,
     last_ns: u64,
     counted_bytes: u64,
-    /// All bytes.
     pub total_bytes: u64,
 }
 

@@ -1,7 +1,8 @@
 //! The running side of `net.rtt`: datagrams leave as a schedule says that was fixed before the first
 //! of them, whatever comes back and when.
 use super::client::reach;
-use super::messages::{count, receive_message, send_message};
+use super::messages::{receive_message, send_message, Signal, UdpPort};
+use super::rtt_server::{RttReport, RttRequest};
 use super::udp::batch::{self, Batch};
 use super::udp::pace::Pace;
 use super::udp::packet::{flow_id, Header, HELLO};
@@ -16,7 +17,6 @@ use crate::trial::Trial;
 use crate::workers;
 use hdrhistogram::Histogram;
 use nephoscope_wire::lines::Peer;
-use serde_json::{json, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,22 +24,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const HELLOS: u64 = 40;
 const HELLO_EVERY_NS: u64 = 100_000_000;
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct RttConfig {
-    /// Datagrams a second.
     pub per_s: f64,
-    /// Bytes of each.
     pub packet_bytes: usize,
     /// How long they are sent; 0 until told to stop.
     pub duration_ns: u64,
-    /// How long to wait for the last one.
     pub wait_ns: u64,
-    /// Length of an interval of the series.
     pub interval_ns: u64,
     /// The last bit of waiting, spent looking at the clock.
     pub spin_ns: u64,
-    /// Whether both sides have one clock.
     pub same_clock: bool,
 }
 
@@ -51,14 +45,10 @@ impl RttConfig {
     }
 }
 
-/// What both sides saw.
 pub struct RttResult {
-    /// What was sent.
     pub sent: Sent,
-    /// What came back.
     pub back: Arrivals,
-    /// What the far side counted and computed.
-    pub far: Value,
+    pub far: RttReport,
     /// Datagrams that came back and found our socket full.
     pub drops: Option<u64>,
 }
@@ -68,16 +58,11 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
     let session = trial.session;
     let mut far = reach(session, peer)?.patient();
     let packets = question.packets();
-    send_message(
-        &mut far,
-        &json!({
-            "packet_bytes": question.packet_bytes,
-            "packets": packets.unwrap_or(0),
-            "same_clock": question.same_clock,
-        }),
-    )?;
-    let port = u16::try_from(count(&receive_message(&mut far)?, "udp_port")?).unwrap_or(0);
-    let to = SocketAddr::new(peer.address, port);
+    let RttConfig { packet_bytes, same_clock, .. } = *question;
+    let request = RttRequest { packet_bytes, packets: packets.unwrap_or(0), same_clock };
+    send_message(&mut far, &request)?;
+    let UdpPort { udp_port } = receive_message(&mut far)?;
+    let to = SocketAddr::new(peer.address, udp_port);
     let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
     let flow_id = flow_id(&peer.token);
     hello(session, &socket, to, flow_id)?;
@@ -90,14 +75,8 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
         let sent = trial.prepared().and_then(|()| {
             // The first is not late because the gate took its time.
             let pace = Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, question.per_s);
-            let stream = Stream {
-                flow_id,
-                to,
-                packet_bytes: question.packet_bytes,
-                pace,
-                packets,
-                spin_ns: question.spin_ns,
-            };
+            let stream =
+                Stream { flow_id, to, packet_bytes, pace, packets, spin_ns: question.spin_ns };
             sender::send(session, &socket, &stream, |_| {
                 session.check().map(|()| session.is_stopped())
             })
@@ -111,10 +90,10 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
         receiver.join()?;
         sent
     })?;
-    send_message(&mut far, &json!({"finish": sent.packets}))?;
-    let told = receive_message(&mut far)?;
-    check_counts(sent.packets, count(&told, "received")?, back.tracker.unique)?;
-    Ok(RttResult { sent, back, far: told, drops: batch::drops(&socket) })
+    send_message(&mut far, &Signal::Finish)?;
+    let far: RttReport = receive_message(&mut far)?;
+    check_counts(sent.packets, far.counts.received, back.tracker.unique)?;
+    Ok(RttResult { sent, back, far, drops: batch::drops(&socket) })
 }
 
 /// Nothing can arrive that was not sent.
@@ -169,11 +148,9 @@ pub fn hello(
     ))
 }
 
-/// What came back.
 pub struct Arrivals {
     same_clock: bool,
     interval_ns: u64,
-    /// Which came.
     pub tracker: Tracker,
     /// From when it was to be sent.
     pub rtt: Histogram<u64>,
@@ -181,7 +158,6 @@ pub struct Arrivals {
     pub rtt_sent: Histogram<u64>,
     /// The way back, if the clocks are one.
     pub delay: Histogram<u64>,
-    /// Of the way back.
     pub variation: Variation,
     /// Arrivals before departure, by the two clocks.
     pub negative: u64,

@@ -1,22 +1,23 @@
-//! The far side of `net.rtt`: sends every datagram of its peer back, with both times at which it had
-//! it, and tells at the end what it counted.
-use super::messages::{count, gone, receive_message, send_message};
+//! The far side of `net.rtt`: sends every datagram of its peer back, with the times at which it received
+//! and sent it, and reports its counts at the end.
+use super::connection::readable;
+use super::messages::{gone, receive_message, send_message, Signal, UdpPort};
 use super::server::{listen_both, next_peer};
 use super::udp::batch::{self, Batch};
 use super::udp::packet::{flow_id, Header, HEADER_BYTES, HELLO};
 use super::udp::tracker::Tracker;
 use super::variation::Variation;
 use crate::clock;
-use crate::closed_loop::{self, latency_histogram};
+use crate::closed_loop::{latency_histogram, pairs};
 use crate::error::ProbeError;
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::net::{IpAddr, UdpSocket};
-use std::os::fd::RawFd;
+use std::os::fd::AsRawFd;
 
-/// Serves one peer.
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     let session = trial.session;
     let (listener, socket, address) = listen_both(listen)?;
@@ -24,39 +25,67 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
     let Some(mut peer) = next_peer(session, &listener, &listen.token)? else {
         return Ok(json!({"received": 0}));
     };
-    let asked = receive_message(&mut peer)?;
-    let mut echo = Echo::new(session, &asked, flow_id(&listen.token), peer.far_address())?;
-    send_message(&mut peer, &json!({"udp_port": address.port()}))?;
+    let request = receive_message(&mut peer)?;
+    let mut echo = Echo::new(session, &request, flow_id(&listen.token), peer.far_ip());
+    send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
     loop {
         session.check()?;
         if session.is_stopped() {
-            return Ok(echo.counts(&socket));
+            return Ok(json!(echo.counts(&socket)));
         }
-        let (datagrams, words) = wait_for(batch::descriptor(&socket), peer.descriptor());
+        let [datagrams, messages] = readable([socket.as_raw_fd(), peer.as_raw_fd()], 100);
         if datagrams {
             echo.answer(&socket)?;
         }
-        if words {
-            receive_message(&mut peer).map_err(|_| gone())?;
-            let counts = echo.counts(&socket);
-            send_message(&mut peer, &echo.report(counts.clone()))?;
-            return Ok(counts);
+        if messages {
+            receive_message::<Signal>(&mut peer).map_err(|_| gone())?;
+            let report = echo.report(&socket);
+            send_message(&mut peer, &report)?;
+            return Ok(json!(report.counts));
         }
     }
 }
 
-/// Whether something has come on either descriptor, in a tenth of a second at most.
-fn wait_for(first: RawFd, second: RawFd) -> (bool, bool) {
-    let mut polls = [first, second].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    // SAFETY: two valid entries.
-    let ready = unsafe { libc::poll(polls.as_mut_ptr(), 2, 100) };
-    if ready <= 0 {
-        return (false, false);
-    }
-    (polls[0].revents != 0, polls[1].revents != 0)
+/// What the running side asks for.
+#[derive(Serialize, Deserialize)]
+pub struct RttRequest {
+    pub packet_bytes: usize,
+    /// 0 if it is not known in advance.
+    pub packets: u64,
+    /// Whether both sides share one clock.
+    pub same_clock: bool,
 }
 
-/// What it has seen so far.
+/// Datagrams at the far side.
+#[derive(Serialize, Deserialize)]
+pub struct RttCounts {
+    /// Different datagrams that arrived.
+    pub received: u64,
+    pub duplicates: u64,
+    pub reordered: u64,
+    /// Datagrams of other programs.
+    pub strangers: u64,
+    /// Datagrams that could not be sent back.
+    pub unsent: u64,
+    /// Datagrams that arrived before they were sent, by the two clocks.
+    pub negative: u64,
+    /// Datagrams that found the socket's buffer full; `None` if the kernel does not count them.
+    pub drops: Option<u64>,
+}
+
+/// Counts and times of the way to the far side.
+#[derive(Serialize, Deserialize)]
+pub struct RttReport {
+    pub counts: RttCounts,
+    pub jitter_ns: Option<f64>,
+    pub mean_difference_ns: Option<f64>,
+    pub ipdv: Vec<(f64, u64)>,
+    pub pdv: Vec<(f64, u64)>,
+    /// Whether `pdv` lacks some datagrams.
+    pub pdv_cut_off: bool,
+    pub delay: Vec<(f64, u64)>,
+}
+
 struct Echo {
     flow_id: u64,
     from: IpAddr,
@@ -72,25 +101,20 @@ struct Echo {
 }
 
 impl Echo {
-    fn new(
-        session: Session,
-        asked: &Value,
-        flow_id: u64,
-        from: IpAddr,
-    ) -> Result<Self, ProbeError> {
-        let packet_bytes = (count(asked, "packet_bytes")? as usize).clamp(HEADER_BYTES, 1 << 16);
-        Ok(Self {
+    fn new(session: Session, request: &RttRequest, flow_id: u64, from: IpAddr) -> Self {
+        let packet_bytes = request.packet_bytes.clamp(HEADER_BYTES, 1 << 16);
+        Self {
             flow_id,
             from,
-            same_clock: asked["same_clock"] == true,
+            same_clock: request.same_clock,
             batch: Batch::new(session, packet_bytes),
             tracker: Tracker::new(),
-            variation: Variation::new(count(asked, "packets")?),
+            variation: Variation::new(request.packets),
             delay: latency_histogram(),
             negative: 0,
             strangers: 0,
             unsent: 0,
-        })
+        }
     }
 
     /// Receives what is there and sends it back. A duplicate is not sent back: the way back would
@@ -138,25 +162,27 @@ impl Echo {
         true
     }
 
-    fn counts(&self, socket: &UdpSocket) -> Value {
-        json!({
-            "received": self.tracker.unique,
-            "duplicates": self.tracker.duplicates,
-            "reordered": self.tracker.reordered,
-            "strangers": self.strangers,
-            "unsent": self.unsent,
-            "negative": self.negative,
-            "drops": batch::drops(socket),
-        })
+    fn counts(&self, socket: &UdpSocket) -> RttCounts {
+        RttCounts {
+            received: self.tracker.unique,
+            duplicates: self.tracker.duplicates,
+            reordered: self.tracker.reordered,
+            strangers: self.strangers,
+            unsent: self.unsent,
+            negative: self.negative,
+            drops: batch::drops(socket),
+        }
     }
 
-    fn report(&self, mut counts: Value) -> Value {
-        counts["jitter_ns"] = json!(self.variation.jitter.value_ns());
-        counts["mean_difference_ns"] = json!(self.variation.jitter.mean_difference_ns());
-        counts["ipdv"] = json!(closed_loop::pairs(&self.variation.ipdv));
-        counts["pdv"] = json!(closed_loop::pairs(&self.variation.pdv()));
-        counts["pdv_cut_off"] = json!(self.variation.cut_off());
-        counts["delay"] = json!(closed_loop::pairs(&self.delay));
-        counts
+    fn report(&self, socket: &UdpSocket) -> RttReport {
+        RttReport {
+            counts: self.counts(socket),
+            jitter_ns: self.variation.jitter.value_ns(),
+            mean_difference_ns: self.variation.jitter.mean_difference_ns(),
+            ipdv: pairs(&self.variation.ipdv),
+            pdv: pairs(&self.variation.pdv()),
+            pdv_cut_off: self.variation.cut_off(),
+            delay: pairs(&self.delay),
+        }
     }
 }

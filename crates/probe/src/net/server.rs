@@ -1,5 +1,5 @@
-//! The serving side of a two-sided benchmark: a listener (on loopback unless it was told another
-//! address) that says where it is, and takes only the peer that presents the token it was given.
+//! The serving side of a two-sided benchmark: a listener that prints its address and accepts only the
+//! peer that presents the token.
 use super::connection::{bound_waiting, is_wait, no_loopback, End};
 use super::udp::batch;
 use crate::clock;
@@ -37,7 +37,7 @@ pub fn listen_both(
     // The port that is free for one may be taken for the other.
     for _ in 0..16 {
         let listener = bind_listener(listen)?;
-        let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
+        let address = local_address(&listener)?;
         match batch::socket(address) {
             Ok(socket) => return Ok((listener, socket, address)),
             Err(error) => why = Some(error),
@@ -47,13 +47,16 @@ pub fn listen_both(
     Err(ProbeError::os("A socket for datagrams", &error))
 }
 
-/// Says where it is and waits for the one peer that presents the token. `None` when it was told to
-/// stop first. Ends by the deadline or a signal.
+/// Prints where it listens and waits for the one peer that presents the token. `None` when it was
+/// stopped first. Ends by the deadline or a signal.
 pub fn accept_peer(trial: &mut Trial, listen: &ListenConfig) -> Result<Option<End>, ProbeError> {
     let listener = bind_listener(listen)?;
-    let address = listener.local_addr().map_err(|e| ProbeError::os("getsockname", &e))?;
-    trial.listens_at(address)?;
+    trial.listens_at(local_address(&listener)?)?;
     next_peer(trial.session, &listener, &listen.token)
+}
+
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, ProbeError> {
+    listener.local_addr().map_err(|error| ProbeError::os("getsockname", &error))
 }
 
 /// Waits for the next peer that presents `token` and a line feed; others are hung up on.
@@ -71,7 +74,8 @@ pub fn next_peer(
         match listener.accept() {
             Ok((stream, _)) => {
                 let mut end = End::of(session, stream)?;
-                if presents(session, &mut end, expected.as_bytes())? {
+                let until_ns = clock::monotonic_ns() + PATIENCE_NS;
+                if end.presents(expected.as_bytes(), until_ns)? {
                     return Ok(Some(end));
                 }
             }
@@ -79,19 +83,4 @@ pub fn next_peer(
             Err(error) => return Err(ProbeError::os("Accepting a connection", &error)),
         }
     }
-}
-
-fn presents(session: Session, end: &mut End, expected: &[u8]) -> Result<bool, ProbeError> {
-    let mut given = vec![0u8; expected.len()];
-    let until_ns = clock::monotonic_ns() + PATIENCE_NS;
-    let mut done = 0;
-    while done < given.len() {
-        session.check()?;
-        match end.read_until(&mut given[done..], until_ns) {
-            Some(bytes @ 1..) => done += bytes,
-            _ => return Ok(false),
-        }
-    }
-    // All bytes are looked at, so that the time tells nothing about where they differ.
-    Ok(given.iter().zip(expected).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0)
 }

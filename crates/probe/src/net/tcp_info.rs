@@ -1,8 +1,10 @@
 //! What the kernel knows about a connection that we sent on (`TCP_INFO`).
 use super::connection::End;
+use super::read_option;
 use crate::clock;
 use crate::error::ProbeError;
 use serde::{Deserialize, Serialize};
+use std::os::fd::AsRawFd;
 
 /// The tail of a stream is acknowledged within this time, or its retransmissions are not all known.
 const SETTLE_NS: u64 = 2_000_000_000;
@@ -10,7 +12,6 @@ const SETTLE_NS: u64 = 2_000_000_000;
 /// Of one connection or of several together. Fields that this kernel is too old for are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpInfo {
-    /// Segments sent again.
     pub retransmits: u64,
     /// Bytes that went out, again ones included.
     pub sent_bytes: Option<u64>,
@@ -50,19 +51,8 @@ impl TcpInfo {
 
     fn read(end: &End) -> Option<Self> {
         let mut bytes = [0u8; 512];
-        let mut length = bytes.len() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes.
-        let rc = unsafe {
-            let place = bytes.as_mut_ptr().cast();
-            libc::getsockopt(
-                end.descriptor(),
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                place,
-                &raw mut length,
-            )
-        };
-        (rc == 0).then(|| Self::parse(&bytes[..length as usize])).flatten()
+        let length = read_option(end.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+        Self::parse(&bytes[..length])
     }
 
     /// Of a connection on which all was sent, once all is acknowledged.

@@ -16,7 +16,6 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// The next packet that arrived.
     pub fn add(&mut self, transit_ns: i64) {
         if let Some(last) = self.last_transit_ns.replace(transit_ns) {
             let difference_ns = (transit_ns - last).unsigned_abs() as f64;

@@ -4,21 +4,15 @@ use crate::files::Files;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a port is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// Connections.
     #[default]
     Tcp,
-    /// Datagrams.
     Udp,
 }
 
 /// Returns the addresses on which sockets of this network namespace listen at `port`.
-///
-/// # Errors
-/// The kernel's table cannot be read; the reason is a sentence without its end.
 pub fn addresses(files: &Files, protocol: Protocol, port: u16) -> Result<Vec<IpAddr>, String> {
     // A datagram socket that is bound has state 7 (closed); 10 is LISTEN.
     let (name, state) = match protocol {

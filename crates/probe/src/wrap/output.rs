@@ -14,7 +14,6 @@ const MARKS: usize = 20_000;
 /// Of a server's output its end is kept.
 const TAIL_BYTES: usize = 1 << 20;
 
-/// Both outputs of a program.
 pub struct Output {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -107,12 +106,10 @@ impl Output {
         self.stdout().contains(text) || text_of(&self.errors).contains(text)
     }
 
-    /// Standard output as far as it is kept.
     pub fn stdout(&self) -> String {
         text_of(&self.out)
     }
 
-    /// Beginning of standard error.
     pub fn first_errors(&self) -> String {
         text_of(&self.errors[..self.errors.len().min(ERROR_BYTES)])
     }
@@ -123,7 +120,6 @@ impl Output {
         (tail(&self.out), tail(&self.errors))
     }
 
-    /// Bytes that came on standard error.
     pub fn error_bytes(&self) -> u64 {
         self.error_bytes
     }

@@ -48,7 +48,6 @@ struct Request {
     id: String,
     params: Map<String, Value>,
     seed: u64,
-    /// The simulated machine.
     machine: Option<Value>,
     /// The virtual machine to measure in.
     vm: Option<String>,

@@ -14,10 +14,8 @@ use serde_json::{json, Value};
 use std::io::{BufWriter, Stdout};
 use std::time::Instant;
 
-/// Parameters and output of a benchmark.
 pub struct Trial {
     pub params: Params,
-    /// The simulated machine.
     pub machine: Option<Value>,
     /// The virtual machine to measure in.
     pub vm: Option<String>,

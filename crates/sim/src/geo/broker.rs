@@ -26,7 +26,6 @@ pub struct ProcessingTimes {
     pub best: Option<f64>,
 }
 
-/// The broker, which selects sites.
 #[derive(Clone, Debug)]
 pub struct SiteBroker {
     rule: Broker,

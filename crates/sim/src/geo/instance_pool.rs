@@ -7,7 +7,6 @@ use crate::statistics::TimeWeighted;
 use crate::{Nanos, SECOND};
 use std::collections::VecDeque;
 
-/// An instance.
 #[derive(Clone, Debug)]
 pub struct Instance {
     pub server: Server,

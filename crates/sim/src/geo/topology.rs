@@ -6,11 +6,9 @@ use super::scenario::{Scenario, Site, UserBase};
 use crate::error::{refuse, InvalidInput};
 use crate::SECOND;
 
-/// A user base.
 #[derive(Clone, Debug)]
 pub struct Base {
     pub location: Location,
-    /// Number of its region.
     pub region: usize,
     pub profile: Profile,
     pub config: UserBase,

@@ -21,7 +21,6 @@ struct LinkState {
     traffic: f64,
 }
 
-/// All links.
 #[derive(Clone, Debug)]
 pub struct Network {
     compat: bool,
@@ -77,7 +76,6 @@ impl Network {
         self.stream.uniform() < probability
     }
 
-    /// Draws a round trip.
     pub fn round_trip(&mut self, delay: &Delay) -> f64 {
         delay.draw(&self.latency, &mut self.stream) + delay.draw(&self.latency, &mut self.stream)
     }

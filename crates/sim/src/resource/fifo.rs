@@ -1,7 +1,6 @@
 //! Equal servers that take jobs in order of arrival.
 use std::collections::VecDeque;
 
-/// Equal servers with one queue.
 #[derive(Clone, Debug)]
 pub struct Fifo<J> {
     servers: usize,
@@ -10,7 +9,6 @@ pub struct Fifo<J> {
 }
 
 impl<J> Fifo<J> {
-    /// Returns idle servers.
     pub fn new(servers: usize) -> Self {
         Self { servers, busy: 0, queue: VecDeque::new() }
     }

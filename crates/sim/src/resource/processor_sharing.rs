@@ -10,7 +10,6 @@ use crate::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Units of a nanosecond.
 const UNITS: f64 = 4_294_967_296.0;
 const UNIT_BITS: u32 = 32;
 const NEVER: u128 = u128::MAX;
@@ -127,7 +126,6 @@ fn to_float(number: u128) -> f64 {
     }
 }
 
-/// A completed job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completed<J> {
     pub job: J,
@@ -151,7 +149,6 @@ pub struct ProcessorSharing<J> {
 }
 
 impl<J: Ord> ProcessorSharing<J> {
-    /// Returns idle servers.
     pub fn new(servers: u32) -> Self {
         let jobs = Jobs { ordered: VecDeque::new(), heap: BinaryHeap::new() };
         let servers = u128::from(servers);

@@ -41,7 +41,6 @@ struct Share {
     cap: i64,
 }
 
-/// The state of the policy.
 pub struct Credit {
     accounts: Vec<Account>,
     shares: Vec<Share>,

@@ -28,7 +28,6 @@ const MAX_LOOPS: usize = 16;
 /// Parameters of `cpu.gaps` that have a meaning here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GapConfig {
-    /// Length of the window.
     pub duration_ns: Nanos,
     /// Two reads at least this far apart enclose a gap.
     pub threshold_ns: Nanos,

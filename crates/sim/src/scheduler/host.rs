@@ -15,7 +15,6 @@ pub struct SedfTriple {
     pub extra: bool,
 }
 
-/// A virtual machine.
 #[derive(Clone, Debug)]
 pub struct Domain {
     /// Weight under contention (Credit, Linux).
@@ -51,7 +50,6 @@ impl Default for Domain {
     }
 }
 
-/// A scheduler with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
     /// Xen's Credit scheduler, of release 4.1.

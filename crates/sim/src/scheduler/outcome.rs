@@ -13,7 +13,6 @@ use serde_json::{json, Value};
 /// Maximum number of intervals of the timeline: more cannot be drawn.
 const MAX_INTERVALS: usize = 20_000;
 
-/// Results of one virtual CPU.
 #[derive(Clone, Debug)]
 pub struct VcpuOutcome {
     /// Index of the machine among the names in order.
@@ -26,7 +25,6 @@ pub struct VcpuOutcome {
     pub timeline: Vec<(Nanos, Nanos, usize)>,
 }
 
-/// Results of a scenario.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Names of the machines, in order.

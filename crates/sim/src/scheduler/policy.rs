@@ -44,7 +44,6 @@ pub struct Decision {
     pub decide_at: Option<Nanos>,
 }
 
-/// A scheduling policy.
 pub trait Policy {
     /// `vcpu` ran for `ran_ns` until `now`.
     fn charge(&mut self, vcpu: usize, ran_ns: Nanos, now: Nanos);

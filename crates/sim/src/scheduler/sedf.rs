@@ -36,7 +36,6 @@ impl Vcpu {
     }
 }
 
-/// The state of the policy.
 pub struct Sedf {
     vcpus: Vec<Vcpu>,
 }

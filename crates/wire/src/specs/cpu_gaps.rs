@@ -1,7 +1,6 @@
 //! Share of the CPU that a loop gets: measured by the probe, simulated by the simulator.
 use crate::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "cpu.gaps",
     summary: "Share of the CPU that a tight loop gets, and its scheduling gaps",

@@ -1,7 +1,6 @@
 //! Yields what it is told to: in the probe and in the simulator, to test what stands behind both.
 use crate::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "null",
     summary: "Yields what it is told to, to test everything else",

@@ -1,7 +1,6 @@
 //! What a machine is: read by the probe, said by the simulator of the machine that it simulates.
 use crate::spec::{Metric, Param, Spec};
 
-/// Declaration.
 pub const SPEC: Spec = Spec {
     id: "sys.fingerprint",
     summary: "What this machine is: CPU, memory, disks, ports, kernel, limits",

@@ -7,75 +7,82 @@ use crate::load::busy_time::Busy;
 use crate::net::udp::batch::{self, Batch};
 use crate::net::udp::pace::Pace;
 use crate::net::udp::packet::{Header, HELLO};
-use crate::net::udp::sender::{self, Flood, Sent, Stream};
+use crate::net::udp::sender::{self, Flood, Stream};
 use crate::net::udp::tracker::Tracker;
 use crate::net::variation::Jitter;
 use crate::session::Session;
 use crate::workers;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What one side sent and received.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct UdpTransferStats {
-    /// Datagrams that it sent.
-    pub sent: u64,
-    /// Of them the share that left late.
+    pub sent: SentStats,
+    pub received: ReceivedStats,
+    /// CPU time of the process over `received.elapsed_ns`.
+    pub cpu_ns: u64,
+}
+
+/// Datagrams that one side sent.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SentStats {
+    pub packets: u64,
+    /// Share that left late.
     pub late_ratio: f64,
-    /// Datagrams that it sent a second.
-    pub sent_per_s: Option<f64>,
-    /// The same over the sender's whole time, interval by interval.
-    pub sent_intervals: Vec<(u64, f64)>,
+    /// Rate from the first to the last datagram.
+    pub per_s: Option<f64>,
+    /// Rates over the sender's whole time, by interval.
+    pub intervals: Vec<(u64, f64)>,
     /// Share of the time in which the sender of a load had something under way.
     pub busy_ratio: Option<f64>,
-    /// The same, interval by interval.
     pub busy_intervals: Vec<(u64, f64)>,
-    /// The sender's time.
-    pub sender_ns: u64,
-    /// Different datagrams that it received.
-    pub received: u64,
-    /// Bytes of them a second, over its own time; `None` below two.
+    pub elapsed_ns: u64,
+}
+
+/// Datagrams that one side received.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ReceivedStats {
+    /// Different datagrams.
+    pub packets: u64,
+    /// Rate from the first to the last arrival; `None` below two.
     pub bytes_per_s: Option<f64>,
-    /// Datagrams that arrived again.
     pub duplicates: u64,
     /// Datagrams that arrived after a later one.
     pub reordered: u64,
-    /// Datagrams of others.
+    /// Datagrams of other programs.
     pub strangers: u64,
-    /// Datagrams that found the buffer full.
+    /// Datagrams that found the socket's buffer full; `None` if the kernel does not count them.
     pub drops: Option<u64>,
     /// RFC 3550.
     pub jitter_ns: Option<f64>,
-    /// What it received, interval by interval.
+    /// Bytes per second, by interval.
     pub intervals: Vec<(u64, f64)>,
-    /// CPU time of the process.
-    pub cpu_ns: u64,
-    /// Over this time.
     pub elapsed_ns: u64,
+}
+
+/// Returns the share of the sent datagrams that did not arrive; `None` if none was sent.
+pub fn loss_ratio(sent: &SentStats, received: &ReceivedStats) -> Option<f64> {
+    let lost = sent.packets - received.packets;
+    (sent.packets > 0).then(|| lost as f64 / sent.packets as f64)
 }
 
 /// The way of one side's datagrams.
 pub struct Way<'a> {
-    /// Its socket.
     pub socket: &'a UdpSocket,
-    /// Whose datagrams.
     pub flow_id: u64,
     /// Where to, and where from.
     pub far: SocketAddr,
-    /// Whether this side sends.
     pub sends: bool,
 }
 
-/// What the receiver goes by.
 pub struct Receiving {
     /// It ends when it has so many.
     pub wanted: AtomicU64,
-    /// It ends at this time.
     pub until_ns: AtomicU64,
-    /// The sender ends.
     pub stop: AtomicBool,
-    /// The sender has ended.
     pub all_sent: AtomicBool,
 }
 
@@ -109,42 +116,23 @@ pub fn run(
             }
             sender = Some(started?);
         }
-        let mut sent = SentBy::default();
+        let mut sent = SentStats::default();
         let mut sender_ended = || {
             shared.stop.store(true, Ordering::Relaxed);
             if let Some(sender) = sender.take() {
                 sent = sender.join()?;
             }
-            Ok(sent.sent.packets)
+            Ok(sent.packets)
         };
         let conducted = conduct(shared, &mut sender_ended);
         if conducted.is_err() {
             shared.until_ns.store(0, Ordering::Relaxed);
         }
         sender_ended()?;
-        let mut carried = receiver.join()?;
+        let received = receiver.join()?;
         conducted?;
-        carried.sent = sent.sent.packets;
-        carried.late_ratio = sent.sent.late_ratio();
-        carried.sent_per_s = sent.sent.per_s();
-        carried.sent_intervals = sent.intervals;
-        carried.busy_ratio = sent.busy_ratio;
-        carried.busy_intervals = sent.busy_intervals;
-        carried.sender_ns = sent.elapsed_ns;
-        carried.drops = batch::drops(way.socket);
-        carried.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
-        Ok(carried)
+        Ok(UdpTransferStats { sent, received, cpu_ns: clock::process_cpu_ns() - first_cpu_ns })
     })
-}
-
-/// What the sender did.
-#[derive(Debug, Default)]
-struct SentBy {
-    sent: Sent,
-    elapsed_ns: u64,
-    intervals: Vec<(u64, f64)>,
-    busy_ratio: Option<f64>,
-    busy_intervals: Vec<(u64, f64)>,
 }
 
 fn send(
@@ -152,7 +140,7 @@ fn send(
     task: &Task,
     way: &Way<'_>,
     shared: &Receiving,
-) -> Result<SentBy, ProbeError> {
+) -> Result<SentStats, ProbeError> {
     let mut intervals = Intervals::new(task.interval_ns);
     let mut all = match &task.press {
         Some(press) if task.per_s == 0.0 => {
@@ -176,7 +164,7 @@ fn paced(
     way: &Way<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
-) -> Result<SentBy, ProbeError> {
+) -> Result<SentStats, ProbeError> {
     let stream = Stream {
         flow_id: way.flow_id,
         to: way.far,
@@ -189,7 +177,8 @@ fn paced(
         intervals.note(clock::monotonic_ns(), sent.packets);
         session.check().map(|()| shared.stop.load(Ordering::Relaxed))
     })?;
-    Ok(SentBy { sent, ..SentBy::default() })
+    let (packets, late_ratio, per_s) = (sent.packets, sent.late_ratio(), sent.per_s());
+    Ok(SentStats { packets, late_ratio, per_s, ..SentStats::default() })
 }
 
 fn flood(
@@ -199,11 +188,11 @@ fn flood(
     way: &Way<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
-) -> Result<SentBy, ProbeError> {
+) -> Result<SentStats, ProbeError> {
     // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
-    let fd = batch::descriptor(way.socket);
+    let fd = way.socket.as_raw_fd();
     let mut presser =
         PacedSender::new(session, press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
     let mut flood = Flood::new(session, way.flow_id, way.far, task.packet_bytes);
@@ -215,11 +204,12 @@ fn flood(
         shares.note(now_ns, busy.ns(now_ns));
     }
     let busy_ns = busy.ns(clock::monotonic_ns());
-    Ok(SentBy {
-        sent: flood.sent,
+    Ok(SentStats {
+        packets: flood.sent.packets,
+        per_s: flood.sent.per_s(),
         busy_ratio: Some(busy_ns as f64 / shares.elapsed_ns().max(1) as f64),
         busy_intervals: shares.rates.iter().map(|(at_ns, s)| (*at_ns, s / 1e9)).collect(),
-        ..SentBy::default()
+        ..SentStats::default()
     })
 }
 
@@ -228,9 +218,9 @@ fn receive(
     task: &Task,
     way: &Way<'_>,
     shared: &Receiving,
-) -> Result<UdpTransferStats, ProbeError> {
+) -> Result<ReceivedStats, ProbeError> {
     let (mut tracker, mut jitter) = (Tracker::new(), Jitter::default());
-    let mut carried = UdpTransferStats::default();
+    let mut strangers = 0;
     let mut batch = Batch::new(session, task.packet_bytes.max(64));
     let mut intervals = Intervals::new(task.interval_ns);
     let (mut first_ns, mut last_ns, mut bytes) = (0, 0, 0u64);
@@ -243,7 +233,7 @@ fn receive(
             let known = batch.source(slot).is_some_and(|source| source.ip() == way.far.ip());
             let header = Header::read(datagram).filter(|_| known);
             let Some(header) = header.filter(|header| header.flow_id == way.flow_id) else {
-                carried.strangers += 1;
+                strangers += 1;
                 continue;
             };
             if header.sequence == HELLO || !tracker.see(header.sequence) {
@@ -265,15 +255,18 @@ fn receive(
             break;
         }
     }
-    carried.received = tracker.unique;
-    carried.duplicates = tracker.duplicates;
-    carried.reordered = tracker.reordered;
-    carried.jitter_ns = jitter.value_ns();
-    carried.elapsed_ns = intervals.elapsed_ns();
-    carried.intervals = intervals.rates;
-    carried.bytes_per_s = (last_ns > first_ns)
-        .then(|| (bytes - first_bytes) as f64 * 1e9 / (last_ns - first_ns) as f64);
-    Ok(carried)
+    Ok(ReceivedStats {
+        packets: tracker.unique,
+        bytes_per_s: (last_ns > first_ns)
+            .then(|| (bytes - first_bytes) as f64 * 1e9 / (last_ns - first_ns) as f64),
+        duplicates: tracker.duplicates,
+        reordered: tracker.reordered,
+        strangers,
+        drops: batch::drops(way.socket),
+        jitter_ns: jitter.value_ns(),
+        elapsed_ns: intervals.elapsed_ns(),
+        intervals: intervals.rates,
+    })
 }
 
 /// Sends every hello back until `over`; where the first came from.

@@ -2,6 +2,7 @@
 pub mod client;
 pub mod datagrams;
 pub mod paced_sender;
+pub mod samples;
 pub mod server;
 pub mod tcp_streams;
 
@@ -14,9 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Task {
     /// TCP streams, else datagrams.
     pub tcp: bool,
-    /// From the near to the far side.
     pub up: bool,
-    /// From the far to the near side.
     pub down: bool,
     /// TCP connections each way.
     pub streams: usize,
@@ -26,9 +25,7 @@ pub struct Task {
     pub warmup_ns: u64,
     /// How long is counted; 0 until told to stop.
     pub duration_ns: u64,
-    /// Length of an interval of the series.
     pub interval_ns: u64,
-    /// Bytes of a datagram.
     pub packet_bytes: usize,
     /// Datagrams a second, each way; of a load that sends as many as it can 0.
     pub per_s: f64,
@@ -49,6 +46,14 @@ impl Task {
     }
 }
 
+/// Direction of a TCP stream: from the near to the far side, or back.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamRole {
+    Up,
+    Down,
+}
+
 /// The rate of each interval, from a sum that only grows.
 #[derive(Debug)]
 pub struct Intervals {
@@ -61,7 +66,6 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// From now on.
     pub fn new(length_ns: u64) -> Self {
         let now_ns = clock::monotonic_ns();
         Self { length_ns, start_ns: now_ns, last_ns: now_ns, last_sum: 0, rates: Vec::new() }
@@ -77,7 +81,6 @@ impl Intervals {
         }
     }
 
-    /// Since the start.
     pub fn elapsed_ns(&self) -> u64 {
         clock::monotonic_ns() - self.start_ns
     }

@@ -4,6 +4,7 @@ use crate::error::ProbeError;
 use crate::load::busy_time::Busy;
 use crate::load::duty_cycle::{Duty, Step};
 use crate::load::even_rate::Beat;
+use crate::net::set_option;
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
@@ -24,7 +25,6 @@ const WRITES_PER_S: f64 = 200.0;
 pub struct SendingPace {
     /// Share of each period, or of the rate.
     pub intensity_ratio: f64,
-    /// Length of a period.
     pub period_ns: u64,
     /// Bytes a second of all streams, each way; 0 is as fast as they go.
     pub bytes_per_s: f64,
@@ -41,10 +41,9 @@ impl SendingPace {
     }
 }
 
-/// The clockwork of one sender.
 pub struct PacedSender<'a> {
     session: Session,
-    fd: RawFd,
+    socket: RawFd,
     busy: &'a Busy,
     busy_ns: u64,
     duty: Duty,
@@ -55,11 +54,11 @@ pub struct PacedSender<'a> {
 }
 
 impl<'a> PacedSender<'a> {
-    /// For a sender on the socket `fd`, whose writes are of `write_bytes`.
+    /// For a sender on the `socket`, whose writes are of `write_bytes`.
     pub fn new(
         session: Session,
         press: &SendingPace,
-        fd: RawFd,
+        socket: RawFd,
         write_bytes: usize,
         streams: usize,
         patience_ns: u64,
@@ -71,7 +70,7 @@ impl<'a> PacedSender<'a> {
         let drains = !paced && press.intensity_ratio < 1.0;
         Self {
             session,
-            fd,
+            socket,
             busy,
             busy_ns: 0,
             duty: Duty::begin(press.intensity_ratio, press.period_ns, now_ns, 0),
@@ -84,18 +83,9 @@ impl<'a> PacedSender<'a> {
     /// Lets few bytes wait in a stream whose time is to be shared.
     pub fn limit_unsent_bytes(&self) {
         if self.drains {
-            let bytes = WAITING_BYTES;
             // Advice: without it the share is kept over a longer time.
-            // SAFETY: the option's value is an int of the stated size.
-            unsafe {
-                libc::setsockopt(
-                    self.fd,
-                    libc::IPPROTO_TCP,
-                    libc::TCP_NOTSENT_LOWAT,
-                    (&raw const bytes).cast(),
-                    size_of::<libc::c_int>() as libc::socklen_t,
-                );
-            }
+            let (level, option) = (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT);
+            let _ = set_option(self.socket, level, option, WAITING_BYTES);
         }
     }
 
@@ -122,7 +112,7 @@ impl<'a> PacedSender<'a> {
             Step::SleepUntil(_) if self.undrained => {
                 // Until all has left the way is in use.
                 self.busy.begin(now_ns);
-                while waiting_bytes(self.fd) > 0 && !over() && !self.session.is_cancelled() {
+                while waiting_bytes(self.socket) > 0 && !over() && !self.session.is_cancelled() {
                     std::thread::sleep(DRAIN_LOOK);
                 }
                 self.busy_ns = self.busy.end(clock::monotonic_ns());
@@ -139,15 +129,11 @@ impl<'a> PacedSender<'a> {
 }
 
 /// Bytes in a socket that have not left, or are not acknowledged; 0 where the kernel does not tell.
-fn waiting_bytes(fd: RawFd) -> libc::c_int {
+fn waiting_bytes(socket: RawFd) -> libc::c_int {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes an int.
-    let rc = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut bytes) };
-    if rc == 0 {
-        bytes
-    } else {
-        0
-    }
+    let rc = unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut bytes) };
+    (rc == 0).then_some(bytes).unwrap_or(0)
 }
 
 #[cfg(test)]

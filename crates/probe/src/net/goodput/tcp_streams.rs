@@ -9,16 +9,16 @@ use crate::net::connection::End;
 use crate::net::meter::Meter;
 use crate::net::tcp_info::TcpInfo;
 use crate::workers::{self, Worker};
+use nephoscope_wire::random::Random;
 use serde::{Deserialize, Serialize};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What one side sent and received.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TcpTransferStats {
-    /// Bytes that its programs sent.
     pub sent_bytes: u64,
-    /// Bytes that its programs received.
     pub received_bytes: u64,
     /// Bytes a second of each stream that it received.
     pub rates: Vec<f64>,
@@ -28,17 +28,13 @@ pub struct TcpTransferStats {
     pub bytes_per_s: f64,
     /// Share of the time in which its senders had something under way, mean of them.
     pub busy_ratio: Option<f64>,
-    /// The same, interval by interval.
     pub busy_intervals: Vec<(u64, f64)>,
     /// What the kernel knows of the streams that it sent.
     pub info: Option<TcpInfo>,
-    /// CPU time of the process.
     pub cpu_ns: u64,
-    /// Over this time.
     pub elapsed_ns: u64,
 }
 
-/// How far the threads have come.
 pub struct Progress {
     received_bytes: AtomicU64,
     /// Receivers whose time is over.
@@ -100,7 +96,7 @@ pub fn run(
         };
         let (received, elapsed_ns) =
             (progress.received_bytes.load(Ordering::Relaxed), intervals.elapsed_ns());
-        let mut flowed = TcpTransferStats {
+        let mut stats = TcpTransferStats {
             bytes_per_s: received as f64 * 1e9 / elapsed_ns.max(1) as f64,
             busy_ratio: (!times.is_empty()).then(|| {
                 let busy_ns = busy_ns(clock::monotonic_ns()) as f64;
@@ -113,28 +109,28 @@ pub fn run(
         let mut infos = Vec::new();
         for thread in sending {
             let (bytes, end) = thread.and_then(Worker::join)?;
-            flowed.sent_bytes += bytes;
+            stats.sent_bytes += bytes;
             infos.extend(TcpInfo::settled(&end)?);
         }
         for thread in receiving {
             let meter = thread.and_then(Worker::join)?;
-            flowed.received_bytes += meter.total_bytes;
+            stats.received_bytes += meter.total_bytes;
             // A load may have had nothing to carry.
             match task.press {
-                Some(_) => flowed.rates.push(meter.total_bytes as f64 * 1e9 / elapsed_ns as f64),
-                None => flowed.rates.push(meter.bytes_per_s()?),
+                Some(_) => stats.rates.push(meter.total_bytes as f64 * 1e9 / elapsed_ns as f64),
+                None => stats.rates.push(meter.bytes_per_s()?),
             }
         }
         finished?;
-        flowed.info = TcpInfo::together(&infos);
-        flowed.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
-        flowed.elapsed_ns = intervals.elapsed_ns();
-        flowed.intervals = intervals.rates;
+        stats.info = TcpInfo::together(&infos);
+        stats.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
+        stats.elapsed_ns = intervals.elapsed_ns();
+        stats.intervals = intervals.rates;
         let a_sender_s = |(at_ns, per_s): &(u64, f64)| (*at_ns, per_s / 1e9 / times.len() as f64);
         if !times.is_empty() {
-            flowed.busy_intervals = shares.rates.iter().map(a_sender_s).collect();
+            stats.busy_intervals = shares.rates.iter().map(a_sender_s).collect();
         }
-        Ok(flowed)
+        Ok(stats)
     })
 }
 
@@ -148,11 +144,9 @@ fn noted<T>(progress: &Progress, result: Result<T, ProbeError>) -> Result<T, Pro
 }
 
 fn buffer(bytes: usize) -> Result<Buffer, ProbeError> {
-    let buffer = Buffer::map(bytes, Pages::Default)?;
+    let mut buffer = Buffer::map(bytes, Pages::Default)?;
     // Not zero: something on the way may compress.
-    // SAFETY: the mapping is this long and new.
-    let all = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) };
-    nephoscope_wire::random::Random::new(0x5EED).fill(all);
+    Random::new(0x5EED).fill(&mut buffer.as_mut_slice()[..bytes]);
     Ok(buffer)
 }
 
@@ -166,15 +160,21 @@ fn send(
     let write_bytes =
         task.press.map_or(task.send_bytes, |p| p.write_bytes(task.send_bytes, task.streams));
     let buffer = buffer(write_bytes)?;
-    // SAFETY: the mapping is at least `write_bytes` long and nobody writes to it.
-    let data = unsafe { std::slice::from_raw_parts(buffer.as_ptr(), write_bytes) };
+    let data = &buffer.as_slice()[..write_bytes];
     let session = end.session();
     let over = || progress.stop.load(Ordering::Relaxed);
     let mut sent_bytes = 0;
     if let Some(press) = &task.press {
-        let fd = end.descriptor();
-        let mut presser =
-            PacedSender::new(session, press, fd, write_bytes, task.streams, task.interval_ns, busy);
+        let socket = end.as_raw_fd();
+        let mut presser = PacedSender::new(
+            session,
+            press,
+            socket,
+            write_bytes,
+            task.streams,
+            task.interval_ns,
+            busy,
+        );
         presser.limit_unsent_bytes();
         while !over() {
             sent_bytes += presser.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
@@ -190,9 +190,8 @@ fn send(
 
 /// Receives until the far side ends.
 fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<Meter, ProbeError> {
-    let buffer = buffer(task.send_bytes)?;
-    // SAFETY: the mapping is at least `send_bytes` long and belongs to this thread alone.
-    let space = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), task.send_bytes) };
+    let mut buffer = buffer(task.send_bytes)?;
+    let space = &mut buffer.as_mut_slice()[..task.send_bytes];
     let mut meter = Meter::open(u64::MAX, task.duration_ns);
     let session = end.session();
     let (mut begun, mut complete) = (false, false);

@@ -2,10 +2,11 @@
 //!
 //! The calls are made directly: musl's `sendmmsg` sends one at a time.
 use crate::error::ProbeError;
+use crate::net::{read_option, set_option};
 use crate::session::Session;
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 
 /// Datagrams of one call.
 pub const SLOTS: usize = 64;
@@ -54,7 +55,6 @@ impl Batch {
         batch
     }
 
-    /// The bytes of a slot.
     #[inline]
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         &mut self.data[slot * self.slot_bytes..(slot + 1) * self.slot_bytes]
@@ -67,7 +67,6 @@ impl Batch {
         &self.data[slot * self.slot_bytes..slot * self.slot_bytes + bytes]
     }
 
-    /// Where it came from.
     #[inline]
     pub fn source(&self, slot: usize) -> Option<SocketAddr> {
         from_storage(&self.addresses[slot])
@@ -161,42 +160,21 @@ pub fn socket(bind: SocketAddr) -> Result<UdpSocket, Error> {
     socket.set_read_timeout(Some(std::time::Duration::from_millis(20)))?;
     socket.set_write_timeout(Some(std::time::Duration::from_millis(20)))?;
     let bytes: libc::c_int = 16 << 20;
-    let set = |option: libc::c_int| {
-        // SAFETY: the option's value is an int of the stated size.
-        unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                option,
-                (&raw const bytes).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
-            )
-        }
-    };
-    // Beyond the machine's limit only root may go; what is given is used.
-    if set(libc::SO_RCVBUFFORCE) != 0 {
-        set(libc::SO_RCVBUF);
+    // Only root may go beyond the machine's limit; what is granted is used.
+    if set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes).is_err() {
+        let _ = set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, bytes);
     }
     Ok(socket)
 }
 
-/// The descriptor, for `poll`.
-pub fn descriptor(socket: &UdpSocket) -> RawFd {
-    socket.as_raw_fd()
-}
-
-/// Datagrams that came and found the socket's buffer full; `None` where the kernel does not tell.
+/// Datagrams that found the socket's buffer full; `None` where the kernel does not count them.
 pub fn drops(socket: &UdpSocket) -> Option<u64> {
     const SO_MEMINFO: libc::c_int = 55;
-    const DROPS: usize = 8;
-    let mut values = [0u32; 16];
-    let mut length = size_of_val(&values) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes.
-    let rc = unsafe {
-        let place = values.as_mut_ptr().cast();
-        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, place, &raw mut length)
-    };
-    (rc == 0 && length as usize > DROPS * 4).then(|| u64::from(values[DROPS]))
+    const DROPS: std::ops::Range<usize> = 32..36;
+    let mut values = [0u8; 64];
+    let length = read_option(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut values)?;
+    let drops = values[..length].get(DROPS)?.try_into().expect("four bytes");
+    Some(u64::from(u32::from_ne_bytes(drops)))
 }
 
 fn to_storage(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {

@@ -1,7 +1,6 @@
 //! When each datagram is due: fixed before the first is sent, so that a slow answer cannot delay the
 //! question that follows it. Pure.
 
-/// An even schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     start_ns: u64,
@@ -14,7 +13,6 @@ impl Pace {
         Self { start_ns, per_s }
     }
 
-    /// When datagram `sequence` is due.
     #[inline]
     pub fn due_ns(&self, sequence: u64) -> u64 {
         // Exact to a nanosecond for a hundred days.

@@ -11,13 +11,11 @@ pub const HELLO: u64 = u64::MAX;
 /// epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Whose it is.
     pub flow_id: u64,
     /// Which one it is, from 0.
     pub sequence: u64,
     /// When it was to be sent.
     pub intended_ns: u64,
-    /// When it was sent.
     pub sent_ns: u64,
     /// When it was sent, on the wall clock.
     pub sent_wall_ns: u64,

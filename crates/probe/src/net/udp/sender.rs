@@ -13,16 +13,11 @@ pub const LATE_NS: u64 = 1_000_000;
 /// Longest sleep between two looks whether it is over.
 const LOOK_AROUND_NS: u64 = 20_000_000;
 
-/// What is to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// Whose datagrams.
     pub flow_id: u64,
-    /// Where to.
     pub to: SocketAddr,
-    /// Bytes of each.
     pub packet_bytes: usize,
-    /// When each is due.
     pub pace: Pace,
     /// How many; `None` until it is over.
     pub packets: Option<u64>,
@@ -30,7 +25,6 @@ pub struct Stream {
     pub spin_ns: u64,
 }
 
-/// What was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     /// Datagrams that the kernel took.
@@ -39,12 +33,10 @@ pub struct Sent {
     pub late: u64,
     /// When the first and the last left.
     pub first_ns: u64,
-    /// See there.
     pub last_ns: u64,
 }
 
 impl Sent {
-    /// Share of late ones.
     pub fn late_ratio(&self) -> f64 {
         self.late as f64 / self.packets.max(1) as f64
     }
@@ -108,7 +100,6 @@ pub struct Flood {
     batch: Batch,
     flow_id: u64,
     packet_bytes: usize,
-    /// What was sent.
     pub sent: Sent,
 }
 

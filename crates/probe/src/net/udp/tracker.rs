@@ -3,7 +3,6 @@
 /// Numbers so far behind the highest are not told apart from each other any more.
 const WINDOW: u64 = 1 << 20;
 
-/// The numbers seen so far.
 #[derive(Debug)]
 pub struct Tracker {
     bits: Vec<u64>,
@@ -18,7 +17,6 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Nothing seen.
     pub fn new() -> Self {
         let bits = vec![0; (WINDOW / 64) as usize];
         Self { bits, next: 0, unique: 0, duplicates: 0, reordered: 0 }

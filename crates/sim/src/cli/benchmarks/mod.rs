@@ -16,12 +16,10 @@ mod sim_scheduler;
 mod sim_selection;
 mod sys_fingerprint;
 
-/// A benchmark.
 pub struct Benchmark {
     pub spec: &'static Spec,
     /// Source text of the file; its `//!` lines are the manual page.
     source: &'static str,
-    /// Runs one replication.
     pub run: fn(&mut Trial) -> Result<(), Error>,
 }
 
@@ -54,7 +52,6 @@ const SCENARIOS: &[(&str, BuiltIn)] = &[
     ("sim.selection", scenarios::SELECTION),
 ];
 
-/// Returns the benchmark of that name.
 pub fn find(id: &str) -> Result<&'static Benchmark, Error> {
     ALL.iter().find(|benchmark| benchmark.spec.id == id).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|benchmark| benchmark.spec.id).collect();

@@ -9,7 +9,6 @@ use crate::closed_forms;
 /// Hours of the evaluated day.
 pub const HOURS: usize = 24;
 
-/// A user base.
 #[derive(Clone, Debug)]
 pub struct Base {
     /// Responses in each hour (a page counts once).

@@ -16,7 +16,6 @@ pub struct Reservation {
     pub phase_ns: Nanos,
 }
 
-/// The state of a reservation.
 #[derive(Clone, Debug)]
 pub struct DeadlineServer {
     reservation: Reservation,

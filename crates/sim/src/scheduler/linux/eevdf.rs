@@ -28,7 +28,6 @@ struct Entity {
     is_delayed: bool,
 }
 
-/// A run queue.
 #[derive(Clone, Debug)]
 pub struct RunQueue {
     entities: Vec<Entity>,

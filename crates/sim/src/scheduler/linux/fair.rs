@@ -48,7 +48,6 @@ struct Vm {
     runnable: usize,
 }
 
-/// A processor.
 #[derive(Clone, Debug)]
 struct Processor {
     queue: RunQueue,
@@ -59,7 +58,6 @@ struct Processor {
 /// Processor, group, and number in the group of a virtual CPU.
 type Address = (usize, usize, usize);
 
-/// The fair class.
 #[derive(Clone, Debug)]
 pub struct Fair {
     processors: Vec<Processor>,

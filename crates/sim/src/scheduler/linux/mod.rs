@@ -79,7 +79,6 @@ struct Cpu {
     needs_decision: bool,
 }
 
-/// The state of the policy.
 pub struct Linux {
     settings: LinuxSettings,
     fair: Fair,

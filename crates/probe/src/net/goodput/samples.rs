@@ -1,0 +1,60 @@
+//! Samples that `net.throughput` and the network loads have in common.
+use super::client::Both;
+use super::datagrams::UdpTransferStats;
+use super::tcp_streams::TcpTransferStats;
+use crate::error::ProbeError;
+use crate::trial::{factors, Factors, Trial};
+
+/// Statistics of one side that include the CPU time of its program.
+pub trait CpuUse {
+    /// Returns CPU time and elapsed time.
+    fn cpu_and_elapsed_ns(&self) -> (u64, u64);
+}
+
+impl CpuUse for TcpTransferStats {
+    fn cpu_and_elapsed_ns(&self) -> (u64, u64) {
+        (self.cpu_ns, self.elapsed_ns)
+    }
+}
+
+impl CpuUse for UdpTransferStats {
+    fn cpu_and_elapsed_ns(&self) -> (u64, u64) {
+        (self.cpu_ns, self.received.elapsed_ns)
+    }
+}
+
+pub fn emit_used_cpus(trial: &mut Trial, both: &Both<impl CpuUse>) -> Result<(), ProbeError> {
+    for (side, stats) in [("near", &both.near), ("far", &both.far)] {
+        let (cpu_ns, elapsed_ns) = stats.cpu_and_elapsed_ns();
+        let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
+        trial.out.emit("used_cpus", cpus, factors! {"side": side})?;
+    }
+    Ok(())
+}
+
+/// Emits the values that are known: missing is not zero.
+pub fn emit_known(
+    trial: &mut Trial,
+    values: &[(&str, Option<f64>)],
+    factors: &Factors,
+) -> Result<(), ProbeError> {
+    for (metric, value) in values {
+        if let Some(value) = value {
+            trial.out.emit(metric, *value, factors.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// Emits a value per interval, each at the end of its interval.
+pub fn emit_intervals(
+    trial: &mut Trial,
+    metric: &str,
+    intervals: &[(u64, f64)],
+    factors: &Factors,
+) -> Result<(), ProbeError> {
+    for (at_ns, value) in intervals {
+        trial.out.emit_at(metric, *value, 1, *at_ns, factors.clone())?;
+    }
+    Ok(())
+}
