@@ -30,7 +30,7 @@ def done(samples: int, **more: Any) -> bytes:
 def test_a_whole_trial() -> None:
     factors = {"op": "read", "cpu": 1}
     text = line(SAMPLE) + line({**SAMPLE, "value": 3, "count": 7, "factors": factors})
-    trial = parse_output(SPEC, text + done(2, notes=["a note"], beside={"steal_ratio": None}), 0)
+    trial = parse_output(SPEC, text + done(2, notes=["a note"], counters={"steal_ratio": None}), 0)
     assert trial.failure is None
     assert trial.samples == (
         Sample("null_ns", 2.5, 1, 10, {}),
