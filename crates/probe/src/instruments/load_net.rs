@@ -80,7 +80,6 @@ pub const SPEC: Spec = Spec {
     source: "iperf3 under a duty cycle",
     two_sided: true,
     load: true,
-    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {

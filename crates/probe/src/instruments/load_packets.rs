@@ -63,7 +63,6 @@ pub const SPEC: Spec = Spec {
     source: "packet rates of RFC 2544's smallest frames, from one socket",
     two_sided: true,
     load: true,
-    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {

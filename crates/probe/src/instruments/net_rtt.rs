@@ -114,7 +114,6 @@ pub const SPEC: Spec = Spec {
     source: "RFC 2681, RFC 3550, RFC 3393, RFC 5481, RFC 4737; irtt",
     two_sided: true,
     load: true,
-    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {

@@ -78,7 +78,6 @@ pub const SPEC: Spec = Spec {
     source: "iperf3; RFC 6349 (TCP), RFC 3550 (jitter), RFC 4737 (reordering)",
     two_sided: true,
     load: true,
-    ..Spec::EMPTY
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {

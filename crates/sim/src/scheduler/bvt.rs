@@ -8,6 +8,7 @@ use serde::Deserialize;
 const MCU: Nanos = 100_000;
 const CONTEXT_ALLOWANCE: Nanos = 5_000_000;
 
+/// Settings of BVT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BvtSettings {

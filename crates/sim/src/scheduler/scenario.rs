@@ -53,6 +53,7 @@ pub struct Scenario {
     /// Settings of Linux.
     #[serde(default)]
     pub linux: LinuxConfig,
+    /// Settings of BVT.
     #[serde(default)]
     pub bvt: BvtSettings,
     /// Probe that times a fixed amount of work in every virtual CPU.
@@ -92,6 +93,7 @@ pub struct FixedWork {
     pub starts: u32,
 }
 
+/// A virtual machine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vm {

@@ -133,7 +133,11 @@ fn waiting_bytes(socket: RawFd) -> libc::c_int {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes an int.
     let rc = unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut bytes) };
-    (rc == 0).then_some(bytes).unwrap_or(0)
+    if rc == 0 {
+        bytes
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]
