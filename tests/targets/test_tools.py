@@ -28,7 +28,12 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "postmark"
 
 
 def done(samples: int = 0, **more: Any) -> dict[str, Any]:
-    values = {"started_wall_ns": 1, "elapsed_ns": 5, "samples": samples, "counters": {"load_1m": 0.5}}
+    values = {
+        "started_wall_ns": 1,
+        "elapsed_ns": 5,
+        "samples": samples,
+        "counters": {"load_1m": 0.5},
+    }
     return {"done": {**values, "notes": ["A note."], **more}}
 
 
