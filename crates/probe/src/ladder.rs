@@ -15,42 +15,42 @@ pub const LENGTHS: Param = Param {
     id: "lengths",
     unit: Unit::Bytes,
     kind: Kind::IntList { default: &[], min: 1 << 10, max: 1 << 40 },
-    doc: "Vector lengths, rounded down to 512 bytes; an empty list climbs from 1 KiB to max_bytes.",
+    doc: "Vector lengths, rounded down to 512 bytes; empty: from 1 KiB to max_bytes.",
 };
 
 pub const POINTS_PER_OCTAVE: Param = Param {
     id: "points_per_octave",
     unit: Unit::Count,
     kind: Kind::Int { default: 2, min: 1, max: 2 },
-    doc: "1 takes powers of two, 2 also the points 1.5 times above them.",
+    doc: "Lengths per octave: 1 for powers of two, 2 adds 1.5 times each.",
 };
 
 pub const MAX_BYTES: Param = Param {
     id: "max_bytes",
     unit: Unit::Bytes,
     kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
-    doc: "Longest automatic vector; 0 takes cache_multiple times the last-level cache.",
+    doc: "Longest automatic length; 0 takes cache_multiple times the last-level cache.",
 };
 
 pub const CACHE_MULTIPLE: Param = Param {
     id: "cache_multiple",
     unit: Unit::Count,
     kind: Kind::Int { default: 4, min: 1, max: 64 },
-    doc: "Automatic sizes go up to this many times the last-level cache.",
+    doc: "Largest automatic size as a multiple of the last-level cache.",
 };
 
 pub const CPU: Param = Param {
     id: "cpu",
     unit: Unit::None,
     kind: Kind::Int { default: -1, min: -1, max: 65_535 },
-    doc: "CPU to pin the one thread to; -1 takes the first allowed one.",
+    doc: "CPU of the thread; -1 takes the first allowed one.",
 };
 
 pub const TIME_PER_POINT_NS: Param = Param {
     id: "time_per_point_ns",
     unit: Unit::Ns,
     kind: Kind::Int { default: 2_000_000, min: 10_000, max: 10_000_000_000 },
-    doc: "Time that the five passes of one point take together; long vectors may take more.",
+    doc: "Total time of the five passes of a length; long vectors may take more.",
 };
 
 /// The lengths of this trial, ascending, and the cache they are related to.

@@ -1,59 +1,51 @@
 //! # What it measures
-//! What share of a CPU a program really gets, and every moment in which it gets nothing: how long,
-//! when, how often, and why, where the kernel knows. A scheduler, a quota, a neighbour and a
-//! hypervisor all show in the same way: the program looks at the clock twice, and time is missing.
+//! The share of a CPU that a program obtains, and each gap in which it does not run: length, time,
+//! frequency and, if the kernel knows it, cause. Schedulers, quotas, neighbours and hypervisors
+//! cause gaps in the same way.
 //!
 //! # How
-//! One loop per CPU, pinned to it, looks at the clock again and again. Two looks that lie at least
-//! `threshold_ns` apart enclose a gap; all others are looks. Runs (end of a gap to the start of the
-//! next), gaps and periods (gap start to gap start) stream into HDR histograms, the first
-//! `events_max` gaps are kept with their start. The clock is the CPU's time-stamp counter where it
-//! has a constant rate and the kernel itself tells the time by it (`tsc`, `kvm-clock`); its rate is
-//! taken against CLOCK_MONOTONIC at the beginning and at the end of the very window. Elsewhere it
-//! is CLOCK_MONOTONIC.
+//! One loop per CPU, pinned to it, reads the clock continuously. Two reads at least `threshold_ns`
+//! apart enclose a gap. Runs (end of a gap to the start of the next), gaps and periods (start to
+//! start) are recorded in HDR histograms; the first `events_max` gaps are reported one by one. The
+//! clock is the time-stamp counter if its rate is constant and the kernel uses it itself (`tsc`,
+//! `kvm-clock`), calibrated against CLOCK_MONOTONIC over the window; otherwise CLOCK_MONOTONIC.
 //!
-//! Right after a gap the loop itself asks the kernel for the cause, in this order: `throttled`
-//! (gaps from 1 ms; `nr_throttled` of the own control group or of one above it rose), `stolen`
-//! (gaps from 8 ms; the steal time of this CPU in `/proc/stat` rose by at least half the gap),
-//! `stopped` (the thread was put to sleep: stop signal, debugger, freezer), `preempted` (an
-//! involuntary context switch), else `unexplained` (interrupt, firmware, a hypervisor that does not
-//! tell). The time of asking belongs neither to runs nor to gaps; `asking_ratio` is its share. If
-//! asking takes far longer than it did in the rehearsal, the excess is a gap of its own.
+//! After a gap the loop asks the kernel for its cause, in this order: `throttled` (gaps from 1 ms;
+//! `nr_throttled` of its cgroup or an ancestor rose), `stolen` (gaps from 8 ms; the CPU's steal
+//! time rose by at least half the gap), `stopped` (stop signal, debugger, freezer), `preempted` (an
+//! involuntary context switch), else `unexplained` (interrupt, firmware, a hypervisor that reports
+//! no steal). The time of asking belongs neither to runs nor to gaps; `asking_ratio` is its share.
+//! Unusually long asking is a gap of its own.
 //!
-//! `cpu_share_ratio` is 1 minus the gaps inside the window over the window's length. With
-//! `processes_per_cpu` above 1 that many forked processes contend on each CPU in one common window.
-//! With `sleep_ns` each loop sleeps so long after every `busy_ns`: what it is given right after a
-//! sleep tells schedulers apart. Sleeps belong neither to runs nor to gaps nor to the time that
-//! shares refer to; each is told with its start.
+//! `cpu_share_ratio` is 1 minus the gaps over the window. With `processes_per_cpu` above 1 that
+//! many processes contend for each CPU in a common window. With `sleep_ns` each loop sleeps after
+//! every `busy_ns`: what it obtains after a sleep distinguishes schedulers. Sleeps are excluded
+//! from all shares.
 //!
 //! # Known truth
-//! The tests run it under SCHED_DEADLINE with 30 ms out of 40 ms (share 0.75), under a quota of
-//! 50 ms and of 25 ms out of 100 ms (0.50 and 0.25), against a stop of known length and start, and
-//! two processes on one CPU (one half each).
+//! SCHED_DEADLINE with 30 of 40 ms (share 0.75), quotas of 50 and 25 of 100 ms (0.50 and 0.25), a
+//! stop of known length and start, and two processes on one CPU (one half each).
 //!
 //! # Cross-check
-//! `thread_cpu_ratio` is the kernel's own account of the same time. Equal to the share: the kernel
-//! took the time away. Larger: time went missing that the kernel believes to have given, as with a
-//! hypervisor that does not report steal. `rtla osnoise` and `hwlatdetect` look for the same gaps
-//! from inside the kernel.
+//! `thread_cpu_ratio` is the kernel's account of the same time. If it equals the share, the kernel
+//! took the time; if it is larger, the kernel did not notice, as with a hypervisor that reports no
+//! steal. `rtla osnoise` and `hwlatdetect` look for the same gaps from inside the kernel.
 //!
 //! # Overhead
-//! It occupies every CPU that it measures for `duration_ns`. Its own asking takes about 1 µs a
-//! gap, a few more for gaps of 1 ms, some tens of µs for gaps of 8 ms; nothing wakes up meanwhile.
+//! Every measured CPU for `duration_ns`. Asking takes about 1 µs per gap, tens of µs for gaps from
+//! 8 ms.
 //!
 //! # Caveats
-//! A gap shorter than the threshold is invisible, and none can be seen below `look_floor_ns`.
-//! A window cuts the first and the last cycle: with gaps in regular cycles of length P and a share
-//! s, `cpu_share_ratio` over a window T is off by at most s(1-s)P/T, which is 1.25 points for
-//! 50 of 100 ms in 2 s and 2.5 in 1 s. `cpu_share_cycles_ratio` counts whole cycles only, between
-//! the first and the last start of a gap of at least 1/500 of the window; it exists from
-//! three such gaps on, and says nothing about time outside of them. Loops that share one quota
-//! cut its periods differently; `obtained_cycles_cpus` counts them all in one span of whole cycles.
-//! Steal is counted in ticks of 10 ms, so that several short thefts before a long preemption can
-//! pass for its cause. Under SCHED_DEADLINE threads can be neither created nor pinned: one loop
-//! then runs on the calling thread, wherever the kernel puts it, and being held to the budget shows
-//! as `preempted`. Where somebody else keeps the reservations and children begin without one, each
-//! loop is a process of its own that waits until it has its own.
+//! Gaps shorter than the threshold or than `look_floor_ns` are invisible. A window cuts the first
+//! and the last cycle: for cycles of length P and a share s, `cpu_share_ratio` over a window T is
+//! off by at most s(1-s)P/T (1.25 points for 50 of 100 ms in 2 s). `cpu_share_cycles_ratio` counts
+//! whole cycles only, between the first and the last start of a gap of at least 1/500 of the
+//! window; it needs three of them. Loops that share a quota cut its periods differently;
+//! `obtained_cycles_cpus` counts them all in one span of whole cycles. Steal is counted in ticks of
+//! 10 ms, so that several short thefts may pass for the cause of a long preemption. Under
+//! SCHED_DEADLINE threads can be neither created nor pinned: one loop runs on the calling thread,
+//! and throttling shows as `preempted`; if children start without a reservation, each loop is a
+//! process that waits for its own.
 #[cfg(target_arch = "x86_64")]
 use crate::clock::Tsc;
 use crate::clock::{Monotonic, Ticks};

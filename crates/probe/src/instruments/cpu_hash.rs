@@ -1,30 +1,28 @@
 //! # What it measures
-//! How fast the CPUs hash with SHA-256, on 1 to N threads: a load that every server has, that stays
-//! in the nearest cache, and that shows whether the CPU (and the hypervisor) offers the SHA
-//! instructions.
+//! SHA-256 throughput on 1 to N threads: a load of every server that stays in the nearest cache and
+//! shows whether the CPU and the hypervisor offer the SHA instructions.
 //!
 //! # How
-//! Each thread is pinned to a CPU of its own and hashes a block of `block_bytes` again and again
-//! for `duration_ns`; the digest goes into the head of the block before the next round, so that no
-//! round can be left out. The code is the `sha2` crate, which takes the SHA instructions where the
-//! CPU has them. All threads start together; the rate is all bytes over the time from the first
-//! start to the last end. The plan varies `threads`.
+//! Each thread is pinned to a CPU and hashes a block of `block_bytes` repeatedly for `duration_ns`;
+//! each digest is written to the head of the block, so that no round can be skipped. The code is
+//! the `sha2` crate, which uses the SHA instructions if present. All threads start together; the
+//! rate is all bytes over the time from the first start to the last end.
 //!
 //! # Known truth
-//! Before every trial the hash of "abc" is compared with the published vector of FIPS 180-4. After
-//! it the first links of each thread's chain are computed again and compared with what the thread
-//! kept. The tests check a chain of known length with another implementation.
+//! Each trial checks the hash of "abc" against FIPS 180-4 before, and recomputes the first links of
+//! each thread's chain after the measurement. The tests compare a chain with another
+//! implementation.
 //!
 //! # Cross-check
-//! `openssl speed -evp sha256 -bytes 16384` takes the same SHA instructions where the CPU has them;
-//! elsewhere its hand-written vector code is about twice as fast as the portable code here.
+//! `openssl speed -evp sha256 -bytes 16384` uses the same SHA instructions; without them its vector
+//! code is about twice as fast as the portable code here.
 //!
 //! # Overhead
-//! It occupies one CPU per thread for `duration_ns`.
+//! One CPU per thread for `duration_ns`.
 //!
 //! # Caveats
-//! With and without SHA instructions the rate differs by a factor of three to five: a low rate may
-//! mean a hypervisor that hides them. It says nothing about memory: the block lies in the cache.
+//! SHA instructions change the rate by a factor of three to five: a low rate may mean that a
+//! hypervisor hides them. Memory is not measured.
 use crate::error::{Kind, ProbeError};
 use crate::team::{self, Seats};
 use crate::trial::Trial;
@@ -34,20 +32,21 @@ use sha2::{Digest, Sha256};
 
 pub const SPEC: Spec = Spec {
     id: "cpu.hash",
-    summary: "SHA-256 throughput out of the cache on 1 to N threads",
+    summary: "SHA-256 throughput of cached data on 1 to N threads",
     params: &[
         Param::int("block_bytes", 16 << 10, 64..=1 << 20)
-            .doc("Size of the block that each thread hashes; small enough for its cache."),
+            .doc("Size of the block that each thread hashes; should fit into its cache."),
         Param::int("duration_ns", 100_000_000, 1_000_000..=3_600_000_000_000)
-            .doc("How long each thread hashes."),
+            .doc("Time for which each thread hashes."),
         Param::count("threads", 0, 0..=1024)
-            .doc("Threads, each pinned to a CPU; 0 takes every CPU that the process may use."),
+            .doc("Number of threads, each pinned to a CPU; 0 takes all allowed CPUs."),
     ],
     metrics: &[
         Metric::higher("hash_bytes_per_s")
             .headline()
-            .doc("Bytes of all threads over the time from the first start to the last end."),
-        Metric::higher("hash_thread_bytes_per_s").doc("Bytes of one thread over its own time."),
+            .doc("Bytes of all threads per second, from the first start to the last end."),
+        Metric::higher("hash_thread_bytes_per_s")
+            .doc("Bytes of one thread per second of its own time."),
     ],
     overhead: "occupies one CPU per thread for the duration",
     source: "FIPS 180-4; the sha2 crate",

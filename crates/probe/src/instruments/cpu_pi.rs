@@ -1,34 +1,30 @@
 //! # What it measures
-//! How fast the CPUs do plain integer arithmetic: digits of π on 1 to N threads, a load without
-//! memory traffic, system calls or special instructions. Over the thread counts it gives the
-//! scaling curve: what the second hardware thread of a core, the shared clock limit and the
-//! neighbours leave of each further CPU.
+//! Integer arithmetic: digits of π on 1 to N threads, without memory traffic, system calls or
+//! special instructions. Over thread counts it is the scaling curve: the effect of sibling threads,
+//! the shared clock limit and neighbours.
 //!
 //! # How
-//! Each thread is pinned to a CPU of its own and computes `digits` decimals `repeats` times by
-//! Machin's formula, 16 arctan(1/5) - 4 arctan(1/239), in fixed point of base 10^9: divisions,
-//! multiplications and additions of 64-bit integers over a few kilobytes. The time grows with the
-//! square of `digits`. All threads start together; the rate is all digits over the time from the
-//! first start to the last end. The plan varies `threads`.
+//! Each thread is pinned to a CPU and computes `digits` decimals `repeats` times by Machin's
+//! formula, 16 arctan(1/5) - 4 arctan(1/239), in fixed point of base 10^9: 64-bit divisions,
+//! multiplications and additions over some kilobytes. All threads start together; the rate is all
+//! digits over the time from the first start to the last end.
 //!
 //! # Known truth
-//! Every digit of every thread is checked: the first 50 against the constant, all against the
-//! digest of the decimals for the default length, and for other lengths against an independent
-//! second formula (Størmer's) computed beside the measurement. A wrong digit is an error, never a
-//! slow result. The tests derive the digests with both formulas, and check the well-known last
-//! digits at 1,000 and 10,000 decimals.
+//! Every digit of every thread is checked: the first 50 against the constant, all against a digest
+//! (default length) or against Størmer's formula, computed outside the measurement. A wrong digit
+//! is an error. The tests derive the digests with both formulas.
 //!
 //! # Cross-check
-//! `pi_digits_per_s` of one thread is `digits` over `pi_time_ns`. Under a CPU quota, or together
-//! with `cpu.gaps`, the rate falls in proportion to the share of the CPU.
+//! `pi_digits_per_s` of one thread is `digits` over `pi_time_ns`. Under a CPU quota the rate falls
+//! in proportion to the CPU share of `cpu.gaps`.
 //!
 //! # Overhead
-//! It occupies one CPU per thread for `repeats` times about 100 ms at the default length. Lengths
-//! other than the default cost one more computation, outside of the measurement.
+//! One CPU per thread for `repeats` times about 100 ms at the default length; other lengths cost
+//! one more computation outside the measurement.
 //!
 //! # Caveats
-//! 64-bit division dominates, whose cost differs a lot between CPU generations: it ranks CPUs for
-//! arithmetic of this kind, not for everything. Threads beyond the allowed CPUs share them.
+//! 64-bit division dominates, whose cost differs between CPU generations. Threads beyond the
+//! allowed CPUs share them.
 use crate::error::{Kind, ProbeError};
 use crate::pi::{Pi, MACHIN, STORMER};
 use crate::session::Session;
@@ -46,17 +42,16 @@ pub const SPEC: Spec = Spec {
     summary: "Integer arithmetic: digits of π on 1 to N threads",
     params: &[
         Param::count("digits", DEFAULT_DIGITS as i64, 50..=200_000)
-            .doc("Decimals to compute; the time grows with their square."),
+            .doc("Number of decimals; the time grows with their square."),
         Param::count("threads", 0, 0..=1024)
-            .doc("Threads, each pinned to a CPU; 0 takes every CPU that the process may use."),
-        Param::count("repeats", 1, 1..=10_000)
-            .doc("Computations of each thread, one after the other."),
+            .doc("Number of threads, each pinned to a CPU; 0 takes all allowed CPUs."),
+        Param::count("repeats", 1, 1..=10_000).doc("Number of computations per thread."),
     ],
     metrics: &[
         Metric::higher("pi_digits_per_s")
             .headline()
-            .doc("Digits of all threads over the time from the first start to the last end."),
-        Metric::lower("pi_time_ns").doc("Wall time of one computation of one thread."),
+            .doc("Digits of all threads per second, from the first start to the last end."),
+        Metric::lower("pi_time_ns").doc("Elapsed time of one computation of one thread."),
     ],
     overhead: "occupies one CPU per thread, 100 ms per repeat by default",
     source: "Machin 1706; seed workload of digits-of-π benchmarks (Nadeem 2015, Super PI kind)",

@@ -1,19 +1,17 @@
 //! # What it measures
-//! How long it takes until another thread runs: the cost of a context switch, with the calls that
-//! bring it about. Programs that wait for each other, for the disk or for the network pay it each
-//! time.
+//! Time until another thread runs: the cost of a context switch including the system calls that
+//! cause it. Programs that wait for each other, for the disk or for the network pay it each time.
 //!
 //! # How
-//! Two threads hand a turn to each other and sleep in between: a byte through a pipe, or a word in
-//! memory and the kernel's waiting on it (`futex`). On `one_cpu` both are pinned to the same CPU, so
-//! that each handover is one switch from the one to the other. On `two_cpus` each has its own: a
-//! handover then wakes a thread on an idle CPU. A first tenth of `duration_ns` warms up; then the
-//! time of each round trip counts, half of it for each handover.
+//! Two threads hand a turn to each other and sleep in between: by a byte through a pipe, or by a
+//! futex. On `one_cpu` both are pinned to the same CPU, so that each handover is one switch; on
+//! `two_cpus` a handover wakes a thread on an idle CPU. After a warm-up of a tenth of `duration_ns`
+//! each round trip is timed; half of it is a handover.
 //!
 //! # Known truth
-//! On one CPU the kernel accounts one voluntary switch to a thread for each handover, or an
-//! involuntary one where it let the woken thread run first: together twice the round trips, within
-//! 1 %, and what others take of the CPU adds some. The rate times the mean latency is 1.
+//! On one CPU the voluntary and involuntary switches that the kernel counts for both threads are
+//! twice the round trips within 1 %, plus those caused by other programs. Rate times mean latency
+//! is 1.
 //!
 //! # Cross-check
 //! `perf bench sched pipe -T`, which counts a round trip as one operation; lmbench's `lat_ctx`.
@@ -22,10 +20,9 @@
 //! One CPU, or part of two, for 1.1 times `duration_ns`.
 //!
 //! # Caveats
-//! The calls (a write and a read, or a wake and a wait) are part of it: some hundred nanoseconds.
-//! What a switch costs a program afterwards, in caches that it finds cold, is not: the two share all
-//! of their memory. On two CPUs the time to leave an idle state is most of it, in a virtual machine
-//! often with the hypervisor's part.
+//! The system calls are included: some hundred nanoseconds. Cold caches after a switch are not: the
+//! threads share their memory. On two CPUs most of the time is leaving the idle state, including
+//! the hypervisor's part.
 use crate::closed_loop::{Outcome, Window};
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::gaps::cause::Switches;
@@ -39,26 +36,26 @@ pub const SPEC: Spec = Spec {
     id: "cpu.switch",
     summary: "Cost of a context switch between two threads, on one CPU or across two",
     params: &[
-        Param::choice("method", "pipe", Method::NAMES).doc("How the turn is handed over."),
+        Param::choice("method", "pipe", Method::NAMES)
+            .doc("Mechanism of the handover between the two threads."),
         Param::choice("place", "one_cpu", &["one_cpu", "two_cpus"])
-            .doc("Both threads on one CPU, or each on its own."),
+            .doc("Placement of the two threads."),
         Param::ints("cpus", &[], 0..=1023)
-            .doc("The CPU, or the two; an empty list takes the first allowed ones."),
+            .doc("One CPU or two; an empty list takes the first allowed ones."),
         Param::int("duration_ns", 500_000_000, 1_000_000..=3_600_000_000_000)
-            .doc("How long handovers are counted, after a warm-up of a tenth of it."),
+            .doc("Measured time, after a warm-up of a tenth of it."),
     ],
     metrics: &[
         Metric::lower("switch_latency_ns")
             .histogram()
             .headline()
             .doc("Time of a handover: half of a round trip."),
-        Metric::higher("switches_per_s").headline().doc("Handovers a second."),
-        Metric::neutral("handovers_count").doc("Handovers, warm-up included."),
-        Metric::neutral("voluntary_switches_count").doc(
-            "Switches meanwhile in which one of the two threads gave its CPU up, by the kernel.",
-        ),
+        Metric::higher("switches_per_s").headline().doc("Handovers per second."),
+        Metric::neutral("handovers_count").doc("Number of handovers, including warm-up."),
+        Metric::neutral("voluntary_switches_count")
+            .doc("Voluntary context switches of the two threads, as the kernel counts them."),
         Metric::neutral("involuntary_switches_count")
-            .doc("Switches meanwhile in which it was taken from one of the two, by the kernel."),
+            .doc("Involuntary context switches of the two threads, as the kernel counts them."),
     ],
     overhead: "one CPU, or part of two, for 1.1 times duration_ns",
     source: "McVoy and Staelin, lmbench (lat_ctx), 1996; perf bench sched pipe",

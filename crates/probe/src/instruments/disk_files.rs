@@ -1,39 +1,34 @@
 //! # What it measures
-//! How a file system serves a mail or news server: many small files that are made, read, added to
-//! and deleted. Transactions a second, files and bytes a second in each phase, and how long a
-//! transaction takes. The work is that of `PostMark`.
+//! How a file system serves a mail or news server: many small files that are created, read,
+//! appended to and deleted (the work of `PostMark`). Transactions per second, files and bytes per
+//! second by phase, and transaction latency.
 //!
 //! # How
-//! A folder of our own is filled with `files` files, spread over `directories` folders, whose sizes
-//! are uniform between `min_bytes` and `max_bytes`. Then come `transactions` transactions, one after
-//! the other: each reads a whole file or adds to one (by up to what is missing to `max_bytes`), and
-//! makes a file or deletes one; files are drawn at random, the two choices with `read_ratio` and
-//! `create_ratio`. At last all files are deleted. Each file is opened, moved in blocks of
-//! `block_bytes` and closed again, through the page cache, as such servers do. `sync` says when data
-//! have to be safe: never, each written file before it is closed (`fsync`), or all of them at the
-//! end of each phase (`phase`), inside its time. Everything is drawn from `seed` by SplitMix64.
+//! A scratch directory is filled with `files` files, spread over `directories` subdirectories, of
+//! uniform sizes from `min_bytes` to `max_bytes`. Each of `transactions` then reads a whole file or
+//! appends to one, and creates or deletes one; files are chosen at random, the operations by
+//! `read_ratio` and `create_ratio`. Finally all files are deleted. Files are opened, moved in
+//! blocks of `block_bytes` and closed, through the page cache. `sync` sets the durability: none,
+//! each written file before it is closed (`fsync`), or all at the end of each phase (`phase`),
+//! within its time. Everything follows from `seed` (SplitMix64).
 //!
 //! # Known truth
-//! After the transactions, outside the counted time, the files are looked at: their number and their
-//! bytes are exactly those that the seed says, else the trial fails. The counts equal those of a
-//! second implementation of the draw, and the bytes those that the kernel accounts to the process.
-//! The time of all transactions is the time of their phase.
+//! After the transactions, number and bytes of the files must be those of the seed, or the trial
+//! fails. Counts equal those of a second implementation, bytes those that the kernel accounts to
+//! the process.
 //!
 //! # Cross-check
-//! `benchmarks/mail.py` runs `PostMark` with the same numbers beside it; the adapter `postmark` is
-//! the original as a benchmark.
+//! `benchmarks/mail.py` runs `PostMark` with the same numbers; the adapter `postmark` is the
+//! original.
 //!
 //! # Overhead
-//! Takes the disk space of its files. One CPU, mostly in the kernel. The folder is removed at the
-//! end, and when the trial is cancelled; after a SIGKILL the next trial in the same directory
-//! removes it.
+//! Disk space of the files; one CPU, mostly in the kernel. The directory is removed at the end;
+//! after SIGKILL by the next trial in the same directory.
 //!
 //! # Caveats
-//! Without `sync` the page cache takes part: where the files fit into memory this tells of the file
-//! system's code and of memory, and the disk works afterwards. One process works, one operation at a
-//! time. Random draws differ from those of `PostMark`, so that the numbers of operations agree with
-//! it only within the spread of chance. The folder itself is not synced: a crash may lose a name,
-//! though not the data, of a file that was synced.
+//! Without `sync` the page cache takes part: small files then measure the file system's code and
+//! memory. One operation at a time. Random choices differ from those of `PostMark`, within sampling
+//! error. The directory itself is not synced: a crash may lose the name of a synced file.
 use crate::closed_loop::latency_histogram;
 use crate::disk::folder::Folder;
 use crate::disk::mail::{self, Draws, Mail};
@@ -49,47 +44,44 @@ use serde_json::json;
 
 pub const SPEC: Spec = Spec {
     id: "disk.files",
-    summary: "A mail server's small files: transactions, files and bytes a second",
+    summary: "Transactions, files and bytes per second of a mail server's small files",
     params: &[
         Param::text("directory", "")
-            .doc("Where the folder goes; empty takes $TMPDIR, else /var/tmp."),
-        Param::count("files", 3_000, 1..=10_000_000).doc("Files made at first."),
+            .doc("Parent of the scratch directory; empty takes $TMPDIR, else /var/tmp."),
+        Param::count("files", 3_000, 1..=10_000_000)
+            .doc("Number of files created before the transactions."),
         Param::count("transactions", 15_000, 1..=100_000_000)
-            .doc("Transactions: each reads or adds to a file, and makes or deletes one."),
-        Param::int("min_bytes", 1 << 10, 0..=1 << 30).doc("Smallest new file."),
-        Param::int("max_bytes", 20 << 10, 1..=1 << 30)
-            .doc("Largest new file; nothing is added to one of this size."),
-        Param::count("directories", 10, 0..=100_000).doc("Folders; 0 takes one for all."),
-        Param::int("block_bytes", 4096, 1..=1 << 30).doc("Bytes of one read or write."),
+            .doc("Number of transactions: each reads or appends, and creates or deletes a file."),
+        Param::int("min_bytes", 1 << 10, 0..=1 << 30).doc("Minimum size of a new file."),
+        Param::int("max_bytes", 20 << 10, 1..=1 << 30).doc("Maximum size of a file."),
+        Param::count("directories", 10, 0..=100_000)
+            .doc("Number of subdirectories; 0 puts all files into one directory."),
+        Param::int("block_bytes", 4096, 1..=1 << 30).doc("Bytes per read or write."),
         Param::float("read_ratio", 0.5, 0.0..=1.0)
-            .doc("Share of transactions that read; the others add to a file."),
+            .doc("Share of transactions that read; the others append."),
         Param::float("create_ratio", 0.5, 0.0..=1.0)
-            .doc("Share of transactions that make a file; the others delete one."),
-        Param::choice("sync", "none", &["none", "fsync", "phase"]).doc(
-            "When data have to be safe: never, before a written file is closed, at a phase's end.",
-        ),
+            .doc("Share of transactions that create a file; the others delete one."),
+        Param::choice("sync", "none", &["none", "fsync", "phase"])
+            .doc("Durability: none, fsync of each written file, or sync at the end of a phase."),
         Param::int("seed", 42, 0..=i64::MAX)
-            .doc("Seed of the files and transactions; 0 takes the clock."),
+            .doc("Random seed of files and transactions; 0 takes the clock."),
     ],
     metrics: &[
-        Metric::higher("transactions_per_s")
-            .headline()
-            .doc("Transactions a second of their phase."),
-        Metric::lower("transaction_latency_ns")
-            .histogram()
-            .doc("Time of a transaction, both halves."),
+        Metric::higher("transactions_per_s").headline().doc("Transactions per second."),
+        Metric::lower("transaction_latency_ns").histogram().doc("Time of a transaction."),
         Metric::lower("elapsed_ns")
-            .doc("Time of a phase (create, transactions, delete), and of all three."),
-        Metric::higher("files_created_per_s").doc("Files made a second of a phase."),
-        Metric::higher("files_read_per_s").doc("Files read a second of the transactions."),
-        Metric::higher("files_appended_per_s").doc("Files added to a second of the transactions."),
-        Metric::higher("files_deleted_per_s").doc("Files deleted a second of a phase."),
-        Metric::higher("read_bytes_per_s").doc("Bytes read a second of a phase."),
-        Metric::higher("written_bytes_per_s").doc("Bytes written a second of a phase."),
+            .doc("Time of a phase (create, transactions, delete) and of all three."),
+        Metric::higher("files_created_per_s").doc("Files created per second, by phase."),
+        Metric::higher("files_read_per_s").doc("Files read per second of the transactions."),
+        Metric::higher("files_appended_per_s")
+            .doc("Files appended to per second of the transactions."),
+        Metric::higher("files_deleted_per_s").doc("Files deleted per second, by phase."),
+        Metric::higher("read_bytes_per_s").doc("Bytes read per second, by phase."),
+        Metric::higher("written_bytes_per_s").doc("Bytes written per second, by phase."),
         Metric::document("counts")
-            .doc("Files and bytes of each phase, and what was there after the transactions."),
+            .doc("Files and bytes of each phase, and those present after the transactions."),
     ],
-    overhead: "files, transactions and their bytes; the folder goes away at the end",
+    overhead: "disk space of the files, removed at the end",
     source: "Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
     ..Spec::EMPTY
 };

@@ -1,49 +1,44 @@
 //! # What it measures
-//! How many records a second a file takes or gives, how many bytes that is, and how long each record
-//! takes: reading or writing, in order or at random places, with 1 to 256 operations in flight.
-//! With `direct` the page cache of this machine is bypassed and the figures are named `disk_...`.
-//! Without it they are named `disk_...` only if the file is at least twice as large as the memory
-//! that this process may use, else `cached_...`: they then tell of memory and not of a disk.
+//! Operations per second, bandwidth and latency of a file: sequential or random reads or writes
+//! with 1 to 256 operations in flight. With `direct` the page cache is bypassed and metrics are
+//! named `disk_...`. Without it they are `disk_...` only if the file is at least twice the memory
+//! that this process may use, else `cached_...`: those measure memory.
 //!
 //! # How
-//! A scratch file without a name (`O_TMPFILE`, else created and unlinked at once) is filled with
-//! incompressible data and synced, so that reads find written extents. Then `queue_depth` operations
-//! are kept in flight, closed loop: each completion starts the next operation at once, each in a
-//! submission of its own. Latency counts from just before an operation is submitted until its
-//! completion is seen. A first tenth of `duration_ns` on top of it warms up and is not counted; the
-//! count starts with a completion, so that n operations belong to n intervals. At the first one at
-//! least `duration_ns` later nothing new starts, and with `io_uring` what is then under way still
-//! counts, time and all: leaving it out would leave out just the operations that take long. Random places are drawn by a seeded SplitMix64 and a
-//! multiply-shift (bias under 1e-10); each sector that is written carries a new mark, so that nothing
-//! can be recognised. The engine is `io_uring` (entries, buffers and files not registered, no polling
-//! thread); where the kernel or a sandbox forbids it, `pread` and `pwrite` in one thread for each
-//! operation in flight. The factor `engine` says which one it was.
+//! An unnamed scratch file (`O_TMPFILE`, else created and unlinked) is filled with incompressible
+//! data and synced. `queue_depth` operations are kept in flight, closed loop: each completion
+//! submits the next operation. Latency is the time from just before submission to the observed
+//! completion. A warm-up of a tenth of `duration_ns` is not counted; counting starts with a
+//! completion and ends at the first one at least `duration_ns` later. With `io_uring` the
+//! operations then in flight still count: dropping them would drop the slow ones. Random offsets
+//! come from a seeded SplitMix64; each written sector has a new mark, so that nothing can be
+//! deduplicated. The engine is `io_uring` (no registered entries, buffers or files, no polling
+//! thread) or, if the kernel or a sandbox forbids it, `pread` and `pwrite` in one thread per
+//! operation in flight; the factor `engine` states which.
 //!
-//! Whether a direct file really stayed out of the page cache is looked up afterwards (`mincore`); a
-//! file system that only pretends is refused. A direct file may be small (64 MiB), because the page
-//! cache has no part in it; make it larger where the device below has a cache of its own.
+//! A direct file must have stayed out of the page cache (`mincore`), or the trial fails. A small
+//! direct file (64 MiB) is sufficient unless the device has a cache of its own.
 //!
 //! # Known truth
-//! Under a throttle of the block layer (cgroup `blkio`, root) the throttle's rate is reported within
-//! 5 %. The bytes that the kernel accounts to the process equal those counted, within the warm-up and
-//! the queue. Little's law: rate times mean latency is `queue_depth` within 10 %; a trial in which a
-//! stall at the edge of the counted time breaks it carries a note.
+//! The rate of a block-layer throttle (cgroup `blkio`, root) is reported within 5 %. Bytes equal
+//! those that the kernel accounts to the process, within warm-up and queue. By Little's law rate
+//! times mean latency is `queue_depth` within 10 %; a trial in which a stall at the edge of the
+//! window breaks it has a note.
 //!
 //! # Cross-check
-//! `benchmarks/disk_io_vs_fio.py` runs fio with `io_uring` beside it, interleaved: 4 KiB random reads,
-//! direct, depth 1 and 32.
+//! `benchmarks/disk_io_vs_fio.py` alternates with fio and `io_uring`: 4 KiB random reads, direct,
+//! depth 1 and 32.
 //!
 //! # Overhead
-//! Writes `file_bytes` once before each trial; loads the disk fully and part of a CPU for 1.1 times
-//! `duration_ns`. Memory: the records in flight, at most 1 GiB. Nothing stays on the disk, even after
-//! SIGKILL (where `O_TMPFILE` is missing: but for a kill in the microsecond before the unlink).
+//! Writes `file_bytes` once before each trial; the disk at 100 % and part of a CPU for 1.1 times
+//! `duration_ns`; memory of the records in flight, at most 1 GiB. Nothing stays on the disk, even
+//! after SIGKILL (without `O_TMPFILE`: except between creating and unlinking).
 //!
 //! # Caveats
-//! The load is a closed loop: latency is that at saturation for this depth, not at a set rate. The
-//! host's own cache cannot be seen from inside a guest, and direct I/O does not bypass it; nor does it
-//! the ARC of ZFS before 2.3. Writes are not flushed: `disk.sync` measures durable ones. A disk with
-//! a burst allowance shows its burst here. On thin provisioning the first write of a block is dear;
-//! filling pays for it, not the trial.
+//! Closed loop: latency is that at saturation for this depth. The host's cache is invisible to a
+//! guest and not bypassed by direct I/O, nor is the ARC of ZFS before 2.3. Writes are not flushed:
+//! see `disk.sync`. Burst allowances show as bursts. Thin provisioning makes the first write of a
+//! block slow; filling pays for it.
 use crate::closed_loop::Outcome;
 use crate::disk::job::Job;
 use crate::disk::memory::reaches_disk;
@@ -58,41 +53,41 @@ use std::path::Path;
 
 pub const SPEC: Spec = Spec {
     id: "disk.io",
-    summary: "Reads or writes of a file: operations and bytes a second, latency",
+    summary: "I/O operations per second, bandwidth and latency of reads or writes of a file",
     params: &[
         Param::text("directory", "")
-            .doc("Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
+            .doc("Directory of the scratch file; empty takes $TMPDIR, else /var/tmp."),
         Param::int("file_bytes", 64 << 20, 4096..=1 << 44)
-            .doc("Size of the scratch file, cut to whole records."),
+            .doc("Size of the scratch file, rounded down to whole records."),
         Param::int("record_bytes", 4096, 512..=64 << 20)
-            .doc("Bytes of one operation; direct I/O needs whole sectors."),
+            .doc("Bytes per operation; direct I/O needs a multiple of 512."),
         Param::choice("operation", "randread", &["read", "write", "randread", "randwrite"])
-            .doc("Reading or writing, in order or at random places, in fio's words."),
-        Param::count("queue_depth", 1, 1..=256).doc("Operations in flight at any time."),
+            .doc("Sequential or random reads or writes, named as in fio."),
+        Param::count("queue_depth", 1, 1..=256).doc("Number of operations in flight."),
         Param::switch("direct", true).doc("Bypass the page cache of this machine."),
         Param::int("duration_ns", 500_000_000, 1_000_000..=3_600_000_000_000)
-            .doc("How long completions are counted, after a warm-up of a tenth of it."),
+            .doc("Measured time, after a warm-up of a tenth of it."),
         Param::choice("engine", "auto", &["auto", "io_uring", "sync"])
-            .doc("How operations are submitted; auto takes io_uring where it is allowed."),
-        Param::seed().doc("Seed of the places and the data; 0 takes the clock."),
+            .doc("I/O engine; auto takes io_uring if it is available."),
+        Param::seed().doc("Random seed of offsets and data; 0 takes the clock."),
     ],
     metrics: &[
         Metric::higher("disk_operations_per_s")
             .headline()
-            .doc("Operations completed a second, by the disk."),
-        Metric::higher("disk_bytes_per_s").headline().doc("Bytes moved a second, by the disk."),
+            .doc("Operations per second of the disk."),
+        Metric::higher("disk_bytes_per_s").headline().doc("Bytes per second of the disk."),
         Metric::lower("disk_latency_ns")
             .histogram()
-            .doc("Time from submitting an operation to the disk until its completion is seen."),
+            .doc("Time from submission to completion of an operation of the disk."),
         Metric::higher("cached_operations_per_s")
             .headline()
-            .doc("Operations completed a second, where the page cache may hold the whole file."),
+            .doc("Operations per second if the page cache may hold the file."),
         Metric::higher("cached_bytes_per_s")
             .headline()
-            .doc("Bytes moved a second, where the page cache may hold the whole file."),
+            .doc("Bytes per second if the page cache may hold the file."),
         Metric::lower("cached_latency_ns")
             .histogram()
-            .doc("Time of an operation, where the page cache may hold the whole file."),
+            .doc("Time of an operation if the page cache may hold the file."),
     ],
     overhead: "writes file_bytes once; the disk at 100 % for 1.1 times duration_ns",
     source: "fio's closed loop with iodepth; Axboe, Efficient IO with io_uring, 2019",

@@ -1,31 +1,27 @@
 //! # What it measures
-//! How fast whole files are written, written again, read, read again, and read and written at random
-//! places, by the size of a record: bytes and records a second, and the time of a record. The work is
-//! that of `IOzone`. With `direct` the page cache of this machine is bypassed. Figures are named
-//! `disk_...` where the bytes moved to or from the disk within the time, else `cached_...`: those
-//! tell of memory and of the file system's code.
+//! Bandwidth, records per second and record latency of writing, rewriting, reading and rereading
+//! whole files, and of random reads and writes, by record size (the work of `IOzone`). Metrics are
+//! named `disk_...` if the bytes moved to or from the disk within the time, else `cached_...`:
+//! those measure memory and the file system's code.
 //!
 //! # How
-//! For each record size each thread has a scratch file without a name, cut to whole records. The
-//! chosen operations go over all of it, always in this order: `write` fills the empty file, `rewrite`
-//! writes over it, `read` and `reread` read it, `randread` and `randwrite` visit each record once in
-//! a drawn order. One `pread` or `pwrite` at a time; all threads begin together, and the time is from
-//! the first start to the last end. Before each operation the file is opened anew; `include_fsync`
-//! and `include_close` put a write's `fsync` and the closing into the time. Outside of it each file
-//! is synced after it was written, so that no operation pays for the one before. With `cold` the
-//! kernel is asked to forget the file's pages before each operation, and reads at random places read
-//! nothing ahead. Where `write` is not chosen the file is filled before, outside the time. Each
-//! sector that is written carries a new mark.
+//! For each record size each thread has an unnamed scratch file of whole records. The chosen
+//! operations run in a fixed order: `write` fills the empty file, `rewrite` overwrites it, `read`
+//! and `reread` read it, `randread` and `randwrite` visit each record once in random order. One
+//! `pread` or `pwrite` at a time; all threads start together, and the time is from the first start
+//! to the last end. The file is reopened before each operation; `include_fsync` and `include_close`
+//! add the `fsync` of a write and the closing to the time. Written files are synced outside the
+//! time, so that no operation pays for an earlier one. `cold` drops the file's cached pages before
+//! each operation and disables read-ahead for random reads. Without `write` the file is filled
+//! before. Each written sector has a new mark.
 //!
-//! A figure is `disk_...` with `direct`; without it, for reads with `cold`, for writes with
-//! `include_fsync`, and for everything where the files are at least twice as large as the memory that
-//! this process may use.
+//! Metrics are `disk_...` with `direct`; for reads with `cold`; for writes with `include_fsync`;
+//! and if the files are at least twice the memory that this process may use.
 //!
 //! # Known truth
-//! The number of records in the histogram is that of the file. With `direct`, and for cold reads and
-//! synced writes, the bytes that the kernel accounts to the process are those of the passes. Warm
-//! reads read nothing from the disk. Under a throttle of the block layer the throttle's rate is
-//! reported within 5 %.
+//! The histogram has one value per record. With `direct`, and for cold reads and synced writes, the
+//! bytes that the kernel accounts to the process are those of the passes; warm reads read nothing
+//! from the disk. The rate of a block-layer throttle is reported within 5 %.
 //!
 //! # Cross-check
 //! `iozone -i 0 -i 1 -i 2 -r 4k -s 100m -t N`, with `-e` for `include_fsync`, `-c` for
@@ -33,13 +29,12 @@
 //!
 //! # Overhead
 //! Moves `file_bytes` for each thread, operation and record size. Nothing stays on the disk, even
-//! after SIGKILL (where `O_TMPFILE` is missing: but for a kill in the microsecond before the unlink).
+//! after SIGKILL (without `O_TMPFILE`: except between creating and unlinking).
 //!
 //! # Caveats
-//! A pass over a small file is short: what the kernel does meanwhile shows. There is one operation in
-//! flight for each thread; take `disk.io` for a steady rate with more of them, for a set time and
-//! `io_uring`. `disk.sync` measures durable small writes one by one. The host's own cache cannot be
-//! seen from inside a guest: a cold read may come from there.
+//! A pass over a small file is short and sensitive to kernel activity. One operation in flight per
+//! thread: use `disk.io` for a steady rate with more, `disk.sync` for durable small writes. A cold
+//! read may come from the host's cache.
 use crate::disk::memory::reaches_disk;
 use crate::disk::passes::{self, Pass, Passed};
 use crate::disk::scratch::Scratch;
@@ -56,28 +51,41 @@ const OPERATIONS: [&str; 6] = ["write", "rewrite", "read", "reread", "randread",
 
 pub const SPEC: Spec = Spec {
     id: "disk.records",
-    summary: "Whole files written, rewritten, read and reread, by the size of a record",
+    summary: "Bandwidth of writing, rewriting, reading and rereading whole files by record size",
     params: &[
-        Param::text("directory", "").doc("Where the scratch files go; empty takes $TMPDIR, else /var/tmp."),
-        Param::choices("operations", &OPERATIONS).doc("Which operations to measure; an empty list takes all."),
-        Param::ints("record_bytes", &[4 << 10, 64 << 10, 1 << 20, 16 << 20], 512..=64 << 20).doc("Sizes of a record; direct I/O needs whole sectors."),
-        Param::int("file_bytes", 32 << 20, 4096..=1 << 44).doc("Size of each thread's file, cut to whole records."),
-        Param::count("threads", 1, 1..=256).doc("Threads, each with a file of its own."),
+        Param::text("directory", "")
+            .doc("Directory of the scratch files; empty takes $TMPDIR, else /var/tmp."),
+        Param::choices("operations", &OPERATIONS)
+            .doc("Operations to measure; an empty list takes all."),
+        Param::ints("record_bytes", &[4 << 10, 64 << 10, 1 << 20, 16 << 20], 512..=64 << 20)
+            .doc("Record sizes; direct I/O needs multiples of 512."),
+        Param::int("file_bytes", 32 << 20, 4096..=1 << 44)
+            .doc("Size of each thread's file, rounded down to whole records."),
+        Param::count("threads", 1, 1..=256).doc("Number of threads, each with its own file."),
         Param::switch("direct", false).doc("Bypass the page cache of this machine."),
-        Param::switch("cold", false).doc("Forget the file's cached pages before each operation."),
-        Param::switch("include_fsync", false).doc("Count the time until what was written is safe."),
-        Param::switch("include_close", false).doc("Count the time of closing the file."),
-        Param::seed().doc("Seed of the places and the data; 0 takes the clock."),
+        Param::switch("cold", false).doc("Drop the file's cached pages before each operation."),
+        Param::switch("include_fsync", false)
+            .doc("Include the fsync of a written file in the time."),
+        Param::switch("include_close", false).doc("Include closing the file in the time."),
+        Param::seed().doc("Random seed of offsets and data; 0 takes the clock."),
     ],
     metrics: &[
-        Metric::higher("disk_bytes_per_s").headline().doc("Bytes moved a second, by the disk."),
-        Metric::higher("disk_operations_per_s").doc("Records moved a second, by the disk, with all that the time includes."),
-        Metric::lower("disk_operation_ns").doc("Time of an operation, by the disk: that of a thread's pass over its records."),
-        Metric::lower("disk_latency_ns").histogram().doc("Time of each record alone, by the disk."),
-        Metric::higher("cached_bytes_per_s").headline().doc("Bytes moved a second, where the page cache may hold them."),
-        Metric::higher("cached_operations_per_s").doc("Records moved a second, where the page cache may hold them."),
-        Metric::lower("cached_operation_ns").doc("Time of an operation, where the page cache may hold it: a thread's pass over its records."),
-        Metric::lower("cached_latency_ns").histogram().doc("Time of each record alone, where the page cache may hold it."),
+        Metric::higher("disk_bytes_per_s").headline().doc("Bytes per second of the disk."),
+        Metric::higher("disk_operations_per_s")
+            .doc("Records per second of the disk, including fsync and close if requested."),
+        Metric::lower("disk_operation_ns")
+            .doc("Time of a thread's pass over its records on the disk."),
+        Metric::lower("disk_latency_ns").histogram().doc("Time of each record on the disk."),
+        Metric::higher("cached_bytes_per_s")
+            .headline()
+            .doc("Bytes per second if the page cache may hold the file."),
+        Metric::higher("cached_operations_per_s")
+            .doc("Records per second if the page cache may hold the file."),
+        Metric::lower("cached_operation_ns")
+            .doc("Time of a thread's pass over its records if the page cache may hold the file."),
+        Metric::lower("cached_latency_ns")
+            .histogram()
+            .doc("Time of each record if the page cache may hold the file."),
     ],
     overhead: "moves file_bytes for each thread, operation and record size",
     source: "Norcott and Capps, IOzone filesystem benchmark (write, rewrite, read, reread, random)",

@@ -1,31 +1,27 @@
 //! # What it measures
-//! How long it takes until a small write is safe: the time of one write together with the call that
-//! makes it durable. Databases, message queues and journals wait for this on each commit.
+//! Latency of durable small writes: a write and the call that makes it durable. Databases, message
+//! queues and journals wait for it on each commit.
 //!
 //! # How
-//! A scratch file without a name is used through the page cache, as those programs do. Each operation
-//! writes one record and waits for it: `pwrite` then `fsync`, `pwrite` then `fdatasync`, or `pwrite`
-//! alone on a file opened with `O_DSYNC`. With `append` the file grows by each record, so that its size
-//! is made durable too; otherwise the records of a file that was written and synced before are
-//! overwritten one after the other. One operation that is not counted goes ahead. It ends after
-//! `operations`, or after the first one that ends beyond `duration_ns`.
+//! Each operation writes one record of an unnamed scratch file through the page cache and waits for
+//! it: `pwrite` and `fsync`, `pwrite` and `fdatasync`, or `pwrite` to a file opened with `O_DSYNC`.
+//! With `append` the file grows, so that its size is made durable too; otherwise records that were
+//! written and synced before are overwritten in turn. The first operation is not counted. The trial
+//! ends after `operations`, or after the first one that ends later than `duration_ns`.
 //!
 //! # Known truth
-//! The count of the histogram is the number of operations. Operations run one at a time, so the rate
-//! times the mean latency is 1. Each sync reaches the device: its flush or write counter rises by at
-//! least one for each operation.
+//! The histogram has one value per operation. Rate times mean latency is 1. Each sync reaches the
+//! device: its flush or write counter rises by at least one per operation.
 //!
 //! # Cross-check
-//! `fio --rw=write --fsync=1` shows the same under `sync` latency, without the write.
+//! `fio --rw=write --fsync=1` reports the same as `sync` latency, without the write.
 //!
 //! # Overhead
-//! At most `operations` records and syncs; a sync makes the file system write its journal, which other
-//! programs on the same file system wait for.
+//! At most `operations` records and syncs; other programs on the file system wait for its journal.
 //!
 //! # Caveats
-//! A device or a hypervisor that acknowledges flushes it has not made is not found out by timing alone;
-//! latencies below about 20 us on a disk that should survive a loss of power are a reason to ask.
-//! Files in memory (tmpfs) are refused: a sync there writes nothing.
+//! A device or hypervisor that acknowledges flushes without performing them cannot be detected by
+//! timing; latencies below about 20 µs are suspicious. Files in memory (tmpfs) are refused.
 use crate::buffer::{Buffer, Pages};
 use crate::closed_loop::latency_histogram;
 use crate::disk::pattern;
@@ -42,26 +38,27 @@ use std::os::fd::AsRawFd;
 
 pub const SPEC: Spec = Spec {
     id: "disk.sync",
-    summary: "Time until a small write is safe on the disk",
+    summary: "Latency of durable small writes (fsync, fdatasync, O_DSYNC)",
     params: &[
         Param::text("directory", "")
-            .doc("Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
-        Param::int("record_bytes", 4096, 1..=64 << 20).doc("Bytes of one write."),
+            .doc("Directory of the scratch file; empty takes $TMPDIR, else /var/tmp."),
+        Param::int("record_bytes", 4096, 1..=64 << 20).doc("Bytes per write."),
         Param::choice("method", "fsync", &["fsync", "fdatasync", "o_dsync"])
-            .doc("How a write is made durable."),
-        Param::switch("append", true).doc("Append records to the file, or overwrite those it has."),
-        Param::count("operations", 50, 1..=1_000_000).doc("How many writes to sync, at most."),
+            .doc("System call or flag that makes a write durable."),
+        Param::switch("append", true).doc("Append to the file instead of overwriting it."),
+        Param::count("operations", 50, 1..=1_000_000).doc("Maximum number of writes."),
         Param::int("duration_ns", 1_000_000_000, 1_000_000..=3_600_000_000_000)
-            .doc("Start no further write after this time."),
+            .doc("Time after which no further write starts."),
     ],
     metrics: &[
         Metric::lower("sync_latency_ns")
             .histogram()
             .headline()
-            .doc("Time of one write and of the call that makes it durable."),
-        Metric::higher("syncs_per_s").doc("Durable writes a second, one at a time."),
+            .doc("Time of a write including the call that makes it durable."),
+        Metric::higher("syncs_per_s").doc("Durable writes per second, one at a time."),
     ],
-    overhead: "at most `operations` writes and flushes; others wait for the journal meanwhile",
+    overhead:
+        "at most `operations` writes and flushes, during which other programs wait for the journal",
     source: "the commit path of databases: write, fsync, acknowledge (POSIX synchronized I/O)",
     ..Spec::EMPTY
 };

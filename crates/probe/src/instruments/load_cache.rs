@@ -1,41 +1,37 @@
 //! # What it measures
-//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It takes the
-//! last-level cache: it touches the lines of a working set as large as that cache again and again, so
-//! that those of others are pushed out, and counts its touches, so that it can be proved afterwards
-//! that the load was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. It occupies the last-level
+//! cache by reading the lines of a working set of that size, and counts them, so that its presence
+//! is verified.
 //!
 //! # How
-//! Each thread is pinned and follows four pointer chases through a working set of its own: every line
-//! of 64 bytes holds the address of the next, in random order, on transparent huge pages where there
-//! are any. Lines are only read, so that none has to be written back. The share of time is kept as in
-//! `load.cpu`. It ends after `duration_ns`, or when it is told to stop, and in both cases with all its
-//! samples.
+//! Each thread is pinned and follows four pointer chases through its own working set: every 64-byte
+//! line holds the address of the next, in random order, on transparent huge pages if available.
+//! Lines are only read. Load levels work as in `load.cpu`. It ends after `duration_ns` or when
+//! stopped, with all samples in both cases.
 //!
-//! What a CPU says of its cache is true of the chip, of which a virtual machine may have a part. So
-//! with `buffer_bytes` 0 the load first looks how much there is: over sizes a quarter of an octave
-//! apart, the largest, up to the nominal one, whose lines are reached in at most half the time that
-//! memory takes. All threads' working sets together are that large; `working_set_bytes` tells. While
-//! the load has the cache to itself its touches hit, and little is fetched from memory; what is
-//! fetched is what others have pushed out.
+//! A CPU reports the cache of the chip, of which a virtual machine may have a part. With
+//! `buffer_bytes` 0 the load first searches the largest working set, up to the nominal size in
+//! steps of a quarter octave, whose lines take at most half the time of memory; `working_set_bytes`
+//! reports the total of all threads. While the load has the cache alone it fetches little from
+//! memory; what it fetches, others have evicted.
 //!
 //! # Known truth
-//! The share of CPU time is `intensity_ratio` within 2 points. Touches of the working set that it
-//! chose are at least 1.5 times as many as those of one that lies in memory. If all of its touches
-//! missed it would still move less than half of the bytes that `load.memory` does. A neighbour's
-//! chase over a set of that size takes longer beside it, and beside `load.cpu` it does not.
+//! The share of CPU time is `intensity_ratio` within 2 points. Touches of the chosen working set
+//! are at least 1.5 times those of one in memory. Even if all touches missed, it would move less
+//! than half of the bytes of `load.memory`. A neighbour's pointer chase over that size is slower
+//! with this load, and not with `load.cpu`.
 //!
 //! # Cross-check
-//! `stress-ng --cache N`; `mem.latency` of a neighbour over sizes around `working_set_bytes`.
+//! `stress-ng --cache N`; `mem.latency` of a neighbour around `working_set_bytes`.
 //!
 //! # Overhead
-//! What it is told to be: CPU time and the last-level cache. Before it begins, part of a second and
-//! four times the nominal cache of memory, to look how much there is.
+//! The chosen CPU time and the last-level cache. Before it starts, part of a second and four times
+//! the nominal cache of memory for the search.
 //!
 //! # Caveats
-//! How much cache there is may change with what others do: it is looked for once, before the load
-//! begins, and a cache that is already taken looks small. What others hold in a cache of their own
-//! core cannot be pushed out, unless the last-level cache includes it. Threads on CPUs of several
-//! last-level caches divide the sum evenly.
+//! The search runs once, before the load; a cache in use looks small. Private caches of other cores
+//! cannot be evicted unless the last level includes them. Threads on several last-level caches
+//! divide the total evenly.
 use crate::error::ProbeError;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::usable_cache::{self, CHAINS};
@@ -48,28 +44,33 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.cache",
-    summary: "A load that takes the last-level cache, and proves it",
+    summary: "Verified cache load: occupies the last-level cache",
     params: &[
         THREADS,
         CPUS,
-        Param::int("buffer_bytes", 0, 0..=1 << 36).doc("Size of all threads' working sets together; 0 takes what there is of the last-level caches."),
+        Param::int("buffer_bytes", 0, 0..=1 << 36)
+            .doc("Total size of the working sets; 0 takes the usable last-level caches."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_touches_per_s").headline().doc("Cache lines that all threads touched a second."),
-        Metric::neutral("working_set_bytes").doc("Size of all threads' working sets together."),
+        Metric::neutral("load_touches_per_s")
+            .headline()
+            .doc("Cache lines read per second, all threads."),
+        Metric::neutral("working_set_bytes").doc("Total size of the working sets."),
         LOAD_CPUS,
-        load::intensity("CPU time of a thread over the time it ran, mean of the threads."),
-        Metric::neutral("interval_touches_per_s").series().doc("Cache lines touched a second in each interval, at its end."),
+        load::intensity("CPU time of a thread per elapsed time, mean of the threads."),
+        Metric::neutral("interval_touches_per_s")
+            .series()
+            .doc("Cache lines read per second in each interval, at its end."),
         load::interval_intensity(
-            "CPU time of a thread over each interval, mean of the threads, at its end.",
+            "CPU time of a thread per interval, mean of the threads, at its end.",
         ),
     ],
     overhead: "the chosen share of the chosen CPUs; the last-level cache",
-    source: "random pointer chases over a working set (lmbench lat_mem_rd; Mars et al., Bubble-Up, 2011)",
+    source: "random pointer chases (lmbench lat_mem_rd; Mars et al., Bubble-Up, 2011)",
     load: true,
     ..Spec::EMPTY
 };

@@ -1,34 +1,29 @@
 //! # What it measures
-//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It keeps
-//! CPUs busy to a set share, and counts what it got, so that it can be proved afterwards that the
-//! load was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. It keeps CPUs busy for a fixed
+//! share of the time, and counts the CPU time it obtains, so that its presence is verified.
 //!
 //! # How
-//! Each thread is pinned and works in periods: it computes until it has used `intensity_ratio` of
-//! the period by its own CPU clock, then sleeps until the next period begins. What a period could
-//! not get, because something else held the CPU, is not made up for later; what it used too much is
-//! taken from the next one. The work is a chain of dependent multiplications and shifts in
-//! registers: it needs the CPU's execution units and hardly anything of its caches. It ends after
-//! `duration_ns`, or when it is told to stop, and in both cases with all its samples.
+//! Each thread is pinned and computes until it has used `intensity_ratio` of each period by its CPU
+//! clock, then sleeps until the next period. CPU time lost to others is not made up for; excess is
+//! deducted from the next period. The work is a chain of dependent multiplications and shifts in
+//! registers. It ends after `duration_ns` or when stopped, with all samples in both cases.
 //!
 //! # Known truth
-//! The CPU time that the kernel accounts to the process, over the time it ran, is `intensity_ratio`
-//! for each thread within 2 points. Two loads that want more than a CPU has show less than they
-//! wanted, interval by interval, and together what there is. The duty of a thread follows a simulated
-//! clock exactly.
+//! The CPU time that the kernel accounts to the process is `intensity_ratio` per thread within 2
+//! points. Two loads that want more than a CPU report less, interval by interval, and together what
+//! exists. The duty cycle follows a simulated clock exactly.
 //!
 //! # Cross-check
 //! `stress-ng --cpu N --cpu-load P`; the busy share in `/proc/stat`.
 //!
 //! # Overhead
-//! What it is told to be. The counting thread wakes a hundred times a second.
+//! The chosen CPU time. The counting thread wakes a hundred times per second.
 //!
 //! # Caveats
-//! The share is of CPU time and not of speed: at a lower clock the same share is less work, which
-//! `load_work_per_s` shows. Work done a second tells machines apart only roughly: `cpu.hash` and
-//! `cpu.pi` measure that. With a period as long as the scheduler's slices or shorter the load looks
-//! smooth to a neighbour; with a long one it comes in bursts. `idle` gives way at once to every other
-//! program of its control group; between groups it weighs what its group weighs.
+//! The share is of CPU time, not of speed: at a lower clock rate `load_work_per_s` falls. Use
+//! `cpu.hash` and `cpu.pi` to compare machines. Periods as short as scheduler slices give a smooth
+//! load, longer ones bursts. `idle` yields to every other program of its cgroup; between groups the
+//! group's weight applies.
 use crate::affinity;
 use crate::error::ProbeError;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
@@ -38,7 +33,7 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.cpu",
-    summary: "A load that keeps CPUs busy to a set share, and proves it",
+    summary: "Verified CPU load: keeps CPUs busy for a fixed share of the time",
     params: &[
         THREADS,
         CPUS,
@@ -47,21 +42,21 @@ pub const SPEC: Spec = Spec {
         INTERVAL,
         DURATION,
         Param::switch("idle", false)
-            .doc("Take only what nothing else wants (SCHED_IDLE): it keeps CPUs from sleeping."),
+            .doc("Use only otherwise idle CPU time (SCHED_IDLE), to keep CPUs from sleeping."),
     ],
     metrics: &[
         Metric::neutral("load_cpus")
             .headline()
-            .doc("CPU time of all threads over the time they ran: how many CPUs the load took."),
+            .doc("CPUs used: CPU time of all threads per elapsed time."),
         Metric::neutral("load_intensity_ratio")
-            .doc("CPU time of a thread over the time it ran, mean of the threads."),
-        Metric::neutral("load_work_per_s").doc("Steps of the chain of all threads a second."),
+            .doc("CPU time of a thread per elapsed time, mean of the threads."),
+        Metric::neutral("load_work_per_s").doc("Steps of the computation per second, all threads."),
         Metric::neutral("interval_intensity_ratio")
             .series()
-            .doc("CPU time of a thread over each interval, mean of the threads, at its end."),
+            .doc("CPU time of a thread per interval, mean of the threads, at its end."),
         Metric::neutral("interval_work_per_s")
             .series()
-            .doc("Steps of the chain a second in each interval, at its end."),
+            .doc("Steps of the computation per second in each interval, at its end."),
     ],
     overhead: "the chosen share of the chosen CPUs",
     source: "duty-cycled busy loops (stress-ng --cpu-load; lookbusy)",

@@ -1,44 +1,38 @@
 //! # What it measures
-//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It reads,
-//! writes or syncs a file, as fast as it can, during a set share of the time or at a set rate, and
-//! counts what it did, so that it can be proved afterwards that the load was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. It reads, writes or syncs a
+//! file at full speed, for a share of the time or at a fixed rate, and counts its operations, so
+//! that its presence is verified.
 //!
 //! # How
-//! A scratch file without a name is filled with incompressible data and synced before the load
-//! begins. Then each thread has one operation under way at a time: `read` and `write` move a record,
-//! in order or at random places, past the page cache (`direct`); `fsync` writes a record through the
-//! page cache and waits until it is safe on the disk. Each sector that is written carries a new mark.
-//! Where direct I/O is not to be had, or is switched off, each record is read and then dropped from
-//! the page cache, or written and then pushed to the disk (`sync_file_range`; on an overlay, which
-//! does not pass that on, by syncing the file), so that the disk is loaded all the same; a note says
-//! so.
+//! An unnamed scratch file is filled with incompressible data and synced before the load starts.
+//! Each thread has one operation in flight: `read` and `write` move a record past the page cache
+//! (`direct`), sequentially or at random; `fsync` writes a record through the page cache and syncs
+//! it. Each written sector has a new mark. Without direct I/O each record is dropped from the page
+//! cache after a read, or pushed to the disk after a write (`sync_file_range`; on an overlay by
+//! syncing the file), so that the disk is loaded all the same; a note states so.
 //!
-//! With `operations_per_s` 0 a thread begins the next operation when the last one is done; of each
-//! period it works `intensity_ratio`, by the clock on the wall, and what an operation took beyond
-//! that is taken from the next periods. Otherwise the threads together begin `intensity_ratio` times
-//! `operations_per_s` operations a second on an even beat; what is late by more than `interval_ns`
-//! is lost and not made up for. It ends after `duration_ns`, or when it is told to stop, and in both
-//! cases with all its samples.
+//! With `operations_per_s` 0 a thread works `intensity_ratio` of each period by the wall clock;
+//! excess is deducted from the next periods. Otherwise the threads start `intensity_ratio` times
+//! `operations_per_s` operations per second at even intervals; operations late by more than
+//! `interval_ns` are skipped. It ends after `duration_ns` or when stopped, with all samples in both
+//! cases.
 //!
 //! # Known truth
-//! The bytes that the kernel accounts to the process are those counted. A set rate is kept within
-//! 2 %, where the disk can do it. The share of time with an operation under way is `intensity_ratio`
-//! within 2 points, and at half of it about half of the operations are done. Each sync reaches the
-//! device.
+//! Bytes equal those that the kernel accounts to the process. A fixed rate is kept within 2 % if
+//! the disk can. The share of time with an operation in flight is `intensity_ratio` within 2
+//! points, and half of it does about half of the operations. Each sync reaches the device.
 //!
 //! # Cross-check
-//! `benchmarks/loads_vs_peers.py` runs fio at the same rate and as fast as it can beside it.
+//! `benchmarks/loads_vs_peers.py` alternates with fio at the same rate and at full speed.
 //!
 //! # Overhead
-//! Writes `file_bytes` once before it begins; then what it is told to be. Nothing stays on the disk,
-//! even after SIGKILL (where `O_TMPFILE` is missing: but for a kill in the microsecond before the
-//! unlink).
+//! Writes `file_bytes` once, then the chosen load. Nothing stays on the disk, even after SIGKILL
+//! (without `O_TMPFILE`: except between creating and unlinking).
 //!
 //! # Caveats
-//! The share is of time and not of the disk's bandwidth: a disk that serves many at once may do more
-//! than half in half of the time. A cache of the host below, if it holds the whole file, is what is
-//! loaded; make the file larger than it. In memory (tmpfs) there is no disk to load: `fsync` is
-//! refused there, and a note tells of the others.
+//! The share is of time, not of bandwidth: a parallel disk may do more than half in half of the
+//! time. A host cache that holds the file is what is loaded; use a larger file. On tmpfs `fsync` is
+//! refused, and a note states that the others load memory.
 use crate::clock;
 use crate::disk::job::Job;
 use crate::disk::mover::Mover;
@@ -55,35 +49,44 @@ use std::path::Path;
 
 pub const SPEC: Spec = Spec {
     id: "load.disk",
-    summary: "A load that reads, writes or syncs a file, and proves it",
+    summary: "Verified disk load: reads, writes or syncs a file",
     params: &[
-        Param::text("directory", "").doc("Where the scratch file goes; empty takes $TMPDIR, else /var/tmp."),
-        Param::choice("operation", "write", &["read", "write", "fsync"]).doc("Reading records, writing them, or writing each and waiting until it is safe."),
-        Param::choice("order", "random", &["random", "sequential"]).doc("At random places, or one record after the other."),
-        Param::int("file_bytes", 64 << 20, 4096..=1 << 44).doc("Size of the scratch file, cut to whole records."),
-        Param::int("record_bytes", 64 << 10, 512..=64 << 20).doc("Bytes of one operation; direct I/O needs whole sectors."),
-        Param::count("threads", 4, 1..=256).doc("Threads, each with one operation under way."),
-        CPUS.doc("CPUs that the threads are pinned to, round robin; an empty list pins none."),
-        Param::switch("direct", true).doc("Bypass the page cache of this machine where that can be had."),
-        Param::float("operations_per_s", 0.0, 0.0..=1e7).doc("Operations of all threads a second; 0 is as fast as they go."),
-        INTENSITY.doc("Share of each period with operations under way, or of operations_per_s. 0 is a \
-                  load that waits."),
+        Param::text("directory", "")
+            .doc("Directory of the scratch file; empty takes $TMPDIR, else /var/tmp."),
+        Param::choice("operation", "write", &["read", "write", "fsync"])
+            .doc("Read records, write them, or write and fsync each."),
+        Param::choice("order", "random", &["random", "sequential"]).doc("Order of the records."),
+        Param::int("file_bytes", 64 << 20, 4096..=1 << 44)
+            .doc("Size of the scratch file, rounded down to whole records."),
+        Param::int("record_bytes", 64 << 10, 512..=64 << 20)
+            .doc("Bytes per operation; direct I/O needs a multiple of 512."),
+        Param::count("threads", 4, 1..=256)
+            .doc("Number of threads, each with one operation in flight."),
+        CPUS.doc("CPUs to pin the threads to, round robin; an empty list pins none."),
+        Param::switch("direct", true).doc("Bypass the page cache of this machine if possible."),
+        Param::float("operations_per_s", 0.0, 0.0..=1e7)
+            .doc("Operations per second of all threads; 0 for full speed."),
+        INTENSITY
+            .doc("Load level: share of each period, or of operations_per_s; 0 is an idle load."),
         PERIOD,
         INTERVAL,
         DURATION,
-        Param::seed().doc("Seed of the places and the data; 0 takes the clock."),
+        Param::seed().doc("Random seed of offsets and data; 0 takes the clock."),
     ],
     metrics: &[
-        Metric::neutral("load_operations_per_s").headline().doc("Operations that all threads completed a second."),
-        Metric::neutral("load_bytes_per_s").doc("Bytes that all threads moved a second."),
+        Metric::neutral("load_operations_per_s")
+            .headline()
+            .doc("Operations completed per second, all threads."),
+        Metric::neutral("load_bytes_per_s").doc("Bytes moved per second, all threads."),
         LOAD_CPUS,
-        load::intensity(
-            "Time of a thread with an operation under way over its time, mean of the threads; with \
-             a set rate, operations done over that rate.",
-        ),
-        Metric::neutral("interval_operations_per_s").series().doc("Operations completed a second in each interval, at its end."),
-        Metric::neutral("interval_bytes_per_s").series().doc("Bytes moved a second in each interval, at its end."),
-        load::interval_intensity("The intensity in each interval, at its end."),
+        load::intensity("Share of the time with an operation in flight; or of operations_per_s."),
+        Metric::neutral("interval_operations_per_s")
+            .series()
+            .doc("Operations completed per second in each interval, at its end."),
+        Metric::neutral("interval_bytes_per_s")
+            .series()
+            .doc("Bytes moved per second in each interval, at its end."),
+        load::interval_intensity("Load level reached in each interval, at its end."),
     ],
     overhead: "writes file_bytes once; then the chosen share of the disk",
     source: "duty-cycled and paced I/O (fio's thinktime and rate_iops)",

@@ -1,38 +1,34 @@
 //! # What it measures
-//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. Each thread
-//! writes a big file, then reads a big file, again and again, as `dd` and `cat` in a loop of a shell
-//! do, and counts the bytes, so that it can be proved afterwards that the load was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. Each thread writes and reads
+//! large files in turn, like `dd` and `cat` in a shell loop, and counts the bytes, so that its
+//! presence is verified.
 //!
 //! # How
-//! Each thread has two scratch files without a name: one that is filled with incompressible data
-//! and synced before the load begins, and one that is empty. A round empties the second one (as `>`
-//! does), writes `file_bytes` to it block by block through the page cache, syncs it (`fsync`), and
-//! then reads the first one from its start to its end. With `drop_cache` the kernel is asked to
-//! forget what was written and what was read, so that the next round reads from the disk again; the
-//! caches of other programs are not touched. Each sector that is written carries a new mark. Of each
-//! period a thread works `intensity_ratio`, by the clock on the wall; what a block or a sync took
-//! beyond that is taken from the next periods. It ends after `duration_ns`, or when it is told to
-//! stop, and in both cases with all its samples.
+//! Each thread has two unnamed scratch files: one filled with incompressible data and synced before
+//! the load starts, one empty. A round truncates the second, writes `file_bytes` to it in blocks
+//! through the page cache, calls `fsync`, and reads the first file from start to end. `drop_cache`
+//! drops the pages of both files, so that the next round reads from the disk again. Each written
+//! sector has a new mark. A thread works `intensity_ratio` of each period by the wall clock; excess
+//! is deducted from the next periods. It ends after `duration_ns` or when stopped, with all samples
+//! in both cases.
 //!
 //! # Known truth
-//! The bytes that the kernel accounts to the process as read from and written to the disk are those
-//! counted, within a read-ahead and the file that is under way. What was written and what was read
-//! make the whole. The share of time at work is `intensity_ratio` within 3 points.
+//! Bytes read and written equal those that the kernel accounts to the process, within a read-ahead
+//! and the current file. Written and read bytes add up to the total. The share of time at work is
+//! `intensity_ratio` within 3 points.
 //!
 //! # Cross-check
 //! `dd if=/dev/zero of=w bs=1M count=50 conv=fsync; cat r >/dev/null` in a loop.
 //!
 //! # Overhead
-//! Writes `file_bytes` once for each thread before it begins, and takes up to twice that on the disk;
-//! then what it is told to be. Nothing stays on the disk, even after SIGKILL (where `O_TMPFILE` is
-//! missing: but for a kill in the microsecond before the unlink).
+//! Writes `file_bytes` once per thread, takes twice that on the disk, then the chosen load. Nothing
+//! stays on the disk, even after SIGKILL (without `O_TMPFILE`: except between creating and
+//! unlinking).
 //!
 //! # Caveats
-//! Writing and reading alternate: an interval shorter than a round has more of the one or of the
-//! other, and threads that began together need not stay in step. Without `fsync` the next round may
-//! empty a file before its data ever reached the disk, and without `drop_cache` reading comes from
-//! memory: the load is then one of memory and of the file system's own work. For a load of one kind
-//! of operation take `load.disk`.
+//! Writing and reading alternate: short intervals have more of one or the other, and threads need
+//! not stay in step. Without `fsync` a file may be truncated before its data reached the disk, and
+//! without `drop_cache` reads come from memory. Use `load.disk` for one kind of operation.
 use crate::clock;
 use crate::disk::job::Job;
 use crate::disk::mover::Mover;
@@ -48,49 +44,44 @@ use std::path::Path;
 
 pub const SPEC: Spec = Spec {
     id: "load.files",
-    summary: "A load that writes and reads big files in turn, and proves it",
+    summary: "Verified disk load: writes and reads large files in turn",
     params: &[
         Param::text("directory", "")
-            .doc("Where the scratch files go; empty takes $TMPDIR, else /var/tmp."),
+            .doc("Directory of the scratch files; empty takes $TMPDIR, else /var/tmp."),
         Param::int("file_bytes", 50 << 20, 4096..=1 << 44)
-            .doc("Size of a file, cut to whole blocks; each thread has two."),
-        Param::int("block_bytes", 1 << 20, 512..=64 << 20).doc("Bytes of one write or read."),
-        Param::count("threads", 1, 1..=256).doc("Threads, each with files of its own."),
-        CPUS.doc("CPUs that the threads are pinned to, round robin; an empty list pins none."),
-        Param::switch("fsync", true)
-            .doc("Wait after each written file until it is safe on the disk."),
-        Param::switch("drop_cache", true).doc("Forget what was written and read after each file."),
-        INTENSITY.doc(
-            "Share of each period that each thread works; it sleeps for the rest. 0 is a load \
-                  that waits.",
-        ),
+            .doc("Size of a file, rounded down to whole blocks; each thread has two."),
+        Param::int("block_bytes", 1 << 20, 512..=64 << 20).doc("Bytes per write or read."),
+        Param::count("threads", 1, 1..=256).doc("Number of threads, each with its own files."),
+        CPUS.doc("CPUs to pin the threads to, round robin; an empty list pins none."),
+        Param::switch("fsync", true).doc("Call fsync after each written file."),
+        Param::switch("drop_cache", true).doc("Drop the cached pages after each file."),
+        INTENSITY
+            .doc("Load level: share of each period in which each thread works; 0 is an idle load."),
         PERIOD,
         INTERVAL,
         DURATION,
-        Param::seed().doc("Seed of the data; 0 takes the clock."),
+        Param::seed().doc("Random seed of the data; 0 takes the clock."),
     ],
     metrics: &[
         Metric::neutral("load_bytes_per_s")
             .headline()
-            .doc("Bytes that all threads wrote and read a second."),
-        Metric::neutral("load_written_bytes_per_s")
-            .doc("Bytes that all threads wrote a second, over the whole time."),
-        Metric::neutral("load_read_bytes_per_s")
-            .doc("Bytes that all threads read a second, over the whole time."),
+            .doc("Bytes written and read per second, all threads."),
+        Metric::neutral("load_written_bytes_per_s").doc("Bytes written per second, all threads."),
+        Metric::neutral("load_read_bytes_per_s").doc("Bytes read per second, all threads."),
         LOAD_CPUS,
-        load::intensity("Time of a thread at work over its time, mean of the threads."),
+        load::intensity("Share of time in which a thread works, mean of the threads."),
         Metric::neutral("interval_bytes_per_s")
             .series()
-            .doc("Bytes written and read a second in each interval, at its end."),
+            .doc("Bytes written and read per second in each interval, at its end."),
         Metric::neutral("interval_written_bytes_per_s")
             .series()
-            .doc("Bytes written a second in each interval, at its end."),
+            .doc("Bytes written per second in each interval, at its end."),
         Metric::neutral("interval_read_bytes_per_s")
             .series()
-            .doc("Bytes read a second in each interval, at its end."),
-        load::interval_intensity("The intensity in each interval, at its end."),
+            .doc("Bytes read per second in each interval, at its end."),
+        load::interval_intensity("Load level reached in each interval, at its end."),
     ],
-    overhead: "writes file_bytes once a thread; then the chosen share of the disk",
+    overhead: "writes file_bytes once per thread; then the chosen share of the disk",
     source: "the loop of dd and cat of Delgado's disk experiments (2010, 3.5.3)",
     load: true,
     ..Spec::EMPTY

@@ -1,36 +1,34 @@
 //! # What it measures
-//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It moves
-//! bytes between memory and the CPUs, as fast as it can or during a set share of the time, and
-//! counts them, so that it can be proved afterwards that the load was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. It moves bytes between memory
+//! and CPUs at full speed or for a share of the time, and counts them, so that its presence is
+//! verified.
 //!
 //! # How
-//! Each thread is pinned and walks a buffer of its own round and round, 64 KiB at a time, with the
-//! widest loads and stores of the CPU: `update` adds to every word where it stands (counted twice:
-//! it comes and goes), `read` sums the words up, `write` stores to them, `copy` copies one half to the
-//! other (counted twice, as STREAM counts). Its own way is `update`: `mem.stream` does nothing like
-//! it, so that the two are different programs, and all that it counts crosses the memory bus. The
-//! threads' buffers together are `buffer_bytes`, on transparent huge pages where there are any, and
-//! filled by the thread that uses them with noise that no other page has: a hypervisor that merges
-//! equal pages finds none here. 0 takes four times the last-level caches, bounded by a quarter of the available memory. The
-//! share of time is kept as in `load.cpu`. It ends after `duration_ns`, or when it is told to stop,
-//! and in both cases with all its samples.
+//! Each thread is pinned and walks its own buffer in pieces of 64 KiB with the widest loads and
+//! stores of the CPU: `update` adds to every word in place (counted twice: read and written),
+//! `read` sums the words, `write` stores them, `copy` copies one half to the other (counted twice,
+//! as in STREAM). The default `update` differs from `mem.stream`, so that the two are different
+//! programs, and all counted bytes cross the memory bus. The buffers together are `buffer_bytes` on
+//! transparent huge pages if available, filled with noise by the thread that uses them, so that a
+//! hypervisor finds no equal pages to merge. 0 takes four times the last-level caches, at most a
+//! quarter of the available memory. Load levels work as in `load.cpu`. It ends after `duration_ns`
+//! or when stopped, with all samples in both cases.
 //!
 //! # Known truth
-//! The share of CPU time is `intensity_ratio` within 2 points. At half the share about half of the
-//! bytes are moved. Of a buffer that fits into the caches more bytes a second are moved than of one
-//! that does not, and of one of four times the last-level caches as many as of one of eight times:
-//! it is memory that is loaded. A round through the buffer changes every word of it once and no other.
+//! The share of CPU time is `intensity_ratio` within 2 points, and half of it moves about half of
+//! the bytes. A buffer that fits into the caches moves more bytes than a larger one; four times the
+//! last-level caches as many as eight times. A round changes every word once and no other.
 //!
 //! # Cross-check
-//! `mem.stream` of the same machine, idle: the load moves as much as its copy at most.
+//! `mem.stream` on the same idle machine: the load moves as much as its copy at most.
 //!
 //! # Overhead
-//! What it is told to be: CPU time, memory, and the memory bandwidth of the whole socket.
+//! The chosen CPU time, `buffer_bytes` of memory, and the memory bandwidth of the socket.
 //!
 //! # Caveats
-//! A thread that waits for memory is busy in the kernel's eyes: the share is of time and not of
-//! bandwidth. What `write` and `copy` fetch before they store is not counted. One thread rarely fills
-//! a socket's bandwidth.
+//! A thread that waits for memory counts as busy: the share is of time, not of bandwidth. Lines
+//! fetched before stores by `write` and `copy` are not counted. One thread rarely saturates a
+//! socket.
 use crate::buffer::{Buffer, Pages};
 use crate::error::ProbeError;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
@@ -46,34 +44,30 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.memory",
-    summary: "A load that moves bytes between memory and the CPUs, and proves it",
+    summary: "Verified memory load: moves bytes between memory and CPUs",
     params: &[
         THREADS,
         CPUS,
-        Param::int("buffer_bytes", 0, 0..=1 << 40).doc(
-            "Size of all threads' buffers together; 0 takes four times the last-level caches.",
-        ),
+        Param::int("buffer_bytes", 0, 0..=1 << 40)
+            .doc("Total size of the buffers; 0 takes four times the last-level caches."),
         Param::choice("operation", "update", &["update", "read", "write", "copy"])
-            .doc("What is done with the buffer."),
+            .doc("Operation on the buffer."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_bytes_per_s")
-            .headline()
-            .doc("Bytes that all threads moved a second."),
-        Metric::neutral("load_cpus")
-            .doc("CPU time of all threads over the time they ran: how many CPUs the load took."),
+        Metric::neutral("load_bytes_per_s").headline().doc("Bytes moved per second, all threads."),
+        Metric::neutral("load_cpus").doc("CPUs used: CPU time of all threads per elapsed time."),
         Metric::neutral("load_intensity_ratio")
-            .doc("CPU time of a thread over the time it ran, mean of the threads."),
+            .doc("CPU time of a thread per elapsed time, mean of the threads."),
         Metric::neutral("interval_bytes_per_s")
             .series()
-            .doc("Bytes moved a second in each interval, at its end."),
+            .doc("Bytes moved per second in each interval, at its end."),
         Metric::neutral("interval_intensity_ratio")
             .series()
-            .doc("CPU time of a thread over each interval, mean of the threads, at its end."),
+            .doc("CPU time of a thread per interval, mean of the threads, at its end."),
     ],
     overhead: "the chosen share of the chosen CPUs; the socket's memory bandwidth; buffer_bytes",
     source:

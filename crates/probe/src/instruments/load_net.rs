@@ -1,36 +1,35 @@
 //! # What it measures
-//! Nothing about the way by itself: it is a load, to be run beside other benchmarks. It sends bytes
-//! between two machines in bulk, as fast as they go, during a set share of the time or at a set rate,
-//! and counts what arrived, so that it can be proved afterwards that the load was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. It transfers bulk data between
+//! two machines at full speed, for a share of the time or at a fixed rate, and counts what arrived,
+//! so that its presence is verified.
 //!
 //! # How
-//! The running side sends (`send`) or receives (`receive`); the serving side does the other. Over TCP
-//! each of `streams` connections has a thread at either end and carries bytes that do not compress.
-//! Over UDP one thread sends datagrams of `packet_bytes`.
+//! The running side sends (`send`) or receives (`receive`), the serving side does the opposite.
+//! Over TCP each of `streams` connections has a thread at either end and carries incompressible
+//! bytes. Over UDP one thread sends datagrams of `packet_bytes`.
 //!
-//! With `rate_bits_per_s` 0 a sender writes as fast as the way takes it. With less than full
-//! intensity it then writes for `intensity_ratio` of each period, waits until all of it has left (of
-//! TCP: is acknowledged), which counts as part of its share, and is silent for the rest; what was too
-//! much is taken from the next periods. Otherwise it writes at `intensity_ratio` times that rate, in
-//! small pieces on an even beat; what is late by more than `interval_ns` is lost (of UDP: is sent
-//! late). It ends after `duration_ns`, or when it is told to stop, and in both cases with all its
-//! samples.
+//! With `rate_bits_per_s` 0 a sender sends for `intensity_ratio` of each period as fast as
+//! possible, waits until all data have left (TCP: are acknowledged), which counts as sending, and
+//! pauses; excess is deducted from the next periods. Otherwise it sends at `intensity_ratio` times
+//! that rate in small pieces at even intervals; TCP pieces late by more than `interval_ns` are
+//! skipped, UDP datagrams are sent late. It ends after `duration_ns` or when stopped, with all
+//! samples in both cases.
 //!
 //! # Known truth
-//! Of TCP both sides count the same bytes, or the trial fails; the counters of the ports agree. A set
-//! rate is kept within 2 % where the way carries it. The share of time is `intensity_ratio` within 2
-//! points, and through a limit on the way half of the time carries half of the bytes.
+//! Over TCP both sides count the same bytes, or the trial fails; the port counters agree. A fixed
+//! rate is kept within 2 % if the path carries it. The share of time is `intensity_ratio` within 2
+//! points; through a rate limit half of the time carries half of the bytes.
 //!
 //! # Cross-check
-//! iperf3 beside it, TCP and UDP at the same rate; `net.throughput` with the same parameters.
+//! iperf3 over TCP and UDP at the same rate; `net.throughput` with the same parameters.
 //!
 //! # Overhead
-//! A thread for each stream on either side, and the link: that is what it is for.
+//! A thread per stream on either side, and the chosen share of the link.
 //!
 //! # Caveats
-//! The share is of the sender's time: a queue on the way may still be emptying in the rest of it.
-//! Datagrams sent faster than the receiver takes them are lost at its socket; `load_bytes_per_s`
-//! counts what arrived, `sent_bytes_per_s` what left.
+//! The share is of the sender's time: a queue on the path may still drain afterwards. UDP datagrams
+//! are lost at a slow receiver's socket: `load_bytes_per_s` counts what arrived, `sent_bytes_per_s`
+//! what left.
 use crate::error::ProbeError;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
@@ -42,41 +41,38 @@ use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "load.net",
-    summary: "A load that sends bulk between two machines, and proves it",
+    summary: "Verified network load: bulk transfer between two machines",
     params: &[
-        Param::choice("protocol", "tcp", &["tcp", "udp"]).doc("Streams of TCP, or datagrams."),
+        Param::choice("protocol", "tcp", &["tcp", "udp"]).doc("Transport protocol."),
         DIRECTION,
         Param::float("rate_bits_per_s", 0.0, 0.0..=400e9)
-            .doc("Payload of all streams a second; 0 is as much as goes."),
-        Param::count("streams", 1, 1..=128).doc("TCP connections."),
+            .doc("Payload rate of all streams; 0 for full speed."),
+        Param::count("streams", 1, 1..=128).doc("Number of TCP connections."),
         Param::int("send_bytes", 128 << 10, 1..=16 << 20)
-            .doc("Bytes of one write, and at most of one read, of TCP; at a set rate at most."),
+            .doc("Bytes per TCP write (maximum at a fixed rate), and maximum bytes per read."),
         Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507)
-            .doc("Bytes of a UDP datagram, without the headers of UDP and IP."),
+            .doc("Bytes per UDP datagram without UDP and IP headers."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_bytes_per_s")
-            .headline()
-            .doc("Payload bytes that the receiver got a second."),
+        Metric::neutral("load_bytes_per_s").headline().doc("Payload bytes received per second."),
         Metric::neutral("sent_bytes_per_s")
-            .doc("Payload bytes that left the sender a second; of TCP those that arrived."),
+            .doc("Payload bytes sent per second; for TCP those that arrived."),
         load::intensity(
-            "Time of a sender with something under way over its time, mean of the streams; with a \
-             set rate, what TCP carried or UDP sent over that rate.",
+            "Share of the time a sender sends, mean of the streams; or of rate_bits_per_s.",
         ),
         LOSS,
         DROPS,
         USED_CPUS,
         Metric::neutral("interval_bytes_per_s")
             .series()
-            .doc("Payload bytes that arrived a second in each interval, at its end."),
-        load::interval_intensity("The intensity in each interval, at its end."),
+            .doc("Payload bytes received per second in each interval, at its end."),
+        load::interval_intensity("Load level reached in each interval, at its end."),
     ],
-    overhead: "a thread for each stream on either side; the chosen share of the link",
+    overhead: "a thread per stream on either side; the chosen share of the link",
     source: "iperf3 under a duty cycle",
     two_sided: true,
     load: true,

@@ -1,30 +1,29 @@
 //! # What it measures
-//! Nothing about the way by itself: it is a load, to be run beside other benchmarks. It sends small
-//! datagrams between two machines, as many as go, during a set share of the time or at a set rate:
-//! few bytes, but work for every port, switch and kernel on the way. It counts them, so that it can
-//! be proved afterwards that the load was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. It sends small datagrams
+//! between two machines at full speed, for a share of the time or at a fixed rate: few bytes, but
+//! work for every port, switch and kernel on the path. It counts them, so that its presence is
+//! verified.
 //!
 //! # How
-//! The running side sends (`send`) or receives (`receive`) UDP datagrams of `packet_bytes`; the
-//! serving side does the other. One thread sends up to 64 of them with one system call; each carries
-//! its number, so that the receiver counts every one once. Shares, rates and ends are those of
-//! `load.net`.
+//! The running side sends (`send`) or receives (`receive`) UDP datagrams of `packet_bytes`, the
+//! serving side does the opposite. One thread sends up to 64 datagrams per system call; each is
+//! numbered, so that the receiver counts it once. Shares, rates and ends are those of `load.net`.
 //!
 //! # Known truth
-//! The counters of a port show as many as were sent. A set rate is kept within 2 %, where the sender
-//! can do it. The share of time is `intensity_ratio` within 2 points. None arrives that was not sent,
-//! or the trial fails.
+//! The counters of a port agree with the number sent. A fixed rate is kept within 2 % if the sender
+//! can. The share of time is `intensity_ratio` within 2 points. More received than sent fails the
+//! trial.
 //!
 //! # Cross-check
 //! iperf3 over UDP with datagrams of the same size; the counters of the ports.
 //!
 //! # Overhead
-//! A CPU at the sending side, at full intensity, and one at the receiving side.
+//! At full intensity one CPU at either side.
 //!
 //! # Caveats
-//! A receiver that is too slow drops at its socket (`receiver_drops_count`); what it dropped has come
-//! all the way and was a load on it: `sent_packets_per_s` counts that too. On loopback both sides
-//! share one machine, and the sender's own time does the receiving.
+//! Datagrams dropped at the receiver's socket (`receiver_drops_count`) crossed the whole path and
+//! loaded it: `sent_packets_per_s` includes them. On loopback both sides share one machine, and the
+//! sender's time includes the receiving.
 use crate::error::ProbeError;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
@@ -36,28 +35,31 @@ use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "load.packets",
-    summary: "A load that sends many small datagrams between two machines, and proves it",
+    summary: "Verified network load: many small datagrams between two machines",
     params: &[
         DIRECTION,
-        Param::float("packets_per_s", 0.0, 0.0..=1e8).doc("Datagrams a second; 0 is as many as go."),
-        Param::int("packet_bytes", 64, HEADER_BYTES as i64..=1472).doc("Bytes of a datagram, without the headers of UDP and IP."),
+        Param::float("packets_per_s", 0.0, 0.0..=1e8)
+            .doc("Datagrams per second; 0 for full speed."),
+        Param::int("packet_bytes", 64, HEADER_BYTES as i64..=1472)
+            .doc("Bytes per datagram without UDP and IP headers."),
         INTENSITY,
         PERIOD,
         INTERVAL,
         DURATION,
     ],
     metrics: &[
-        Metric::neutral("load_packets_per_s").headline().doc("Different datagrams that the receiving program got a second."),
-        Metric::neutral("sent_packets_per_s").doc("Datagrams sent a second."),
-        load::intensity(
-            "Time of the sender with something under way over its time; with a set rate, datagrams \
-             sent over that rate.",
-        ),
+        Metric::neutral("load_packets_per_s")
+            .headline()
+            .doc("Different datagrams received per second."),
+        Metric::neutral("sent_packets_per_s").doc("Datagrams sent per second."),
+        load::intensity("Share of the time the sender sends; or of packets_per_s."),
         LOSS,
         DROPS,
         USED_CPUS,
-        Metric::neutral("interval_packets_per_s").series().doc("Datagrams that arrived a second in each interval, at its end."),
-        load::interval_intensity("The intensity in each interval, at its end."),
+        Metric::neutral("interval_packets_per_s")
+            .series()
+            .doc("Datagrams received per second in each interval, at its end."),
+        load::interval_intensity("Load level reached in each interval, at its end."),
     ],
     overhead: "one CPU on either side at full intensity; few bytes on the link",
     source: "packet rates of RFC 2544's smallest frames, from one socket",

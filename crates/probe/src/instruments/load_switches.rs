@@ -1,33 +1,30 @@
 //! # What it measures
-//! Nothing about the machine by itself: it is a load, to be run beside other benchmarks. It makes the
-//! kernel switch from one thread to another and back, as often as it can, during a set share of the
-//! time or at a set rate, and counts the switches, so that it can be proved afterwards that the load
-//! was there all the time.
+//! Nothing by itself: a load to run together with other benchmarks. It makes the kernel switch
+//! between threads at full speed, for a share of the time or at a fixed rate, and counts the
+//! switches, so that its presence is verified.
 //!
 //! # How
-//! On each CPU a pair of threads, both pinned to it, hand a turn to each other and sleep in between,
-//! by a word in memory and the kernel's waiting on it (`futex`) or a byte through a pipe: each
-//! handover is a context switch. With `switches_per_s` 0 a pair hands over until the two have used
-//! `intensity_ratio` of the period by their CPU clocks, then sleeps, as `load.cpu` does. Otherwise
-//! all pairs together do `intensity_ratio` times `switches_per_s` on an even beat; what is late by
-//! more than `interval_ns` is lost. It ends after `duration_ns`, or when it is told to stop, and in
-//! both cases with all its samples.
+//! On each CPU a pair of threads, both pinned to it, hand a turn to each other and sleep in
+//! between, by a `futex` or a pipe: each handover is a context switch. With `switches_per_s` 0 a
+//! pair works until the two have used `intensity_ratio` of the period by their CPU clocks, as
+//! `load.cpu` does. Otherwise all pairs together make `intensity_ratio` times `switches_per_s` at
+//! even intervals; switches late by more than `interval_ns` are skipped. It ends after
+//! `duration_ns` or when stopped, with all samples in both cases.
 //!
 //! # Known truth
-//! The context switches that the kernel accounts to the process are those counted, within 2 %, and
-//! what others take of the CPU adds some. A set rate is kept within 2 %. The share of CPU time is
-//! `intensity_ratio` within 2 points.
+//! Switches equal those that the kernel accounts to the process within 2 %, plus those caused by
+//! other programs. A fixed rate is kept within 2 %. The share of CPU time is `intensity_ratio`
+//! within 2 points.
 //!
 //! # Cross-check
 //! `stress-ng --switch N`; the line `ctxt` of `/proc/stat`.
 //!
 //! # Overhead
-//! What it is told to be: the chosen share of the chosen CPUs, spent in the kernel.
+//! The chosen share of the chosen CPUs, spent in the kernel.
 //!
 //! # Caveats
-//! The share is of CPU time: most of it is the kernel's own, and a neighbour on the same CPU loses it
-//! as to any other load. What the switches do beyond that (the run queue's locks, cold caches and
-//! branch predictors) is what this load is for.
+//! Most of the CPU time is the kernel's; a neighbour on the same CPU loses it as to any other load.
+//! Run-queue locks, cold caches and branch predictors are the purpose of this load.
 use crate::error::ProbeError;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
@@ -37,17 +34,15 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.switches",
-    summary: "A load that makes the kernel switch between threads, and proves it",
+    summary: "Verified scheduler load: context switches between threads",
     params: &[
-        THREADS.doc("Pairs of threads of the load; 0 takes one on every CPU that it may use."),
+        THREADS.doc("Number of pairs of threads; 0 takes one per allowed CPU."),
         CPUS,
-        Param::choice("method", "futex", Method::NAMES).doc("How the turn is handed over."),
+        Param::choice("method", "futex", Method::NAMES)
+            .doc("Mechanism of the handover between the two threads."),
         Param::float("switches_per_s", 0.0, 0.0..=1e8)
-            .doc("Switches of all pairs a second; 0 is as many as go."),
-        INTENSITY.doc(
-            "Share of each period that each pair works, or of switches_per_s. 0 is a load that \
-                  waits.",
-        ),
+            .doc("Context switches per second of all pairs; 0 for full speed."),
+        INTENSITY.doc("Load level: share of each period, or of switches_per_s; 0 is an idle load."),
         PERIOD,
         INTERVAL,
         DURATION,
@@ -55,16 +50,15 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::neutral("load_switches_per_s")
             .headline()
-            .doc("Context switches of all pairs a second."),
+            .doc("Context switches per second, all pairs."),
         LOAD_CPUS,
         load::intensity(
-            "CPU time of a pair over its time, mean of the pairs; with a set rate, switches done \
-             over that rate.",
+            "CPU time of a pair per elapsed time, mean of the pairs; or of switches_per_s.",
         ),
         Metric::neutral("interval_switches_per_s")
             .series()
-            .doc("Context switches a second in each interval, at its end."),
-        load::interval_intensity("The intensity in each interval, at its end."),
+            .doc("Context switches per second in each interval, at its end."),
+        load::interval_intensity("Load level reached in each interval, at its end."),
     ],
     overhead: "the chosen share of the chosen CPUs, in the kernel",
     source: "lmbench's lat_ctx and stress-ng --switch under a duty cycle",

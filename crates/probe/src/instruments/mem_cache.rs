@@ -1,42 +1,37 @@
 //! # What it measures
-//! Bandwidth of one CPU to its caches and to memory: bytes per second read, written, and read,
-//! modified and written, over vectors from 1 KiB to four times the last-level cache.
+//! Bandwidth of one CPU to its caches and to memory: bytes per second read, written, and modified,
+//! over vectors from 1 KiB to four times the last-level cache.
 //!
 //! # How
-//! One pinned thread walks a vector from its start to its end, again and again, in the widest
-//! registers that the CPU has (AVX-512, AVX2, SSE2), unrolled over 512 bytes: reading adds every
-//! 8-byte word to one of 64 or fewer sums, writing stores a value, modifying adds one to every word in
-//! place. A modified byte counts twice, once read and once written; the line that a store fetches
-//! before it writes is not counted. All vectors are the beginning of one mapping, on transparent huge
-//! pages unless told otherwise (so that the steps of the ladder are those of the caches and not those
-//! of address translation) and touched before.
+//! One pinned thread walks a vector repeatedly in the widest registers of the CPU (AVX-512, AVX2,
+//! SSE2), unrolled over 512 bytes: reading adds every 8-byte word to one of several sums, writing
+//! stores a value, modifying adds one to every word. A modified byte counts twice; the line fetched
+//! before a store is not counted. All vectors are the start of one mapping on transparent huge
+//! pages (so that steps are those of caches and not of address translation), touched before.
 //!
-//! Each point is the median of five timed passes. A vector that is walked in less than a pass's share
-//! of `time_per_point_ns` is walked many times in a pass. A longer one is walked in fifths, each pass
-//! going on where the last one ended, so that five passes are one walk. Up to twice the last-level
-//! cache an untimed walk comes first; beyond that nothing of a vector is left in the cache when the
-//! walk comes round, and passes may be shorter than a fifth. One operation climbs the whole ladder
-//! before the next one does, so that no read pays for the lines that a write left behind. A trial is
-//! one repetition: repeat trials for intervals.
+//! Each point is the median of five timed passes. A short vector is walked many times per pass; one
+//! that takes longer than a pass's share of `time_per_point_ns` is walked in fifths, each pass
+//! resuming where the last one ended. Up to twice the last-level cache an untimed walk comes first;
+//! beyond that nothing of a vector is cached when the walk returns, and passes may be shorter. One
+//! operation covers all lengths before the next, so that no read pays for lines that a write left
+//! dirty. A trial is one repetition.
 //!
 //! # Known truth
-//! The buffer holds ones when it is read, so the sum is the number of words read: each pass's own
-//! count of bytes is held against it. Written words must hold the pass's value, and after all
-//! modifying passes the sum of the buffer must have grown by exactly the words walked. Any difference
-//! fails the trial.
+//! The buffer holds ones when read, so that the sum is the number of words read, compared with the
+//! byte count of each pass. Written words must hold the pass's value, and after all modifying
+//! passes the sum of the buffer must have grown by the words walked. Any difference fails the
+//! trial.
 //!
 //! # Cross-check
 //! `likwid-bench -t load_avx512 -w N:32kB:1` and its store kernels at the same length.
 //!
 //! # Overhead
-//! One CPU at 100 %; maps four times the last-level cache. While it runs it empties the cache that its
-//! neighbours share.
+//! One CPU at 100 %; maps four times the last-level cache, and evicts what neighbours have in it.
 //!
 //! # Caveats
-//! Where the kernel gives no huge pages, the trial says so, and the steps near 6 MiB (64 small pages
-//! per entry of the translation cache) may be those of address translation. A virtual machine shares
-//! the last level with strangers: its step is then lower and less steep than the size suggests. A
-//! length within the first KiB or two spends a noticeable share of its time on the loop itself.
+//! Without huge pages (see the notes) steps near 6 MiB may be those of address translation. A
+//! virtual machine shares the last level: its step is lower and less steep. The shortest lengths
+//! include loop overhead.
 use crate::buffer::Buffer;
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::ladder::{self, Ladder, PASSES};
@@ -49,23 +44,22 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "mem.cache",
-    summary: "Read, write and modify bandwidth over vector lengths, from the first cache to memory",
+    summary: "Read, write and modify bandwidth of each cache level and of memory",
     params: &[
         ladder::LENGTHS,
         ladder::POINTS_PER_OCTAVE,
         ladder::MAX_BYTES,
         ladder::CACHE_MULTIPLE,
         Param::choices("operations", &["read", "write", "read_modify_write"])
-            .doc("What to do with the vector; an empty list means all."),
+            .doc("Operations to measure; an empty list takes all."),
         ladder::TIME_PER_POINT_NS,
         ladder::CPU,
-        Param::choice("pages", "huge", pages::WORDS).doc(
-            "Pages of the vector: transparent huge ones asked for, forbidden, or as it comes.",
-        ),
+        Param::choice("pages", "huge", pages::WORDS)
+            .doc("Pages of the vector: huge (madvise), small (huge pages off), or system default."),
     ],
     metrics: &[Metric::higher("cache_bytes_per_s")
         .headline()
-        .doc("Bytes per second of the median of five passes, by vector_bytes and operation.")],
+        .doc("Bytes per second, median of five passes, by vector_bytes and operation.")],
     overhead: "one CPU at 100 %; maps four times the last-level cache",
     source: "Hollander & Bolotoff, RAMspeed; Mucci, London & Thurman, CacheBench, 1998",
     ..Spec::EMPTY

@@ -1,43 +1,37 @@
 //! # What it measures
-//! How long one load takes when the next address is known only once it is done: the latency of each
-//! cache and of memory, over vectors from 1 KiB to four times the last-level cache, on huge and on
-//! small pages. The difference between the two is the cost of address translation.
+//! Latency of one dependent load from each cache and from memory, over vectors from 1 KiB to four
+//! times the last-level cache, on huge and on small pages. The difference is the cost of address
+//! translation.
 //!
 //! # How
-//! Every 64-byte line of the vector holds the address of another, so that all lines form one ring in
-//! random order, drawn by a seeded generator; one pinned thread follows the ring. Nothing can run
-//! ahead: no line's address can be guessed, and the processor cannot overlap two loads. The ring grows
-//! with the ladder: each new line is put after a random line of the ring, which gives every cyclic
-//! order the same probability (Sattolo's permutation, drawn inside out), costs one random access per
-//! line instead of a new shuffle per length, and leaves every line visited exactly once per lap.
+//! Every 64-byte line holds the address of another; all lines form one ring in random order, which
+//! one pinned thread follows: neither prefetchers nor out-of-order execution can run ahead. The
+//! ring grows with the length: each new line is inserted after a random line, which makes every
+//! cyclic order equally likely (Sattolo's permutation) and visits every line once per lap.
 //!
 //! A point is the median of five timed passes, each of as many hops as fill a fifth of
-//! `time_per_point_ns`; a pass goes on where the last one ended. Up to the last-level cache an untimed
-//! lap comes first. A lap of a longer ring drives out its own beginning where the line that was used
-//! least recently goes first; there the caches are swept with other memory instead, which leaves the
-//! same state within milliseconds and makes the figure independent of how long a pass is.
-//! A trial is one repetition: repeat trials for intervals.
+//! `time_per_point_ns`; passes resume where the last one ended. Up to the last-level cache an
+//! untimed lap comes first. Longer rings would evict their own start; there the caches are swept
+//! with other memory instead, which makes the result independent of the pass length. A trial is one
+//! repetition.
 //!
 //! # Known truth
-//! A lap visits every line once and ends where it began; the tests count the visits, and each trial
-//! compares where its passes ended with the ring walked again. The first cache answers in 3 to 8
-//! cycles, where a cycle is taken from a chain of dependent additions in the same test; memory takes
-//! more than five times as long as the first cache; a ring in ascending order, which prefetchers
-//! can follow, is faster than the random one over the same memory.
+//! A lap visits every line once and ends where it started; each trial compares where its passes
+//! ended with the ring walked again. The first cache answers in 3 to 8 cycles (a cycle is measured
+//! by dependent additions), memory takes more than five times as long, and a ring in ascending
+//! order, which prefetchers can follow, is faster.
 //!
 //! # Cross-check
-//! `lat_mem_rd -t` of lmbench (random order), and the manufacturer's table of cache latencies in
-//! cycles times the cycle.
+//! `lat_mem_rd -t` of lmbench (random order), and the manufacturer's cache latencies in cycles.
 //!
 //! # Overhead
-//! One CPU at 100 %; maps four times the last-level cache, and twice it again to sweep with.
+//! One CPU at 100 %; maps four times the last-level cache, and twice it again for the sweep.
 //!
 //! # Caveats
-//! Where the kernel gives no huge pages, that level has no samples and the trial says so. A virtual
-//! machine pays for translation twice (nested paging); huge pages of the guest may lie on small ones
-//! of the host. Just above the last-level cache a processor whose replacement is not that strict keeps
-//! part of a ring, and is shown slower than a program with that working set would find it. Latency is
-//! that of this machine's memory bus as it is now: neighbours' traffic makes it longer.
+//! Without huge pages that ladder has no samples and a note. Virtual machines translate twice
+//! (nested paging); huge pages of a guest may lie on small ones of the host. Just above the
+//! last-level cache a replacement policy that is not strict LRU keeps part of a ring, which is
+//! shown slower than a program would find it. Neighbours' memory traffic increases the latency.
 use crate::buffer::{Buffer, Pages};
 use crate::error::{Kind as ErrorKind, ProbeError};
 use crate::ladder::{self, Ladder, PASSES};
@@ -49,17 +43,17 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "mem.latency",
-    summary: "Load latency of a random pointer chase, from the first cache to memory",
+    summary: "Load latency of each cache level and of memory, by a random pointer chase",
     params: &[
         ladder::LENGTHS,
         ladder::POINTS_PER_OCTAVE,
         ladder::MAX_BYTES,
         ladder::CACHE_MULTIPLE,
         Param::choices("pages", &["huge", "small"])
-            .doc("Pages of the vector, one ladder each; an empty list means both."),
+            .doc("Pages of the vector, measured one after the other; an empty list takes both."),
         ladder::TIME_PER_POINT_NS,
         ladder::CPU,
-        Param::int("seed", 1, 0..=i64::MAX).doc("Seed of the ring's order."),
+        Param::int("seed", 1, 0..=i64::MAX).doc("Random seed of the order of the pointers."),
     ],
     metrics: &[Metric::lower("load_latency_ns")
         .headline()

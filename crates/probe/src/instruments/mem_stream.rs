@@ -1,48 +1,43 @@
 //! # What it measures
-//! Sustainable memory bandwidth: how many bytes per second the four kernels of STREAM move between
-//! memory and the CPUs, on one thread or on many.
+//! Sustainable memory bandwidth: bytes per second of the four kernels of STREAM, on one thread or
+//! many.
 //!
 //! # How
-//! McCalpin's definitions over three arrays: copy c = a, scale b = 3 c, add c = a + b, triad
-//! a = b + 3 c; elements are doubles or 64-bit integers (wrapping; 3 x is x + 2 x). Threads are pinned
-//! to one allowed CPU each, and each first touches the part of the arrays that it later works on, so
-//! that its memory lies on its own NUMA node. A pass is one kernel `laps` times over all arrays; it
-//! lasts from the first thread's start to the last thread's end. Threads wait for each other between
-//! passes and not between laps, as in likwid-bench: where a CPU is taken away now and then, a barrier
-//! after every lap (`laps` 1, McCalpin's way) measures that more than the memory. Kernels take turns
-//! inside a round, and every pass yields a sample: none is dropped. The best of a trial's passes,
-//! which is all that STREAM reports, stands beside them under its own name. One round warms up.
+//! McCalpin's definitions over three arrays: copy c = a, scale b = 3c, add c = a+b, triad a = b+3c;
+//! elements are doubles or wrapping 64-bit integers. Each thread is pinned to a CPU and first
+//! touches its part of the arrays, so that it lies on its NUMA node. A pass runs one kernel `laps`
+//! times over all arrays, from the first thread's start to the last thread's end. Threads wait for
+//! each other between passes and not between laps, as in likwid-bench: with `laps` 1 (McCalpin) a
+//! barrier after every lap measures CPU interruptions more than memory. Kernels alternate, and
+//! every pass yields a sample; the best pass, which is what STREAM reports, is a metric of its own.
+//! One round warms up.
 //!
-//! Bytes are counted as STREAM does: 16 per element for copy and scale, 24 for add and triad. The
-//! line that an ordinary store fetches before it writes is not counted, so that `regular` stores
-//! show 2/3 (copy, scale) or 3/4 (add, triad) of what the memory bus really moved.
+//! Bytes are counted as in STREAM: 16 per element for copy and scale, 24 for add and triad. The
+//! line fetched before an ordinary store is not counted: `regular` stores show 2/3 (copy, scale) or
+//! 3/4 (add, triad) of the traffic.
 //!
-//! `bytes_per_array` 0 takes four times the last-level caches that the threads reach (STREAM's rule),
-//! bounded so that the three arrays take a quarter of the available memory at most, and 8 MiB at
-//! least. `store` auto takes streaming (non-temporal) stores when the three arrays exceed these
-//! caches, ordinary stores otherwise; CPUs without streaming stores in our code (aarch64) take
-//! ordinary ones and say so. The widest vectors of the CPU are used (AVX-512, AVX2 with FMA, SSE2).
-//! Arrays lie on transparent huge pages by default, since the cost of address translation is
-//! `mem.latency`'s subject; `pages` small or default measures what a program that does not ask gets.
+//! `bytes_per_array` 0 takes four times the last-level caches of the threads (STREAM's rule); the
+//! three arrays take at most a quarter of the available memory, and 8 MiB at least. `store` auto
+//! takes streaming (non-temporal) stores if the arrays exceed these caches; on aarch64 ordinary
+//! ones, with a note. The widest vectors are used (AVX-512, AVX2 with FMA, SSE2). Arrays lie on
+//! transparent huge pages by default, because address translation is the subject of `mem.latency`.
 //!
 //! # Known truth
-//! Each kernel equals a scalar reference element by element, for all types, stores, instruction sets
-//! and odd lengths, and writes nothing beyond its part. After the passes of every trial elements all
-//! over the arrays, with both ends of each thread's part, must have the value that arithmetic gives
-//! after that number of passes; a skipped, doubled or torn pass fails the trial. Arrays that fit into
-//! the cache must be faster than arrays that do not.
+//! Each kernel equals a scalar reference, for all types, stores, instruction sets and odd lengths,
+//! and writes nothing beyond its part. After each trial elements all over the arrays, including the
+//! ends of each thread's part, must have the arithmetic result of that number of passes. Arrays in
+//! the cache must be faster.
 //!
 //! # Cross-check
-//! `likwid-bench -t stream_mem_avx_fma` (its "stream" is this triad; its "triad" moves four streams)
-//! and `stress-ng --stream` (whose MB are MiB): `benchmarks/mem_stream_vs_peers.py` alternates them.
+//! `benchmarks/mem_stream_vs_peers.py` alternates with `likwid-bench -t stream_mem_avx_fma` (its
+//! "stream" is this triad) and `stress-ng --stream` (whose MB are MiB).
 //!
 //! # Overhead
-//! All chosen CPUs at 100 % for some seconds, three arrays of memory; neighbours feel the load.
+//! All chosen CPUs at 100 % for some seconds, three arrays of memory; loads the neighbours.
 //!
 //! # Caveats
-//! A virtual machine may be told a last-level cache that it shares with strangers. Memory bandwidth
-//! is a property of the socket: a neighbour's use of it shows here. On more threads than CPUs the
-//! threads wait for each other, and the trial says so.
+//! A virtual machine may be told a last-level cache that it shares. Memory bandwidth belongs to the
+//! socket: neighbours reduce it. More threads than CPUs wait for each other (see the notes).
 use crate::buffer::Pages;
 use crate::error::ProbeError;
 use crate::stream::arrays::{Arrays, Layout};
@@ -56,21 +51,33 @@ pub const SPEC: Spec = Spec {
     id: "mem.stream",
     summary: "Sustainable memory bandwidth by STREAM's copy, scale, add and triad",
     params: &[
-        Param::count("threads", 0, 0..=4096).doc("Pinned threads; 0 takes one on every allowed CPU."),
-        Param::int("bytes_per_array", 0, 0..=1 << 40).in_unit(Unit::Bytes).doc("Size of each of the three arrays; 0 takes cache_multiple times the last level."),
+        Param::count("threads", 0, 0..=4096)
+            .doc("Number of pinned threads; 0 takes all allowed CPUs."),
+        Param::int("bytes_per_array", 0, 0..=1 << 40).in_unit(Unit::Bytes).doc(
+            "Size of each of the three arrays; 0 takes cache_multiple times the last-level cache.",
+        ),
         ladder::CACHE_MULTIPLE,
-        Param::choices("kernels", &["copy", "scale", "add", "triad"]).doc("Kernels that take turns; an empty list means all."),
-        Param::choices("types", &["double", "int64"]).doc("Types of the elements; an empty list means both."),
+        Param::choices("kernels", &["copy", "scale", "add", "triad"])
+            .doc("Kernels to run in turn; an empty list takes all."),
+        Param::choices("types", &["double", "int64"])
+            .doc("Element types; an empty list takes both."),
         // Triad after scale multiplies values by 15 a round; 200 rounds stay below the largest double.
-        Param::count("passes", 2, 1..=200).doc("Passes of each kernel and type inside a trial; each yields a sample."),
-        Param::count("laps", 4, 1..=1000).doc("Times that each thread walks its part in one pass, without waiting for the others."),
-        Param::choice("store", "auto", &["auto", "regular", "nontemporal"]).doc("Whether stores go through the caches or past them; auto decides by size."),
-        Param::choice("pages", "huge", pages::WORDS).doc("Pages of the arrays: transparent huge ones asked for, forbidden, or as it comes."),
+        Param::count("passes", 2, 1..=200)
+            .doc("Number of passes per kernel and type; each yields a sample."),
+        Param::count("laps", 4, 1..=1000)
+            .doc("Number of times each thread walks its part per pass, without synchronising."),
+        Param::choice("store", "auto", &["auto", "regular", "nontemporal"])
+            .doc("Stores through the caches or past them; auto decides by size."),
+        Param::choice("pages", "huge", pages::WORDS)
+            .doc("Pages of the arrays: huge (madvise), small (huge pages off), or system default."),
     ],
     metrics: &[
-        Metric::higher("stream_bytes_per_s").headline().doc("Bytes moved per second of one pass, by kernel, type and threads."),
-        Metric::higher("best_bytes_per_s").doc("The fastest of a trial's passes, as STREAM itself reports: it hides whatever slowed the others."),
-        Metric::neutral("array_bytes").doc("Size of each of the three arrays that were used."),
+        Metric::higher("stream_bytes_per_s")
+            .headline()
+            .doc("Bytes moved per second in one pass, by kernel, type and threads."),
+        Metric::higher("best_bytes_per_s")
+            .doc("Fastest pass of a trial, as STREAM reports it; hides what slowed the others."),
+        Metric::neutral("array_bytes").doc("Size of each of the three arrays."),
     ],
     overhead: "all chosen CPUs at 100 %; maps three arrays of four times the last-level cache",
     source: "McCalpin, Memory bandwidth and machine balance, IEEE TCCA Newsletter, 1995",

@@ -1,33 +1,29 @@
 //! # What it measures
-//! What this machine's own network stack costs: bytes a second through TCP connections on 127.0.0.1,
-//! and the time of a small message there and back. No wire takes part, so this is the most that any
-//! network can give between programs here, and the least that a request can take.
+//! The cost of this machine's network stack: bytes per second over TCP on 127.0.0.1, and the
+//! round-trip time of a small message. It is the upper bound of any network between programs here.
 //!
 //! # How
-//! Both ends are threads of this process, on a port that the kernel chooses; the accepting end takes
-//! only the peer that has our own address and presents 16 random bytes. Throughput: each of `streams`
-//! connections has one sender that writes `send_bytes` at a time and one receiver that reads up to as
-//! many; bytes are counted at the receiver, from the first read after a warm-up of a tenth of
-//! `duration_ns` to the first read at least `duration_ns` later, and the streams' rates add up. Round trip:
-//! one message of `message_bytes` at a time goes there and back (`TCP_NODELAY`), each timed on the
-//! sending side. Socket buffers are the system's own.
+//! Both ends are threads of this process on a free port; the accepting end takes only the peer with
+//! our own address and 16 random bytes. Throughput: each of `streams` connections has a sender that
+//! writes `send_bytes` at a time and a receiver that reads up to as many; the receiver counts from
+//! the first read after a warm-up of a tenth of `duration_ns` to the first read at least
+//! `duration_ns` later; stream rates add up. Round trip: one message of `message_bytes` at a time
+//! (`TCP_NODELAY`), timed at the sender. Socket buffers are the system's.
 //!
 //! # Known truth
-//! All bytes that were sent arrive: a difference between both ends fails the trial. Messages go one at
-//! a time, so their rate times their mean time is 1. The kernel's own counters of the loopback
-//! interface agree with the bytes received.
+//! All sent bytes arrive, or the trial fails. Message rate times mean round-trip time is 1. The
+//! kernel's counters of the loopback interface agree with the bytes.
 //!
 //! # Cross-check
-//! `benchmarks/net_loopback_vs_iperf3.py` runs iperf3 beside it, interleaved, one stream.
+//! `benchmarks/net_loopback_vs_iperf3.py` alternates with iperf3, one stream.
 //!
 //! # Overhead
-//! Two threads for each stream at 100 % for 1.1 times `duration_ns`, for each part. Nothing listens
+//! Two threads per stream at 100 % for 1.1 times `duration_ns`, for each part. Nothing listens
 //! beyond loopback.
 //!
 //! # Caveats
-//! Copies between the two ends use the same caches and CPUs: with fewer than two free CPUs a stream,
-//! sender and receiver take turns. Where the scheduler puts them decides much; `pin` takes that
-//! decision. The load is a closed loop, labelled as such.
+//! Both ends share caches and CPUs: with fewer than two free CPUs per stream they take turns.
+//! Placement matters; `pin` fixes it. The load is a closed loop.
 use crate::error::ProbeError;
 use crate::net::loopback::{round_trips, throughput, Pins};
 use crate::trial::Trial;
@@ -36,31 +32,31 @@ use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "net.loopback",
-    summary: "TCP throughput and small-message round trip inside this machine",
+    summary: "TCP throughput and round trip of small messages over loopback",
     params: &[
         Param::choices("part", &["throughput", "round_trip"])
-            .doc("What to measure, one after the other; empty means both."),
+            .doc("Parts to measure one after the other; an empty list takes both."),
         Param::int("duration_ns", 300_000_000, 1_000_000..=3_600_000_000_000)
-            .doc("How long each part is counted, after a warm-up of a tenth of it."),
-        Param::count("streams", 1, 1..=64).doc("Connections that carry the throughput."),
+            .doc("Measured time of each part, after a warm-up of a tenth of it."),
+        Param::count("streams", 1, 1..=64).doc("Number of connections of the throughput part."),
         Param::int("send_bytes", 128 << 10, 1..=16 << 20)
-            .doc("Bytes of one write, and at most of one read, of the throughput."),
-        Param::int("message_bytes", 64, 1..=1 << 20).doc("Bytes of one message of the round trip."),
+            .doc("Bytes per write, and maximum bytes per read, of the throughput part."),
+        Param::int("message_bytes", 64, 1..=1 << 20)
+            .doc("Bytes per message of the round-trip part."),
         Param::choice("pin", "none", &["none", "same", "apart"])
-            .doc("Leave both ends to the scheduler, or pin them to the same or to different CPUs."),
+            .doc("CPUs of the two ends: chosen by the scheduler, the same CPU, or different CPUs."),
     ],
     metrics: &[
         Metric::higher("loopback_bytes_per_s")
             .headline()
-            .doc("Bytes received a second, over all streams."),
+            .doc("Bytes received per second, all streams."),
         Metric::lower("loopback_round_trip_ns")
             .histogram()
             .headline()
-            .doc("Time of one message there and back."),
-        Metric::higher("loopback_round_trips_per_s")
-            .doc("Messages there and back a second, one at a time."),
+            .doc("Round-trip time of a message."),
+        Metric::higher("loopback_round_trips_per_s").doc("Round trips per second, one at a time."),
     ],
-    overhead: "two threads a stream at 100 % for 1.1 times duration_ns, twice",
+    overhead: "two threads per stream at 100 % for 1.1 times duration_ns, twice",
     source: "iperf3 (throughput) and netperf's TCP_RR (round trip)",
     ..Spec::EMPTY
 };

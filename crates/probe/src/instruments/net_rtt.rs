@@ -1,41 +1,38 @@
 //! # What it measures
-//! The way between two machines as small datagrams see it: how long one takes there and back, how
-//! many are lost, and on which way, how much their delay varies, and, where both sides share one
-//! clock, how long each way takes.
+//! The path between two machines as small datagrams see it: round-trip time, loss by direction,
+//! delay variation and, if both sides share one clock, one-way delay.
 //!
 //! # How
-//! The running side sends UDP datagrams at an even rate; when each is due is fixed before the first
-//! one leaves (open loop), so that a slow answer delays nothing, and the round trip counts from the
-//! moment when a datagram was due. The far side (`serve`) sends each back with both times at which
-//! it had it. After the last one answers are awaited for `wait_ns`; what has not come by then is
-//! lost: counted, and never a time. The far side tells its own counts over TCP, so that loss on the
-//! way there and on the way back are told apart. Datagrams carry a number drawn from the token;
-//! others are ignored and counted. Of a duplicate the first counts.
+//! The running side sends UDP datagrams at an even rate; sending times are fixed in advance (open
+//! loop), so that a slow answer delays nothing, and the round trip counts from the scheduled time.
+//! The far side (`serve`) returns each datagram with its receive and send times. Answers not
+//! received within `wait_ns` after the last datagram are lost: counted, and never a time. The far
+//! side reports its counts over TCP, so that losses of both directions are separate. Datagrams
+//! carry a number derived from the token; others are ignored and counted. Of duplicates the first
+//! counts.
 //!
-//! `jitter_ns` is that of RFC 3550, in the order of arrival; `ipdv_ns` the difference of the delays of
-//! two datagrams that follow one another (RFC 3393), without its sign; `pdv_ns` the delay minus the
-//! least delay (RFC 5481), which sizes a de-jitter buffer. They use the times when datagrams were
-//! really sent and need no common clock. `delay_ns`, one way, does: `same_clock` says that there is
-//! one (one machine, or a synchronisation that is better than what is to be seen).
+//! `jitter_ns` follows RFC 3550 in the order of arrival; `ipdv_ns` is the absolute delay difference
+//! of successive datagrams (RFC 3393); `pdv_ns` is the delay minus the minimum delay (RFC 5481),
+//! which sizes a de-jitter buffer. They use actual sending times and need no common clock.
+//! `delay_ns` does: `same_clock` states that there is one.
 //!
 //! # Known truth
-//! Through a pair of virtual ports with a packet filter that drops at random, the counts of both sides
-//! and of the filter agree, and the loss set lies in the Wilson interval. Through a delay line the
-//! delay set is measured each way. The estimators give the figures of a worked example. Nothing that
-//! was not sent arrives: other counts fail the trial.
+//! Through virtual ports with a packet filter that drops at random, the counts of both sides and of
+//! the filter agree, and the configured loss lies in the Wilson interval. A delay line's delay is
+//! measured in each direction. The estimators give the results of a worked example. More received
+//! than sent fails the trial.
 //!
 //! # Cross-check
-//! `ping` (its round trip has no process on the far side and is a little shorter); sockperf, irtt.
+//! `ping` (slightly shorter: no process at the far side); sockperf, irtt.
 //!
 //! # Overhead
-//! `rate_per_s` times `packet_bytes`, and 28 bytes of IP and UDP, each way. The sender looks at the
-//! clock for `spin_ns` before each datagram: a share of a CPU of `rate_per_s` times that.
+//! `rate_per_s` times `packet_bytes` and 28 bytes of headers in each direction; `rate_per_s` times
+//! `spin_ns` of a CPU for busy waiting.
 //!
 //! # Caveats
-//! Times are taken by the programs, and hold the waking up of both. The share of datagrams that left
-//! more than 1 ms late is reported; above 1 % the sender, and not the network, was measured, and the
-//! trial does not count. `receiver_drops_count` are datagrams that arrived and found a program that
-//! was too slow; they are part of the loss.
+//! Times are taken by the programs and include their wake-ups. If more than 1 % of the datagrams
+//! left more than 1 ms late (`late_sends_ratio`), the sender was measured, and the trial is
+//! invalid. `receiver_drops_count` (full receive buffer) is part of the loss.
 use crate::error::ProbeError;
 use crate::load;
 use crate::net::rtt_client::{ask, RttConfig, RttResult};
@@ -50,67 +47,67 @@ pub const SPEC: Spec = Spec {
     id: "net.rtt",
     summary: "Round trip, loss, jitter and one-way delay between two machines",
     params: &[
-        Param::float("rate_per_s", 1000.0, 0.1..=2_000_000.0).doc("Datagrams a second."),
+        Param::float("rate_per_s", 1000.0, 0.1..=2_000_000.0).doc("Datagrams per second."),
         Param::int("packet_bytes", 64, HEADER_BYTES as i64..=65_507)
-            .doc("Bytes of each datagram, without the headers of UDP and IP."),
+            .doc("Bytes per datagram without UDP and IP headers."),
         load::DURATION,
         Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
-            .doc("How long answers are awaited after the last datagram; then they are lost."),
+            .doc("Time to wait for answers after the last datagram; later ones count as lost."),
         load::INTERVAL,
         Param::switch("same_clock", false)
-            .doc("Whether both sides share one clock, so that one-way delays can be told."),
-        Param::int("spin_ns", 50_000, 0..=10_000_000).doc(
-            "How long before each datagram the sender looks at the clock instead of sleeping.",
-        ),
+            .doc("Assume that both sides share one clock, and report one-way delays."),
+        Param::int("spin_ns", 50_000, 0..=10_000_000)
+            .doc("Time of busy waiting before each datagram, for precise sending."),
     ],
     metrics: &[
         Metric::lower("rtt_ns")
             .histogram()
             .headline()
-            .doc("Time from when a datagram was due until it was back."),
+            .doc("Round-trip time from the scheduled sending time of a datagram."),
         Metric::lower("rtt_sent_ns")
             .histogram()
-            .doc("Time from when a datagram was sent until it was back."),
-        Metric::lower("rtt_sent_mean_ns")
-            .doc("Mean of the same over one trial: what `ping` prints as avg."),
+            .doc("Round-trip time from the actual sending time of a datagram."),
+        Metric::lower("rtt_sent_mean_ns").doc("Mean of rtt_sent_ns over a trial (avg of `ping`)."),
         Metric::lower("rtt_sent_max_ns")
-            .doc("Longest of them: `ping`'s max. It grows with the number of datagrams."),
-        Metric::lower("rtt_sent_stdev_ns").doc("Their standard deviation: `ping`'s mdev."),
+            .doc("Maximum of rtt_sent_ns (max of `ping`); grows with the number of datagrams."),
+        Metric::lower("rtt_sent_stdev_ns")
+            .doc("Standard deviation of rtt_sent_ns (mdev of `ping`)."),
         Metric::lower("interval_rtt_ns")
             .series()
-            .doc("Median round trip of what came back in each interval, at its end."),
+            .doc("Median round-trip time in each interval, at its end."),
         Metric::lower("interval_rtt_max_ns")
             .series()
-            .doc("Longest round trip of what came back in each interval, at its end."),
+            .doc("Maximum round-trip time in each interval, at its end."),
         Metric::lower("delay_ns")
             .histogram()
-            .doc("Time of one way, by direction; only where the clocks are one."),
+            .doc("One-way delay by direction; only with same_clock."),
         Metric::lower("jitter_ns")
-            .doc("Smoothed jitter of RFC 3550 after the last datagram, by direction."),
-        Metric::lower("ipdv_mean_ns").doc(
-            "Mean difference of the delays of two arrivals in a row, without sign, by direction.",
-        ),
+            .doc("Interarrival jitter (RFC 3550) after the last datagram, by direction."),
+        Metric::lower("ipdv_mean_ns")
+            .doc("Mean absolute delay difference of successive arrivals, by direction."),
         Metric::lower("ipdv_ns")
             .histogram()
-            .doc("Difference of the delays of neighbouring datagrams, without sign, by direction."),
-        Metric::lower("pdv_ns").histogram().doc("Delay minus the least delay, by direction."),
+            .doc("Absolute delay difference of successive datagrams (RFC 3393), by direction."),
+        Metric::lower("pdv_ns")
+            .histogram()
+            .doc("Delay minus the minimum delay (RFC 5481), by direction."),
         Metric::lower("loss_ratio")
-            .doc("Lost out of sent, by direction; `both` is there and back."),
-        Metric::neutral("sent_count").doc("Datagrams sent."),
-        Metric::neutral("received_count").doc("Different datagrams that reached the far side."),
-        Metric::neutral("returned_count").doc("Different datagrams that came back."),
-        Metric::neutral("sent_per_s").doc("Datagrams sent a second."),
-        Metric::lower("duplicates_count").doc("Datagrams that arrived again, by direction."),
+            .doc("Share of lost datagrams, by direction; `both` is the round trip."),
+        Metric::neutral("sent_count").doc("Number of datagrams sent."),
+        Metric::neutral("received_count")
+            .doc("Number of different datagrams that reached the far side."),
+        Metric::neutral("returned_count").doc("Number of different datagrams that came back."),
+        Metric::neutral("sent_per_s").doc("Datagrams sent per second."),
+        Metric::lower("duplicates_count").doc("Number of duplicate datagrams, by direction."),
         Metric::lower("reordered_count")
-            .doc("Datagrams that arrived after a later one (RFC 4737), by direction."),
-        Metric::lower("late_sends_ratio")
-            .doc("Share of datagrams that left more than 1 ms after they were due."),
+            .doc("Number of reordered datagrams (RFC 4737), by direction."),
+        Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late."),
         Metric::neutral("strangers_count")
-            .doc("Datagrams of others that were ignored, by direction."),
+            .doc("Number of ignored datagrams of other programs, by direction."),
         Metric::lower("receiver_drops_count")
-            .doc("Datagrams that arrived and found the receiver's buffer full, by direction."),
+            .doc("Number of datagrams dropped at a full receive buffer, by direction."),
     ],
-    overhead: "rate_per_s datagrams each way; rate_per_s times spin_ns of a CPU",
+    overhead: "rate_per_s datagrams in each direction; rate_per_s times spin_ns of a CPU",
     source: "RFC 2681, RFC 3550, RFC 3393, RFC 5481, RFC 4737; irtt",
     two_sided: true,
     load: true,

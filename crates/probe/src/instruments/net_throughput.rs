@@ -1,31 +1,30 @@
 //! # What it measures
-//! How much the way between two machines carries: goodput of TCP connections, one or many, up, down
-//! or both at once; or what of a set rate of UDP datagrams arrives.
+//! Goodput of TCP connections between two machines, one or many, up, down or both at once; or the
+//! delivery of a fixed rate of UDP datagrams.
 //!
 //! # How
-//! Goodput is what the receiving program got, by its own clock: payload bytes from the first read
-//! after `warmup_ns` to the first read at least `duration_ns` later, per stream, and the streams'
-//! rates add up. Slow start and the first filling of buffers lie in the warm-up. Every sender writes
-//! `send_bytes` at a time of bytes that do not compress. What the kernel sent again is asked of it
-//! (`TCP_INFO`) when the last byte is acknowledged. UDP datagrams leave at an even rate on a schedule
-//! that was fixed before the first; the receiver counts what arrives, and when. A load with `duration_ns`
-//! 0 runs until it is told to stop. `up` is from the running to the serving side.
+//! Goodput is measured at the receiver by its own clock: payload bytes from the first read after
+//! `warmup_ns` to the first read at least `duration_ns` later, per stream; stream rates add up.
+//! Slow start lies in the warm-up. Senders write `send_bytes` of incompressible data at a time.
+//! Retransmissions come from the kernel (`TCP_INFO`) when the last byte is acknowledged. UDP
+//! datagrams leave at even intervals fixed in advance; the receiver counts what arrives. With
+//! `duration_ns` 0 it runs until stopped. `up` is from the running to the serving side.
 //!
 //! # Known truth
 //! TCP loses nothing: the bytes of both sides agree, or the trial fails. A rate limit on a pair of
-//! virtual ports is reported, less the headers that such a limit counts. A packet filter that drops
-//! datagrams at random is found with its set share in the Wilson interval, and its own count agrees.
+//! virtual ports is reported, less the headers that it counts. Random drops of a packet filter lie
+//! in the Wilson interval, and its own count agrees.
 //!
 //! # Cross-check
 //! iperf3, interleaved; the kernel's counters of the ports.
 //!
 //! # Overhead
-//! A thread for each stream on either side, and the link, to the full or to `rate_bits_per_s`.
+//! A thread per stream on either side; the link, full or at `rate_bits_per_s`.
 //!
 //! # Caveats
-//! Many providers let a burst pass before they limit: a short trial shows the burst. One stream over a
-//! long way is bound by the sockets' buffers, which are the system's own here. Machines with few CPUs
-//! may be the limit: `used_cpus` of both sides tells.
+//! Many providers allow a burst before they limit: a short trial shows the burst. One stream over a
+//! long path is bound by the socket buffers, which are the system's. Few CPUs may be the limit: see
+//! `used_cpus` of both sides.
 use crate::error::ProbeError;
 use crate::net::goodput::client::{self, Both};
 use crate::net::goodput::datagrams::{self, UdpTransferStats};
@@ -40,41 +39,59 @@ use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "net.throughput",
-    summary: "TCP goodput, or what arrives of a set rate of UDP, between two machines",
+    summary: "TCP goodput, or UDP delivery at a fixed rate, between two machines",
     params: &[
-        Param::choice("protocol", "tcp", &["tcp", "udp"]).doc("TCP as fast as it goes, or UDP at a set rate."),
-        Param::choice("direction", "up", &["up", "down", "both"]).doc("From the running to the serving side, the other way, or both at once."),
-        Param::count("streams", 1, 1..=128).doc("TCP connections each way."),
-        Param::int("send_bytes", 128 << 10, 1..=16 << 20).doc("Bytes of one write, and at most of one read, of TCP."),
-        Param::int("warmup_ns", 300_000_000, 0..=600_000_000_000).doc("How long after its first byte a TCP stream is not counted."),
+        Param::choice("protocol", "tcp", &["tcp", "udp"])
+            .doc("TCP at full speed, or UDP at rate_bits_per_s."),
+        Param::choice("direction", "up", &["up", "down", "both"])
+            .doc("up: from the running to the serving side; down: the opposite; or both at once."),
+        Param::count("streams", 1, 1..=128).doc("Number of TCP connections in each direction."),
+        Param::int("send_bytes", 128 << 10, 1..=16 << 20)
+            .doc("Bytes per TCP write, and maximum bytes per read."),
+        Param::int("warmup_ns", 300_000_000, 0..=600_000_000_000)
+            .doc("Warm-up of a TCP stream after its first byte, not measured."),
         load::DURATION,
         load::INTERVAL,
-        Param::float("rate_bits_per_s", 10e6, 1000.0..=400e9).doc("Payload of UDP offered a second, each way."),
-        Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507).doc("Bytes of a UDP datagram, without the headers of UDP and IP."),
-        Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000).doc("How long the last UDP datagrams are awaited; then they are lost."),
+        Param::float("rate_bits_per_s", 10e6, 1000.0..=400e9)
+            .doc("Offered UDP payload rate in each direction."),
+        Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507)
+            .doc("Bytes per UDP datagram without UDP and IP headers."),
+        Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
+            .doc("Time to wait for the last UDP datagrams; later ones count as lost."),
     ],
     metrics: &[
-        Metric::higher("goodput_bytes_per_s").headline().doc("Payload bytes that the receiver got a second, over all streams, by direction."),
-        Metric::higher("stream_goodput_bytes_per_s").doc("The same of each TCP stream."),
-        Metric::higher("interval_goodput_bytes_per_s").series().doc("The same in each interval, warm-up included, at its end since the receiver began."),
-        Metric::neutral("sent_bytes").doc("Payload bytes that were sent over TCP, warm-up included; as many arrived."),
-        Metric::lower("retransmits_count").doc("TCP segments that were sent again."),
-        Metric::lower("retransmitted_ratio").doc("Bytes that TCP sent again out of all that it sent; RFC 6349's efficiency is 1 minus it."),
-        Metric::lower("tcp_rtt_ns").doc("Smoothed round trip of TCP at the end; of several streams the longest."),
-        Metric::lower("buffer_delay_ratio").doc("How much longer that was than the least round trip, over the least (RFC 6349)."),
-        Metric::lower("used_cpus").doc("CPU time of the program over its time, by side."),
-        Metric::neutral("sent_count").doc("Datagrams sent."),
-        Metric::neutral("received_count").doc("Different datagrams that arrived."),
-        Metric::lower("loss_ratio").doc("Lost out of sent."),
-        Metric::neutral("sent_per_s").doc("Datagrams sent a second."),
-        Metric::lower("jitter_ns").doc("Smoothed jitter of RFC 3550 after the last datagram."),
-        Metric::lower("duplicates_count").doc("Datagrams that arrived again."),
-        Metric::lower("reordered_count").doc("Datagrams that arrived after a later one (RFC 4737)."),
-        Metric::lower("late_sends_ratio").doc("Share of datagrams that left more than 1 ms after they were due."),
-        Metric::neutral("strangers_count").doc("Datagrams of others that were ignored."),
-        Metric::lower("receiver_drops_count").doc("Datagrams that arrived and found the receiver's buffer full."),
+        Metric::higher("goodput_bytes_per_s")
+            .headline()
+            .doc("Payload bytes received per second, all streams, by direction."),
+        Metric::higher("stream_goodput_bytes_per_s")
+            .doc("Payload bytes received per second by each TCP stream."),
+        Metric::higher("interval_goodput_bytes_per_s")
+            .series()
+            .doc("Payload bytes received per second in each interval, including warm-up."),
+        Metric::neutral("sent_bytes")
+            .doc("Payload bytes sent over TCP, including warm-up; all arrived."),
+        Metric::lower("retransmits_count").doc("Number of retransmitted TCP segments."),
+        Metric::lower("retransmitted_ratio")
+            .doc("Share of retransmitted bytes; 1 minus the TCP efficiency of RFC 6349."),
+        Metric::lower("tcp_rtt_ns")
+            .doc("Smoothed round-trip time of TCP at the end; maximum of the streams."),
+        Metric::lower("buffer_delay_ratio").doc(
+            "Increase of the TCP round-trip time over its minimum, relative to it (RFC 6349).",
+        ),
+        Metric::lower("used_cpus").doc("CPU time of the probe per elapsed time, by side."),
+        Metric::neutral("sent_count").doc("Number of datagrams sent."),
+        Metric::neutral("received_count").doc("Number of different datagrams that arrived."),
+        Metric::lower("loss_ratio").doc("Share of lost datagrams."),
+        Metric::neutral("sent_per_s").doc("Datagrams sent per second."),
+        Metric::lower("jitter_ns").doc("Interarrival jitter (RFC 3550) after the last datagram."),
+        Metric::lower("duplicates_count").doc("Number of duplicate datagrams."),
+        Metric::lower("reordered_count").doc("Number of reordered datagrams (RFC 4737)."),
+        Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late."),
+        Metric::neutral("strangers_count").doc("Number of ignored datagrams of other programs."),
+        Metric::lower("receiver_drops_count")
+            .doc("Number of datagrams dropped at a full receive buffer."),
     ],
-    overhead: "a thread for each stream on either side; the link, full or at rate_bits_per_s",
+    overhead: "a thread per stream on either side; the link, full or at rate_bits_per_s",
     source: "iperf3; RFC 6349 (TCP), RFC 3550 (jitter), RFC 4737 (reordering)",
     two_sided: true,
     load: true,

@@ -1,25 +1,22 @@
 //! # What it measures
-//! Nothing. It yields values that the caller sets, so that everything behind a benchmark (runner,
-//! store, statistics, report) can be tested against a truth.
+//! Nothing. It yields given values, so that everything behind a benchmark (runner, store,
+//! statistics, report) can be tested against a known truth.
 //!
 //! # How
-//! It waits `wait_ns`, then yields `samples` values of `value * (1 + noise_ratio * z)`, where z is
-//! drawn from a standard normal distribution by a seeded generator (SplitMix64, Box-Muller); a seed
-//! of 0 takes the clock. `failure` makes it fail in each of the ways in which a benchmark can fail.
-//!
-//! Its far side (`serve`) sends back whatever its one peer sends, until the peer ends, and tells how
-//! many bytes that were: the smallest thing that a two-sided benchmark can be. A trial that was told
-//! of a far side sends it 17 bytes first, and fails when they do not come back.
+//! It waits `wait_ns`, then yields `samples` values of `value * (1 + noise_ratio * z)`, z standard
+//! normal from a seeded generator (SplitMix64, Box-Muller); a seed of 0 takes the clock. `failure`
+//! makes it fail in each of the ways in which a benchmark can fail. Its far side (`serve`) echoes
+//! what its peer sends and reports the number of bytes: the smallest two-sided benchmark. A trial
+//! with a far side sends it 17 bytes first, and fails if they do not come back.
 //!
 //! # Known truth
-//! With `noise_ratio` 0 each sample equals `value` exactly, and the histogram holds `samples` values.
-//! The tests count them.
+//! With `noise_ratio` 0 each sample equals `value`, and the histogram has `samples` values.
 //!
 //! # Cross-check
-//! The median of many samples approaches `value`; their coefficient of variation `noise_ratio`.
+//! The median of many samples approaches `value`, their coefficient of variation `noise_ratio`.
 //!
 //! # Overhead
-//! One process start; no load on the machine.
+//! One process start.
 //!
 //! # Caveats
 //! It says nothing about the machine.

@@ -1,48 +1,44 @@
 //! # What it measures
-//! What this machine is, as seen from inside it: the CPU by the `cpuid` instruction and by
-//! `/proc/cpuinfo` and whether the two agree, microcode, caches, topology, hypervisor, clock source
-//! and the cost of a clock reading, kernel and mitigations, memory, swap and huge pages, disks and
-//! file systems, network ports with driver, speed and duplex, control group limits, which counters
-//! can be believed, and what this process may do. The cloud's own metadata only on request.
+//! The machine as seen from inside: the CPU by `cpuid` and by `/proc/cpuinfo` and whether they
+//! agree, microcode, caches, topology, hypervisor, clock source and the cost of a clock read,
+//! kernel and mitigations, memory, swap and huge pages, disks and file systems, network ports,
+//! cgroup limits, available counters, and the rights of this process. The cloud's metadata only on
+//! request.
 //!
 //! # How
-//! It reads small files of `/proc`, `/sys` and `/etc`, a few system calls and the `cpuid`
-//! instruction; nothing is executed and nothing needs root. The document has one object per
-//! section. A fact that this machine does not show is null, and `missing` says why
-//! (`{"fact": "nics.eth0.speed_bits_per_s", "reason": "the driver does not tell the speed"}`).
+//! It reads small files of `/proc`, `/sys` and `/etc`, and uses some system calls and `cpuid`; it
+//! executes nothing and needs no root. The document has one object per section; a fact that the
+//! machine does not show is null, and `missing` has the reason (`{"fact":
+//! "nics.eth0.speed_bits_per_s", "reason": "the driver does not tell the speed"}`).
 //!
-//! `clock_read_ns` is the median of 32 batches of 256 readings of `CLOCK_MONOTONIC`.
-//! `available_cpus` is the number of CPUs that this process may run on, or its CPU quota where that
-//! is less; quotas are searched in the own control group and all visible ancestors, version 1 and 2.
-//! The hypervisor is `none` only where the CPU's hypervisor bit is clear. Steal counts as visible
-//! when one tick of it was ever seen, on bare metal, or where the hypervisor announces it.
+//! `clock_read_ns` is the median of 32 batches of 256 reads of `CLOCK_MONOTONIC`. `available_cpus`
+//! is the number of allowed CPUs, or the lowest CPU quota of the cgroup and its visible ancestors
+//! (versions 1 and 2). The hypervisor is `none` only if the CPU's hypervisor bit is clear. Steal is
+//! visible if a tick of it was ever seen, on bare metal, or if the hypervisor announces it.
 //!
-//! With `cloud_metadata` the link-local metadata address is asked, at most 300 ms for each of EC2
-//! (IMDSv2), Google and Azure: instance type, region, zone, image, and a hash of the instance
-//! identifier. Credentials and user data are never asked for. `machine_id_hash` is the first 16
-//! digits of a salted SHA-256 of the machine identifier, so that runs of one machine can be
-//! recognised while the identifier stays here; where the machine has none, of the kernel's identifier
-//! of this boot, which holds until the next.
+//! With `cloud_metadata` it asks the link-local metadata address of EC2 (IMDSv2), Google and Azure,
+//! at most 300 ms each: instance type, region, zone, image, and a hash of the instance identifier;
+//! never credentials or user data. `machine_id_hash` is the first 16 digits of a salted SHA-256 of
+//! the machine identifier, or of the boot identifier if there is none: runs of one machine are
+//! recognised while the identifier stays here.
 //!
 //! # Known truth
-//! A control group made by the test with a quota of 50 ms in 100 ms shows 0.5 CPUs; the CPUs equal
-//! `sched_getaffinity`, the memory equals `sysinfo(2)`, the capabilities equal `capget(2)`, the size
-//! of the root file system equals `df`. Texts captured from other machines (virtio and 10 Mb/s
-//! half-duplex ports, control group layouts, Intel, AMD and Arm CPUs, hidden `/proc`) have known
-//! answers.
+//! A cgroup with a quota of 50 ms in 100 ms shows 0.5 CPUs; CPUs, memory, capabilities and the size
+//! of the root file system equal `sched_getaffinity`, `sysinfo(2)`, `capget(2)` and `df`. Texts
+//! captured from other machines (ports, cgroup layouts, Intel, AMD and Arm CPUs, hidden `/proc`)
+//! have known answers.
 //!
 //! # Cross-check
 //! `lscpu`, `free -b`, `lsblk -b`, `ethtool`, `systemd-detect-virt`.
 //!
 //! # Overhead
-//! Some milliseconds of one CPU; no load before or after.
+//! Some milliseconds of one CPU.
 //!
 //! # Caveats
-//! Under a hypervisor `cpuid` says what the hypervisor wants it to say. It differs from
-//! `/proc/cpuinfo` after a live migration to another CPU model, or where a container shows an
-//! invented file. Images that were copied with their machine identifier share one hash. A disk's
-//! `rotational` flag and a virtual port's speed are what the driver claims, not what was measured.
-//! Limits set above the visible part of the control group tree cannot be seen from inside.
+//! `cpuid` shows what the hypervisor chooses. It differs from `/proc/cpuinfo` after a live
+//! migration to another CPU model, or if a container shows an invented file. Images copied with
+//! their machine identifier share a hash. `rotational` and a virtual port's speed are the driver's
+//! claims. Limits above the visible part of the cgroup tree are invisible.
 use crate::error::ProbeError;
 use crate::files::Files;
 use crate::machine::{self, cloud, oddities};

@@ -12,27 +12,26 @@ use crate::trial::Trial;
 use crate::{affinity, team};
 use nephoscope_wire::spec::{Metric, Param};
 
-pub const THREADS: Param = Param::count("threads", 0, 0..=1024)
-    .doc("Threads of the load; 0 takes one on every CPU that it may use.");
+pub const THREADS: Param =
+    Param::count("threads", 0, 0..=1024).doc("Number of threads; 0 takes one per allowed CPU.");
 
 pub const CPUS: Param = Param::ints("cpus", &[], 0..=1023)
-    .doc("CPUs that the threads are pinned to, round robin; an empty list takes all allowed ones.");
+    .doc("CPUs to pin the threads to, round robin; an empty list takes all allowed CPUs.");
 
-pub const INTENSITY: Param = Param::float("intensity_ratio", 1.0, 0.0..=1.0).doc(
-    "Share of each period that each thread works; it sleeps for the rest. 0 is a load that waits.",
-);
+pub const INTENSITY: Param = Param::float("intensity_ratio", 1.0, 0.0..=1.0)
+    .doc("Load level: share of each period in which each thread works; 0 is an idle load.");
 
 pub const PERIOD: Param = Param::int("period_ns", 10_000_000, 100_000..=10_000_000_000)
     .doc("Length of a period of work and sleep.");
 
 pub const INTERVAL: Param = Param::int("interval_ns", 100_000_000, 10_000_000..=60_000_000_000)
-    .doc("Length of an interval of the series.");
+    .doc("Length of the reporting intervals.");
 
 pub const DURATION: Param = Param::int("duration_ns", 1_000_000_000, 0..=86_400_000_000_000)
-    .doc("How long it runs; 0 runs until it is told to stop.");
+    .doc("Run time; 0 runs until stopped.");
 
-pub const LOAD_CPUS: Metric = Metric::neutral("load_cpus")
-    .doc("CPU time of all threads over the time they ran: how many CPUs the load took.");
+pub const LOAD_CPUS: Metric =
+    Metric::neutral("load_cpus").doc("CPUs used: CPU time of all threads per elapsed time.");
 
 pub const fn intensity(doc: &'static str) -> Metric {
     Metric::neutral("load_intensity_ratio").doc(doc)

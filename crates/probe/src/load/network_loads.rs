@@ -15,19 +15,18 @@ use nephoscope_wire::spec::{Metric, Param};
 const WAIT_NS: u64 = 300_000_000;
 
 pub const DIRECTION: Param = Param::choice("direction", "send", &["send", "receive"])
-    .doc("Whether the running side sends to the serving side or receives from it.");
+    .doc("Send to the serving side or receive from it.");
 
-pub const INTENSITY: Param = load::INTENSITY
-    .doc("Share of each period in which it sends, or of the rate. 0 is a load that waits.");
+pub const INTENSITY: Param =
+    load::INTENSITY.doc("Load level: share of each period, or of the rate; 0 is an idle load.");
 
 pub const USED_CPUS: Metric =
-    Metric::neutral("used_cpus").doc("CPU time of the program over its time, by side.");
+    Metric::neutral("used_cpus").doc("CPU time of the probe per elapsed time, by side.");
 
-pub const LOSS: Metric =
-    Metric::neutral("loss_ratio").doc("Datagrams that did not arrive, out of those sent.");
+pub const LOSS: Metric = Metric::neutral("loss_ratio").doc("Share of lost datagrams.");
 
 pub const DROPS: Metric = Metric::neutral("receiver_drops_count")
-    .doc("Datagrams that arrived and found the receiver's buffer full.");
+    .doc("Number of datagrams dropped at a full receive buffer.");
 
 /// What is to be carried. `rate` is what a second is to carry, 0 for as much as goes: bytes of TCP,
 /// datagrams of UDP.
