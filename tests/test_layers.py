@@ -84,8 +84,6 @@ def test_imports_go_one_way(path: Path) -> None:
     allowed = set(ORDER[: ORDER.index(room) + 1])
     if room == "analysis":
         allowed = ANALYSIS_MAY_IMPORT
-    elif path.name == "schema.py" and room == "capabilities":
-        allowed |= {"comparison"}  # the schemas of all documents stand side by side
     elif path.stem in COMMANDS:
         allowed = set(ORDER[: ORDER.index("commands") + 1])
     assert imported_rooms(path) <= allowed, f"{room} may import only {sorted(allowed)}"

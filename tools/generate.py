@@ -50,6 +50,10 @@ def described_by(program: Path) -> dict[str, Any]:
 def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of contracts/."""
     from nephoscope import adapters, capabilities, plans
+    from nephoscope.census.records import Census
+    from nephoscope.comparison.repeats import RepeatedRuns
+    from nephoscope.comparison.result import Comparisons
+    from nephoscope.documents import schema_of
     from nephoscope.lab.topology import topology_schema
 
     return {
@@ -62,9 +66,15 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
         ),
         "contracts/topology.schema.json": as_json(topology_schema()),
         "contracts/result.schema.json": as_json(capabilities.result_schema()),
-        "contracts/compare.schema.json": as_json(capabilities.compare_schema()),
-        "contracts/repeats.schema.json": as_json(capabilities.repeats_schema()),
-        "contracts/census.schema.json": as_json(capabilities.census_schema()),
+        "contracts/compare.schema.json": as_json(
+            schema_of(Comparisons, "Comparison by Nephoscope")
+        ),
+        "contracts/census.schema.json": as_json(
+            schema_of(Census, "Census of CPU models by Nephoscope")
+        ),
+        "contracts/repeats.schema.json": as_json(
+            schema_of(RepeatedRuns, "Repeated runs by Nephoscope")
+        ),
     }
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import capabilities
+from nephoscope.comparison.result import Comparisons
+from nephoscope.documents import schema_of
 from nephoscope.model import Better, MetricResult, RunResult, Sample, Setting, TrialCounts
 from nephoscope.store import MEASURED
 
@@ -196,7 +198,9 @@ def test_the_confidence_that_is_asked_for_is_used(tmp_path: Path) -> None:
     assert narrow.low > wide.low
 
 
-@pytest.mark.parametrize("schema", [capabilities.result_schema(), capabilities.compare_schema()])
+@pytest.mark.parametrize(
+    "schema", [capabilities.result_schema(), schema_of(Comparisons, "comparison")]
+)
 def test_the_schemas_are_schemas(schema: dict[str, object]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 

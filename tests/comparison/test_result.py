@@ -13,6 +13,7 @@ from nephoscope import capabilities, documents
 from nephoscope.comparison import result as comparing
 from nephoscope.comparison.history import History
 from nephoscope.comparison.result import Comparisons, Rules
+from nephoscope.documents import schema_of
 from nephoscope.model import Better, Sample, Setting
 from nephoscope.store import Store
 
@@ -26,7 +27,7 @@ def noise(number: int) -> float:
 
 
 def valid(told: Comparisons) -> Comparisons:
-    jsonschema.validate(documents.to_json(told), capabilities.compare_schema())
+    jsonschema.validate(documents.to_json(told), schema_of(Comparisons, "comparison"))
     return told
 
 

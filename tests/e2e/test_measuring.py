@@ -14,6 +14,9 @@ import pytest
 from tests.e2e.conftest import Run
 
 from nephoscope import capabilities
+from nephoscope.comparison.repeats import RepeatedRuns
+from nephoscope.comparison.result import Comparisons
+from nephoscope.documents import schema_of
 
 
 def check_metric(metric: dict[str, Any]) -> None:
@@ -103,7 +106,7 @@ def test_two_targets_of_one_run_are_compared_by_round(nephoscope: Run, tmp_path:
         done = nephoscope("compare", *words, "--json")
         assert done.code == 0, done.err
         told = done.json()
-        jsonschema.validate(told, capabilities.compare_schema())
+        jsonschema.validate(told, schema_of(Comparisons, "comparison"))
         for line in told["comparisons"]:
             assert line["design"] == "paired by round"
             assert line["comparison"]["verdict"]["word"] in (
@@ -123,7 +126,7 @@ def test_two_separate_runs_are_said_not_to_be_interleaved(nephoscope: Run) -> No
     done = nephoscope("compare", *ids, "--json")
     assert done.code == 0, done.err
     told = done.json()
-    jsonschema.validate(told, capabilities.compare_schema())
+    jsonschema.validate(told, schema_of(Comparisons, "comparison"))
     assert "not interleaved" in told["warnings"][0]
     words = {line["metric"]: line["comparison"]["verdict"]["word"] for line in told["comparisons"]}
     assert (words["null_ns"], words["null_per_s"]) == ("worse", "better")
@@ -156,7 +159,7 @@ def test_repeated_runs_are_stored_and_analysed_together(nephoscope: Run, tmp_pat
     done = nephoscope("run", plan, "--repeat-runs", 3, "--gap", "0s", "--json")
     assert done.code == 0, done.err
     told = done.json()
-    jsonschema.validate(told, capabilities.repeats_schema())
+    jsonschema.validate(told, schema_of(RepeatedRuns, "repeats"))
     assert len(told["runs"]) == 3
     assert all(line["estimate"]["n"] == 3 for line in told["metrics"])
     stored = nephoscope("runs", "--json").json()["runs"]
@@ -176,7 +179,7 @@ def test_files_of_numbers_are_compared(nephoscope: Run, tmp_path: Path) -> None:
     assert "lower is better" in done.out
     assert "BETTER" in nephoscope("compare", a, b, "--better", "higher", "--paired").out
     told = nephoscope("compare", a, b, "--json", "--margin", "20%").json()
-    jsonschema.validate(told, capabilities.compare_schema())
+    jsonschema.validate(told, schema_of(Comparisons, "comparison"))
     assert told["comparisons"][0]["comparison"]["verdict"]["word"] == "different but negligible"
     b.write_text("1\ntwo\n")
     bad = nephoscope("compare", a, b)

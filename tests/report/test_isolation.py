@@ -56,7 +56,7 @@ def test_the_summary_shows_slowdowns_not_baselines(run: RunResult) -> None:
     (tiles,) = [block.tiles for block in summary.blocks if isinstance(block, Tiles)]
     assert worst.factor is not None
     assert all(tile.label.startswith("Slowdown by ") for tile in tiles)
-    assert tiles[0].value == f"{wording.value_text(tables.plain(worst.factor))} ×"
+    assert tiles[0].value == f"{wording.value_text(wording.plain(worst.factor))} ×"
     assert tiles[0].interval.endswith(f"n = {worst.factor.n}")
 
 
@@ -74,7 +74,7 @@ def test_every_factor_at_full_intensity_stands_everywhere(run: RunResult, tmp_pa
         dense = re.sub(r"\s", "", text)
         for cell in full:
             assert cell.factor is not None
-            shown = tables.plain(cell.factor)
+            shown = wording.plain(cell.factor)
             assert wording.value_text(shown) in text, name
             assert re.sub(r"\s", "", wording.interval_text(shown)) in dense, name
         assert "isolationindex" in dense.lower(), name

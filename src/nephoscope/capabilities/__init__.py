@@ -11,27 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nephoscope.capabilities.analyse_run import build
-    from nephoscope.capabilities.report_files import ReportPaths, document, terminal, write
-    from nephoscope.capabilities.schema import (
-        census_schema,
-        compare_schema,
-        repeats_schema,
+    from nephoscope.capabilities.report_files import (
+        ReportPaths,
+        document,
         result_schema,
+        terminal,
+        write,
     )
 
 __all__ = [
     "ReportPaths",
     "build",
-    "census_schema",
-    "compare_schema",
     "document",
-    "repeats_schema",
     "result_schema",
     "terminal",
     "write",
 ]
 
-_MODULES = ("analyse_run", "report_files", "schema")
+_MODULES = ("analyse_run", "report_files")
 
 
 def __getattr__(name: str) -> Any:

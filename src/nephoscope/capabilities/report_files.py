@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any
 
 from nephoscope import documents
 from nephoscope.capabilities import table
 from nephoscope.capabilities.sections import build_all
-from nephoscope.errors import StoreError
 from nephoscope.model import RunResult
-from nephoscope.report import html_output, markdown_output, selection, terminal_output, wording
-from nephoscope.report.files import replace_file
+from nephoscope.report import files, selection, terminal_output, wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +30,15 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
     paths = ReportPaths(
         directory / "report.html", directory / "report.md", directory / "result.json"
     )
-    sections = build_all(result)
-    texts = {
-        paths.html: html_output.render(title(result), subtitle(result), sections),
-        paths.markdown: markdown_output.render(title(result), sections),
-        paths.json: documents.to_text(document(result)) + "\n",
-    }
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
-            replace_file(path, text)
-    except OSError as error:
-        raise StoreError(
-            f"Cannot write the report to '{directory}': {error.strerror or error}.",
-            "Free disk space or make the directory writable, then run `nephoscope show RUN`; "
-            "no measurement is lost.",
-        ) from error
+    files.write(
+        (paths.html, paths.markdown, paths.json),
+        title(result),
+        subtitle(result),
+        build_all(result),
+        document(result),
+        "Free disk space or make the directory writable, then run `nephoscope show RUN`; "
+        "no measurement is lost.",
+    )
     return paths
 
 
@@ -92,3 +83,11 @@ def document(result: RunResult) -> dict[str, Any]:
     }
     found: dict[str, Any] = documents.to_json(result)
     return {**found, **parts}
+
+
+def result_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of `document`."""
+    parts = [(entry.name, table.load(entry.record) | None, None) for entry in table.TABLE]
+    record = make_dataclass("RunDocument", parts, bases=(RunResult,), frozen=True)
+    record.__doc__ = "A run's result; null where a capability has nothing to state about it."
+    return documents.schema_of(record, "Result of a Nephoscope run")

@@ -236,7 +236,7 @@ def _coverage(result: RunResult) -> str:
     """Returns how much was measured, how precisely, and what was excluded."""
     if not result.metrics:
         return "No metric has a value; see Excluded trials."
-    text = wording.precision_text(result.metrics) or (
+    text = wording.precision_text(result.run.precision) or (
         f"{wording.plural(len(result.metrics), 'metric')}, each with its interval."
     )
     if result.invalid:

@@ -260,13 +260,18 @@ def _of_study(name: str, confidence: float, at_least: Sequence[float]) -> Census
     )
 
 
-def _present(found: Census, to: Path | None, *, as_json: bool) -> None:
-    from nephoscope.census import page as pages
+def _present(result: Census, to: Path | None, *, as_json: bool) -> None:
+    from nephoscope.census.section import section
+    from nephoscope.report import files, terminal_output
 
+    title, sections = "CPU census", [section(result)]
     if to is not None:
-        pages.write(found, to)
+        files.write([to], title, ", ".join(result.sources), sections, result, "Name another file.")
         output.log(f"Written: {to}")
     if as_json:
-        output.document(found)
+        output.document(result)
     else:
-        output.say(pages.terminal(found, colour=output.colour_wanted(), width=output.width()))
+        text = terminal_output.render(
+            title, sections, colour=output.colour_wanted(), width=output.width()
+        )
+        output.say(text.rstrip("\n"))

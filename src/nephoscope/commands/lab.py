@@ -320,7 +320,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
         divisor, label = units.scale_of(check_.unit, check_.set)
         cells = ["-", "-"]
         if seen is not None:
-            cells = [_within(seen.value, seen.low, seen.high, divisor, 4), str(seen.n)]
+            cells = [_within(seen.value, seen.low, seen.high, divisor), str(seen.n)]
         rows.append(
             (
                 check_.id,
@@ -335,11 +335,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([output.table(head, rows, right=(3,)), *([""] if reasons else []), *reasons])
 
 
-def _within(
-    value: float, low: float | None, high: float | None, divisor: float, digits: int
-) -> str:
+def _within(value: float, low: float | None, high: float | None, divisor: float) -> str:
     """A value and its interval in the unit of the configured value."""
-    ends = (
-        "?" if end is None else units.format_number(end / divisor, digits) for end in (low, high)
-    )
-    return f"{units.format_number(value / divisor, digits)} [{', '.join(ends)}]"
+    ends = ("?" if end is None else units.format_number(end / divisor, 4) for end in (low, high))
+    return f"{units.format_number(value / divisor, 4)} [{', '.join(ends)}]"

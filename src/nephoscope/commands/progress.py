@@ -86,9 +86,6 @@ class Progress(Observer):
         if outcome.word in _WORTH_TELLING:
             self._say(f"! {outcome.benchmark} on {outcome.target}: {outcome.reason}")
 
-    def target_opened(self, name: str, fingerprint: Mapping[str, Any]) -> None:
-        """Nothing: the report tells what the target is."""
-
     def _say(self, text: str) -> None:
         line = output.one_line(text)
         if self._live is not None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from nephoscope.model import Background, Better, Hook, MetricResult, Setting, factors_key
+from pydantic import TypeAdapter
+
+from nephoscope.model import Better, MetricResult, Setting, factors_key
 from nephoscope.plans import Plan
 from nephoscope.plans.design import fraction
 from nephoscope.results.names import BESIDE
+
+DesignKind = Literal["full", "regular", "balanced", "partial"]
 
 Place = tuple[int, str, str, tuple[tuple[str, Any], ...]]
 """Setting, metric, target, and what the benchmark varied within the trial."""
@@ -46,7 +50,7 @@ class Design:
 
     entry: int
     benchmark: str
-    kind: str
+    kind: DesignKind
     levels: Mapping[str, tuple[Any, ...]]
     reference: Mapping[str, Any]
     settings: int
@@ -69,20 +73,7 @@ class Design:
 
 def settings_of(manifest: Mapping[str, Any]) -> list[Setting]:
     """The settings as records again; keys of other versions are left out."""
-    known = {one.name for one in fields(Setting)}
-    found = []
-    for values in manifest.get("settings") or ():
-        plain = {name: value for name, value in values.items() if name in known}
-        for name in ("headline", "targets"):
-            plain[name] = tuple(plain.get(name) or ())
-        plain["backgrounds"] = tuple(
-            Background(**{**one, "targets": tuple(one["targets"])})
-            for one in plain.get("backgrounds") or ()
-        )
-        for name in ("before", "after"):
-            plain[name] = tuple(Hook(**one) for one in plain.get(name) or ())
-        found.append(Setting(**plain))
-    return found
+    return TypeAdapter(list[Setting]).validate_python(manifest.get("settings") or [])
 
 
 def lines_of(metrics: Iterable[MetricResult], settings: Sequence[Setting]) -> list[Line]:
@@ -166,7 +157,7 @@ def _design(plan: Plan, entry: int, settings: Sequence[Setting]) -> Design:
 
 def _kind(
     plan: Plan, varied: Mapping[str, Sequence[Any]], combinations: int
-) -> tuple[str, int | None, tuple[str, ...]]:
+) -> tuple[DesignKind, int | None, tuple[str, ...]]:
     sizes = [len(levels) for levels in varied.values()]
     if combinations == math.prod(sizes):
         return "full", None, ()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nephoscope.analysis import compare, interference
+from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
@@ -70,7 +71,10 @@ def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[A
             continue
         held = _held(other.result, line.result, rules, notes)
         found += [held] if held else []
-    return _corrected(found, rules)
+    corrected = _corrected(
+        [one.comparison for one in found], [one.headline for one in found], rules
+    )
+    return [replace(one, comparison=own) for one, own in zip(found, corrected, strict=True)]
 
 
 def _held(
@@ -106,16 +110,16 @@ def _held(
     )
 
 
-def _corrected(found: Sequence[Against], rules: _Rules) -> list[Against]:
+def _corrected(
+    comparisons: Sequence[Comparison], headline: Sequence[bool], rules: _Rules
+) -> list[Comparison]:
     """Holm's correction over the headline lines, and over the others by themselves."""
-    out = list(found)
-    for headline in (True, False):
-        places = [i for i, one in enumerate(out) if one.headline is headline]
-        corrected = compare.over_report(
-            [out[i].comparison for i in places], confidence=rules.confidence
-        )
+    out = list(comparisons)
+    for part in (True, False):
+        places = [i for i, is_headline in enumerate(headline) if is_headline is part]
+        corrected = compare.over_report([out[i] for i in places], confidence=rules.confidence)
         for i, comparison in zip(places, corrected, strict=True):
-            out[i] = replace(out[i], comparison=comparison)
+            out[i] = comparison
     return out
 
 
@@ -178,13 +182,7 @@ def _effects_of(
     group: Sequence[Line], design: Design, rules: _Rules, notes: list[str]
 ) -> Iterable[FactorEffect]:
     first = group[0].result
-    cells = [
-        Cell(
-            line.setting.factors,
-            line.result.by_round,
-        )
-        for line in group
-    ]
+    cells = [Cell(line.setting.factors, line.result.by_round) for line in group]
     if len(cells) != design.settings:
         notes.append(
             f"{first.benchmark} {first.metric}: no main effects. {design.settings - len(cells)} of "
@@ -216,16 +214,13 @@ def _effects_of(
 
 
 def _corrected_effects(found: Sequence[FactorEffect], rules: _Rules) -> list[FactorEffect]:
-    """As `_corrected`, for main effects."""
-    out = list(found)
-    for headline in (True, False):
-        places = [i for i, one in enumerate(out) if one.headline is headline]
-        corrected = compare.over_report(
-            [out[i].effect.comparison for i in places], confidence=rules.confidence
-        )
-        for i, comparison in zip(places, corrected, strict=True):
-            out[i] = replace(out[i], effect=replace(out[i].effect, comparison=comparison))
-    return out
+    corrected = _corrected(
+        [one.effect.comparison for one in found], [one.headline for one in found], rules
+    )
+    return [
+        replace(one, effect=replace(one.effect, comparison=own))
+        for one, own in zip(found, corrected, strict=True)
+    ]
 
 
 def _components(

@@ -93,23 +93,11 @@ def _controls(controls: Controls) -> list[Block]:
     return [Items((Item(controls.sentence, tone="warning" if bad else "info"),))]
 
 
-def _plain(estimate: Estimate) -> Estimate:
-    """A ratio as a number: 1.05, not 105 %."""
-    return replace(estimate, unit="none")
-
-
-def _ratio_cells(estimate: Estimate | None, n: int) -> tuple[str, str, str]:
-    if estimate is None:
-        return "–", "none", str(n)
-    plain = _plain(estimate)
-    return wording.value_text(plain), wording.interval_text(plain), str(n)
-
-
 def _chart(
     id: str, title: str, caption: str, axis: str, rows: Sequence[tuple[str, Estimate]], table: Table
 ) -> Chart:
     """Dots with intervals around a line at 'no effect'."""
-    ratios = [(name, _plain(one)) for name, one in rows][: charts.MAX_DOTS]
+    ratios = [(name, wording.plain(one)) for name, one in rows][: charts.MAX_DOTS]
     ends = [end for _, one in ratios for end in (one.value, one.low, one.high) if end and end > 0]
     log = min(one.value for _, one in ratios) > 0 and max(ends) / min(ends) > 10
     figure = figures.dots(ratios, figures.Axis(axis, "none", log=log))
@@ -136,7 +124,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
                 name,
                 _level(effect.factor, effect.reference),
                 f"{what}{where}",
-                *_ratio_cells(ratio, effect.comparison.n_a),
+                *wording.ratio_cells(ratio, effect.comparison.n_a),
                 verdict,
             )
         )
@@ -208,7 +196,7 @@ def _against_table(shown: Sequence[Against]) -> Table:
         (
             _changed(one),
             wording.full_name(one.benchmark, one.metric),
-            *_ratio_cells(one.interference, one.comparison.n_a),
+            *wording.ratio_cells(one.interference, one.comparison.n_a),
             one.comparison.verdict.word,
         )
         for one in shown

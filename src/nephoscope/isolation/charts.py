@@ -48,7 +48,7 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         (
             names[id(cell.victim)],
             tables.load_name(cell),
-            *tables.cells_of(cell.factor, cell.comparison.n_a),
+            *wording.ratio_cells(cell.factor, cell.comparison.n_a),
             cell.comparison.verdict.word,
         )
         for cell in cells
@@ -83,7 +83,7 @@ def _highest(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _square(cell: Cell, row: str) -> Square:
-    value, interval, n = tables.cells_of(cell.factor, cell.comparison.n_a)
+    value, interval, n = wording.ratio_cells(cell.factor, cell.comparison.n_a)
     known = cell.factor is not None and cell.has_interval
     lines = (value, interval if known else "no interval", f"n {n}")
     words = [
@@ -118,11 +118,10 @@ def _reach(one: DoseResponse) -> float:
 def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -> Chart:
     curves, rows = [], []
     for one in drawn:
-        label = tables.resource_name(one.resource)
-        label += f", {one.neighbours} neighbours" if one.neighbours > 1 else ""
+        label = tables.resource_name(one.resource) + tables.concurrent(one.neighbours)
         points = [point for point in one.points if point.factor is not None]
         at = [point.achieved.value if point.achieved else point.asked for point in points]
-        kept = [tables.plain(point.factor) for point in points if point.factor]
+        kept = [wording.plain(point.factor) for point in points if point.factor]
         hover = [
             (
                 f"{label}, requested {100 * point.asked:g} %, achieved {100 * x:.3g} %: "
@@ -145,7 +144,7 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
                 label,
                 f"{100 * point.asked:g} %",
                 "–" if point.achieved is None else wording.estimate_text(point.achieved),
-                *tables.cells_of(factor),
+                *wording.ratio_cells(factor),
             )
             for point, factor in zip(points, kept, strict=True)
         ]

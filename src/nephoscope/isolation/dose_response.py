@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
+from typing import Literal
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def _slopes(x: Array, y: Array) -> Array:
     return np.sort((y[j] - y[i])[apart] / (x[j] - x[i])[apart])
 
 
-def theil_sen(x: Numbers, y: Numbers, *, unit: str = "none", confidence: float = 0.95) -> Slope:
+def theil_sen(x: Numbers, y: Numbers, *, confidence: float = 0.95) -> Slope:
     """Median of all pairwise slopes of one series with Sen's interval.
 
     x, y: shape (n,), finite. The interval comes from Kendall's variance with ties; its sides are
@@ -69,7 +70,7 @@ def theil_sen(x: Numbers, y: Numbers, *, unit: str = "none", confidence: float =
     method = "Theil-Sen slope; Sen's interval"
     n = int(xs.size)
     return Slope(
-        Estimate(float(np.median(slopes)), low, high, confidence, n, unit, method, note), p
+        Estimate(float(np.median(slopes)), low, high, confidence, n, "none", method, note), p
     )
 
 
@@ -161,6 +162,9 @@ def _page_normal(ranked: Array, statistic: float) -> Trend:
     return Trend(statistic, min(1.0, 2 * min(rises, falls)), rises, falls, False)
 
 
+ResponseWord = Literal["rises", "falls", "flat", "not monotone", "too few"]
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """What a dose does. word: rises, falls, flat, not monotone, or too few; sentence says why.
@@ -168,7 +172,7 @@ class Response:
     slope: change of the factor from no load to full load, were it straight; None where refused.
     """
 
-    word: str
+    word: ResponseWord
     sentence: str
     slope: Estimate | None
     trend: Trend | None
@@ -208,7 +212,9 @@ def respond(
     return Response(word, sentence, slope, trend)
 
 
-def _word(logs: Array, levels: Array, trend: Trend, margin: float, alpha: float) -> tuple[str, str]:
+def _word(
+    logs: Array, levels: Array, trend: Trend, margin: float, alpha: float
+) -> tuple[ResponseWord, str]:
     rises, falls = _steps(logs, levels, margin, alpha)
     if rises and falls:
         return "not monotone", (

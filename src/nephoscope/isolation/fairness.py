@@ -20,6 +20,7 @@ from nephoscope.model import Estimate
 
 LEAST_ROUNDS = 6
 RESAMPLES = 1999
+SEED = 1
 
 
 def jain(allocations: Numbers) -> float:
@@ -37,9 +38,7 @@ def _jain_rows(rows: Array) -> Array:
     return np.asarray(np.sum(rows, axis=-1) ** 2 / (rows.shape[-1] * np.sum(rows**2, axis=-1)))
 
 
-def jain_of_rounds(
-    rounds: Sequence[Numbers], *, confidence: float = 0.95, seed: int = 1
-) -> Estimate:
+def jain_of_rounds(rounds: Sequence[Numbers], *, confidence: float = 0.95) -> Estimate:
     """Jain's index of the mean shares, with an interval from resampling whole rounds.
 
     rounds: shape (rounds, tenants). Near 1 the index cannot exceed its bound and noise pulls it
@@ -55,9 +54,9 @@ def jain_of_rounds(
     if n < LEAST_ROUNDS:
         note = f"n = {n}: an interval needs {LEAST_ROUNDS} rounds."
         return Estimate(point, None, None, confidence, n, "ratio", method, note)
-    replicas = _jain_rows(draws(n, seed, RESAMPLES) @ table / n)
+    replicas = _jain_rows(draws(n, SEED, RESAMPLES) @ table / n)
     low, high = percentile_interval(replicas, point, n, confidence)
-    return Estimate(point, low, high, confidence, n, "ratio", f"{method}, seed {seed}")
+    return Estimate(point, low, high, confidence, n, "ratio", f"{method}, seed {SEED}")
 
 
 def krebs_of_ratio(times: Estimate, loads: float) -> Estimate:

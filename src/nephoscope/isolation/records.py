@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from nephoscope.analysis.attribution import Attribution
 from nephoscope.analysis.compare import Comparison
@@ -11,9 +12,9 @@ from nephoscope.isolation.dose_response import Response
 from nephoscope.isolation.recovery import Drift, Recovery
 from nephoscope.model import Better, Estimate, Factors
 
-BY_NEIGHBOUR = "adjacent baseline trials"
-BY_ROUND = "baseline trials of the round"
-PAIRINGS = (BY_NEIGHBOUR, BY_ROUND)
+Pairing = Literal["adjacent baseline trials", "baseline trials of the round"]
+BY_NEIGHBOUR: Pairing = "adjacent baseline trials"
+BY_ROUND: Pairing = "baseline trials of the round"
 
 KEPT = ("equivalent", "different but negligible", "better")
 """Verdicts that exclude a loss beyond the margin."""
@@ -39,8 +40,8 @@ class Cell:
     factor: its ratio, above 1 is worse (the median's kind); factor_mean: of means (Fieller);
     factor_p99: of the 99th percentiles of merged histograms of `p99_metric`, None without any.
     achieved: what the load reached of what it reaches alone at intensity 1. rounds: the triples
-    behind it; trials: their loaded trials' names. pairing: one of PAIRINGS. notes: what was not
-    given, and why.
+    behind it; trials: their loaded trials' names. pairing: with which baseline trials. notes: what
+    was not given, and why.
     """
 
     victim: Victim
@@ -59,7 +60,7 @@ class Cell:
     rounds: tuple[Triple, ...]
     trials: tuple[str, ...]
     rounds_left_out: int
-    pairing: str
+    pairing: Pairing
     notes: tuple[str, ...] = ()
 
     @property
@@ -97,7 +98,7 @@ class DoseResponse:
     neighbours: int
     points: tuple[DosePoint, ...]
     response: Response
-    by: str
+    by: Literal["achieved", "asked"]
     i_qos: Estimate | None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -23,6 +24,10 @@ DRIFT_LEAST = 8
 """Quiet trials below which no drift is told: with 7, Kendall's test is too coarse."""
 
 
+RecoveryWord = Literal["recovered", "not recovered", "better after", "undecided", "not measured"]
+DriftWord = Literal["drifts", "steady", "too few"]
+
+
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """Is quiet after the load what quiet was before it?
@@ -32,7 +37,7 @@ class Recovery:
     turned so that above 1 is worse.
     """
 
-    word: str
+    word: RecoveryWord
     sentence: str
     ratio: Estimate | None
     comparison: Comparison | None
@@ -55,12 +60,13 @@ def recovery(
         confidence=confidence,
         names=("before the load", "after it"),
     )
-    word = {
+    words: dict[str, RecoveryWord] = {
         "equivalent": "recovered",
         "different but negligible": "recovered",
         "worse": "not recovered",
         "better": "better after",
-    }.get(found.verdict.word, "undecided")
+    }
+    word = words.get(found.verdict.word, "undecided")
     return Recovery(word, found.verdict.sentence, turned(found.ratio, better), found)
 
 
@@ -72,7 +78,7 @@ class Drift:
     that above 1 is worse. p: Mann and Kendall's. word: drifts, steady, or too few.
     """
 
-    word: str
+    word: DriftWord
     ratio: Estimate | None
     p: float | None
 

@@ -46,7 +46,7 @@ def headline(result: RunResult) -> list[Tile]:
     tiles = []
     for cell in sorted(full, key=_size, reverse=True):
         assert cell.factor is not None
-        value, interval, n = tables.cells_of(cell.factor)
+        value, interval, n = wording.ratio_cells(cell.factor)
         tiles.append(
             Tile(
                 f"Slowdown by {tables.load_name(cell)}",
@@ -76,7 +76,7 @@ def _lead(found: Isolation) -> str:
         )
     worst = max(hurt, key=_size)
     assert worst.factor is not None
-    slowdown = wording.estimate_text(tables.plain(worst.factor))
+    slowdown = wording.estimate_text(wording.plain(worst.factor))
     return (
         f"{head}{len(hurt)} {('loses' if len(hurt) == 1 else 'lose')} more than the margin. "
         f"The largest slowdown is {tables.victim_name(worst.victim)} with "
@@ -111,5 +111,5 @@ def _items(isolation: Isolation) -> list[Item]:
 
 def _drift(drift: QuietDrift) -> str:
     ratio = drift.drift.ratio
-    told = wording.estimate_text(tables.plain(ratio)) if ratio else "unknown"
+    told = wording.estimate_text(wording.plain(ratio)) if ratio else "unknown"
     return f"{tables.victim_name(drift.victim)}: end over beginning {told}, above 1 is worse"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from nephoscope.isolation.records import Cell, DoseResponse, Index, NamedLoad, Victim
 from nephoscope.model import Estimate
@@ -18,11 +17,6 @@ MAX_ROWS = 80
 def is_idle(cell: Cell) -> bool:
     """Whether the load does nothing: the control."""
     return cell.resource == IDLE
-
-
-def plain(estimate: Estimate) -> Estimate:
-    """A ratio as a number: 1.05, not 105 %."""
-    return replace(estimate, unit="none")
 
 
 def victim_name(victim: Victim) -> str:
@@ -62,27 +56,24 @@ def resource_name(resource: str) -> str:
     return known.words if known else wording.clean(resource)
 
 
+def concurrent(neighbours: int) -> str:
+    """', 2 neighbours'; nothing for one."""
+    return f", {neighbours} neighbours" if neighbours > 1 else ""
+
+
 def load_name(cell: Cell) -> str:
     """'memory bandwidth at 50 %', 'memory bandwidth, 2 neighbours'."""
     name = resource_name(cell.resource)
     if not is_idle(cell) and cell.intensity < 1:
         name += f" at {100 * cell.intensity:g} %"
-    return name + (f", {cell.neighbours} neighbours" if cell.neighbours > 1 else "")
-
-
-def cells_of(estimate: Estimate | None, n: int | None = None) -> tuple[str, str, str]:
-    """Value, interval and n of a factor."""
-    if estimate is None:
-        return "–", "none", "–" if n is None else str(n)
-    shown = plain(estimate)
-    return wording.value_text(shown), wording.interval_text(shown), str(estimate.n)
+    return name + concurrent(cell.neighbours)
 
 
 def one_cell(estimate: Estimate | None) -> str:
     """Value with interval; '–' where there is none."""
     if estimate is None:
         return "–"
-    value, interval, _ = cells_of(estimate)
+    value, interval, _ = wording.ratio_cells(estimate)
     return f"{value} {interval}"
 
 
@@ -132,7 +123,7 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
         (
             names[id(cell.victim)],
             load_name(cell),
-            *cells_of(cell.recovery.ratio),
+            *wording.ratio_cells(cell.recovery.ratio),
             cell.recovery.word,
         )
         for cell in ranked[:MAX_ROWS]
@@ -157,10 +148,9 @@ def responses(found: Sequence[DoseResponse]) -> list[Block]:
     rows = tuple(
         (
             names[id(one.victim)],
-            resource_name(one.resource)
-            + (f", {one.neighbours} neighbours" if one.neighbours > 1 else ""),
+            resource_name(one.resource) + concurrent(one.neighbours),
             one.response.word,
-            *cells_of(one.response.slope),
+            *wording.ratio_cells(one.response.slope),
             f"{one.response.trend.p:.2g}" if one.response.trend else "–",
             one_cell(one.i_qos),
         )
@@ -203,11 +193,10 @@ def indices(found: Sequence[Index]) -> list[Block]:
 
 
 def _index(index: Index, names: Mapping[int, str]) -> tuple[str, ...]:
-    several = f", {index.neighbours} neighbours" if index.neighbours > 1 else ""
     mark = "" if index.own else " *"
     return (
-        resource_name(index.resource) + several,
-        *cells_of(index.index),
+        resource_name(index.resource) + concurrent(index.neighbours),
+        *wording.ratio_cells(index.index),
         names[id(index.victim)] + mark,
         one_cell(index.jain),
     )
@@ -224,8 +213,7 @@ def named(found: Sequence[NamedLoad]) -> list[Block]:
     rows = tuple(
         (
             wording.clean(
-                f"{one.resource} at {100 * one.intensity:g} %"
-                + (f", {one.neighbours} neighbours" if one.neighbours > 1 else "")
+                f"{one.resource} at {100 * one.intensity:g} %{concurrent(one.neighbours)}"
             ),
             wording.clean(one.word),
             "yes" if one.word == _truth(one.resource) else "no",

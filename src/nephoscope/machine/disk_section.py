@@ -19,7 +19,7 @@ def build(result: RunResult) -> Section | None:
             if metric.metric.startswith(prefix) and metric.better is Better.HIGHER
         ]
         blocks += charts.by_unit(rates, f"disk.io {prefix.rstrip('_')}")
-        chart = charts.cdf(
+        blocks += charts.cdf(
             result,
             [
                 key
@@ -32,8 +32,7 @@ def build(result: RunResult) -> Section | None:
             unit="ns",
             caption="Closed-loop load: each completed operation starts the next.",
         )
-        blocks += [chart] if chart is not None else []
-    syncs = charts.cdf(
+    blocks += charts.cdf(
         result,
         selection.histogram_keys(result, "disk.sync"),
         id="sync-latency",
@@ -42,7 +41,6 @@ def build(result: RunResult) -> Section | None:
         unit="ns",
         caption="The time that a database waits for each commit.",
     )
-    blocks += [syncs] if syncs is not None else []
     if not blocks:
         return None
     intro = "Operations and bytes per second by setting, and latency of single operations."

@@ -14,7 +14,7 @@ def build(result: RunResult) -> Section | None:
     metrics = selection.of_benchmark(result, *BENCHMARKS)
     rates = [metric for metric in metrics if metric.better is Better.HIGHER]
     blocks: list[Block] = list(charts.by_unit(rates, BENCHMARKS[0]))
-    chart = charts.cdf(
+    blocks += charts.cdf(
         result,
         selection.histogram_keys(result, BENCHMARKS[0]),
         id="loopback-round-trip",
@@ -22,7 +22,6 @@ def build(result: RunResult) -> Section | None:
         axis="round-trip time",
         unit="ns",
     )
-    blocks += [chart] if chart is not None else []
     if not blocks:
         return None
     intro = (

@@ -76,6 +76,11 @@ def _rows(known: Mapping[str, Any]) -> Rows:
     return [(name, text or "unknown") for name, text in rows]
 
 
+def _listed(parts: Iterable[str | None], between: str = ", ") -> str:
+    """The parts that are known."""
+    return between.join(part for part in parts if part)
+
+
 def _cpu(account: Any, name: str) -> str:
     if not isinstance(account, Mapping):
         return ""
@@ -84,8 +89,8 @@ def _cpu(account: Any, name: str) -> str:
         for word in ("family", "model", "stepping")
         if (value := facts.number(account, word)) is not None
     ]
-    parts = [facts.text(account, "vendor"), facts.text(account, name), ", ".join(numbers)]
-    return "; ".join(part for part in parts if part)
+    vendor, model = facts.text(account, "vendor"), facts.text(account, name)
+    return _listed([vendor, model, ", ".join(numbers)], "; ")
 
 
 def _agreement(known: Any) -> str:
@@ -99,12 +104,13 @@ def _agreement(known: Any) -> str:
 def _clock_rate(known: Any) -> str:
     now = facts.number(known, "cpu.frequency_hz")
     low, high = (facts.number(known, f"cpu.frequency_{end}_hz") for end in ("min", "max"))
-    parts = [f"{now / 1000000000.0:.2f} GHz at start of run" if now else ""]
-    if low and high:
-        parts.append(f"{low / 1e9:.2f} to {high / 1e9:.2f} GHz")
     governor = facts.text(known, "cpu.governor")
-    parts.append(f"governor {governor}" if governor else "")
-    return "; ".join(part for part in parts if part)
+    parts = [
+        f"{now / 1e9:.2f} GHz at start of run" if now else "",
+        f"{low / 1e9:.2f} to {high / 1e9:.2f} GHz" if low and high else "",
+        f"governor {governor}" if governor else "",
+    ]
+    return _listed(parts, "; ")
 
 
 def _topology(known: Any) -> str:
@@ -121,7 +127,7 @@ def _topology(known: Any) -> str:
     parts.append(f"{per_core or f'{threads:g} threads'} per core" if threads else "")
     nodes = facts.items(known, "topology.numa_nodes")
     parts.append(wording.plural(len(nodes), "NUMA node") if nodes else "")
-    return ", ".join(part for part in parts if part)
+    return _listed(parts)
 
 
 def _caches(known: Any) -> str:
@@ -145,9 +151,9 @@ def _hypervisor(known: Any) -> str:
     name = facts.text(known, "hypervisor.name")
     if name is None:
         return f"unnamed: {facts.reason(known, 'hypervisor.name')}"
-    firmware = [facts.text(known, f"hypervisor.{part}") for part in ("sys_vendor", "product_name")]
-    told = " ".join(word for word in firmware if word)
-    return f"{name}; firmware: {told}" if told else name
+    parts = (facts.text(known, f"hypervisor.{part}") for part in ("sys_vendor", "product_name"))
+    firmware = _listed(parts, " ")
+    return f"{name}; firmware: {firmware}" if firmware else name
 
 
 def _clock(known: Any) -> str:
@@ -162,11 +168,10 @@ def _clock(known: Any) -> str:
 def _kernel(known: Any) -> str:
     parts = [facts.text(known, f"kernel.{part}") for part in ("release", "arch", "version")]
     flags = facts.fact(known, "kernel.boot_flags")
-    label = [part for part in parts if part]
     if isinstance(flags, Mapping) and flags:
         words = (f"{name}={value}" if value else str(name) for name, value in flags.items())
-        label.append("booted with " + " ".join(words))
-    return ", ".join(label)
+        parts.append("booted with " + " ".join(words))
+    return _listed(parts)
 
 
 def _mitigations(known: Any) -> Rows:
@@ -201,7 +206,7 @@ def _memory(known: Any) -> str:
         f"{_bytes(total)} total" if total else "",
         f"{_bytes(free)} available" if free else "",
     ]
-    return ", ".join(part for part in parts if part)
+    return _listed(parts)
 
 
 def _bytes(value: float) -> str:
@@ -215,7 +220,7 @@ def _huge_pages(known: Any) -> str:
         size, total = facts.number(pool, "size_bytes"), facts.number(pool, "total")
         if size and total:
             parts.append(f"{total:.0f} reserved of {wording.bytes_text(size)}")
-    return ", ".join(part for part in parts if part)
+    return _listed(parts)
 
 
 def _swap(known: Any) -> str:
@@ -236,12 +241,10 @@ def _disks(known: Any) -> str:
             _bytes(size) if size else "",
             facts.text(disk, "kind"),
             facts.text(disk, "model"),
-            {True: "rotational", False: "not rotational"}.get(spins, "")
-            if isinstance(spins, bool)
-            else "",
+            {True: "rotational", False: "not rotational"}.get(spins),
             f"scheduler {facts.text(disk, 'scheduler')}" if facts.text(disk, "scheduler") else "",
         ]
-        out.append(f"{facts.text(disk, 'name')}: {', '.join(part for part in parts if part)}")
+        out.append(f"{facts.text(disk, 'name')}: {_listed(parts)}")
     return "; ".join(out)
 
 
@@ -281,34 +284,39 @@ def _port(port: Any) -> str:
         units.format_value(speed, "bits_per_s") if speed else "speed unknown",
         f"{duplex} duplex" if duplex in ("full", "half") else "",
     ]
-    return f"{facts.text(port, 'name')}: {', '.join(part for part in parts if part)}"
+    return f"{facts.text(port, 'name')}: {_listed(parts)}"
 
 
 def _limits(known: Any) -> str:
-    parts = [f"cgroup {facts.text(known, 'limits.cgroup_version') or 'unknown'}"]
+    version = facts.text(known, "limits.cgroup_version") or "unknown"
     quota = facts.number(known, "limits.cpu_quota_cpus")
-    parts.append("no CPU quota" if quota is None else f"{units.format_number(quota)} CPUs")
     memory = facts.number(known, "limits.memory_limit_bytes")
-    parts.append("no memory limit" if memory is None else f"{_bytes(memory)} of memory")
-    if facts.reason(known, "limits.cpu_quota_cpus") not in ("no limit", "") and quota is None:
-        parts[1] = f"CPU quota unknown ({facts.reason(known, 'limits.cpu_quota_cpus')})"
-    if facts.reason(known, "limits.memory_limit_bytes") not in ("no limit", "") and memory is None:
-        reason = facts.reason(known, "limits.memory_limit_bytes")
-        parts[2] = f"memory limit unknown ({reason})"
-    return ", ".join(parts)
+    return _listed(
+        [
+            f"cgroup {version}",
+            _no_limit(known, "cpu_quota_cpus", "CPU quota")
+            if quota is None
+            else f"{units.format_number(quota)} CPUs",
+            _no_limit(known, "memory_limit_bytes", "memory limit")
+            if memory is None
+            else f"{_bytes(memory)} of memory",
+        ]
+    )
+
+
+def _no_limit(known: Any, fact: str, name: str) -> str:
+    reason = facts.reason(known, f"limits.{fact}")
+    return f"no {name}" if reason in ("no limit", "") else f"{name} unknown ({reason})"
 
 
 def _counters(known: Any) -> str:
     if facts.fact(known, "counters") is None:
         return ""
-    shown = {"steal": facts.fact(known, "counters.steal") is True}
-    shown["pressure"] = facts.fact(known, "counters.pressure_cpu") is True
-    shown["throttling"] = facts.fact(known, "counters.throttling") is True
-    words = [
-        (f"shows {wording.joined(name for name, on in shown.items() if on)}"),
-        (f"hides {wording.joined(name for name, on in shown.items() if not on)}"),
-    ]
-    return "; ".join(word for word in words if not word.endswith("s "))
+    counters = {"steal": "steal", "pressure": "pressure_cpu", "throttling": "throttling"}
+    shown = {name: facts.fact(known, f"counters.{key}") is True for name, key in counters.items()}
+    seen = wording.joined(name for name, is_shown in shown.items() if is_shown)
+    hidden = wording.joined(name for name, is_shown in shown.items() if not is_shown)
+    return _listed([f"shows {seen}" if seen else "", f"hides {hidden}" if hidden else ""], "; ")
 
 
 def _cloud(known: Any) -> str:
@@ -316,7 +324,7 @@ def _cloud(known: Any) -> str:
         return "not requested"
     names: Iterable[str] = ("provider", "instance_type", "region", "zone", "image")
     parts = [facts.text(known, f"cloud.{name}") for name in names]
-    return ", ".join(part for part in parts if part) or facts.reason(known, "cloud.provider")
+    return _listed(parts) or facts.reason(known, "cloud.provider")
 
 
 def _missing(known: Any) -> Rows:

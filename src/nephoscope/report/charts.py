@@ -31,8 +31,8 @@ def cdf(
     caption: str = "",
     log: bool = True,
     reach: Sequence[float] = (),
-) -> Chart | None:
-    """Cumulative distributions of histograms; None if there are none.
+) -> list[Chart]:
+    """Cumulative distributions of histograms in one chart; nothing if there are none.
 
     log: on a logarithmic axis, which has no place for zero and less; else on a linear one, for
     distributions that stand on few values or cross zero. reach: further values that the axis holds.
@@ -40,7 +40,7 @@ def cdf(
     named = _named_histograms(result, keys)
     named = [(name, data) for name, data in named if data[0] and (data[0][-1] > 0 or not log)]
     if not named:
-        return None
+        return []
     curves, rows, brief = [], [], []
     per_curve = max(6, CDF_ROWS // len(named))
     for name, (values, counts) in named:
@@ -68,17 +68,9 @@ def cdf(
         Column("n", True),
         *(Column(name or most, True) for _, name in _QUANTILES),
     )
-    return Chart(
-        id,
-        title,
-        figure,
-        Table(
-            (Column("curve"), *Column.numbers(axis, "share", "count")),
-            tuple(rows),
-        ),
-        caption,
-        brief=Table(head, tuple(brief), "Quantiles of all counted events, pooled over trials:"),
-    )
+    data = Table((Column("curve"), *Column.numbers(axis, "share", "count")), tuple(rows))
+    quantiles = Table(head, tuple(brief), "Quantiles of all counted events, pooled over trials:")
+    return [Chart(id, title, figure, data, caption, brief=quantiles)]
 
 
 def _named_histograms(

@@ -1,13 +1,49 @@
-"""Writes a file of the report so that a reader never sees half of it."""
+"""Writes a report in the form that each file's ending names."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from nephoscope import documents
+from nephoscope.errors import StoreError
+from nephoscope.report import html_output, markdown_output
+from nephoscope.report.blocks import Section
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Writes aside under a fixed name (a killed write's rest is overwritten next time), renames."""
+def write(
+    paths: Sequence[Path],
+    title: str,
+    subtitle: str,
+    sections: Sequence[Section],
+    document: Any,
+    next_step: str,
+) -> None:
+    """Writes .html, .md and .json files of one folder, made if need be, each whole or not at all.
+
+    Raises StoreError with this next step where they cannot be written.
+    """
+    folder = paths[0].parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            if path.suffix == ".html":
+                text = html_output.render(title, subtitle, sections)
+            elif path.suffix == ".md":
+                text = markdown_output.render(title, sections)
+            else:
+                text = documents.to_text(documents.to_json(document)) + "\n"
+            _replace(path, text)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot write the report to '{folder}': {error.strerror or error}.", next_step
+        ) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    # Under a fixed name, so that the rest of a killed write is overwritten next time.
     aside = path.with_name(f".{path.name}.part")
     try:
         with aside.open("w", encoding="utf-8", errors="replace") as file:

@@ -20,6 +20,7 @@ DEEPEST = 4.0
 """A factor of 4 and more has the deepest colour; the scale is logarithmic."""
 
 ROW_HEIGHT = 66
+LABEL_WIDTH = 13
 _HALF = 0.47
 _LIGHT, _DEEP = 0.14, 0.62
 """Opacity: light enough that the page's ink is readable on it, in the dark as well."""
@@ -91,11 +92,11 @@ def _axis(names: Sequence[str], *, reverse: bool) -> dict[str, Any]:
     )
 
 
-def wrapped(name: str, width: int = 13) -> str:
+def wrapped(name: str) -> str:
     """A label over several lines, broken between words."""
     lines: list[str] = []
     for word in name.split():
-        if lines and len(lines[-1]) + len(word) < width:
+        if lines and len(lines[-1]) + len(word) < LABEL_WIDTH:
             lines[-1] += f" {word}"
         else:
             lines.append(word)

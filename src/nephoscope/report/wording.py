@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import Consistency, Estimate, MetricResult, RunResult, level_name
+from nephoscope.model import (
+    Consistency,
+    Estimate,
+    MetricResult,
+    Precision,
+    RunResult,
+    level_name,
+)
 from nephoscope.results.excluded import excluded_settings
+from nephoscope.results.precision import precision_sentence
 
 # What a unit's ending of a name says as words: `hash_bytes_per_s` is 'hash throughput'.
 _UNIT_ENDINGS = {
@@ -188,6 +197,19 @@ def estimate_text(estimate: Estimate) -> str:
     return f"{value_text(estimate)} {interval} (n = {estimate.n})"
 
 
+def plain(estimate: Estimate) -> Estimate:
+    """A ratio as a number: 1.05, not 105 %."""
+    return replace(estimate, unit="none")
+
+
+def ratio_cells(estimate: Estimate | None, n: int | None = None) -> tuple[str, str, str]:
+    """Value, interval and n of a ratio for a table's row; n: of what has no estimate."""
+    if estimate is None:
+        return "–", "none", "–" if n is None else str(n)
+    shown = plain(estimate)
+    return value_text(shown), interval_text(shown), str(estimate.n)
+
+
 def percent(ratio: float | None, digits: int = 2) -> str:
     """A ratio as per cent; '' where there is none."""
     return "" if ratio is None else units.format_value(ratio, "ratio", digits)
@@ -229,14 +251,9 @@ def joined(words: Iterable[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
-def precision_text(metrics: Iterable[MetricResult]) -> str:
+def precision_text(reached: Precision) -> str:
     """Returns the distribution of precision: the shares of metrics within 2, 5 and 10 %."""
-    ratios = [metric.estimate.half_width_ratio for metric in metrics]
-    known = [ratio for ratio in ratios if ratio is not None]
-    if not known:
+    if not reached.metrics:
         return ""
-    shares = [
-        f"{100 * sum(100 * ratio <= limit for ratio in known) / len(known):.0f} % within ±{limit} %"
-        for limit in (2, 5, 10)
-    ]
-    return f"Precision of {plural(len(known), 'metric')}: {joined(shares)}."
+    what = plural(reached.metrics, "headline metric")
+    return f"Precision of {what}: {precision_sentence(reached)}."

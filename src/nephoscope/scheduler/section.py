@@ -59,7 +59,7 @@ def build(result: RunResult) -> Section | None:
         blocks.append(_timeline(gaps))
     elif shares:
         blocks.append(Sentence("No single gap above the threshold was recorded."))
-    chart = charts.cdf(
+    blocks += charts.cdf(
         result,
         keys,
         id="gap-lengths",
@@ -68,8 +68,6 @@ def build(result: RunResult) -> Section | None:
         unit="ns",
         caption="Cumulative distribution of gap lengths; further right is worse.",
     )
-    if chart is not None:
-        blocks.append(chart)
     return Section("scheduling", "CPU scheduling", tuple(blocks))
 
 

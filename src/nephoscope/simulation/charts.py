@@ -16,11 +16,11 @@ MAX_CURVES = selection.MAX_CURVES
 _RESPONSE = "response_time_ns"
 
 
-def world_map(deployment: Deployment, name: str, number: int) -> Chart | None:
-    """Users coloured by their mean response time, and the sites; None without coordinates."""
+def world_map(deployment: Deployment, name: str, number: int) -> list[Chart]:
+    """Users coloured by their mean response time, and the sites; nothing without coordinates."""
     known = [place for place in deployment.places if place.latitude is not None]
     if not any(place.kind == USER_BASE for place in known):
-        return None
+        return []
     at = world.apart(
         {
             f"{place.kind} {place.name}": (place.latitude or 0.0, place.longitude or 0.0)
@@ -56,14 +56,15 @@ def world_map(deployment: Deployment, name: str, number: int) -> Chart | None:
     left_out = len(deployment.places) - len(known)
     if left_out:
         turn += f" {wording.plural(left_out, 'location')} without coordinates: table only."
-    return Chart(
+    chart = Chart(
         f"map-{number}",
         f"Users and sites: {name}",
-        world.figure(dots, marks, unit="ns", middle=deployment.objective_ns),
+        world.figure(dots, marks, middle=deployment.objective_ns),
         _places_table(deployment),
         "Circle area shows the number of users, colour their mean response time. Diamonds "
         f"are sites.{turn}",
     )
+    return [chart]
 
 
 def _time(found: Deployment) -> str:
@@ -186,11 +187,11 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
     )
 
 
-def distribution(result: RunResult, deployment: Deployment, name: str, number: int) -> Chart | None:
+def distribution(result: RunResult, deployment: Deployment, name: str, number: int) -> list[Chart]:
     """The CDF of response times by region, with the objective as an upright line."""
     every = tables.keys_of(result, "sim.geo", deployment, ("region",), _RESPONSE)
     keys = [key for key in every if "region" in selection.key_factors(key)] or every
-    chart = charts.cdf(
+    drawn = charts.cdf(
         result,
         keys,
         id=f"response-{number}",
@@ -201,9 +202,9 @@ def distribution(result: RunResult, deployment: Deployment, name: str, number: i
         + ("." if deployment.objective_ns is None else "; the vertical line marks the objective."),
         reach=() if deployment.objective_ns is None else (deployment.objective_ns,),
     )
-    if chart is not None and deployment.objective_ns is not None:
+    if drawn and deployment.objective_ns is not None:
         label = f"objective {_time(deployment)}"
-        layout = chart.figure["layout"]
+        layout = drawn[0].figure["layout"]
         figures.vertical(layout, deployment.objective_ns, label, log=True)
         # The label stands between the legend and the plot, wherever the objective lies.
         layout["legend"] |= {"y": 1.08}
@@ -211,4 +212,4 @@ def distribution(result: RunResult, deployment: Deployment, name: str, number: i
         # Below, a line of the grid at the same place would hide it.
         layout["shapes"][-1] |= {"layer": "above"}
         layout["shapes"][-1]["line"] |= {"width": 2}
-    return chart
+    return drawn

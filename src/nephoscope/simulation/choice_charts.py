@@ -12,10 +12,10 @@ from nephoscope.simulation import tables
 from nephoscope.simulation.records import Option, Placement, Surface
 
 
-def front(placement: Placement, name: str, number: int) -> Chart | None:
-    """Cost an hour against users within the objective; None without options."""
+def front(placement: Placement, name: str, number: int) -> list[Chart]:
+    """Cost an hour against users within the objective; nothing without options."""
     if not placement.front:
-        return None
+        return []
     best = placement.front
     colour, _, symbol = palette.style(0)
     data = [
@@ -54,7 +54,7 @@ def front(placement: Placement, name: str, number: int) -> Chart | None:
         *Column.numbers("cost per hour", "within the objective", "mean response"),
         Column(""),
     )
-    return Chart(
+    chart = Chart(
         f"front-{number}",
         f"Cost and service level of site choices: {name}",
         {"data": data, "layout": layout},
@@ -62,6 +62,7 @@ def front(placement: Placement, name: str, number: int) -> Chart | None:
         "Each point is a Pareto-optimal choice of sites: no other choice is both cheaper "
         "and serves more users within the objective.",
     )
+    return [chart]
 
 
 def _options(name: str, options: Sequence[Option], **style: Any) -> dict[str, Any]:

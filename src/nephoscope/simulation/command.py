@@ -13,7 +13,8 @@ from nephoscope.commands import measuring, options, output
 from nephoscope.commands.options import Function
 
 if TYPE_CHECKING:
-    from nephoscope.scenarios import Kind
+    from nephoscope.plans import Plan
+    from nephoscope.scenarios import Kind, Scenario
 
 REPLICATIONS = 10
 """Enough for an interval by Student's t, or of a median with 95 % or more."""
@@ -128,27 +129,37 @@ def _simulate(
     if scenario is None:
         return _list(kind, as_json=as_json)
     from nephoscope import scenarios
-    from nephoscope.simulation import plan as simulation_plan
 
-    found = scenarios.load(kind, scenario, values, over)
+    loaded = scenarios.load(kind, scenario, values, over)
     if kind is scenarios.PLACE:
-        output.log(_target_share(found.values))
-    own_seed = found.values.get("seed") if seed is None else seed
-    plan = simulation_plan.simulation(
-        _name(kind.benchmark, found.name),
-        kind.benchmark,
-        {"scenario": found.text},
-        replications=replications,
-        seed=own_seed if isinstance(own_seed, int) else None,
+        output.log(_target_share(loaded.values))
+    own_seed = loaded.values.get("seed") if seed is None else seed
+    plan = _plan(
+        kind.benchmark, loaded, replications, own_seed if isinstance(own_seed, int) else None
     )
     return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh)
 
 
-def _name(benchmark: str, scenario: str) -> str:
-    """The plan's name, which is part of the run's id: sim-geo-facebook-1."""
+def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | None) -> Plan:
+    """A plan with a round for each replication, whose randomness follows from seed and round."""
+    from nephoscope import catalog
+    from nephoscope.plans.context import nowhere
+    from nephoscope.plans.files.load import from_values
     from nephoscope.targets.kinds.record import as_name
 
-    return as_name(f"{benchmark.replace('.', '-')}-{scenario}")
+    entry = {"benchmark": benchmark, "params": {"scenario": scenario.text}, "timeout": 600.0}
+    # No warm-up, and no interval is too wide: how many replications there are is the user's to say.
+    values: dict[str, Any] = {
+        "name": as_name(f"{benchmark.replace('.', '-')}-{scenario.name}"),
+        "targets": [{"name": "model", "kind": "sim"}],
+        "benchmarks": [entry],
+        "repeat": {"min": replications, "max": replications, "relative_half_width": 0.99},
+        "warmup": 0,
+        "observe": {"gap_meter": False},
+    }
+    if seed is not None:
+        values["seed"] = seed
+    return from_values(values, catalog.load(), nowhere)
 
 
 def _list(kind: Kind, *, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nephoscope import units
 from nephoscope.model import RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Heading, Section, Sentence
 from nephoscope.simulation import charts, tables
 from nephoscope.simulation.records import Deployment, Simulation
 
@@ -48,11 +48,8 @@ def _deployment_blocks(
                 "errors; do not use the figures for planning."
             )
         )
-    drawn = [
-        charts.world_map(deployment, name, number),
-        charts.distribution(result, deployment, name, number),
-    ]
-    blocks += [chart for chart in drawn if chart is not None]
+    blocks += charts.world_map(deployment, name, number)
+    blocks += charts.distribution(result, deployment, name, number)
     if deployment.regions:
         blocks.append(tables.shares(deployment.regions, "region", "Response time by region"))
     blocks += charts.hourly(deployment, name, number)
@@ -61,8 +58,7 @@ def _deployment_blocks(
     if deployment.user_bases:
         caption = "By user base"
         blocks.append(tables.shares(deployment.user_bases, "user base", caption, collapsed=True))
-    spent = tables.costs(deployment)
-    return [*blocks, *([spent] if isinstance(spent, Table) else [])]
+    return [*blocks, *tables.costs(deployment)]
 
 
 def _lead(deployment: Deployment) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nephoscope import units
 from nephoscope.model import RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Section, Sentence
+from nephoscope.report.blocks import Section, Sentence
 from nephoscope.simulation import choice_charts as charts
 from nephoscope.simulation import tables
 from nephoscope.simulation.records import Placement, Simulation
@@ -18,16 +18,15 @@ def build(result: RunResult) -> Section | None:
     placements = result.part(Simulation)
     if placements is None or not placements.placements:
         return None
-    names = tables.names_of(placements.placements)
-    blocks: list[Block] = []
-    for number, (placement, name) in enumerate(zip(placements.placements, names, strict=True)):
-        blocks += [Heading(name)] if len(names) > 1 else []
-        blocks.append(Sentence(_lead(placement), lead=True))
-        chart = charts.front(placement, name, number)
-        blocks += [chart] if chart is not None else []
-        moved = tables.sensitivity(placement)
-        blocks += [moved] if moved is not None else []
-    blocks += tables.notes(placements, "placements")
+    blocks = tables.blocks_of(
+        placements,
+        "placements",
+        lambda placement, name, number: [
+            Sentence(_lead(placement), lead=True),
+            *charts.front(placement, name, number),
+            *tables.sensitivity(placement),
+        ],
+    )
     return Section("placement", "Site placement", tuple(blocks))
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from nephoscope.model import INTERNAL, Estimate
 
-USER_BASE, SITE, CACHE = "user_base", "site", "cache"
+PlaceKind = Literal["user_base", "site", "cache"]
+USER_BASE: PlaceKind = "user_base"
+SITE: PlaceKind = "site"
+CACHE: PlaceKind = "cache"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Place:
     """
 
     name: str
-    kind: str
+    kind: PlaceKind
     region: str
     latitude: float | None
     longitude: float | None

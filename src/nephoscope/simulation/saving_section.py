@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nephoscope.model import RunResult
 from nephoscope.report import charts, wording
-from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Column, Section, Sentence, Table
 from nephoscope.simulation import choice_charts, tables
 from nephoscope.simulation.records import Selection, Simulation
 
@@ -32,9 +32,9 @@ def build(result: RunResult) -> Section | None:
         return None
     names = tables.names_of(savings.selections)
     blocks: list[Block] = [_table(savings.selections, names)]
-    for number, (saving, name) in enumerate(zip(savings.selections, names, strict=True)):
-        own: list[Block] = []
-        chart = charts.cdf(
+
+    def charts_of(saving: Selection, name: str, number: int) -> list[Block]:
+        own = charts.cdf(
             result,
             tables.keys_of(result, BENCHMARKS[0], saving, ()),
             id=f"saving-{number}",
@@ -43,10 +43,10 @@ def build(result: RunResult) -> Section | None:
             unit="ratio",
             log=False,
         )
-        own += [chart] if chart is not None else []
         own += [choice_charts.surface(saving.surface, name, number)] if saving.surface else []
-        blocks += [Heading(name), *own] if own and len(names) > 1 else own
-    blocks += tables.notes(savings, "selections")
+        return list(own)
+
+    blocks += tables.blocks_of(savings, "selections", charts_of)
     intro = (
         "Instances of one type differ in speed. A fleet of fast instances is smaller, but "
         "the rejected instances cost money too."

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from nephoscope.model import RunResult
 from nephoscope.report import charts, selection, timeline, wording
-from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence
+from nephoscope.report.blocks import Block, Chart, Section, Sentence
 from nephoscope.report.timeline import Lane
 from nephoscope.simulation import tables
 from nephoscope.simulation.records import SimulatedScheduler, Simulation, Track
@@ -30,38 +30,39 @@ def build(result: RunResult) -> Section | None:
     tracks = result.part(Simulation)
     if tracks is None or not tracks.schedulers:
         return None
-    names = tables.names_of(tracks.schedulers)
     blocks: list[Block] = [
         Sentence(
             "Virtual machines on the processors of one host. Shares are fractions of one CPU; "
             "runs, waits and periods are those of a virtual CPU as seen by the host."
         )
     ]
-    for number, (track, name) in enumerate(zip(tracks.schedulers, names, strict=True)):
-        blocks += [Heading(name)] if len(names) > 1 else []
-        chart = _strip(track, name, number)
-        blocks += [chart] if chart is not None else []
-        blocks += tables.guests(track)
-        blocks += _distributions(result, track, name, number)
-    blocks += tables.notes(tracks, "schedulers")
+    blocks += tables.blocks_of(
+        tracks,
+        "schedulers",
+        lambda track, name, number: [
+            *_strip(track, name, number),
+            *tables.guests(track),
+            *_distributions(result, track, name, number),
+        ],
+    )
     return Section("simulated-scheduler", "Simulated CPU scheduler", tuple(blocks))
 
 
-def _strip(scheduler: SimulatedScheduler, name: str, number: int) -> Chart | None:
+def _strip(scheduler: SimulatedScheduler, name: str, number: int) -> list[Chart]:
     if not scheduler.tracks or scheduler.window_ns <= 0:
-        return None
+        return []
     span = min(scheduler.window_ns, _span(scheduler.tracks))
     drawn = [_lane(track, span) for track in scheduler.tracks[: timeline.MAX_LANES]]
     more = len(scheduler.tracks) - len(drawn)
     caption = (
         "Bars show when a virtual CPU was running, marks when it was not; the beginning of one "
+        "replication."
     )
-    caption += "replication."
     if more > 0:
         caption += f" {more} more virtual CPUs are not shown."
     words = timeline.Words("virtual machine", "virtual CPU")
     title = f"Timeline of CPU use: {name}"
-    return timeline.strip(drawn, f"simulated-strip-{number}", title, caption, words)
+    return [timeline.strip(drawn, f"simulated-strip-{number}", title, caption, words)]
 
 
 def _span(tracks: tuple[Track, ...]) -> float:
@@ -103,10 +104,10 @@ def _is_wide(result: RunResult, keys: Sequence[selection.HistogramKey]) -> bool:
 def _distributions(
     result: RunResult, scheduler: SimulatedScheduler, name: str, number: int
 ) -> list[Chart]:
-    out = []
+    out: list[Chart] = []
     for metric, (title, axis) in _LENGTHS.items():
         keys = tables.keys_of(result, BENCHMARKS[0], scheduler, ("vm", "vcpu"), metric)
-        chart = charts.cdf(
+        out += charts.cdf(
             result,
             keys,
             id=f"simulated-{wording.slug(metric)}-{number}",
@@ -115,5 +116,4 @@ def _distributions(
             unit="ns",
             log=_is_wide(result, keys),
         )
-        out += [chart] if chart is not None else []
     return out

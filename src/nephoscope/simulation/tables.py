@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nephoscope import units
@@ -23,6 +23,20 @@ UNSERVED = "unserved_ratio"
 
 _ROOMY = ("least", "greatest", "fixed work, median", "response, mean")
 """Columns that the terminal has no room for."""
+
+
+def blocks_of(
+    simulation: Simulation, part: str, build: Callable[[Any, str, int], list[Block]]
+) -> list[Block]:
+    """The blocks of each simulated thing of a part, under its name where there are several, and
+    the notes."""
+    things = getattr(simulation, part)
+    names = names_of(things)
+    blocks: list[Block] = []
+    for number, (thing, name) in enumerate(zip(things, names, strict=True)):
+        own = build(thing, name, number)
+        blocks += [Heading(name), *own] if own and len(names) > 1 else own
+    return [*blocks, *notes(simulation, part)]
 
 
 def notes(deployment: Simulation, part: str) -> list[Block]:
@@ -175,22 +189,22 @@ def _filled(
     return Table(head, rows, f"{caption}{over(one.figures for one in found)}", collapsed)
 
 
-def costs(found: Deployment) -> Table | None:
-    """What each site costs, by part; None where no price was given."""
+def costs(found: Deployment) -> list[Block]:
+    """What each site costs, by part; nothing where no price was given."""
     if not found.costs:
-        return None
+        return []
     rows = tuple(
         (wording.clean(one.site), wording.clean(one.part), priced(one.estimate))
         for one in found.costs
     )
     caption = f"Costs{over({'': one.estimate} for one in found.costs)}"
-    return Table((*Column.texts("site", "for"), Column("cost", True)), rows, caption)
+    return [Table((*Column.texts("site", "for"), Column("cost", True)), rows, caption)]
 
 
-def sensitivity(found: Placement) -> Table | None:
+def sensitivity(found: Placement) -> list[Block]:
     """What would be chosen if latency or growth were other than assumed."""
     if not found.sensitivity:
-        return None
+        return []
     rows = tuple(
         (
             changed(one),
@@ -209,7 +223,7 @@ def sensitivity(found: Placement) -> Table | None:
         *Column.texts("enough", "best choice"),
         Column("cost per hour", True),
     )
-    return Table(head, rows, "Sensitivity of the choice to the assumptions")
+    return [Table(head, rows, "Sensitivity of the choice to the assumptions")]
 
 
 def changed(one: Sensitivity) -> str:

@@ -28,9 +28,8 @@ _LEAST_DOT, _MOST_DOT = 13, 40
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """Somewhere with users. size: what the area shows, None where unknown; value: the colour.
-
-    value: in the map's unit; None where nobody was served.
+    """Somewhere with users. size: what the area shows, None where unknown; value: the colour,
+    a mean response time in ns; None where nobody was served.
     """
 
     name: str
@@ -64,10 +63,11 @@ def land() -> tuple[list[float | None], list[float | None]]:
     return x, y
 
 
-def figure(
-    dots: Sequence[Dot], marks: Sequence[Mark], *, unit: str, middle: float | None
-) -> dict[str, Any]:
-    """The map. middle: where the colour turns from blue to vermilion, such as an objective."""
+def figure(dots: Sequence[Dot], marks: Sequence[Mark], *, middle: float | None) -> dict[str, Any]:
+    """The map of mean response times in ns.
+
+    middle: where the colour turns from blue to vermilion, such as an objective.
+    """
     x, y = land()
     ground = {
         "type": "scatter",
@@ -82,7 +82,7 @@ def figure(
     }
     places = [(dot.longitude, dot.latitude) for dot in dots]
     places += [(mark.longitude, mark.latitude) for mark in marks]
-    data = [ground, *_dots(dots, unit, middle)]
+    data = [ground, *_dots(dots, middle)]
     for name, minor in (("caches", True), ("sites", False)):
         data += _marks(name, [mark for mark in marks if mark.minor is minor])
     return {"data": data, "layout": _layout(places)}
@@ -101,7 +101,7 @@ def _layout(places: Sequence[tuple[float, float]]) -> dict[str, Any]:
     return layout
 
 
-def _dots(dots: Sequence[Dot], unit: str, middle: float | None) -> list[dict[str, Any]]:
+def _dots(dots: Sequence[Dot], middle: float | None) -> list[dict[str, Any]]:
     known = [dot for dot in dots if dot.value is not None]
     largest = max((dot.size for dot in dots if dot.size), default=0.0)
     out = []
@@ -111,7 +111,7 @@ def _dots(dots: Sequence[Dot], unit: str, middle: float | None) -> list[dict[str
             _trace(
                 "users",
                 known,
-                marker=_marker(known, largest) | {"color": values} | _scale(values, unit, middle),
+                marker=_marker(known, largest) | {"color": values} | _scale(values, middle),
             )
         )
     nobody = [dot for dot in dots if dot.value is None]
@@ -136,7 +136,7 @@ def _marker(dots: Sequence[Dot], largest: float) -> dict[str, Any]:
     return {"size": sizes, "opacity": 0.9, "line": {"width": 1, "color": "#5c6470"}}
 
 
-def _scale(values: Sequence[float], unit: str, middle: float | None) -> dict[str, Any]:
+def _scale(values: Sequence[float], middle: float | None) -> dict[str, Any]:
     """Blue for little, vermilion for much; pale at the middle, which is that of the range if
     nothing else."""
     low, high = min(values), max(values)
@@ -149,7 +149,7 @@ def _scale(values: Sequence[float], unit: str, middle: float | None) -> dict[str
     span = (high - low) or abs(high) or 1.0
     at = min(0.98, max(0.02, (turn - low) / span))
     ticks = sorted({low, turn, high})
-    divisor, label = units.scale_of(unit, high)
+    divisor, label = units.scale_of("ns", high)
     return {
         "colorscale": [[0.0, FAST], [at, _MIDDLE], [1.0, SLOW]],
         "cmin": low,

@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 MIN_RESOLUTION = 3
 """At 2 two main effects would be one and the same column."""
@@ -40,7 +41,7 @@ class Fraction:
     sentences ('d is set to a x b x c').
     """
 
-    kind: str
+    kind: Literal["full", "regular", "balanced"]
     rows: tuple[tuple[int, ...], ...]
     resolution: int | None = None
     generators: tuple[str, ...] = ()

@@ -87,7 +87,7 @@ def _time(run: RunSummary) -> str:
 
 def _precision(result: RunResult) -> str:
     wide = len(result.run.not_converged)
-    parts = [wording.precision_text(result.metrics)]
+    parts = [wording.precision_text(result.run.precision)]
     if result.run.converged:
         parts.append("Every headline metric reached the requested precision.")
     else:

@@ -29,7 +29,7 @@ def _benchmark(result: RunResult, benchmark: str) -> list[Block]:
     headline = [metric for metric in scalars if metric.headline]
     blocks: list[Block] = list(charts.by_unit(headline or scalars, benchmark))
     for number, name in enumerate(dict.fromkeys(key[1] for key in keys)):
-        chart = charts.cdf(
+        blocks += charts.cdf(
             result,
             [key for key in keys if key[1] == name],
             id=f"cdf-{wording.slug(benchmark)}-{number}",
@@ -37,7 +37,6 @@ def _benchmark(result: RunResult, benchmark: str) -> list[Block]:
             axis=wording.metric_name(name),
             unit=_unit_of(result, benchmark, name),
         )
-        blocks += [chart] if chart is not None else []
     return blocks
 
 

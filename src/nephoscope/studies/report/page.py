@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import documents
-from nephoscope.report import html_output, markdown_output, wording
+from nephoscope.report import files, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Sentence, Table
-from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison import emulation, lab_and_model
 from nephoscope.studies.comparison.conclusions import ConclusionOutcome
@@ -45,20 +44,16 @@ def write(
     conclusions: Sequence[ConclusionOutcome] = (),
 ) -> Path:
     """Writes study.html, study.md and study.json into a folder; returns study.html's path."""
-    path = directory / "study.html"
-    document = {"study": study.name, **document_of(parts, conclusions)}
     about = study.definition
-    subtitle = f"{', '.join(about.authors)}: {about.title} ({about.year})"
-    blocks = sections(study, parts, conclusions)
-    texts = {
-        ".html": html_output.render(title_of(study), subtitle, blocks),
-        ".md": markdown_output.render(title_of(study), blocks),
-        ".json": documents.to_text(document) + "\n",
-    }
-    with translating_os_errors(directory, "created"):
-        directory.mkdir(parents=True, exist_ok=True)
-    for suffix, text in texts.items():
-        write_atomically(path.with_suffix(suffix), text.encode())
+    path = directory / "study.html"
+    files.write(
+        [path, path.with_suffix(".md"), path.with_suffix(".json")],
+        title_of(study),
+        f"{', '.join(about.authors)}: {about.title} ({about.year})",
+        sections(study, parts, conclusions),
+        {"study": study.name, **document_of(parts, conclusions)},
+        f"Free disk space or make it writable, then run `nephoscope study run {study.name}`.",
+    )
     return path
 
 

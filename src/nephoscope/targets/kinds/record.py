@@ -47,8 +47,6 @@ class Traits:
     """The network on which its servers are reached; empty when it serves nobody."""
     sends_to: frozenset[str]
     """The networks that its clients reach."""
-    setup_s: float = 0.0
-    """Typical time to open it, seconds."""
     simulated: bool = False
     """No machine is measured: trials disturb nobody and take their random seed from the run."""
     provisioned: bool = False

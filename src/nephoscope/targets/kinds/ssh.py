@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 REMOTE_FOLDER = "~/.cache/nephoscope"
 """Where the probe and the work folder of a trial are on an ssh host."""
 
-SETUP_S = 2.0
-
 
 def _jump_host(text: str) -> str:
     if parse_hop(text) is None:
@@ -73,7 +71,6 @@ class SshRecord(TargetRecord):
             place=f"ssh:{self._login()}",
             listens_on=ROUTED,
             sends_to=frozenset({ROUTED}),
-            setup_s=SETUP_S,
         )
 
     def make(self) -> Target:
