@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from nephoscope import documents, studies
+from nephoscope import documents
 from nephoscope.capabilities import build
 from nephoscope.census import files, records, sightings
 from nephoscope.census import result as census
@@ -20,6 +20,7 @@ from nephoscope.documents import schema_of
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample, Setting
 from nephoscope.store import Store, StoredRun
+from nephoscope.studies import catalogue
 from nephoscope.studies.census import published
 from results.made import make_run
 
@@ -361,7 +362,7 @@ def test_what_does_not_fit_in_the_study_is_flagged() -> None:
 
 
 def test_shares_that_miss_the_whole_are_flagged(tmp_path: Path) -> None:
-    study = studies.load("zhuang-2012")
+    study = catalogue.load("zhuang-2012")
     numbers = tuple(
         one for one in study.numbers if one.row != "m1.small 2218HE" or one.table != "Table 4.1"
     )
@@ -370,11 +371,11 @@ def test_shares_that_miss_the_whole_are_flagged(tmp_path: Path) -> None:
 
 def test_a_study_without_a_census_names_those_that_have_one() -> None:
     with pytest.raises(UsageError, match="zhuang-2012"):
-        published(studies.load("caldwell-2011"))
+        published(catalogue.load("caldwell-2011"))
 
 
 def study() -> records.Census:
-    found = published(studies.load("zhuang-2012"))
+    found = published(catalogue.load("zhuang-2012"))
     return census.build(found.counts, told=found.speeds, sources=found.sources, flags=found.flags)
 
 
