@@ -18,6 +18,7 @@ from nephoscope.analysis import compare
 from nephoscope.analysis.compare import MARGIN, Comparison
 from nephoscope.analysis.statistics import means, variation
 from nephoscope.analysis.statistics.bootstrap import percentile_interval, resample
+from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.estimates import minimum_n
 from nephoscope.analysis.statistics.histograms import (
     LEAST_TRIALS,
@@ -62,11 +63,17 @@ def around(round_number: int, loaded: float, before: float | None, after: float 
 
 
 def factor(
-    triples: Sequence[Triple], *, better: Better, margin: float = MARGIN, confidence: float = 0.95
+    triples: Sequence[Triple],
+    *,
+    better: Better,
+    margin: float = MARGIN,
+    confidence: float = 0.95,
+    prior: Array = ASSUMED,
 ) -> Comparison:
     """Loaded against quiet, paired by round; `turned` makes its ratio an interference factor.
 
-    The interval is Wilcoxon's signed-rank one of the log ratios (6 rounds at 95 %).
+    The interval is Wilcoxon's signed-rank one of the log ratios (6 rounds at 95 %). prior: of
+    their autocorrelation, see `dependence`.
     Raises Refused without triples.
     """
     return compare.paired(
@@ -77,6 +84,7 @@ def factor(
         unit="ratio",
         confidence=confidence,
         names=NAMES,
+        prior=prior,
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from nephoscope.analysis import attribution, compare, interference
-from nephoscope.analysis.statistics import estimates, histograms
+from nephoscope.analysis.statistics import dependence, estimates, histograms
 from nephoscope.analysis.statistics.histograms import Trial
-from nephoscope.analysis.statistics.values import Refused
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.isolation import recovery, trial_pairs
 from nephoscope.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, Victim
 from nephoscope.isolation.trial_pairs import Load, Paired, Trials, WatchedLine, label
@@ -24,19 +24,32 @@ TAIL = 0.99
 def cells(line: WatchedLine, run: Trials, notes: list[str]) -> list[Cell]:
     """The cells of one victim, in the order of resources; what has none leaves a note."""
     tail_metric, tails = trial_pairs.tails(line, run.distributions)
+    by_load = {
+        load: trial_pairs.paired(line, trials, run.records)
+        for load, trials in trial_pairs.by_load(line, run.records).items()
+    }
+    prior = _pool_dependence(by_load.values())
     found = []
-    for load, trials in trial_pairs.by_load(line, run.records).items():
-        pairs = trial_pairs.paired(line, trials, run.records)
+    for load, pairs in by_load.items():
         if not pairs.triples:
             notes.append(
                 f"{label(line.victim)} with load on {load.resource}: no adjacent baseline trial."
             )
             continue
         try:
-            found.append(_cell(line.victim, load, pairs, run, (tail_metric, tails)))
+            found.append(_cell(line.victim, load, pairs, run, (tail_metric, tails), prior))
         except Refused as reason:
             notes.append(f"{label(line.victim)} with load on {load.resource}: {reason}")
     return sorted(found, key=_order)
+
+
+def _pool_dependence(loads: Iterable[Paired]) -> Array:
+    """The distribution of the autocorrelation that all ratios of one victim share."""
+    series = []
+    for pairs in loads:
+        series.append([one.loaded / one.quiet for one in pairs.triples if one.quiet])
+        series.append([one.after / one.before for one in pairs.triples if one.before and one.after])
+    return dependence.pooled([values] for values in series if values)
 
 
 def _order(cell: Cell) -> tuple[int, str, int, float]:
@@ -46,10 +59,17 @@ def _order(cell: Cell) -> tuple[int, str, int, float]:
 
 
 def _cell(
-    victim: Victim, load: Load, pairs: Paired, run: Trials, tail: tuple[str, Mapping[str, Trial]]
+    victim: Victim,
+    load: Load,
+    pairs: Paired,
+    run: Trials,
+    tail: tuple[str, Mapping[str, Trial]],
+    prior: Array,
 ) -> Cell:
     better, level, triples = victim.better, run.confidence, pairs.triples
-    comparison = interference.factor(triples, better=better, margin=run.margin, confidence=level)
+    comparison = interference.factor(
+        triples, better=better, margin=run.margin, confidence=level, prior=prior
+    )
     seed = names.seed_of(*_key(victim), load.resource, str(load.intensity), str(load.neighbours))
     notes: list[str] = []
     factor = interference.turned(comparison.ratio, better)
@@ -69,7 +89,9 @@ def _cell(
         factor_p99=by_tail,
         p99_metric=tail[0] if by_tail else "",
         variation=_variation(pairs, level, seed),
-        recovery=recovery.recovery(triples, better=better, margin=run.margin, confidence=level),
+        recovery=recovery.recovery(
+            triples, better=better, margin=run.margin, confidence=level, prior=prior
+        ),
         achieved=_achieved([used[0] for used in pairs.names], run),
         attribution=_attributed(
             factor, interference.turned(comparison.equivalence, better), pairs, run

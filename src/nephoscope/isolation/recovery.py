@@ -16,7 +16,8 @@ import numpy as np
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import MARGIN, Comparison
 from nephoscope.analysis.interference import Triple, turned
-from nephoscope.analysis.statistics.values import Numbers, clean
+from nephoscope.analysis.statistics.dependence import ASSUMED
+from nephoscope.analysis.statistics.values import Array, Numbers, clean
 from nephoscope.isolation import dose_response
 from nephoscope.model import Better, Estimate
 
@@ -44,7 +45,12 @@ class Recovery:
 
 
 def recovery(
-    triples: Sequence[Triple], *, better: Better, margin: float = MARGIN, confidence: float = 0.95
+    triples: Sequence[Triple],
+    *,
+    better: Better,
+    margin: float = MARGIN,
+    confidence: float = 0.95,
+    prior: Array = ASSUMED,
 ) -> Recovery:
     """Quiet after against quiet before, paired by round, with the equivalence verdict."""
     pairs = [(t.before, t.after) for t in triples if t.before is not None and t.after is not None]
@@ -59,6 +65,7 @@ def recovery(
         unit="ratio",
         confidence=confidence,
         names=("before the load", "after it"),
+        prior=prior,
     )
     words: dict[str, RecoveryWord] = {
         "equivalent": "recovered",
