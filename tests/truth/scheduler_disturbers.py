@@ -10,6 +10,7 @@ monotonic clock.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+PR_SET_PDEATHSIG = 1
 PRIORITY = 50
 """Above every ordinary program and the test itself."""
 
@@ -106,6 +108,8 @@ def stop_periodically(
 def main(words: list[str]) -> None:
     """Runs one of both until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # A test that is killed must not leave a real-time program behind.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     print("ready", flush=True)  # noqa: T201
     if words[0] == "task":
