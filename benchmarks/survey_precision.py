@@ -51,6 +51,11 @@ def survey(command: str, words: list[str]) -> tuple[dict[str, float], dict[str, 
     return widths, {phase: seconds / spent_s for phase, seconds in shares.items()}
 
 
+def _said(widths: dict[str, float], shares: dict[str, float]) -> str:
+    words = f"start {shares.get('start', 0):.1%}, measure {shares.get('measure', 0):.1%}"
+    return f"({len(widths)} intervals, {words})"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", required=True, metavar="COMMAND", help="the other version")
@@ -65,23 +70,30 @@ def main() -> int:
         {name: lambda c=command: survey(c, words) for name, command in commands.items()},
         options.rounds,
         seed=1,
-        show=lambda number, _: print(
-            f"pair {number} of {options.rounds}, load {os.getloadavg()[0]:.1f}", file=sys.stderr
+        show=lambda number, pair: print(
+            f"pair {number} of {options.rounds}, load {os.getloadavg()[0]:.1f}: "
+            + ", ".join(f"{name} {_said(*result)}" for name, result in pair.items()),
+            file=sys.stderr,
         ),
     )
     medians: dict[str, list[float]] = {name: [] for name in commands}
     for ours, theirs in zip(found["ours"], found["theirs"], strict=True):
-        common = ours[0].keys() & theirs[0].keys()
-        for name, (widths, _) in (("ours", ours), ("theirs", theirs)):
-            medians[name].append(statistics.median(widths[key] for key in common))
-    # Fewer than six pairs reach no 95 %: then the interval is their range.
-    confidence = min(0.95, 1 - 2 / 2**options.rounds)
-    ratio = paired_ratio(medians["ours"], medians["theirs"], confidence)
-    print(
-        f"median relative half-width: {statistics.median(medians['theirs']):.2%} -> "
-        f"{statistics.median(medians['ours']):.2%}, ratio {ratio.value:.2f} "
-        f"[{ratio.low:.2f}, {ratio.high:.2f}] at {ratio.confidence:.1%}, n = {ratio.n} pairs"
-    )
+        # Too few trials give a metric no interval; a pair may have none in common.
+        if common := ours[0].keys() & theirs[0].keys():
+            for name, (widths, _) in (("ours", ours), ("theirs", theirs)):
+                medians[name].append(statistics.median(widths[key] for key in common))
+    ratio = None
+    if pairs := len(medians["ours"]):
+        # Fewer than six pairs reach no 95 %: then the interval is their range.
+        confidence = max(0.0, min(0.95, 1 - 2 / 2**pairs))
+        ratio = paired_ratio(medians["ours"], medians["theirs"], confidence)
+        print(
+            f"median relative half-width: {statistics.median(medians['theirs']):.2%} -> "
+            f"{statistics.median(medians['ours']):.2%}, ratio {ratio.value:.2f} "
+            f"[{ratio.low:.2f}, {ratio.high:.2f}] at {ratio.confidence:.1%}, n = {ratio.n} pairs"
+        )
+    if pairs < options.rounds:
+        print(f"{options.rounds - pairs} pairs have no metric with an interval in both versions")
     phases = {}
     for name in ("theirs", "ours"):
         phases[name] = {
@@ -98,9 +110,9 @@ def main() -> int:
         facts["versions"] = {
             name: version(command, "version") for name, command in commands.items()
         }
-        facts |= {"half_width": medians, "ratio": ratio.__dict__, "phases": phases}
+        facts |= {"half_width": medians, "ratio": ratio and ratio.__dict__, "phases": phases}
         write_result("survey_precision", facts)
-    return 0 if ratio.value < 1 else 1
+    return 0 if ratio is not None and ratio.value < 1 else 1
 
 
 if __name__ == "__main__":
