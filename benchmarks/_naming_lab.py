@@ -24,8 +24,8 @@ from nephoscope import catalog  # noqa: E402
 from nephoscope.isolation.naming import KERNEL_FLOORS as FLOORS  # noqa: E402
 from nephoscope.lab import files  # noqa: E402
 from nephoscope.lab.provisioner import LABS  # noqa: E402
-from nephoscope.targets import Target  # noqa: E402
 from nephoscope.targets.lab import LabTarget  # noqa: E402
+from nephoscope.targets.probe.target import Target  # noqa: E402
 
 MS = 1_000_000
 PASSES = (False, True, True, False)

@@ -45,13 +45,17 @@ def test_a_trial_counts_with_its_median_and_a_metric_with_the_median_of_trials(
 ) -> None:
     result = capabilities.build(make_run(tmp_path, NULL_PLAN, steady, rounds=10))
     found = line(result, "null_ns")
-    # Trials 101 … 110; at n = 10 the ranks are 2 and 9, coverage 0.97852.
+    # Trials 101 … 110 at n = 10: the ranks 2 and 9 cover more than 95 %, 3 and 8 less.
     assert found.trial_values == tuple(100.0 + shuffled(number) for number in range(1, 11))
     assert found.rounds == tuple(range(1, 11))
     estimate = found.estimate
-    assert (estimate.value, estimate.low, estimate.high) == (105.5, 102.0, 109.0)
+    assert estimate.value == 105.5
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert 102 < estimate.low < 103
+    assert 108 < estimate.high < 109
     assert (estimate.n, estimate.unit, estimate.confidence) == (10, "ns", 0.95)
-    assert "0.9785" in estimate.method
+    assert "order statistics 2.5 and 8.5 of 10, coverage 0.96" in estimate.method
     assert found.better is Better.LOWER
     assert found.headline
 
@@ -101,9 +105,9 @@ def test_too_few_trials_give_no_percentile_and_one_sentence(tmp_path: Path) -> N
 
 def test_a_wide_interval_is_called_not_converged(tmp_path: Path) -> None:
     result = capabilities.build(make_run(tmp_path, NULL_PLAN, steady, rounds=10))
-    # (109 - 102) / 2 / 105.5 = 3.3 %, asked were 2 %.
+    # An interval from about 102.5 to 108.7 is 2.9 % to each side of 105.5; asked were 2 %.
     (warning,) = line(result, "null_ns").warnings
-    assert warning.startswith("Not converged: ±3.3 % after 10 trials, wanted ±2 %")
+    assert warning.startswith("Not converged: ±2.9 % after 10 trials, wanted ±2 %")
     assert result.run.converged is False
     assert result.run.not_converged == ("null null_ns",)
 
@@ -134,13 +138,16 @@ def test_excluded_trials_are_counted_alike_everywhere(tmp_path: Path) -> None:
     assert set(re.findall(r"(?<!of )\b(\d+) trials (?:were )?excluded", text)) == {"2"}
 
 
-def test_a_drift_is_told_and_its_interval_is_not_believed(tmp_path: Path) -> None:
+def test_a_drift_is_told_and_its_interval_is_a_lower_bound(tmp_path: Path) -> None:
     def drifting(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
         return [Sample("null_ns", 100.0 + round_number)]
 
     found = line(capabilities.build(make_run(tmp_path, NULL_PLAN, drifting)), "null_ns")
-    assert found.estimate.low is None
+    # Wider than all values, 101 … 110.
+    assert found.estimate.low is not None
+    assert found.estimate.low < 101
     assert "depend on each other" in found.estimate.note
+    assert "lower bound" in found.estimate.note
 
 
 def test_a_narrow_interval_is_converged(tmp_path: Path) -> None:

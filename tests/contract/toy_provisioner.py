@@ -75,12 +75,15 @@ class ToyProvisioner:
 
     async def remove(self, name: str) -> int:
         """See `Provisioner.remove`; returns how many processes ended."""
-        processes = self.processes(name)
-        for pid in processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        ended: set[int] = set()
+        # Again and again: a program that was listed may have started another one since.
+        while processes := self.processes(name):
+            ended.update(processes)
+            for pid in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self._root / name, ignore_errors=True)
-        return len(processes)
+        return len(ended)
 
     def processes(self, name: str) -> list[int]:
         """Returns the ids of the processes of some toys."""

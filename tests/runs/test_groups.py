@@ -173,7 +173,7 @@ def test_a_load_that_did_not_run_all_the_time_invalidates_the_trial(
     tmp_path: Path, how: Load, reason: str
 ) -> None:
     fakes = Fakes(loads={"b": how}, takes_s=0.08)
-    with pytest.raises(BenchmarkFailed, match=r"Not one of \d trials counts"):
+    with pytest.raises(BenchmarkFailed, match=r"No trial counts"):
         execute(tmp_path, fakes, noisy())
     run = Store(tmp_path).open("latest")
     for record in run.records():

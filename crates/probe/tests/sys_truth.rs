@@ -54,8 +54,9 @@ impl Group {
         command
     }
 
-    /// A loop that wants one whole CPU.
+    /// Starts a loop that wants one whole CPU, in place of an earlier one.
     fn spin(&mut self) {
+        self.end_children();
         let mut command = self.command("/bin/sh");
         // It ends by itself when the test was killed.
         command.args([
@@ -64,6 +65,13 @@ impl Group {
             while [ $i -lt 100000 ]; do i=$((i + 1)); done; [ $(date +%s) -gt $end ] && exit; done",
         ]);
         self.children.push(command.stdout(Stdio::null()).spawn().expect("sh starts"));
+    }
+
+    fn end_children(&mut self) {
+        for mut child in self.children.drain(..) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 
     /// One trial inside the group: its document, and its `done` line.
@@ -75,10 +83,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.end_children();
         // The kernel takes a moment to empty the group.
         for _ in 0..50 {
             if std::fs::remove_dir(&self.folder).is_ok() {
@@ -146,10 +151,10 @@ fn a_spinning_loop_in_half_a_cpu_is_throttled_half_the_time() {
         Ok(group) => group,
         Err(reason) => return eprintln!("not checked here: {reason}"),
     };
-    group.spin();
     // On a machine whose CPUs others use, the loop may not even get its half; then it is throttled
     // less.
     attempt("half a CPU", || {
+        group.spin();
         let (_, done) = group.run("null", r#"{"wait_ns": 1500000000}"#);
         let (ratio, count) = (
             done["counters"]["throttled_ratio"].as_f64(),

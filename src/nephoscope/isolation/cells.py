@@ -21,14 +21,33 @@ from nephoscope.results import names
 TAIL = 0.99
 
 
-def cells(line: WatchedLine, run: Trials, notes: list[str]) -> list[Cell]:
-    """The cells of one victim, in the order of resources; what has none leaves a note."""
-    tail_metric, tails = trial_pairs.tails(line, run.distributions)
-    by_load = {
+def pairs_by_load(line: WatchedLine, run: Trials) -> dict[Load, Paired]:
+    """Returns the loaded trials of one victim, each with its baseline, by load."""
+    return {
         load: trial_pairs.paired(line, trials, run.records)
         for load, trials in trial_pairs.by_load(line, run.records).items()
     }
-    prior = _pool_dependence(by_load.values())
+
+
+def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[Load, Paired]]]) -> Array:
+    """Returns the distribution of the autocorrelation that all ratios of a run share."""
+    groups: dict[tuple[str, str, Load, str], list[list[float]]] = {}
+    for line, by_load in pairs:
+        # Metrics of one benchmark come from the same trials and share their noise.
+        trials = line.victim.target, line.victim.benchmark
+        for load, own in by_load.items():
+            taken = [one.loaded / one.quiet for one in own.triples if one.quiet]
+            after = [one.after / one.before for one in own.triples if one.before and one.after]
+            groups.setdefault((*trials, load, "loaded"), []).append(taken)
+            groups.setdefault((*trials, load, "after"), []).append(after)
+    return dependence.shared([values for values in group if values] for group in groups.values())
+
+
+def cells(
+    line: WatchedLine, by_load: Mapping[Load, Paired], run: Trials, prior: Array, notes: list[str]
+) -> list[Cell]:
+    """The cells of one victim, in the order of resources; what has none leaves a note."""
+    tail_metric, tails = trial_pairs.tails(line, run.distributions)
     found = []
     for load, pairs in by_load.items():
         if not pairs.triples:
@@ -41,15 +60,6 @@ def cells(line: WatchedLine, run: Trials, notes: list[str]) -> list[Cell]:
         except Refused as reason:
             notes.append(f"{label(line.victim)} with load on {load.resource}: {reason}")
     return sorted(found, key=_order)
-
-
-def _pool_dependence(loads: Iterable[Paired]) -> Array:
-    """The distribution of the autocorrelation that all ratios of one victim share."""
-    series = []
-    for pairs in loads:
-        series.append([one.loaded / one.quiet for one in pairs.triples if one.quiet])
-        series.append([one.after / one.before for one in pairs.triples if one.before and one.after])
-    return dependence.pooled([values] for values in series if values)
 
 
 def _order(cell: Cell) -> tuple[int, str, int, float]:

@@ -36,8 +36,10 @@ def analyse(data: RunData) -> Isolation:
     cells: list[Cell] = []
     responses: list[DoseResponse] = []
     notes: list[str] = []
-    for line in lines:
-        found = isolation_cells.cells(line, run, notes)
+    pairs = [(line, isolation_cells.pairs_by_load(line, run)) for line in lines]
+    prior = isolation_cells.pool_dependence(pairs)
+    for line, by_load in pairs:
+        found = isolation_cells.cells(line, by_load, run, prior, notes)
         cells += found
         responses += doses.responses(line, found, run, notes)
     cells = isolation_cells.corrected(cells, confidence)

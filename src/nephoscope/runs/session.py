@@ -324,7 +324,7 @@ class Session:
             return BenchmarkFailed(failure.name, failure.message, failure.hint, failure.exit_code)
         return BenchmarkFailed(
             "no_valid_trial",
-            f"Not one of {self.trials} trials counts: {'; '.join(refused) or 'see the run'}.",
+            f"No trial counts: {'; '.join(refused) or 'see the run'}.",
             f"`nephoscope show {self._run.id}` lists them with their reasons.",
         )
 

@@ -16,6 +16,7 @@ from tests.analysis.scheduler.simulated import (
     look,
     side_by_side,
 )
+from tests.rates import holds_rate
 
 from nephoscope import documents
 from nephoscope.scheduler.inference import Gap, Look, Scheduler, Word, infer
@@ -106,8 +107,20 @@ def test_a_cpu_that_loses_little_tells_by_when_it_has_the_cpu_again(shift: int, 
 def test_one_cpu_leaves_reservation_and_cap_open(period: int, share: float, seed: int) -> None:
     rng = random.Random(seed)
     found = verdict(look(budgets(1, share, period, rng), noise=rng, machine_cpus=1))
-    assert found.word is Word.RESERVATION_OR_CAP, found
-    check_fit(found, share, period * MS)
+    # Where starts and ends are equally exact, a timer cannot be excluded from one observation.
+    assert found.word in (Word.RESERVATION_OR_CAP, Word.UNCLEAR), found
+    if found.word is Word.RESERVATION_OR_CAP:
+        check_fit(found, share, period * MS)
+
+
+def test_one_cpu_seldom_leaves_more_open_than_reservation_and_cap() -> None:
+    words = []
+    for seed in range(60):
+        rng = random.Random(seed)
+        period, share = rng.randint(40, 100), rng.uniform(0.25, 0.75)
+        found = verdict(look(budgets(1, share, period, rng), noise=rng, machine_cpus=1))
+        words.append(found.word is Word.RESERVATION_OR_CAP)
+    holds_rate("a budget of one CPU", words, promised=0.9)
 
 
 @given(

@@ -25,7 +25,7 @@ impl Settings {
         let file_bytes = params.u64("file_bytes");
         let usage = |message: String, hint: &str| Err(ProbeError::usage(message, hint));
         if direct {
-            errors::check_sectors(record_bytes)?;
+            errors::check_sectors("disk.io", record_bytes)?;
         }
         if record_bytes * depth > Self::IN_FLIGHT_BYTES {
             return usage(

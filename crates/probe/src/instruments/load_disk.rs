@@ -136,7 +136,7 @@ fn records(trial: &Trial) -> Result<u64, ProbeError> {
     let id = trial.spec().id;
     let past_cache = params.bool("direct") && params.text("operation") != "fsync";
     if past_cache {
-        errors::check_sectors(record_bytes)?;
+        errors::check_sectors(id, record_bytes)?;
     }
     let records = file_bytes / record_bytes as u64;
     if records < threads as u64 {

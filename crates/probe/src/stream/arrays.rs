@@ -227,7 +227,6 @@ fn wrong_value(array: usize, index: usize, element: Element, passes: usize) -> P
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempts::{attempt, holds};
 
     const KERNELS: [Kernel; 4] = [Kernel::Copy, Kernel::Scale, Kernel::Add, Kernel::Triad];
 
@@ -315,27 +314,5 @@ mod tests {
             }
             assert_eq!(next, elements);
         }
-    }
-
-    /// Bytes per second of the best of `passes` triads of ordinary stores on one thread.
-    fn triad(elements: usize, passes: usize, element: Element) -> f64 {
-        let layout = layout(1, elements, false, simd::widest());
-        let arrays = Arrays::map(&layout).unwrap();
-        arrays.fill(&layout, element).unwrap();
-        let passes = (0..passes).map(|_| arrays.pass(&layout, Kernel::Triad, element).unwrap().0);
-        (layout.laps * elements * 24) as f64 * 1e9 / passes.min().unwrap() as f64
-    }
-
-    #[test]
-    fn arrays_in_the_cache_are_faster_than_arrays_in_memory() {
-        // Three times 8 KiB fit into any first-level cache of 32 KiB; three times the last level fit
-        // nowhere. One pass in the cache is 24 KiB, half a microsecond: far above the clock's 21 ns
-        // but short, hence a factor of 2 only, where physics gives 5 and more.
-        let far = crate::caches::last_level(&crate::affinity::allowed()).bytes / 8;
-        attempt("bandwidth in the cache over that of memory", || {
-            let (cached, memory) =
-                (triad(1024, 500, Element::Double), triad(far, 2, Element::Double));
-            holds(cached > 2.0 * memory, (cached / memory).to_string())
-        });
     }
 }

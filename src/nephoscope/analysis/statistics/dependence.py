@@ -108,6 +108,19 @@ def pooled(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array
     return weights
 
 
+def shared(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array:
+    """Returns the distribution of one autocorrelation that all series have in common.
+
+    groups: series that were measured in the same trials; each group counts as one series. For
+    series of one kind, such as the ratios of an isolation run: `pooled` lets series differ.
+    """
+    likelihood = np.zeros_like(GRID)
+    for group in groups:
+        for values in group:
+            likelihood += _log_likelihood(clean(values)) / len(group)
+    return _normalised(likelihood, prior)
+
+
 def inflation(n: int, correlation: Callable[[Array], Array] = np.asarray) -> Array:
     """Returns how many times dependence raises the variance of a mean of n, for each of `GRID`.
 
