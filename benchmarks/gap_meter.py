@@ -35,8 +35,8 @@ def victim_ns(cpus: str, meter: bool = False) -> float:
     options = ["--gap-meter"] if meter else []
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    if meter and lines[-1]["done"]["beside"]["spare_cpu"] is None:
-        raise RuntimeError(lines[-1]["done"]["beside"]["spare_missing"])
+    if meter and lines[-1]["done"]["counters"]["spare_cpu"] is None:
+        raise RuntimeError(lines[-1]["done"]["counters"]["spare_missing"])
     return _paired.one_value(lines[:-1], "pi_time_ns")
 
 
@@ -114,7 +114,7 @@ def seen(rounds: int) -> dict[str, list[float]]:
             params = json.dumps({"cpus": [0], "duration_ns": 500_000_000})
             command = [_paired.probe_path(), "run", "cpu.gaps", "--params", params, "--gap-meter"]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            beside = json.loads(done.stdout.splitlines()[-1])["done"]["beside"]
+            beside = json.loads(done.stdout.splitlines()[-1])["done"]["counters"]
             found["beside"].append(beside["spare_gap_ratio"])
     finally:
         load.kill()

@@ -23,12 +23,12 @@ pub fn allowed() -> Vec<usize> {
 }
 
 /// Returns the CPUs that the parameter `cpus` names.
-pub fn named(params: &Params) -> Result<Vec<usize>, ProbeError> {
+pub fn named(id: &str, params: &Params) -> Result<Vec<usize>, ProbeError> {
     let allowed = allowed();
     let cpus: Vec<usize> = params.ints("cpus").iter().map(|cpu| *cpu as usize).collect();
     if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         return Err(ProbeError::usage(
-            format!("This process may not use CPU {cpu}."),
+            format!("{id}: this process may not use CPU {cpu}."),
             format!("It may use {allowed:?}; `cpus` takes a list of these."),
         ));
     }

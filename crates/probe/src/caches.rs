@@ -97,12 +97,12 @@ pub fn available_memory() -> usize {
 }
 
 /// Refuses a working set that exceeds the available memory.
-pub fn check_memory(bytes: usize, hint: &str) -> Result<(), ProbeError> {
+pub fn check_memory(id: &str, bytes: usize, hint: &str) -> Result<(), ProbeError> {
     let available = available_memory();
     if bytes <= available {
         return Ok(());
     }
-    let message = format!("The working set of {bytes} bytes exceeds the {available} available.");
+    let message = format!("{id}: {bytes} bytes exceed the {available} available.");
     Err(ProbeError::new(Kind::Lacks, "no_memory", message, hint))
 }
 

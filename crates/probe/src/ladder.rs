@@ -85,7 +85,7 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
         rounded(&given)
     };
     let longest = lengths.last().copied().unwrap_or(0);
-    caches::check_memory(longest, "Set shorter lengths.")?;
+    caches::check_memory(trial.spec().id, longest, "Set shorter lengths.")?;
     Ok(Ladder { lengths, llc_bytes: llc.bytes })
 }
 

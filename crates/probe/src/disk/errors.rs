@@ -56,12 +56,12 @@ pub fn no_disk(place: &Path) -> ProbeError {
 }
 
 /// Refuses a record that direct I/O cannot move.
-pub fn check_sectors(benchmark: &str, record_bytes: usize) -> Result<(), ProbeError> {
+pub fn check_sectors(id: &str, record_bytes: usize) -> Result<(), ProbeError> {
     if record_bytes.is_multiple_of(512) {
         return Ok(());
     }
     Err(ProbeError::usage(
-        format!("{benchmark}: record_bytes {record_bytes} is no multiple of 512, a sector."),
+        format!("{id}: record_bytes {record_bytes} is no multiple of 512, a sector."),
         "Set `record_bytes` to whole sectors, or `direct` to false.",
     ))
 }

@@ -66,7 +66,7 @@ pub fn calibrate<C: Ticks>() -> f64 {
 /// Where the loops run.
 pub fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
     let per_cpu = trial.params.size("processes_per_cpu");
-    let mut cpus = affinity::named(&trial.params)?;
+    let mut cpus = affinity::named("cpu.gaps", &trial.params)?;
     cpus.sort_unstable();
     cpus.dedup();
     if cpus.is_empty() {

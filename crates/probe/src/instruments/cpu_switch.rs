@@ -85,7 +85,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 
 fn cpus(trial: &Trial) -> Result<(usize, usize), ProbeError> {
     let allowed = affinity::allowed();
-    let wanted = affinity::named(&trial.params)?;
+    let wanted = affinity::named("cpu.switch", &trial.params)?;
     let across = trial.params.text("place") == "two_cpus";
     let given = if wanted.is_empty() { &allowed } else { &wanted };
     match given.as_slice() {

@@ -172,9 +172,7 @@ impl Settings {
             return usage(message, "Name at least one size.");
         };
         if self.direct {
-            for size in &self.sizes {
-                errors::check_sectors("disk.records", *size)?;
-            }
+            self.sizes.iter().try_for_each(|size| errors::check_sectors("disk.records", *size))?;
         }
         if (*largest as u64) > self.file_bytes {
             let bytes = self.file_bytes;

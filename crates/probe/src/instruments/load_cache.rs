@@ -99,7 +99,7 @@ fn lines_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeEr
         0 => room_for_all(trial, cpus)?,
         bytes => bytes,
     };
-    caches::check_memory(bytes, SMALLER)?;
+    caches::check_memory("load.cache", bytes, SMALLER)?;
     Ok((bytes / cpus.len() / LINE_BYTES).max(LEAST_LINES))
 }
 
@@ -111,7 +111,7 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> 
     }
     // Of several caches each is looked for as if it were like the first.
     let one = caches::last_level(&cpus[..1]).bytes;
-    caches::check_memory(4 * one, SMALLER)?;
+    caches::check_memory("load.cache", 4 * one, SMALLER)?;
     let Some(found) = usable_cache::find(trial.session, cpus[0], one)? else {
         trial.out.note(format!(
             "No working set up to the {} KiB of the last-level cache is reached faster than memory: \
@@ -173,6 +173,9 @@ mod tests {
 
     #[test]
     fn more_than_the_memory_is_refused() {
-        assert_eq!(caches::check_memory(usize::MAX, SMALLER).unwrap_err().name, "no_memory");
+        assert_eq!(
+            caches::check_memory("load.cache", usize::MAX, SMALLER).unwrap_err().name,
+            "no_memory"
+        );
     }
 }

@@ -102,7 +102,7 @@ fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeEr
         }
         bytes => bytes,
     };
-    caches::check_memory(bytes, "Set a smaller buffer_bytes.")?;
+    caches::check_memory("load.memory", bytes, "Set a smaller buffer_bytes.")?;
     // Two bits at least: a copy needs two halves.
     Ok((bytes / cpus.len()).next_multiple_of(2 * BIT_BYTES))
 }

@@ -157,7 +157,11 @@ impl Plan {
             bytes => bytes,
         };
         // More than there is would be paid with swap, or with the life of this process.
-        caches::check_memory(bytes.saturating_mul(3), "Set a smaller bytes_per_array.")?;
+        caches::check_memory(
+            "mem.stream",
+            bytes.saturating_mul(3),
+            "Set a smaller bytes_per_array.",
+        )?;
         let streaming = match trial.params.text("store") {
             "auto" => bytes * 3 > caches.bytes,
             word => word == "nontemporal",

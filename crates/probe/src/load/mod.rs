@@ -86,5 +86,5 @@ pub fn places(trial: &Trial, threads: usize) -> Result<Vec<Option<usize>>, Probe
 /// The CPUs that were named; that the load can have threads there is checked.
 fn wanted_cpus(trial: &Trial) -> Result<Vec<usize>, ProbeError> {
     team::check_can_start_threads()?;
-    affinity::named(&trial.params)
+    affinity::named(trial.spec().id, &trial.params)
 }
