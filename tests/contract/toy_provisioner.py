@@ -19,6 +19,9 @@ from nephoscope.errors import UsageError
 from nephoscope.provisioning import BROKEN, UP, Provisioned, Say
 
 
+MARK = "held-open"
+
+
 @dataclass(frozen=True)
 class Toys:
     """What is made: machines of these names."""
@@ -28,7 +31,10 @@ class Toys:
 
 
 class ToyProvisioner:
-    """Keeps everything below one folder; a process is found by the folder in its arguments."""
+    """Keeps everything below one folder; a process is found by the file that it holds open.
+
+    Open files are inherited at the fork, so that a program is found before it has even started.
+    """
 
     def __init__(self, root: Path, pause_s: float = 0.0) -> None:
         self._root = root
@@ -42,12 +48,13 @@ class ToyProvisioner:
         except FileExistsError:
             raise UsageError(f"Toys named {spec.name} are here already.", "Remove them.") from None
         try:
-            for host in spec.hosts:
-                (folder / host).mkdir()
-                words = ["bash", "-c", 'exec -a "$0" sleep 600', str(folder / host)]
-                subprocess.run(["setsid", "--fork", *words], check=True)
-                say(host)
-                await asyncio.sleep(self._pause_s)
+            with (folder / MARK).open("w") as mark:
+                for host in spec.hosts:
+                    (folder / host).mkdir()
+                    words = ["setsid", "--fork", "sleep", "600"]
+                    subprocess.run(words, check=True, pass_fds=[mark.fileno()])
+                    say(host)
+                    await asyncio.sleep(self._pause_s)
             (folder / "up").touch()
         except BaseException:
             await self.remove(spec.name)
@@ -87,11 +94,13 @@ class ToyProvisioner:
 
     def processes(self, name: str) -> list[int]:
         """Returns the ids of the processes of some toys."""
-        wanted = os.fsencode(f"{self._root / name}/")
+        wanted = str(self._root / name / MARK)
         pids = []
         for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
             with contextlib.suppress(OSError):
-                if entry.name.isdigit() and wanted in (entry / "cmdline").read_bytes():
+                if any(os.readlink(fd).startswith(wanted) for fd in (entry / "fd").iterdir()):
                     pids.append(int(entry.name))
         return pids
 

@@ -57,9 +57,11 @@ def test_a_part_fills_its_tables_and_draws_its_figures(
     assert {sheet["table"] for sheet in document["tables"]} == {"Table 3.2", "Table 3.3"}
     assert len(cells) == 18
     for cell in cells:
-        # At this size one trial may be like the other to the digit that a histogram tells.
-        assert cell["measured"] is not None, cell
-        assert cell["measured"]["n"] == 6
+        if cell["measured"] is None:
+            # One slow trial among six of milliseconds may leave no coefficient of variation.
+            assert cell["absent"].startswith("there is no cv: The mean is not"), cell
+        else:
+            assert cell["measured"]["n"] == 6
         assert cell["published"]["n"] == 100
         assert cell["published"]["low"] < cell["published"]["value"] < cell["published"]["high"]
         assert cell["unit"]
