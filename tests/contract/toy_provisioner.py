@@ -18,7 +18,6 @@ from pathlib import Path
 from nephoscope.errors import UsageError
 from nephoscope.provisioning import BROKEN, UP, Provisioned, Say
 
-
 MARK = "held-open"
 
 

@@ -26,8 +26,7 @@ from nephoscope.targets.lab import LabTarget
 pytestmark = needs_root
 
 ROUNDS = 20
-"""Enough pairs for their order to show that they do not depend on each other: intervals of fewer are
-widened for what cannot be seen."""
+"""Enough pairs for their order to show that they do not depend on each other."""
 PI = {"threads": 1, "digits": 15_000}
 """Some 200 ms: a few periods of a quota, twenty ticks of the counters."""
 
