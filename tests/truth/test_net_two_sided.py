@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from statistics import median
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import veth
 from channel import TOKEN, controlled, peer_line
 from cpu_truth import group
 from tests.attempts import attempt
-from trials import needs_root, run
+from trials import needs_root
 from two_sided import Measured, measure
 
 from nephoscope.analysis.statistics.proportions import wilson
@@ -193,22 +192,6 @@ def test_udp_at_a_set_rate_arrives_but_for_what_a_filter_drops(direction: str) -
     assert trial.of("goodput_bytes_per_s", direction=direction) == pytest.approx(
         received * 1250 / 2, rel=0.05
     )
-
-
-def test_tcp_is_not_slower_than_inside_one_process() -> None:
-    def pair() -> float:
-        # Pinned: what two CPUs carry depends on where the scheduler puts the ends, by up to 40 %.
-        params = {"part": ["throughput"], "duration_ns": 300_000_000, "pin": "apart"}
-        inside = run("net.loopback", params)
-        trial = measure("net.throughput", {"duration_ns": 300_000_000}, pinned=True)
-        rate = trial.of("goodput_bytes_per_s", direction="up")
-        return rate / inside.one("loopback_bytes_per_s")
-
-    def once() -> tuple[str, bool]:
-        ratios = [pair() for _ in range(7)]
-        return f"ratios {[round(ratio, 2) for ratio in ratios]}", median(ratios) >= 0.9
-
-    attempt("TCP between processes", once, contends=True)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -46,23 +45,15 @@ def measure(
     *,
     path: veth.Pair | None = None,
     favoured: Group | None = None,
-    pinned: bool = False,
     stop_after_s: float | None = None,
 ) -> Measured:
-    """Both sides of one trial, on loopback or through a pair of ports.
-
-    pinned: each side runs on a CPU of its own, instead of where the scheduler puts it.
-    """
-    cpus = sorted(os.sched_getaffinity(0))
-    on_far, on_near = (
-        ["taskset", "--cpu-list", str(cpu)] if pinned else [] for cpu in (cpus[-1], cpus[0])
-    )
+    """Both sides of one trial, on loopback or through a pair of ports."""
     first = favoured.inside([]) if favoured else []
     more = ["--bind", veth.FAR] if path else []
     with ExitStack() as stack:
-        before = [*first, *on_far, *(path.far if path else [])]
+        before = [*first, *(path.far if path else [])]
         server = stack.enter_context(controlled("serve", benchmark, {}, more=more, before=before))
-        before = [*first, *on_near, *(path.near if path else [])]
+        before = [*first, *(path.near if path else [])]
         client = stack.enter_context(controlled("run", benchmark, params, before=before))
         server.say(f"token {TOKEN}")
         client.say(peer_line(server.ready()))
