@@ -63,13 +63,7 @@ _FORMATS = (".html", ".md", ".json")
     metavar="X",
     help="Also print the probability of X times the slowest speed; may be repeated.",
 )
-@click.option(
-    "--confidence",
-    default="95%",
-    metavar="RATIO",
-    show_default=True,
-    help="Confidence level of the intervals.",
-)
+@options.CONFIDENCE
 @click.option(
     "-o",
     "--output",

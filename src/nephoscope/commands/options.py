@@ -120,6 +120,13 @@ BUDGET = click.option(
     callback=lambda context, option, text: budget_s(text),
     help="Maximum duration, e.g. 60s or 10min.",
 )
+CONFIDENCE = click.option(
+    "--confidence",
+    default="95%",
+    metavar="RATIO",
+    show_default=True,
+    help="Confidence level of the intervals.",
+)
 REPEAT_RUNS = click.option(
     "--repeat-runs",
     type=click.IntRange(1, 1000),

@@ -48,13 +48,7 @@ class _Side:
     show_default=True,
     help="Largest relative difference that counts as equivalent.",
 )
-@click.option(
-    "--confidence",
-    default="95%",
-    metavar="RATIO",
-    show_default=True,
-    help="Confidence level of the intervals.",
-)
+@options.CONFIDENCE
 @click.option(
     "--metric",
     "metrics",
