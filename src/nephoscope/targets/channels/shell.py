@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ _WORDS_BYTES = 1 << 16
 _ASK_S = 20.0
 
 
-class ShellChannel:
+class ShellChannel(ABC):
     """`Channel` by a shell there; `_reach`, `_begin` and `_hang_up` are what a kind adds."""
 
     def __init__(self, name: str, *, probe: Path | None = None) -> None:
@@ -41,17 +42,17 @@ class ShellChannel:
         self._probe = ""
         self._work = ""
 
+    @abstractmethod
     async def _reach(self, timeout_s: float) -> None:
         """Makes `_begin` possible. TargetError with one sentence when that fails."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _begin(self, command: Sequence[str]) -> Program:
         """Starts a program there. TargetError when that fails."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _hang_up(self) -> None:
         """Undoes `_reach`. May be called twice."""
-        raise NotImplementedError
 
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`; keeps a connection that is still good."""

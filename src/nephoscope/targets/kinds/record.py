@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
@@ -82,21 +83,21 @@ class TargetRecord(Record):
     )
 
     @classmethod
+    @abstractmethod
     def from_text(cls, rest: str) -> Self | None:
         """Returns the record that `--target KIND:rest` names; None when it names none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def traits(self) -> Traits:
         """Returns what this target is and can do."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make(self) -> Target:
         """Returns the target itself, not yet open. Raises UsageError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def touches(self, lab: str) -> Iterator[Touch]:
         """Yields what a run touches on it. lab: name of the plan's own lab."""
-        raise NotImplementedError
 
     def require_programs(self) -> None:
         """Raises Lacking when a program that it needs on the controller's machine is missing."""
