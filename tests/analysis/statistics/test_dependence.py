@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.rates import holds_rate
 
 from nephoscope.analysis.statistics import dependence
 
@@ -97,3 +98,28 @@ def test_bounds_hold_for_everything(values):
     assert 1 <= dependence.effective_n(len(values), weights) <= len(values)
     # Backwards, a series depends as much.
     assert dependence.posterior(values[::-1]) == pytest.approx(weights)
+
+
+@pytest.mark.parametrize(("rho", "promised"), [(0.0, 0.95), (0.6, 0.9)])
+@pytest.mark.parametrize("share", [dependence.pooled, dependence.shared])
+def test_six_values_cover_when_twelve_series_share_their_dependence(share, rho, promised):
+    rng, covered = np.random.default_rng(7), []
+    for _ in range(60):
+        series = ar1(rng, 12, 6, rho)
+        prior = share([values] for values in series)
+        for values in series[:4]:
+            weights = dependence.posterior(values, prior)
+            half = dependence.widened_t(6, weights, 0.95) * values.std(ddof=1) / np.sqrt(6)
+            covered.append(bool(abs(values.mean()) <= half))
+    holds_rate(f"{share.__name__}, autocorrelation {rho}", covered, promised)
+
+
+def test_a_shared_dependence_is_known_better_than_that_of_a_lone_series():
+    series = np.random.default_rng(8).normal(size=(12, 6))
+    prior = dependence.shared([values] for values in series)
+
+    def median_widening(start):
+        weights = [dependence.posterior(values, start) for values in series]
+        return np.median([dependence.widening(6, one, 0.95) for one in weights])
+
+    assert median_widening(prior) < 1.1 < median_widening(dependence.ASSUMED)
