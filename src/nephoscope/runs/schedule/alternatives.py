@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -50,13 +51,17 @@ class Outcome:
 
 @dataclass(slots=True)
 class Alternative:
-    """A setting on a target. values: of each headline series, one a valid trial, in order."""
+    """A setting on a target. values: of each headline series, one a valid trial, by round.
+
+    Trials that run at once end in any order; what their interval is must not depend on it.
+    """
 
     setting: Setting
     target: str
     repeat: Repeat
     metrics: Mapping[str, Shape]
     values: dict[SeriesKey, list[float]] = field(default_factory=dict)
+    value_rounds: dict[SeriesKey, list[int]] = field(default_factory=dict)
     valid: int = 0
     rounds: int = 0
     costs_s: list[float] = field(default_factory=list)
@@ -114,7 +119,10 @@ class Alternative:
         if record.status is TrialStatus.VALID:
             self.valid += 1
             for key, value in values.items():
-                self.values.setdefault(key, []).append(value)
+                rounds = self.value_rounds.setdefault(key, [])
+                position = bisect.bisect(rounds, record.key.round)
+                rounds.insert(position, record.key.round)
+                self.values.setdefault(key, []).insert(position, value)
             if self.outcome is not None:
                 # Its target goes on beside others that have not enough yet.
                 self.outcome = replace(self.outcome, n=self.valid)
