@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 
+import pytest
+
 from nephoscope.runs import concurrent_runs
 from nephoscope.runs.concurrent_runs import ConcurrentRuns
 
 
-def test_two_runs_on_one_machine_name_each_other_once() -> None:
+def test_two_runs_on_one_machine_name_each_other_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrent_runs, "LOOK_EVERY_S", 0.0)
     first = ConcurrentRuns("one", frozenset({"this machine"}))
     second = ConcurrentRuns("two", frozenset({"this machine", "ssh:far"}))
     elsewhere = ConcurrentRuns("three", frozenset({"ssh:other"}))
@@ -35,6 +38,14 @@ def test_leftovers_and_rubbish_are_no_runs() -> None:
     (concurrent_runs.FOLDER / "rubbish").write_text("[")
     with run.announced():
         assert run.new_ones() == []
+        assert [path.name for path in concurrent_runs.FOLDER.iterdir()] == [f"one.{os.getpid()}"]
+
+
+def test_others_are_looked_for_once_a_second() -> None:
+    first = ConcurrentRuns("one", frozenset({"this machine"}))
+    assert first.new_ones() == []
+    with ConcurrentRuns("two", frozenset({"this machine"})).announced():
+        assert first.new_ones() == []
 
 
 def test_without_a_folder_nothing_is_announced() -> None:
