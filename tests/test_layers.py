@@ -40,6 +40,7 @@ ORDER = [
     "capabilities",
     "comparison",
     "studies",
+    "api",
     "commands",
     "cli",
     "__main__",

@@ -7,6 +7,7 @@ result records, the commands.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import subprocess
 import sys
@@ -165,6 +166,30 @@ def topology_page() -> str:
     return keys_page("Topology files", topology_schema(), "Topology", "topology.schema.json")
 
 
+def python_page() -> str:
+    """The reference page of the Python interface, from its docstrings."""
+    from nephoscope import api
+
+    lines = ["# Python interface", "", f"{api.__doc__}"]
+    for name in api.__all__:
+        member = getattr(api, name)
+        lines += [f"## {name}", "", *described(member, name)]
+        methods = vars(member).items() if inspect.isclass(member) else ()
+        for word, method in methods if member.__module__ == api.__name__ else ():
+            if not word.startswith("_") and inspect.getdoc(method):
+                lines += [f"### {name}.{word}", "", *described(method, word)]
+    return GENERATED + "\n".join(lines)
+
+
+def described(member: Any, name: str) -> list[str]:
+    """Returns the signature of a function or method, and the docstring."""
+    doc = inspect.getdoc(member) or ""
+    if not inspect.isfunction(member):
+        return [doc, ""]
+    signature = str(inspect.signature(member)).replace("'", "")
+    return ["```python", f"{name}{signature}", "```", "", doc, ""]
+
+
 SCENARIOS = {
     "geo": (
         "Scenarios of sites and users",
@@ -213,6 +238,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     index += [f"| [{s.id}]({s.id}.md) | {s.summary} |" for s in listed.benchmarks.values()]
     pages["docs/reference/benchmarks/README.md"] = GENERATED + "\n".join(index) + "\n"
     pages["docs/reference/cli.md"] = cli_page()
+    pages["docs/reference/python.md"] = python_page()
     pages["docs/reference/plan.md"] = plan_page(listed)
     pages["docs/reference/topology.md"] = topology_page()
     pages.update(scenario_pages())

@@ -14,7 +14,7 @@ NephoscopeError
 
 
 class NephoscopeError(Exception):
-    """A failure that is told in one sentence and the next step, without a traceback."""
+    """A failure with a message of one sentence and the next step, never a traceback."""
 
     exit_code = 3
 

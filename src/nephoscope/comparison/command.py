@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,10 @@ import click
 
 from nephoscope import units
 from nephoscope.commands import options, output
-from nephoscope.errors import UnknownName, UsageError
+from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.comparison.result import Comparisons, History, Ignored, Rules
-    from nephoscope.model import RunResult
-    from nephoscope.store import Store, StoredRun
+    from nephoscope.comparison.result import Comparisons, Ignored, Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +23,6 @@ class _Side:
 
     text: str
     file: Path | None
-    run: str = ""
-    target: str = ""
 
 
 @click.command()
@@ -95,7 +91,7 @@ def compare(
     ignored: Ignored = {}
     if interleave:
         run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
-        sides = [_Side(run_id, None, run_id)]
+        sides = [_Side(run_id, None)]
     elif budget is not None:
         raise UsageError("--budget limits a new run.", "Use it with --interleave.")
     else:
@@ -107,7 +103,17 @@ def compare(
             "A file of numbers cannot be compared with a run.", "Name two files or two runs."
         )
     else:
-        comparisons = _runs(sides, paired=paired, rules=rules, store=store, ignored=ignored)
+        from nephoscope.comparison.stored import of_stored_runs
+        from nephoscope.store import Store
+
+        comparisons = of_stored_runs(
+            Store(store),
+            [side.text for side in sides],
+            rules,
+            paired=paired,
+            ignored=ignored,
+            folder=store,
+        )
     _refuse_nothing(comparisons, rules)
     if as_json:
         output.document(comparisons)
@@ -138,8 +144,7 @@ def _side(text: str) -> _Side:
         raise UsageError(
             f"There is no file '{text}'.", "Use a file with one number per line, or a run id."
         )
-    name, _, target = text.partition(":")
-    return _Side(text, None, name, target)
+    return _Side(text, None)
 
 
 def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -> Comparisons:
@@ -170,42 +175,6 @@ def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -
         raise UsageError(f"These files cannot be compared: {reason}") from None
 
 
-def _runs(
-    sides: Sequence[_Side], *, paired: bool, rules: Rules, store: Path | None, ignored: Ignored
-) -> Comparisons:
-    from nephoscope import capabilities
-    from nephoscope.comparison import result as comparing
-    from nephoscope.comparison.deciding import next_step
-    from nephoscope.comparison.history import machine_of
-    from nephoscope.comparison.settings import measured_otherwise, settings_of
-    from nephoscope.store import Store
-
-    shelf = Store(store)
-    stored = [shelf.open(side.run) for side in sides]
-    built = [capabilities.build(run, confidence=rules.confidence) for run in stored]
-    ids = {str(result.run.id) for result in built}
-    if len(ids) == 1:
-        a, b = _two_targets(sides, built[0])
-        return comparing.of_targets(built[0], a, b, rules, ignored)
-    if paired:
-        raise UsageError(
-            "Two separate runs have no pairs.",
-            "Measure both targets in one plan, which interleaves them.",
-        )
-    targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
-    history = (_history(shelf, stored[0], ids), _history(shelf, stored[1], ids))
-    otherwise = measured_otherwise(*(settings_of(run.records()) for run in stored))
-    machines = [machine_of(run, target) for run, target in zip(stored, targets, strict=True)]
-    same_machine = machines[0] == machines[1] != ""
-    comparisons = comparing.of_runs(
-        built[0], built[1], targets, history, rules, otherwise, same_machine=same_machine
-    )
-    if not comparisons.leaves_open:
-        return comparisons
-    deciding = next_step((stored[0], stored[1]), targets, same_machine and not otherwise, store)
-    return replace(comparisons, next_step=deciding)
-
-
 def _interleaved(
     a: str, b: str | None, budget_s: float | None, *, paired: bool, store: Path | None
 ) -> tuple[str, Ignored]:
@@ -234,53 +203,6 @@ def _interleaved(
     _, page = measuring.reported(run)
     output.log(f"Report: {page}")
     return run.id, names_of_sides(*sides, merged)
-
-
-def _target_names(result: RunResult) -> list[str]:
-    return list(dict.fromkeys(line.target for line in result.metrics))
-
-
-def _check_target(side: _Side, known: Sequence[str]) -> str:
-    if side.target not in known:
-        raise UnknownName(
-            f"Run {side.run} has no target '{side.target}'.", f"Targets: {', '.join(known)}."
-        )
-    return side.target
-
-
-def _two_targets(sides: Sequence[_Side], result: RunResult) -> tuple[str, str]:
-    known = _target_names(result)
-    if len(sides) == 2 and all(side.target for side in sides):
-        a, b = (_check_target(side, known) for side in sides)
-        if a == b:
-            raise UsageError(f"A and B are the same target '{a}'.", "Name two targets.")
-        return a, b
-    if len(known) != 2:
-        raise UsageError(
-            f"The run has {len(known)} target{'s' if len(known) != 1 else ''} "
-            f"({', '.join(known) or 'none with valid trials'}).",
-            "Name two runs, or two targets as RUN:TARGET.",
-        )
-    return known[0], known[1]
-
-
-def _one_target(side: _Side, result: RunResult) -> str:
-    known = _target_names(result)
-    if side.target:
-        return _check_target(side, known)
-    if len(known) != 1:
-        raise UsageError(
-            f"Run {side.run} has {len(known)} targets ({', '.join(known)}).",
-            "Select one as RUN:TARGET.",
-        )
-    return known[0]
-
-
-def _history(shelf: Store, stored: StoredRun, left_out: set[str]) -> History:
-    """Other finished runs of the same machine, as `comparing.of_runs` asks for them."""
-    from nephoscope.comparison.history import History as Reader
-
-    return Reader(shelf, stored, left_out)
 
 
 def _refuse_nothing(comparisons: Comparisons, rules: Rules) -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +71,15 @@ def flat_table(run: StoredRun) -> pa.Table:
     columns["warmup"] = pa.array([record.key.round < 1 for record in records], pa.bool_())
     columns["status"] = pa.array([record.status.value for record in records], pa.string())
     factors = [json.loads(text) for text in samples["factors"].to_pylist()]
-    factor_columns = {
+    return pa.table({**{name: columns[name] for name in _ORDER}, **factor_columns(factors)})
+
+
+def factor_columns(factors: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
+    """Returns a column `factor_<name>` for each factor of these rows; null where one has none."""
+    return {
         f"{FACTOR_PREFIX}{name}": _column([levels.get(name) for levels in factors])
         for name in sorted({name for levels in factors for name in levels})
     }
-    return pa.table({**{name: columns[name] for name in _ORDER}, **factor_columns})
 
 
 _ORDER = (

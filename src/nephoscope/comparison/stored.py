@@ -1,0 +1,103 @@
+"""Compares stored runs, or two targets of one, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nephoscope import capabilities
+from nephoscope.comparison import result as comparing
+from nephoscope.comparison.deciding import next_step
+from nephoscope.comparison.history import History, machine_of
+from nephoscope.comparison.result import Comparisons, Ignored, Rules
+from nephoscope.comparison.settings import measured_otherwise, settings_of
+from nephoscope.errors import UnknownName, UsageError
+from nephoscope.model import RunResult
+from nephoscope.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    run: str
+    target: str
+
+
+def of_stored_runs(
+    store: Store,
+    names: Sequence[str],
+    rules: Rules,
+    *,
+    paired: bool = False,
+    ignored: Ignored | None = None,
+    folder: Path | None = None,
+) -> Comparisons:
+    """Compares what one or two names mean: RUN, or RUN:TARGET.
+
+    One name compares the two targets of that run. folder: the store as the user named it, for the
+    command in `next_step`. Raises UsageError or UnknownName where the names do not make a pair.
+    """
+    sides = [_Side(run, target) for run, _, target in (name.partition(":") for name in names)]
+    stored = [store.open(side.run) for side in sides]
+    built = [capabilities.build(run, confidence=rules.confidence) for run in stored]
+    ids = {str(result.run.id) for result in built}
+    if len(ids) == 1:
+        a, b = _two_targets(sides, built[0])
+        return comparing.of_targets(built[0], a, b, rules, ignored)
+    if paired:
+        raise UsageError(
+            "Two separate runs have no pairs.",
+            "Measure both targets in one plan, which interleaves them.",
+        )
+    targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
+    history = (History(store, stored[0], ids), History(store, stored[1], ids))
+    otherwise = measured_otherwise(*(settings_of(run.records()) for run in stored))
+    machines = [machine_of(run, target) for run, target in zip(stored, targets, strict=True)]
+    same_machine = machines[0] == machines[1] != ""
+    comparisons = comparing.of_runs(
+        built[0], built[1], targets, history, rules, otherwise, same_machine=same_machine
+    )
+    if not comparisons.leaves_open:
+        return comparisons
+    deciding = next_step((stored[0], stored[1]), targets, same_machine and not otherwise, folder)
+    return replace(comparisons, next_step=deciding)
+
+
+def _target_names(result: RunResult) -> list[str]:
+    return list(dict.fromkeys(line.target for line in result.metrics))
+
+
+def _check_target(side: _Side, known: Sequence[str]) -> str:
+    if side.target not in known:
+        raise UnknownName(
+            f"Run {side.run} has no target '{side.target}'.", f"Targets: {', '.join(known)}."
+        )
+    return side.target
+
+
+def _two_targets(sides: Sequence[_Side], result: RunResult) -> tuple[str, str]:
+    known = _target_names(result)
+    if len(sides) == 2 and all(side.target for side in sides):
+        a, b = (_check_target(side, known) for side in sides)
+        if a == b:
+            raise UsageError(f"A and B are the same target '{a}'.", "Name two targets.")
+        return a, b
+    if len(known) != 2:
+        raise UsageError(
+            f"The run has {len(known)} target{'s' if len(known) != 1 else ''} "
+            f"({', '.join(known) or 'none with valid trials'}).",
+            "Name two runs, or two targets as RUN:TARGET.",
+        )
+    return known[0], known[1]
+
+
+def _one_target(side: _Side, result: RunResult) -> str:
+    known = _target_names(result)
+    if side.target:
+        return _check_target(side, known)
+    if len(known) != 1:
+        raise UsageError(
+            f"Run {side.run} has {len(known)} targets ({', '.join(known)}).",
+            "Select one as RUN:TARGET.",
+        )
+    return known[0]
