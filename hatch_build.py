@@ -1,4 +1,4 @@
-"""Build hook: puts the static programs and the contracts inside the wheel."""
+"""Build hook: puts the static programs, their notices and the contracts inside the wheel."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ class ProbeBuildHook(BuildHookInterface):
     """Runs the same set-up as `make`, then includes what it built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Includes `_probe/<arch>-linux/nephoscope-{probe,lab,sim}`, `_contracts/`, `_studies/`."""
+        """Includes `_probe/` (programs, licence notices), `_contracts/`, `_studies/`."""
         root = Path(self.root)
         machine = platform.machine()
         folder = root / "src" / "nephoscope" / "_probe"
         programs = ("nephoscope-probe", "nephoscope-lab", "nephoscope-sim")
         if not all((folder / f"{machine}-linux" / name).is_file() for name in programs):
             subprocess.run([str(root / "tools" / "setup.sh"), "probe-here"], check=True)
+        subprocess.run([str(root / "tools" / "setup.sh"), "notices"], check=True)
         included = build_data["force_include"]
+        included[str(folder / "NOTICES.txt")] = "nephoscope/_probe/NOTICES.txt"
         for built in sorted(path for name in programs for path in folder.glob(f"*/{name}")):
             included[str(built)] = f"nephoscope/_probe/{built.parent.name}/{built.name}"
         for contract in sorted((root / "contracts").glob("*.json")):

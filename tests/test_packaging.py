@@ -91,6 +91,34 @@ def test_the_wheel_carries_every_file_of_the_studies(wheel: Path) -> None:
     assert packed == {f"nephoscope/_studies/{name}" for name in files}
 
 
+def test_the_wheel_names_every_crate_of_its_programs_with_its_licence(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read("nephoscope/_probe/NOTICES.txt").decode()
+    named = set(re.findall(r"^(\S+ \d\S*): \S", text, flags=re.M))
+    # Another source of the same fact: the tree of each program as cargo prints it.
+    tree = ["cargo", "tree", "--locked", "--edges=normal,no-proc-macro", "--prefix=none"]
+    programs = ["nephoscope-probe", "nephoscope-lab", "nephoscope-sim"]
+    packages = [word for program in programs for word in ("--package", program)]
+    # Where set-up finds cargo, too.
+    path = f"{os.environ['PATH']}:{Path.home()}/.cargo/bin"
+    done = subprocess.run(
+        [*tree, *packages],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path},
+    )
+    crates = {line.replace(" v", " ").removesuffix(" (*)") for line in done.stdout.splitlines()}
+    linked = {crate for crate in crates if crate and "(/" not in crate}
+    assert linked <= named
+    with_text = {
+        one for line in re.findall(r"^Licence of (.+)", text, re.M) for one in line.split(", ")
+    }
+    assert linked <= with_text
+    assert "Embedded in reports: plotly-cartesian" in text
+
+
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
 def test_the_lock_holds_every_dependency_with_a_hash(lock: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -5,6 +5,7 @@
 #   tools/setup.sh dev            what tests and checks need on top
 #   tools/setup.sh probe-here     only the static programs for this machine
 #   tools/setup.sh probe-aarch64  the same for 64-bit ARM
+#   tools/setup.sh notices        only the licence notices of what the programs contain
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p .setup
@@ -157,6 +158,12 @@ build_probe() { # architecture
   done
 }
 
+notices() {
+  local file=src/nephoscope/_probe/NOTICES.txt
+  [ "$file" -nt Cargo.lock ] || "$(find_python)" tools/notices.py "$file" ||
+    stop "the licence notices cannot be written; the words of cargo are above."
+}
+
 probe_is_fresh() {
   local program out
   for program in nephoscope-probe nephoscope-lab nephoscope-sim; do
@@ -172,7 +179,7 @@ case "${1:-run}" in
     [ "$1" = run ] || test_packages
     find_cargo
     # Most of the build keeps one CPU busy, so the Python packages are installed beside it.
-    (probe_is_fresh || build_probe "$(uname -m)") &
+    (probe_is_fresh || build_probe "$(uname -m)"; notices) &
     building=$!
     # The development lock holds everything of the other one, in the same versions.
     if [ "$1" = dev ] || ls .setup/requirements-dev.lock.* >/dev/null 2>&1; then
@@ -185,11 +192,16 @@ case "${1:-run}" in
   probe-here)
     find_cargo
     build_probe "$(uname -m)"
+    notices
+    ;;
+  notices)
+    find_cargo
+    notices
     ;;
   probe-aarch64)
     find_cargo
     build_probe aarch64
     say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab,sim}"
     ;;
-  *) stop "'$1' is not a set-up; use run, dev, probe-here or probe-aarch64." ;;
+  *) stop "'$1' is not a set-up; use run, dev, probe-here, probe-aarch64 or notices." ;;
 esac

@@ -208,9 +208,9 @@ class Comparison:
         """
         rows = []
         for line in self._lines:
-            found = line.comparison
+            comparison = line.comparison
             # The estimate that carried the verdict, so that row and sentence agree.
-            (ratio,) = found.verdict.estimates or (found.ratio,)
+            (ratio,) = comparison.verdict.estimates or (comparison.ratio,)
             values = _estimate(ratio) if ratio is not None else {}
             rows.append(
                 {
@@ -221,12 +221,12 @@ class Comparison:
                     "a": line.a,
                     "b": line.b,
                     "design": line.design,
-                    "verdict": found.verdict.word,
-                    "sentence": found.verdict.sentence,
-                    "n_a": found.n_a,
-                    "n_b": found.n_b,
-                    "p": found.p,
-                    "warnings": list(found.warnings),
+                    "verdict": comparison.verdict.word,
+                    "sentence": comparison.verdict.sentence,
+                    "n_a": comparison.n_a,
+                    "n_b": comparison.n_b,
+                    "p": comparison.p,
+                    "warnings": list(comparison.warnings),
                 }
             )
         return _with_factors(rows, _COMPARED, [line.factors for line in self._lines])

@@ -14,6 +14,7 @@ from pathlib import Path
 from nephoscope.errors import Lacking
 
 BUILD_COMMAND = "make survey"
+NOTICES_COMMAND = "tools/setup.sh notices"
 
 _ELF_MACHINES = {0x3E: "x86_64", 0xB7: "aarch64", 0x28: "arm", 0xF3: "riscv64", 0x03: "i686"}
 
@@ -31,6 +32,21 @@ def find_launcher() -> Path:
 def find_simulator() -> Path:
     """The simulator; see `find`."""
     return find("nephoscope-sim", "NEPHOSCOPE_SIM")
+
+
+def notices() -> str:
+    """Returns the licence notices of the third-party software in this package.
+
+    Raises Lacking in a source tree whose programs were not built.
+    """
+    try:
+        path = resources.files("nephoscope") / "_probe" / "NOTICES.txt"
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise Lacking(
+            "The licence notices were not made in this source tree.",
+            f"Make them: `{NOTICES_COMMAND}`.",
+        ) from None
 
 
 def find(name: str, variable: str, machine: str | None = None) -> Path:

@@ -11,10 +11,15 @@ from nephoscope.commands import options, output
 
 
 @click.command()
+@click.option("--licences", is_flag=True, help="Print the licences of third-party software.")
 @options.JSON
-def version(as_json: bool) -> None:
+def version(licences: bool, as_json: bool) -> None:
     """Print the versions of the program and of its probe."""
-    from nephoscope import catalog
+    from nephoscope import catalog, programs
+
+    if licences:
+        output.say(programs.notices())
+        return
 
     contracts = catalog.load()
     versions = {
