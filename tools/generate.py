@@ -133,6 +133,21 @@ def cli_page() -> str:
     return GENERATED + "# Command line\n\n" + cli.reference_markdown()
 
 
+def exit_codes_page() -> str:
+    """The reference page of exit codes: their meanings, and the errors that end with each."""
+    from nephoscope import errors
+
+    lines = ["# Exit codes", "", "| code | meaning |", "|---|---|"]
+    lines += [f"| {code} | {meaning} |" for code, meaning in errors.EXIT_CODES.items()]
+    lines += ["", "## Errors", "", "An error is one sentence on stderr and the next step.", ""]
+    lines += ["| code | error | meaning |", "|---|---|---|"]
+    classes = [one for one in vars(errors).values() if isinstance(one, type)]
+    for error in sorted(classes, key=lambda one: one.exit_code):
+        meaning = (error.__doc__ or "").partition("\n")[0]
+        lines.append(f"| {error.exit_code} | `{error.__name__}` | {meaning} |")
+    return GENERATED + "\n".join(lines) + "\n"
+
+
 def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str) -> str:
     """The reference page of a kind of file, from its model's field descriptions."""
     sections = {top: schema, **schema.get("$defs", {})}
@@ -239,6 +254,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     pages["docs/reference/benchmarks/README.md"] = GENERATED + "\n".join(index) + "\n"
     pages["docs/reference/cli.md"] = cli_page()
     pages["docs/reference/python.md"] = python_page()
+    pages["docs/reference/exit-codes.md"] = exit_codes_page()
     pages["docs/reference/plan.md"] = plan_page(listed)
     pages["docs/reference/topology.md"] = topology_page()
     pages.update(scenario_pages())

@@ -12,6 +12,16 @@ NephoscopeError
 └── Lacking             exit 4   the environment lacks something; says the command that installs it
 """
 
+EXIT_CODES = {
+    0: "Success.",
+    1: "An objective was missed: `compare --fail-on` found such a metric, `lab check` a deviation.",
+    2: "The command or one of the user's files is wrong; nothing was measured.",
+    3: "A run failed, no trial was valid, a target was lost, or the store cannot be used.",
+    4: "The environment lacks something; the message has the command that installs it.",
+    130: "Interrupted; the completed trials are kept, and the same command resumes the run.",
+}
+"""Exit code -> meaning, of all commands."""
+
 
 class NephoscopeError(Exception):
     """A failure with a message of one sentence and the next step, never a traceback."""

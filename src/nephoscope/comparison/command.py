@@ -59,6 +59,13 @@ class _Side:
     show_default=True,
     help="Whether lower or higher numbers in plain files are better.",
 )
+@click.option(
+    "--fail-on",
+    "conditions",
+    type=click.Choice(["worse", "different", "undecided"]),
+    multiple=True,
+    help="Exit with code 1 if any metric of B is so; may be repeated.",
+)
 @options.STORE
 @options.JSON
 def compare(
@@ -71,9 +78,10 @@ def compare(
     confidence: str,
     metrics: Sequence[str],
     better: str,
+    conditions: Sequence[str],
     store: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Compare two runs, two targets of a run, or two files.
 
     A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
@@ -121,6 +129,13 @@ def compare(
         from nephoscope.comparison.text import print_comparisons
 
         print_comparisons(comparisons, rules, better if sides[0].file else "")
+    if not conditions:
+        return 0
+    from nephoscope.comparison.failing import check
+
+    outcome = check(comparisons, conditions, rules)
+    output.log(f"nephoscope: {outcome.sentence}")
+    return outcome.exit_code
 
 
 def _between(option: str, text: str, low: float, high: float) -> float:
