@@ -141,7 +141,8 @@ def exit_codes_page() -> str:
     lines += [f"| {code} | {meaning} |" for code, meaning in errors.EXIT_CODES.items()]
     lines += ["", "## Errors", "", "An error is one sentence on stderr and the next step.", ""]
     lines += ["| code | error | meaning |", "|---|---|---|"]
-    classes = [one for one in vars(errors).values() if isinstance(one, type)]
+    base = errors.NephoscopeError
+    classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, base)]
     for error in sorted(classes, key=lambda one: one.exit_code):
         meaning = (error.__doc__ or "").partition("\n")[0]
         lines.append(f"| {error.exit_code} | `{error.__name__}` | {meaning} |")
