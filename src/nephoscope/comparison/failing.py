@@ -70,13 +70,13 @@ def _require_wanted(lines: Sequence[Compared], rules: Rules) -> None:
 
 def _require_power(comparisons: Sequence[Comparison], rules: Rules) -> None:
     """Raises UsageError where no p-value could be small enough after Holm's correction."""
-    asked = [comparison for comparison in comparisons if comparison.p is not None]
+    tested = [comparison for comparison in comparisons if comparison.p is not None]
     alpha = 1 - rules.confidence
-    if not asked or any(len(asked) * _smallest_p(one) <= alpha for one in asked):
+    if not tested or any(len(tested) * _smallest_p(one) <= alpha for one in tested):
         return
-    needed = math.ceil(1 + math.log2(len(asked) / alpha))
-    most = max(min(one.n_a, one.n_b) for one in asked)
-    count = f"{len(asked)} metric{'s'[: len(asked) > 1]}"
+    needed = math.ceil(1 + math.log2(len(tested) / alpha))
+    most = max(min(one.n_a, one.n_b) for one in tested)
+    count = f"{len(tested)} metric{'s'[: len(tested) > 1]}"
     raise UsageError(
         f"--fail-on: {most} repetitions cannot show a difference among {count} at "
         f"{rules.confidence * 100:g} %.",
