@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +22,7 @@ from nephoscope.lab import bringup, conditions, files, images, names
 from nephoscope.lab.handle import GuestAccess, Host, Lab
 from nephoscope.lab.images import Image
 from nephoscope.lab.limits import cgroups
-from nephoscope.lab.platforms import PLATFORMS, control
+from nephoscope.lab.platforms import PLATFORMS, container, control
 from nephoscope.lab.provisioner import LABS
 from nephoscope.targets.lab import LabTarget
 
@@ -184,6 +186,47 @@ def test_a_container_cannot_change_its_root(lab: Lab, loop: asyncio.AbstractEven
     # Its processes are its own, and it is where its namespace is.
     assert _inside(loop, host, "cat /proc/1/cmdline").startswith("/bin/busybox")
     assert _inside(loop, host, "ls /sys/class/net").split() == ["eth0", "lo"]
+
+
+def test_a_container_cannot_manage_the_machine(lab: Lab, loop: asyncio.AbstractEventLoop) -> None:
+    host = lab.hosts["container"]
+    status = _inside(loop, host, "cat /proc/self/status")
+    assert "Seccomp:\t2" in status
+    # Calls that need no capability: a user namespace, and the kernel's keys.
+    for number, arguments in ((272, 0x1000_0000), (250, 0)):
+        words = f"perl -e 'print syscall({number}, {arguments}) < 0 ? $! : 0'"
+        assert _inside(loop, host, words) == "Operation not permitted", number
+    # A fork bomb, with as many processes as may be.
+    words = (
+        "perl -e 'for (;;) { defined(my $p = fork) or last; $p or sleep 60, exit; $n++ } print $n'"
+    )
+    forks = _inside(loop, host, f"{words}; kill -9 -1")
+    assert container.PIDS_MAX - 100 < int(forks) < container.PIDS_MAX
+
+
+def test_a_guest_reaches_no_file_of_this_machine(lab: Lab, loop: asyncio.AbstractEventLoop) -> None:
+    """User-Mode Linux has a file system that shows this machine's folders (hostfs)."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        (folder / "secret").write_text("secret\n")
+        for path in (name, f"/../../../../../../../..{name}", "/../../../../../../../.."):
+            words = (
+                f'syscall(165, "none", "/mnt", "hostfs", 0, "{path}") == 0 or print "$!\\n"; '
+                'system("cat /mnt/secret; echo x >/mnt/x; echo x >/mnt/usr/x; ls /mnt"); '
+                'syscall(166, "/mnt", 0)'
+            )
+            seen = _inside(loop, lab.hosts["uml"], f"perl -e '{words}'")
+            assert "secret\n" not in seen, seen
+            assert not {"root", "home", "proc"} & set(seen.split()), seen
+        assert [path.name for path in folder.iterdir()] == ["secret"]
+    for guest in GUESTS:
+        for process in cgroups.host(lab.name, guest).processes():
+            status = Path(f"/proc/{process}/status").read_text()
+            real, effective = re.findall(r"^Uid:\t(\d+)\t(\d+)", status, re.MULTILINE)[0]
+            assert int(real) == int(effective) >= 0x7000_0000, guest
+            assert "NoNewPrivs:\t1" in status
+    assert not Path("/usr/x").exists()
 
 
 def test_everything_of_a_host_is_in_its_groups(lab: Lab) -> None:

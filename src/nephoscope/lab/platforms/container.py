@@ -33,6 +33,51 @@ from nephoscope.provisioning import Say
 CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_NET_BIND_SERVICE")
 """What root may do inside: files, its own processes, low ports. The probe needs none of them."""
 
+PIDS_MAX = 4096
+"""Processes and threads inside; a fork bomb ends there, not at the machine's own limit."""
+_DENIED = [
+    "acct",
+    "add_key",
+    "bpf",
+    "clock_adjtime",
+    "clock_settime",
+    "delete_module",
+    "finit_module",
+    "fsconfig",
+    "fsmount",
+    "fsopen",
+    "fspick",
+    "init_module",
+    "ioperm",
+    "iopl",
+    "kexec_file_load",
+    "kexec_load",
+    "keyctl",
+    "mount",
+    "mount_setattr",
+    "move_mount",
+    "name_to_handle_at",
+    "open_by_handle_at",
+    "open_tree",
+    "pivot_root",
+    "quotactl",
+    "quotactl_fd",
+    "reboot",
+    "request_key",
+    "setns",
+    "settimeofday",
+    "swapoff",
+    "swapon",
+    "syslog",
+    "umount2",
+    "unshare",
+    "userfaultfd",
+    "vhangup",
+]
+"""System calls that manage a machine, or that make defects of its kernel reachable."""
+_CLONE_NEWUSER = 0x1000_0000
+_ENOSYS = 38
+
 _REASONS = {"kernel": "a container runs on the machine's own kernel"}
 _WAY_IN_S = 30.0
 _WRITABLE = ("tmp", "var/tmp", "root")
@@ -160,12 +205,31 @@ def bundle(plan: HostPlan) -> dict[str, Any]:
                 *({"type": kind} for kind in ("pid", "ipc", "uts", "mount")),
                 {"type": "network", "path": str(plan.netns)},
             ],
-            "resources": {"devices": [{"allow": False, "access": "rwm"}]},
+            "resources": {
+                "devices": [{"allow": False, "access": "rwm"}],
+                "pids": {"limit": PIDS_MAX},
+            },
+            "seccomp": _seccomp(),
             "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"],
             "readonlyPaths": [
                 f"/proc/{name}" for name in ("bus", "fs", "irq", "sys", "sysrq-trigger")
             ],
         },
+    }
+
+
+def _seccomp() -> dict[str, Any]:
+    """Allows all but `_DENIED` and user namespaces; x32 and 32-bit system calls end the process."""
+    new_user = {"index": 0, "value": _CLONE_NEWUSER, "valueTwo": _CLONE_NEWUSER}
+    denied = {"action": "SCMP_ACT_ERRNO"}
+    return {
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [
+            {**denied, "names": _DENIED},
+            {**denied, "names": ["clone"], "args": [{**new_user, "op": "SCMP_CMP_MASKED_EQ"}]},
+            # Its flags lie in memory, which a filter cannot read; the C library then takes clone.
+            {**denied, "names": ["clone3"], "errnoRet": _ENOSYS},
+        ],
     }
 
 

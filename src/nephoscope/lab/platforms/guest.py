@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 import socket
 import tarfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from nephoscope.lab.handle import GuestAccess, HostPlan, Nic, Started
 from nephoscope.lab.images import Image
 from nephoscope.lab.network import namespaces
 from nephoscope.lab.network.layout import mac_of
-from nephoscope.lab.platforms import control
+from nephoscope.lab.platforms import confinement, control
 from nephoscope.lab.platforms.base import (
     Platform,
     Process,
@@ -95,7 +96,7 @@ class Guest(Platform, ABC):
         console = Console(log)
         console.skip()
         words = self.command(plan, image, taps, memory_bytes, extra)
-        process = await launch(plan, words, log=log, lock=lock)
+        process = await launch(plan, _confined(plan, image, words), log=log, lock=lock)
         address, port, user = control.GUEST_ADDRESS, control.PORT, control.USER
         access = GuestAccess(address, port, user, plan.netns, keys.identity, keys.known_hosts)
         what = f"host {plan.name} ({self.name})"
@@ -169,6 +170,18 @@ class Guest(Platform, ABC):
         nobody listens."""
 
 
+def _confined(plan: HostPlan, image: Image, words: Sequence[str]) -> list[str]:
+    """Returns the command that runs the guest's program with its own files only."""
+    folder, run, own = plan.directory, confinement.run_folder(plan), disks(plan)
+    shutil.rmtree(run, ignore_errors=True)
+    run.mkdir(mode=0o700)
+    given, log = folder / "given.tar", folder / "console.log"
+    log.touch(mode=0o600)
+    confinement.give(plan, run, own, *own.iterdir(), given, log)
+    reads = [folder / "image.ext4", image.kernel, image.initrd, given]
+    return confinement.confined(plan, words, reads=reads, writes=[run, own, log])
+
+
 def _share(plan: HostPlan) -> float:
     """The part of one CPU that the host has at most."""
     cpu = plan.spec.cpu
@@ -193,14 +206,14 @@ async def connect(plan: HostPlan, lock: int | None) -> tuple[Tap, ...]:
     """Makes the guest's interfaces in the host's namespace: each data interface is bridged to the
     host's, so that the guest has the host's place on the link; the control one ends here."""
     await disconnect(plan)
-    taps = taps_of(plan)
+    taps, owner = taps_of(plan), confinement.user(plan)
     lines = []
     for nic, tap in zip(plan.nics, taps, strict=False):
         bridge = _bridge(nic)
         lines += [
             f"link add {bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
             f"link set {bridge} addrgenmode none",
-            f"tuntap add dev {tap.device} mode tap",
+            f"tuntap add dev {tap.device} mode tap user {owner}",
             f"link set {tap.device} addrgenmode none",
             f"link set {tap.device} mtu {nic.mtu_bytes}",
             # A port takes frames at once only when it is up before it joins.
@@ -215,7 +228,7 @@ async def connect(plan: HostPlan, lock: int | None) -> tuple[Tap, ...]:
         ]
     own = taps[-1]
     lines += [
-        f"tuntap add dev {own.device} mode tap",
+        f"tuntap add dev {own.device} mode tap user {owner}",
         f"link set {own.device} addrgenmode none",
         f"addr add {control.HOST_ADDRESS}/{control.PREFIX_BITS} dev {own.device}",
         f"link set {own.device} up",

@@ -18,6 +18,7 @@ from nephoscope.lab.commands import entering
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms.base import disks, sbin
+from nephoscope.lab.platforms.confinement import run_folder
 from nephoscope.lab.platforms.guest import Guest, Tap
 from nephoscope.provisioning import Say
 
@@ -90,7 +91,7 @@ class Qemu(Guest):
             *("-rtc", "base=utc,clock=host"),
             # The console is a socket (the power button) whose output is kept in the log too.
             "-chardev",
-            f"socket,id=console,path={folder}/console.sock,server=on,wait=off,"
+            f"socket,id=console,path={run_folder(plan)}/console.sock,server=on,wait=off,"
             f"logfile={folder}/console.log,logappend=on",
             *("-serial", "chardev:console"),
             *("-kernel", str(image.kernel), "-initrd", str(image.initrd)),
@@ -109,7 +110,7 @@ class Qemu(Guest):
     async def power_button(self, plan: HostPlan) -> AsyncIterator[None]:
         """See `Guest.power_button`: a line on the console, which our init reads."""
         async with asyncio.timeout(1.0):
-            _, writer = await asyncio.open_unix_connection(str(plan.directory / "console.sock"))
+            _, writer = await asyncio.open_unix_connection(str(run_folder(plan) / "console.sock"))
         try:
             writer.write(b"power off\n")
             # What the guest has not read yet is lost when the connection ends.

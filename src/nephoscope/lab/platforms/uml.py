@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import socket
 import struct
 from collections.abc import AsyncIterator, Mapping
@@ -18,6 +17,7 @@ from typing import Any, ClassVar
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms.base import disks, sbin
+from nephoscope.lab.platforms.confinement import run_folder
 from nephoscope.lab.platforms.guest import Guest, Tap
 
 _MCONSOLE_MAGIC, _MCONSOLE_VERSION, _MCONSOLE_BYTES = 0xCAFEBABE, 2, 512
@@ -46,7 +46,6 @@ class Uml(Guest):
     ) -> list[str]:
         """See `Guest.command`."""
         folder = plan.directory
-        shutil.rmtree(folder / "uml", ignore_errors=True)
         networks = [
             f"vec{number}:transport=tap,ifname={tap.device},mac={tap.mac},depth={_QUEUE},gro=1"
             for number, tap in enumerate(taps)
@@ -54,7 +53,9 @@ class Uml(Guest):
         return [
             str(sbin("linux.uml")),
             "umid=guest",
-            f"uml_dir={folder}/uml",
+            f"uml_dir={run_folder(plan)}",
+            # Should the guest mount a folder of this machine, then one in which there is nothing.
+            f"hostfs={run_folder(plan)}",
             f"mem={memory_bytes >> 20}M",
             f"ubd0={disks(plan) / self.disk_name},{folder}/image.ext4",
             f"ubd1r={folder}/given.tar",
@@ -69,7 +70,7 @@ class Uml(Guest):
     @contextlib.asynccontextmanager
     async def power_button(self, plan: HostPlan) -> AsyncIterator[None]:
         """See `Guest.power_button`: Ctrl-Alt-Del through the management console."""
-        path = plan.directory / "uml" / "guest" / "mconsole"
+        path = run_folder(plan) / "guest" / "mconsole"
         await asyncio.to_thread(_mconsole, path, b"cad")
         yield
 
