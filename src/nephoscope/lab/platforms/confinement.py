@@ -65,7 +65,8 @@ def confined(
     root.mkdir(mode=0o755, exist_ok=True)
     devices = [path for path in _DEVICES if Path(path).exists()]
     groups = {os.stat(path).st_gid for path in devices if not _open_to_all(path)}
-    names = [f"ro:{path}" for path in (*_SYSTEM, *reads) if Path(path).exists()]
+    system = [Path(path) for path in _SYSTEM]
+    names = [f"ro:{path}" for path in (*system, *reads) if path.exists()]
     names += [f"rw:{path}" for path in (*devices, *writes)]
     number = str(user(plan))
     shell = ["sh", "-c", _CONFINE, "confine", str(root), number, ",".join(map(str, groups))]
