@@ -175,10 +175,10 @@ def _confined(plan: HostPlan, image: Image, words: Sequence[str]) -> list[str]:
     folder, run, own = plan.directory, confinement.run_folder(plan), disks(plan)
     shutil.rmtree(run, ignore_errors=True)
     run.mkdir(mode=0o700)
-    given, log = folder / "given.tar", folder / "console.log"
+    identity_disk, log = folder / "given.tar", folder / "console.log"
     log.touch(mode=0o600)
-    confinement.give(plan, run, own, *own.iterdir(), given, log)
-    reads = [folder / "image.ext4", image.kernel, image.initrd, given]
+    confinement.give(plan, run, own, *own.iterdir(), identity_disk, log)
+    reads = [folder / "image.ext4", image.kernel, image.initrd, identity_disk]
     return confinement.confined(plan, words, reads=reads, writes=[run, own, log])
 
 
