@@ -31,6 +31,7 @@ TOGETHER = frozenset(
         "labcheck",
         "machine",
         "plans",
+        "reading",
         "report",
         "results",
         "runs",

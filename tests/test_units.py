@@ -151,3 +151,18 @@ def test_a_percentage_without_its_sign_is_suggested_with_it() -> None:
     with pytest.raises(UsageError) as caught:
         units.parse_ratio("99")
     assert caught.value.hint == "Write 99% or 0.99."
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [
+        units.parse_duration_ns,
+        units.parse_bytes,
+        units.parse_bits_per_s,
+        units.parse_bytes_per_s,
+    ],
+)
+@pytest.mark.parametrize("text", ["1e308", "1e31", "9" * 400, 1e308])
+def test_quantities_without_bound_are_refused(parse, text):
+    with pytest.raises(UsageError):
+        parse(text)

@@ -39,12 +39,16 @@ _BITS_PER_S: Mapping[str, float] = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "g
 _QUANTITY = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9]*)\s*")
 
 
+_LARGEST = 1e30
+"""Larger numbers are mistakes; times every factor above, this one is still finite."""
+
+
 def _split(text: str | int | float) -> tuple[float, str] | None:
     match = _QUANTITY.fullmatch(str(text))
     if match is None:
         return None
     number = float(match[1].replace("_", ""))
-    return (number, match[2]) if math.isfinite(number) else None
+    return (number, match[2]) if number <= _LARGEST else None
 
 
 def parse_duration_ns(text: str | int | float, *, bare: str = "s") -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -181,7 +182,7 @@ def test_files_that_cannot_be_read_are_told_in_one_sentence(tmp_path: Path) -> N
         tmp_path: "this is a directory",
         tmp_path / "none.yaml": "there is no such file",
         latin: "latin.yaml:2:13: this is no UTF-8 text (byte 0xf6)",
-        Path("/dev/zero"): "larger than 1 MiB",
+        Path("/dev/zero"): "it is no regular file",
         Path("bad\0name"): "cannot be read",
     }
     for path, words in cases.items():
@@ -199,6 +200,6 @@ def test_an_unreadable_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise PermissionError(13, "Permission denied")
 
     # As root no mode bit keeps a file from being read.
-    monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr(os, "open", denied)
     with pytest.raises(PlanError, match="cannot be read: Permission denied"):
         load(path, {}, CATALOG)

@@ -92,3 +92,35 @@ def test_a_record_says_the_way() -> None:
 def test_a_record_without_a_way_is_told(values: dict[str, object], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         read({"name": "far", "kind": "ssh", **values})
+
+
+REFUSED = [
+    "a; touch x",
+    "-oProxyCommand=x",
+    "a b",
+    "a\nb",
+    "a\x1b[2J",
+    "$(id)",
+    "`id`",
+    "a|b",
+    "'a'",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("key", ["address", "user", "jump"])
+def test_names_that_a_command_would_obey_are_refused(key: str, text: str) -> None:
+    values = {"name": "far", "kind": "ssh", "address": "web"}
+    values[key] = [f"me@{text}"] if key == "jump" else text
+    with pytest.raises(ValidationError, match=r"is no (name for ssh|jump host)") as error:
+        read(values)
+    assert "\x1b" not in str(error.value.errors()[0]["msg"])
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_no_hop_has_such_a_name(text: str) -> None:
+    assert parse_hop(text) is None
+    with pytest.raises(UsageError):
+        parse(f"ssh:{text}")
+    with pytest.raises(ValueError, match="no name for ssh"):
+        Hop("web", user=text)

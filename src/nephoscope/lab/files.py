@@ -25,7 +25,7 @@ def load(path: Path | str, *, here: bool = False) -> Topology:
     here: also when this machine cannot give what it asks for.
     """
     file = Path(path)
-    return from_text(textfile.read(file, "topology"), str(file), file.parent, here=here)
+    return from_text(textfile.read(file, "topology", pipe=True), str(file), file.parent, here=here)
 
 
 def from_text(text: str, name: str, base: Path = Path(), *, here: bool = False) -> Topology:
@@ -150,7 +150,10 @@ def _matrix(file: Path, place: Place) -> dict[str, dict[str, float]]:
             try:
                 matrix[name][head] = units.parse_duration_ns(cell.strip(), bare="") / 1e9
             except UsageError as error:
+                # A stranger's plan may name any file here: only what looks like a number is quoted.
+                is_near = len(cell) < 12 and cell.strip()[:1].isdigit()
+                problem = error.message if is_near else "this is no duration."
                 raise PlanError(
-                    f"{file}:{number}: column {column}: {error.message}", "Write 110ms."
+                    f"{file}:{number}: column {column}: {problem}", "Write 110ms."
                 ) from error
     return matrix

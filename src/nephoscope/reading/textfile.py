@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.reading import yamltext
 
 
-def read(file: Path, what: str = "plan", error: type[UsageError] = PlanError) -> str:
-    """The text of a file of at most 1 MiB; `what` it is called in sentences. Raises `error`."""
+def read(
+    file: Path, what: str = "plan", error: type[UsageError] = PlanError, *, pipe: bool = False
+) -> str:
+    """The text of a file of at most 1 MiB; `what` it is called in sentences. Raises `error`.
+
+    pipe: also what a pipe or a terminal gives until its end, for files that the user names.
+    """
     try:
         if file.is_dir():
             raise error(f"{file}: this is a directory.", f"Name the file of the {what} in it.")
-        with file.open("rb") as stream:
+        with open_regular(file, pipe=pipe) as stream:
             raw = stream.read(yamltext.MAX_TEXT_BYTES + 1)
     except FileNotFoundError as missing:
         raise error(f"{file}: there is no such file.", "Check the path.") from missing
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or str(failure)
         raise error(
-            f"{file}: the {what} cannot be read: {reason}.", "Check its permissions."
+            f"{file}: the {what} cannot be read: {reason}.", "Check the path and its permissions."
         ) from failure
     if len(raw) > yamltext.MAX_TEXT_BYTES:
         raise error(f"{file}: this is larger than 1 MiB.", f"Is it a {what}?")
@@ -33,3 +42,18 @@ def read(file: Path, what: str = "plan", error: type[UsageError] = PlanError) ->
             f"{file}:{line}:{column}: this is no UTF-8 text (byte 0x{raw[failure.start]:02x}).",
             f"Save the {what} as UTF-8.",
         ) from failure
+
+
+def open_regular(file: Path, *, pipe: bool = False) -> BinaryIO:
+    """Opens a regular file for reading; a device or a named pipe could block or never end.
+
+    pipe: opens a pipe, too. Raises OSError.
+    """
+    # Without the flag, opening a named pipe waits for somebody who writes to it.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | (0 if pipe else os.O_NONBLOCK)
+    descriptor = os.open(file, flags)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or (pipe and stat.S_ISFIFO(mode)):
+        return open(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is no regular file")

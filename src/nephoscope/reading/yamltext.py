@@ -2,11 +2,12 @@
 
 Scalars follow the YAML 1.2 core schema: PyYAML alone reads `no` as false, `1:30` as 90 and `010`
 as 8, which in a plan would be another experiment than the one that was written. PyYAML's C parser
-reads (0.04 s for a plan of 2000 lines); ruamel is asked for the place only when there is an error.
+reads (0.04 s for a plan of 2000 lines).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +26,19 @@ Loc = tuple[str | int, ...]
 
 MAX_TEXT_BYTES = 1 << 20
 MAX_DEPTH = 50
+MAX_NODES = 100_000
+"""Scalars, lists and mappings of a text with every alias in full."""
+
+MAX_DIGITS = 30
+"""Digits of a whole number."""
+
+_TAG = "tag:yaml.org,2002:"
+_CORE = frozenset(f"{_TAG}{name}" for name in ("bool", "null", "int", "float"))
+_PLAIN = {
+    f"{_TAG}str": yaml.ScalarEvent,
+    f"{_TAG}seq": yaml.SequenceStartEvent,
+    f"{_TAG}map": yaml.MappingStartEvent,
+}
 
 
 class _Loader(_Base):
@@ -69,8 +83,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 def parse(text: str, name: str) -> Any:
     """The values of a YAML text. PlanError with `name:line:column` when it is not YAML."""
     try:
-        _refuse_depth(text)
-        return yaml.load(text, Loader=_Loader)
+        return _load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
@@ -79,7 +92,7 @@ def parse(text: str, name: str) -> Any:
             f"{place}: this is no valid YAML: {problem}.",
             "Correct that line; indentation is by spaces.",
         ) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise PlanError(
             f"{name}: this is no valid YAML: {reason}.", "A plan is plain UTF-8 text."
@@ -89,40 +102,111 @@ def parse(text: str, name: str) -> Any:
 def parse_scalar(text: str) -> Any:
     """The value of a `name=value` on the command line, read as a YAML value; text if it is none."""
     try:
-        _refuse_depth(text)
-        return yaml.load(text, Loader=_Loader)
+        return _load(text)
     except (yaml.YAMLError, ValueError):
         return text
 
 
-def _refuse_depth(text: str) -> None:
-    """ValueError for nesting so deep that composing it would overflow the C stack."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
+def _load(text: str) -> Any:
+    """The values of a text within the bounds. Raises YAMLError or ValueError."""
+    _Bounds().check(text)
+    return yaml.load(text, Loader=_Loader)
+
+
+class _Bounds:
+    """Refuses a text by its events, before anything is built of it.
+
+    Deep nesting would overflow the C stack of the composer; aliases and merge keys that hold one
+    another grow without bound; a tag may ask for what no JSON has, or for a number without digits.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, str | None]] = []
+        self._sizes: dict[str, int] = {}
+        self._nodes = 0
+        self._resolver = yaml.resolver.Resolver()
+        self._resolver.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+    def check(self, text: str) -> None:
+        """Raises MarkedYAMLError with the place of what is too much."""
+        for event in yaml.parse(text, Loader=_Loader):
+            problem = self._problem(event)
+            if problem:
+                mark: Any = event.start_mark
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+
+    def _problem(self, event: yaml.Event) -> str:
+        problem = ""
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                place = f"line {event.start_mark.line + 1}" if event.start_mark else "it"
-                raise ValueError(f"{place} is nested deeper than {MAX_DEPTH} levels")
+            self._open.append((self._nodes, event.anchor))
+            self._nodes += 1
+            problem = self._tag_problem(event, "")
+            if len(self._open) > MAX_DEPTH:
+                problem = f"this is nested deeper than {MAX_DEPTH} levels"
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            before, anchor = self._open.pop()
+            if anchor is not None:
+                self._sizes[anchor] = self._nodes - before
+        elif isinstance(event, yaml.AliasEvent):
+            size = self._sizes.get(str(event.anchor))
+            if size is None:
+                problem = f"the alias '{event.anchor}' has no anchor before it, or is inside it"
+            self._nodes += size or 0
+        elif isinstance(event, yaml.ScalarEvent):
+            self._nodes += 1
+            if event.anchor is not None:
+                self._sizes[event.anchor] = 1
+            problem = self._tag_problem(event, event.value)
+        if self._nodes > MAX_NODES:
+            problem = f"this has more than {MAX_NODES:,} values, aliases in full"
+        return problem
+
+    def _tag_problem(self, event: Any, text: str) -> str:
+        """Why a value's type cannot be; empty where it can."""
+        if event.tag in _PLAIN and _PLAIN[event.tag] is not type(event):
+            return f"the value does not fit its tag !!{event.tag.rpartition(':')[2]}"
+        if event.tag is not None and event.tag not in {*_PLAIN, *_CORE, "!"}:
+            return "only the tags !!str, !!int, !!float, !!bool, !!null, !!seq and !!map are known"
+        is_collection = isinstance(event, yaml.CollectionStartEvent)
+        tag = event.tag
+        if not is_collection and tag is None and event.implicit[0]:
+            tag = self._tag_of(text)
+        elif tag in _CORE and (is_collection or self._tag_of(text) != tag):
+            return f"the value does not fit its tag !!{tag.rpartition(':')[2]}"
+        if tag == f"{_TAG}float" and not math.isfinite(float(text)):
+            return "this number is too large"
+        if tag == f"{_TAG}int" and len(text) > MAX_DIGITS:
+            return f"this number has more than {MAX_DIGITS} digits"
+        return ""
+
+    def _tag_of(self, text: str) -> str:
+        """The tag that a plain scalar of this text has."""
+        resolve: Any = self._resolver.resolve
+        return str(resolve(yaml.ScalarNode, text, (True, False)))
 
 
 def locate(text: str, loc: Sequence[str | int]) -> tuple[int, int] | None:
     """Line and column (from 1) of a place, or of its nearest parent that is in the text."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
-        node: Any = YAML(typ="rt").load(text)
-    except (YAMLError, ValueError):
+        node = yaml.compose(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError):
         return None
     place: tuple[int, int] | None = None
     for step in loc:
-        try:
-            line, column = node.lc.key(step) if isinstance(step, str) else node.lc.item(step)
-            node = node[step]
-        except (AttributeError, KeyError, IndexError, TypeError):
+        found = _child(node, step)
+        if found is None:
             break
-        place = (line + 1, column + 1)
+        mark, node = found
+        place = (mark.line + 1, mark.column + 1)
     return place
+
+
+def _child(node: Any, step: str | int) -> tuple[yaml.Mark, Any] | None:
+    """Where a key or an item begins, and its value; None where the node has none of that name."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return key.start_mark, value
+    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark, node.value[step]
+    return None

@@ -128,7 +128,7 @@ def _found(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
             f"There is no scenario '{name}'{did_you_mean(name, known)}.",
             f"Name a file, or a built-in one: {', '.join(known) or 'there is none'}.",
         )
-    text = textfile.read(file, "scenario")
+    text = textfile.read(file, "scenario", pipe=True)
     values = yamltext.parse(text, str(file))
     if not isinstance(values, dict):
         raise PlanError(f"{file}:1:1: a scenario is a mapping of keys.", "Begin with `version: 1`.")

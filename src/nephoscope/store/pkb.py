@@ -11,8 +11,8 @@ run left out) are repetitions of one another, in order of their time: rounds 1, 
 
 from __future__ import annotations
 
-import json
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -30,6 +30,7 @@ from nephoscope.model import (
     TrialStatus,
     factors_key,
 )
+from nephoscope.reading import jsontext, textfile
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.foreign_units import Unit, unit_of
 from nephoscope.store.run import FINISHED, StoredRun
@@ -38,6 +39,8 @@ from nephoscope.store.store import Store, spec_json
 PLAN_NAME = "import-pkb"
 TARGET = "imported"
 MAX_LINE_BYTES = 1 << 20
+MAX_FILE_BYTES = 256 << 20
+YEAR_10000_S = 253_402_300_800
 
 _LABEL = re.compile(r"\|([^:|]+):(.*?)\|(?=,\||$)", re.DOTALL)
 _OF_THE_RUN = re.compile(
@@ -66,7 +69,9 @@ class _Line:
 
 def import_file(path: Path, store: Store) -> StoredRun:
     """Reads a file into a new finished run. UsageError names the line that is wrong."""
-    with translating_os_errors(path, "read"), path.open("rb") as stream:
+    with translating_os_errors(path, "read"), textfile.open_regular(path) as stream:
+        if os.fstat(stream.fileno()).st_size > MAX_FILE_BYTES:
+            raise UsageError(f"{path} is larger than 256 MiB.", "Import it in parts.")
         lines = list(_lines(stream.readlines(), str(path)))
     if not lines:
         raise UsageError(f"{path} holds no samples.", "Give the file that --json_path wrote.")
@@ -191,8 +196,8 @@ def _line(line: bytes, number: int) -> _Line:
     if len(line) > MAX_LINE_BYTES:
         raise ValueError("the line is longer than 1 MiB")
     try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
+        values = jsontext.parse(line, finite=False)
+    except ValueError:
         raise ValueError("this is no JSON") from None
     if not isinstance(values, dict):
         raise ValueError("this is no JSON object")
@@ -203,7 +208,7 @@ def _line(line: bytes, number: int) -> _Line:
         metric=_text(values, "metric"),
         value=_number(values, "value"),
         unit=unit_of(str(values.get("unit") or "")),
-        at_s=_number(values, "timestamp"),
+        at_s=_timestamp(values),
         factors=_factors(labels),
         run_uri=str(values.get("run_uri", "")),
     )
@@ -223,6 +228,13 @@ def _number(values: Mapping[str, Any], key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"'{key}' is no number: {value!r:.40}")
     return float(value)
+
+
+def _timestamp(values: Mapping[str, Any]) -> float:
+    at_s = _number(values, "timestamp")
+    if not 0 <= at_s < YEAR_10000_S:
+        raise ValueError(f"'timestamp' is no time in seconds since 1970: {at_s!r:.40}")
+    return at_s
 
 
 def _factors(labels: Any) -> dict[str, str]:

@@ -5,16 +5,22 @@ The file that is named wins over what it includes, mapping by mapping; lists are
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import PlanError
+from nephoscope.plans.model import Plan
 from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.fields import Record
 from nephoscope.reading.paths import put
 from nephoscope.reading.sentences import place_in
 from nephoscope.reading.yamltext import Loc
+
+_QUOTED = re.compile("'[^']*'")
 
 MAX_DEPTH = 8
 """Files that include one another in a row."""
@@ -100,7 +106,8 @@ def mapping_of(text: str, name: str, what: str = "plan") -> dict[str, Any]:
 
 def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
     source = Source(name, text)
-    document = Document(mapping_of(text, name), {(): source})
+    values = _of_named_file(text, name, Plan, "plan") if chain else mapping_of(text, name)
+    document = Document(values, {(): source})
     names = document.values.pop("include", ())
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list | tuple) or not all(
@@ -110,19 +117,20 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
             f"{source.place(('include',))}include is a list of files.",
             "Write include: [base.yaml].",
         )
-    own = Path(name).resolve()
+    own = _real(name)
     below: Document | None = None
     for index, included in enumerate(names):
         at = source.place(("include", index))
         file = Path(name).parent / included
-        if file.resolve() in (*chain, own):
+        lower_text = _read(file, "plan", at)
+        if _real(file) in (*chain, own):
             ring = " -> ".join(path.name for path in (*chain, own, file))
             raise PlanError(f"{at}the files include one another: {ring}.", "Break the ring.")
         if len(chain) + 1 >= MAX_DEPTH:
             raise PlanError(
                 f"{at}more than {MAX_DEPTH} files include one another in a row.", "Flatten them."
             )
-        lower = _with_includes(_read(file, "plan", at), str(file), (*chain, own))
+        lower = _with_includes(lower_text, str(file), (*chain, own))
         below = lower if below is None else _over(lower, below)
     return document if below is None else _over(document, below)
 
@@ -162,7 +170,9 @@ def _take_in_lab(document: Document) -> None:
     at = document.place(("lab",))
     file = Path(document.owner(("lab",)).name).parent / name
     text = _read(file, "topology", at)
-    document.values["lab"] = mapping_of(text, str(file), "topology")
+    from nephoscope.lab.topology import Topology
+
+    document.values["lab"] = _of_named_file(text, str(file), Topology, "topology")
     document.owners[("lab",)] = Source(str(file), text, ("lab",))
     # The option named the file; what stands in it has its own places.
     document.sets = {path: value for path, value in document.sets.items() if path != "lab"}
@@ -192,6 +202,27 @@ def _read(file: Path, what: str, at: str) -> str:
         return textfile.read(file, what)
     except PlanError as error:
         raise PlanError(f"{at}{error.message}", error.hint) from error
+
+
+def _of_named_file(text: str, name: str, record: type[Record], what: str) -> dict[str, Any]:
+    """The values of a file that a plan names; an error quotes nothing of it unless it is one.
+
+    A stranger's plan may name any file that this user can read.
+    """
+    try:
+        values = mapping_of(text, name, what)
+    except PlanError as error:
+        raise PlanError(_QUOTED.sub("'…'", error.message), error.hint) from None
+    if not values.keys() & {
+        word for key, of in record.model_fields.items() for word in (key, of.alias)
+    }:
+        raise PlanError(f"{name}: this is no {what}; it has none of its keys.", "Check the name.")
+    return values
+
+
+def _real(name: Path | str) -> Path:
+    """The path without links; unlike Path.resolve, it accepts links that lead in a ring."""
+    return Path(os.path.realpath(name))
 
 
 def _kind_of(value: Any) -> str:

@@ -42,7 +42,7 @@ def read(
 ) -> tuple[Plan, Place]:
     """As `load`, with the function that tells where in its files a part of the plan stands."""
     file = Path(path)
-    document = gather(textfile.read(file), str(file), sets or {})
+    document = gather(textfile.read(file, pipe=True), str(file), sets or {})
     return from_values(document.values, known or catalog.load(), document.place), document.place
 
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from nephoscope.reading.fields import Count
 from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits, as_name
-from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop
+from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
 
 if TYPE_CHECKING:
     from nephoscope.targets.probe.target import Target
@@ -20,8 +20,11 @@ REMOTE_FOLDER = "~/.cache/nephoscope"
 
 def _jump_host(text: str) -> str:
     if parse_hop(text) is None:
-        raise ValueError(f"'{text}' is no jump host. Write [user@]host[:port]")
+        raise ValueError(f"{text!a} is no jump host. Write [user@]host[:port]")
     return text
+
+
+SshName = Annotated[str, AfterValidator(ssh_name)]
 
 
 class SshRecord(TargetRecord):
@@ -32,13 +35,13 @@ class SshRecord(TargetRecord):
     form: ClassVar[str] = "ssh:[user@]host[:port]"
 
     kind: Literal["ssh"] = Field(default="ssh", description="How the machine is reached.")
-    address: str = Field(
+    address: SshName = Field(
         default="", description="Host name, address or alias of ~/.ssh/config; required."
     )
     port: Annotated[Count, Field(ge=1, le=65535)] | None = Field(
         default=None, description="Port, else that of ~/.ssh/config, else 22."
     )
-    user: str = Field(default="", description="Login name.")
+    user: SshName = Field(default="", description="Login name.")
     identity: str = Field(default="", description="File of the private key.")
     known_hosts: str = Field(
         default="", description="File of host keys instead of ~/.ssh/known_hosts."

@@ -18,7 +18,7 @@ import asyncssh
 
 from nephoscope.errors import TargetError
 from nephoscope.targets.ssh.host_keys import DEFAULT_FILES, HostKeys, load_host_keys
-from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop
+from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
 
 KEEPALIVE_S = 15
 KEEPALIVES_LOST = 4
@@ -97,7 +97,11 @@ def _hops(name: str, route: SshRoute) -> list[Hop]:
 def _options(name: str, hop: Hop, route: SshRoute) -> asyncssh.SSHClientConnectionOptions:
     """What the configuration says of a hop."""
     try:
-        return asyncssh.SSHClientConnectionOptions(**_chosen(hop, route), host=hop.host)
+        options = asyncssh.SSHClientConnectionOptions(**_chosen(hop, route), host=hop.host)
+        # An alias stands for another name, which gets into commands in its place.
+        ssh_name(options.host)
+        ssh_name(options.username)
+        return options
     except (asyncssh.ConfigParseError, asyncssh.KeyImportError, OSError, ValueError) as error:
         raise TargetError(
             f"{name}: ~/.ssh/config or a key that it names cannot be used: {error}.",

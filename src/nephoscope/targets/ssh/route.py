@@ -6,14 +6,39 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+_REFUSED = frozenset("'\"`$\\;&<>|(){}")
+
+
+def ssh_name(text: str) -> str:
+    """Returns a host or user name that is safe in every command of an ssh configuration.
+
+    The rules are OpenSSH's: ssh puts names into commands (`ProxyCommand … %h`, `Match exec`) and
+    programs take a leading hyphen for an option. Raises ValueError with one sentence.
+    """
+    if text.startswith("-") or any(
+        c in _REFUSED or c.isspace() or not c.isprintable() for c in text
+    ):
+        raise ValueError(
+            f"{text!a} is no name for ssh: it begins with `-`, or has a blank, a control "
+            "character or a character that a shell obeys. Write the plain name"
+        )
+    return text
+
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A host on the way, as the user or ~/.ssh/config names it; '' and None: as configured."""
+    """A host on the way, as the user or ~/.ssh/config names it; '' and None: as configured.
+
+    Raises ValueError for names that `ssh_name` refuses.
+    """
 
     host: str
     port: int | None = None
     user: str = ""
+
+    def __post_init__(self) -> None:
+        ssh_name(self.host)
+        ssh_name(self.user)
 
     def __str__(self) -> str:
         name = f"[{self.host}]" if ":" in self.host else self.host
@@ -48,11 +73,17 @@ def parse_hop(text: str) -> Hop | None:
     else:
         host, colon, port_text = rest.partition(":")
         has_port = bool(colon)
-    # A leading hyphen is how options are smuggled into programs that take host names.
-    if not host or host.startswith("-") or (at and not user) or any(c.isspace() for c in text):
+    if not host or (at and not user):
         return None
-    if not has_port:
-        return Hop(host, None, user)
-    if not (port_text.isascii() and port_text.isdigit() and 1 <= int(port_text) <= 65535):
+    port = None
+    if has_port:
+        # Five digits: converting a long number takes time, and raises an error beyond 4,300 digits.
+        if not (port_text.isascii() and port_text.isdigit() and len(port_text) <= 5):
+            return None
+        port = int(port_text)
+        if not 1 <= port <= 65535:
+            return None
+    try:
+        return Hop(host, port, user)
+    except ValueError:
         return None
-    return Hop(host, int(port_text), user)
