@@ -83,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     output.prepare_streams()
     try:
+        output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
         code = app.main(
             None if argv is None else list(argv), prog_name="nephoscope", standalone_mode=False
         )

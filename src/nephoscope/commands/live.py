@@ -10,6 +10,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
 from nephoscope.commands import output, progress
+from nephoscope.reading.printable import printable
 from nephoscope.runs import Status
 
 
@@ -40,11 +41,11 @@ class LiveLine:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._bar.console.print(escape(text), soft_wrap=True)
+        self._bar.console.print(escape(printable(text)), soft_wrap=True)
 
     def preparing(self, text: str) -> None:
         """What is made ready before measuring begins."""
-        self._bar.update(self._task, total=None, description=escape(text), left="")
+        self._bar.update(self._task, total=None, description=escape(printable(text)), left="")
         self._bar.refresh()
 
     def update(self, text: str, status: Status) -> None:
@@ -57,6 +58,6 @@ class LiveLine:
             left = f"{status.ended} of {status.alternatives} settings done"
             left = ", ".join(filter(None, (left, progress.left(status))))
         self._bar.update(
-            self._task, total=total, completed=done, description=escape(text), left=left
+            self._task, total=total, completed=done, description=escape(printable(text)), left=left
         )
         self._bar.refresh()

@@ -12,6 +12,9 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from nephoscope.errors import UsageError
+from nephoscope.reading.printable import escaped, printable
+
 TABLE_WIDTH = 79
 """Columns that every table keeps to, so that it can be pasted anywhere."""
 
@@ -23,15 +26,26 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
+def refuse_undecodable(arguments: Sequence[str]) -> None:
+    """Raises UsageError for an argument that is no UTF-8 text, which no file of ours can hold."""
+    for number, argument in enumerate(arguments, start=1):
+        try:
+            argument.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"Argument {number} is no UTF-8 text: {argument!a}.", "Rename the file."
+            ) from None
+
+
 def say(text: str = "") -> None:
-    """One line (or more) of data on stdout."""
-    sys.stdout.write(text + "\n")
+    """One line (or more) of data on stdout, without control characters."""
+    sys.stdout.write(printable(text, styled=colour_wanted()) + "\n")
 
 
 def log(text: str) -> None:
     """One line on stderr; a closed stderr is no reason to fail."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(printable(text) + "\n")
         sys.stderr.flush()
 
 
@@ -39,7 +53,7 @@ def document(content: Any) -> None:
     """One JSON document on stdout, of records and plain values; see documents.to_json."""
     from nephoscope import documents
 
-    say(documents.to_text(documents.to_json(content)))
+    sys.stdout.write(escaped(documents.to_text(documents.to_json(content))) + "\n")
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -73,8 +87,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and without doubled spaces."""
-    return " ".join(text.split())
+    """The text without line breaks, control characters and doubled spaces."""
+    return " ".join(printable(text).split())
 
 
 def complain(sentence: str, code: int) -> int:

@@ -193,10 +193,10 @@ def locate(text: str, loc: Sequence[str | int]) -> tuple[int, int] | None:
         return None
     place: tuple[int, int] | None = None
     for step in loc:
-        found = _child(node, step)
-        if found is None:
+        child = _child(node, step)
+        if child is None:
             break
-        mark, node = found
+        mark, node = child
         place = (mark.line + 1, mark.column + 1)
     return place
 

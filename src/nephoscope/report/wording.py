@@ -16,6 +16,7 @@ from nephoscope.model import (
     RunResult,
     level_name,
 )
+from nephoscope.reading.printable import printable
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.precision import precision_sentence
 
@@ -38,9 +39,6 @@ _ACRONYMS = {
     "vcpu": "virtual CPU",
     "usd": "USD",
 }
-# Control and direction characters: a CPU or a disk may call itself anything, and a terminal obeys.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-
 # Factors of a neighbour's load; at the baseline there is none.
 _LOAD = frozenset({"intensity", "neighbours", "resource"})
 
@@ -57,7 +55,7 @@ GROUPS: Mapping[str, str] = {
 
 def clean(text: object) -> str:
     """Text from a machine, on one line and without control characters."""
-    return " ".join(_CONTROL.sub(" ", str(text)).replace("\t", " ").split())
+    return " ".join(printable(str(text)).split())
 
 
 def group_of(benchmark: str) -> str:
