@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import json_reference
 import scenario_keys
 from line_schema import line_schema
 
@@ -52,6 +53,7 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of contracts/."""
     from nephoscope import adapters, capabilities, plans
     from nephoscope.census.records import Census
+    from nephoscope.commands.json_documents import commands_schema
     from nephoscope.comparison.repeats import RepeatedRuns
     from nephoscope.comparison.result import Comparisons
     from nephoscope.documents import schema_of
@@ -67,6 +69,7 @@ def contracts(document: Mapping[str, Any]) -> dict[str, str]:
         ),
         "contracts/topology.schema.json": as_json(topology_schema()),
         "contracts/result.schema.json": as_json(capabilities.result_schema()),
+        "contracts/commands.schema.json": as_json(commands_schema()),
         "contracts/compare.schema.json": as_json(
             schema_of(Comparisons, "Comparison by Nephoscope")
         ),
@@ -153,7 +156,9 @@ def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str) -> str
     """The reference page of a kind of file, from its model's field descriptions."""
     sections = {top: schema, **schema.get("$defs", {})}
     lines = [f"# {title}", "", "Add this line at the top of a file for completion in editors:", ""]
-    lines += ["```yaml", f"# yaml-language-server: $schema=contracts/{file}", "```", ""]
+    lines += ["```yaml", f"# yaml-language-server: $schema={file}", "```", ""]
+    copy = f"nephoscope schema {file.partition('.')[0]} > {file}"
+    lines += [f"`{copy}` writes the schema beside the file.", ""]
     for name, section in sections.items():
         lines += [f"## {name}", "", section.get("description", ""), ""]
         lines += ["| key | default | meaning |", "|---|---|---|"]
@@ -256,6 +261,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     pages["docs/reference/cli.md"] = cli_page()
     pages["docs/reference/python.md"] = python_page()
     pages["docs/reference/exit-codes.md"] = exit_codes_page()
+    pages["docs/reference/json.md"] = GENERATED + json_reference.page()
     pages["docs/reference/plan.md"] = plan_page(listed)
     pages["docs/reference/topology.md"] = topology_page()
     pages.update(scenario_pages())

@@ -7,6 +7,7 @@ error, 3 a run failed, 4 a requirement is missing, 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -31,6 +32,8 @@ OTHERS = (
     "import_:import_",
     "list_:list_",
     "doctor:doctor",
+    "schema:schema",
+    "completion:completion",
     "version:version",
     "lab:lab",
 )
@@ -79,9 +82,11 @@ def reference_markdown() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code; never prints a traceback."""
-    from nephoscope.commands import output
+    from nephoscope.commands import completion, output
 
     output.prepare_streams()
+    if completion.VARIABLE in os.environ:
+        completion.attach(app)
     try:
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
         code = app.main(

@@ -16,6 +16,10 @@ from typing import Any, get_type_hints
 
 from nephoscope.model import stated
 
+SCHEMA_VERSION = 1
+"""Version of all JSON documents that are printed and written to files. It rises when a key is
+removed or changes its meaning; new keys do not raise it."""
+
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -38,6 +42,11 @@ def to_json(value: Any) -> Any:
     if hasattr(value, "model_dump"):  # of pydantic, which is not loaded for this
         return to_json(value.model_dump(by_alias=True))
     return value
+
+
+def versioned(content: Any) -> dict[str, Any]:
+    """Returns the document of a record or mapping with the version of its schema in front."""
+    return {"schema_version": SCHEMA_VERSION, **to_json(content)}
 
 
 def to_text(document: Any) -> str:
@@ -68,7 +77,7 @@ def _stated(record: type[Any]) -> dict[str, Any]:
 
 
 def schema_of(record: type[Any], title: str) -> dict[str, Any]:
-    """Returns the JSON Schema of the documents of a record type."""
+    """Returns the JSON Schema of the documents of a record type, with their version."""
     from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema
 
@@ -94,5 +103,8 @@ def schema_of(record: type[Any], title: str) -> dict[str, Any]:
                 "additionalProperties": False,
             }
 
-    found = TypeAdapter(record).json_schema(mode="serialization", schema_generator=RecordSchema)
-    return {"$schema": DRAFT, "title": title, **found}
+    document = TypeAdapter(record).json_schema(mode="serialization", schema_generator=RecordSchema)
+    version = {"const": SCHEMA_VERSION, "description": "Version of the document's schema."}
+    document["properties"] = {"schema_version": version, **document["properties"]}
+    document["required"] = ["schema_version", *document["required"]]
+    return {"$schema": DRAFT, "title": title, **document}

@@ -35,6 +35,8 @@ VERBS = [
     "import",
     "list",
     "doctor",
+    "schema",
+    "completion",
     "version",
     "lab",
 ]

@@ -69,7 +69,7 @@ def test_the_journal_is_shown_in_lines(
     assert "r0001-s000-local valid, prepare " in out
     assert out.rstrip().endswith("the process stops measuring: interrupted")
     assert cli.main(["show", "--journal", "--json"]) == 0
-    events = json.loads(capsys.readouterr().out)
+    events = json.loads(capsys.readouterr().out)["events"]
     assert events[0]["event"] == "session_started"
 
 

@@ -14,10 +14,12 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 from tests.attempts import attempt
 from tests.e2e.conftest import PROGRAM, Run, mounted
 
+from nephoscope.commands.json_documents import COMMANDS, commands_schema
 from nephoscope.lab import names
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.provisioner import LABS
@@ -263,7 +265,9 @@ def test_a_program_that_is_not_installed_is_named(nephoscope: Run, office: Path)
 
 
 def test_every_command_prints_json_alone(nephoscope: Run, office: Path, lab_name: str) -> None:
+    schema = commands_schema()
     for words in (("up", str(office)), ("list",), ("down", lab_name)):
         done = nephoscope("lab", *words, "--json")
         assert done.code == 0, done.err
-        json.loads(done.out)
+        name = COMMANDS[f"lab {words[0]}"][""]
+        jsonschema.validate(json.loads(done.out), {**schema, "$ref": f"#/$defs/{name}"})

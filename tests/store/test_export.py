@@ -39,6 +39,7 @@ def test_all_formats_hold_the_same_rows(tmp_path: Path) -> None:
     from_csv = list(csv.DictReader(io.StringIO(export(run, "csv").decode())))
     from_json = [json.loads(line) for line in export(run, "jsonl").decode().splitlines()]
     from_parquet = pq.read_table(io.BytesIO(export(run, "parquet"))).to_pylist()
+    assert [row.pop("schema_version") for row in from_json] == [1] * len(from_json)
     assert from_json == from_parquet
     assert len(from_csv) == len(from_json) == 5 * len(samples(1.0))
     assert list(from_csv[0]) == [*COLUMNS, "factor_op", "factor_value"]

@@ -82,7 +82,7 @@ def document(result: RunResult) -> dict[str, Any]:
         entry.name: documents.to_json(part) for entry, part in table.contributing(result.parts)
     }
     found: dict[str, Any] = documents.to_json(result)
-    return {**found, **parts}
+    return documents.versioned({**found, **parts})
 
 
 def result_schema() -> dict[str, Any]:

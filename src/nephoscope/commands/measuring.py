@@ -45,7 +45,6 @@ def _measure_repeatedly(
     plan: Plan, store: Store, repeat: options.Repetition, *, as_json: bool, fresh: bool
 ) -> int:
     """Makes complete runs with gaps, and presents them together; the worst exit code."""
-    from nephoscope import documents
     from nephoscope.comparison.repeats import analyse_repeats
     from nephoscope.comparison.text import print_repeats
 
@@ -61,7 +60,7 @@ def _measure_repeatedly(
         code = max(code, exit_code(result, run))
     repeats = analyse_repeats(results)
     if as_json:
-        output.document(documents.to_json(repeats))
+        output.document(repeats)
     else:
         print_repeats(repeats)
     return code

@@ -50,10 +50,10 @@ def log(text: str) -> None:
 
 
 def document(content: Any) -> None:
-    """One JSON document on stdout, of records and plain values; see documents.to_json."""
+    """Prints a record or mapping as a JSON document with the version of its schema."""
     from nephoscope import documents
 
-    sys.stdout.write(escaped(documents.to_text(documents.to_json(content))) + "\n")
+    sys.stdout.write(escaped(documents.to_text(documents.versioned(content))) + "\n")
 
 
 def is_terminal(stream: TextIO) -> bool:

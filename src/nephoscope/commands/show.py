@@ -32,7 +32,7 @@ def show(name: str, journal: bool, store: Path | None, as_json: bool) -> int:
     if not journal:
         return measuring.present(run, as_json=as_json, stored=True)
     if as_json:
-        output.document(run.events())
+        output.document({"events": run.events()})
     else:
         from nephoscope.runs.journal import lines
 

@@ -34,7 +34,7 @@ def write(
             elif path.suffix == ".md":
                 text = markdown_output.render(title, sections)
             else:
-                text = documents.to_text(documents.to_json(document)) + "\n"
+                text = documents.to_text(documents.versioned(document)) + "\n"
             _replace(path, text)
     except OSError as error:
         raise StoreError(

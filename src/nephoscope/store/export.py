@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nephoscope.documents import SCHEMA_VERSION
 from nephoscope.errors import UsageError
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.run import StoredRun
@@ -31,7 +32,8 @@ def export(run: StoredRun, format: str) -> bytes:
 
     Columns: run, trial, position, round, warmup, status, target, benchmark, metric, unit, better,
     value, count, at_ns, and `factor_<name>` for each factor (empty where a sample has none).
-    format: csv (RFC 4180, with a header), jsonl (one JSON object a line) or parquet.
+    format: csv (RFC 4180, with a header), jsonl (one JSON object a line,
+    with `schema_version`) or parquet.
     Raises UsageError for another format.
     """
     format = EARLIER_NAMES.get(format, format)
@@ -111,4 +113,5 @@ def _csv(table: pa.Table) -> bytes:
 
 
 def _json_lines(table: pa.Table) -> bytes:
-    return "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
+    version = {"schema_version": SCHEMA_VERSION}
+    return "".join(json.dumps({**version, **row}) + "\n" for row in table.to_pylist()).encode()

@@ -1,0 +1,43 @@
+"""`nephoscope schema`: the JSON Schemas of plans, topologies and printed documents."""
+
+from __future__ import annotations
+
+import click
+
+from nephoscope.commands import output
+from nephoscope.errors import UnknownName
+
+SUFFIX = ".schema.json"
+
+
+def names() -> list[str]:
+    """Returns the names of the schemas that this package has."""
+    from nephoscope import catalog
+
+    folder = catalog.contract_path(f"plan{SUFFIX}").parent
+    return sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--path", is_flag=True, help="Print the path of the schema's file instead.")
+def schema(name: str | None, path: bool) -> None:
+    """Print a JSON Schema; without NAME, list the schemas.
+
+    For completion in editors, save the schema beside a plan and begin the plan with
+    `# yaml-language-server: $schema=plan.schema.json`.
+    """
+    from nephoscope import catalog
+    from nephoscope.reading.sentences import did_you_mean
+
+    known = names()
+    if name is None:
+        output.say("\n".join(known))
+        return
+    if name not in known:
+        raise UnknownName(
+            f"There is no schema '{name}'{did_you_mean(name, known)}.",
+            f"Schemas: {', '.join(known)}.",
+        )
+    file = catalog.contract_path(name + SUFFIX)
+    output.say(str(file) if path else file.read_text(encoding="utf-8").rstrip("\n"))

@@ -1,0 +1,164 @@
+"""Every command's JSON document has the version of its schema, and the schema allows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema
+import pytest
+import yaml
+from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
+
+from nephoscope import catalog, cli
+from nephoscope.commands import json_documents, measuring
+from nephoscope.documents import SCHEMA_VERSION
+from nephoscope.model import Sample, Setting
+from nephoscope.plans import Plan
+from nephoscope.store import Store, StoredRun
+
+PKB = Path(__file__).resolve().parents[1] / "golden" / "pkb"
+
+
+def with_json(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yields the commands that have `--json`."""
+    if any("--json" in option.opts for option in command.params):
+        yield " ".join(path)
+    for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from with_json(inner, (*path, name))
+
+
+def test_the_table_has_every_command_with_json() -> None:
+    assert sorted(with_json(cli.app)) == sorted(json_documents.COMMANDS)
+    names = {name for one in json_documents.COMMANDS.values() for name in one.values()}
+    assert names == {*json_documents.CONTRACTS, *json_documents.RECORDS}
+
+
+def noisy(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+    return [Sample("null_ns", 100.0 + (7 * number) % 5 + (target == "two"))]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
+    """A stored run, which every command that measures takes for its own."""
+    stored = make_run(tmp_path / "store", TWO_TARGETS, noisy, rounds=12)
+    alone = make_run(tmp_path / "store", NULL_PLAN, noisy, rounds=12)
+    alone.update(fingerprints={"local": {"identity": {}, "cpu": {"model": "A CPU"}}})
+
+    def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
+        return stored
+
+    monkeypatch.setattr(measuring, "executed", executed)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(NULL_PLAN)
+    return stored
+
+
+HERE = ["--target", "victim=local", "--target", "aggressor=local"]
+
+CASES = [
+    ("survey", "", ["--quick"]),
+    ("survey", "--repeat-runs", ["--quick", "--repeat-runs", "2", "--gap", "1ms"]),
+    ("run", "", ["plan.yaml"]),
+    ("run", "--repeat-runs", ["plan.yaml", "--repeat-runs", "2", "--gap", "1ms"]),
+    ("run", "--dry-run", ["plan.yaml", "--dry-run"]),
+    ("bench", "", ["null"]),
+    ("isolate", "", ["cpu.hash", *HERE]),
+    ("isolate", "--dry-run", ["cpu", *HERE, "--dry-run"]),
+    ("scheduler", "", []),
+    ("simulate geo", "", ["facebook-1"]),
+    ("simulate geo", "no SCENARIO", []),
+    ("simulate scheduler", "", ["linux-reservation-30-40"]),
+    ("simulate scheduler", "no SCENARIO", []),
+    ("simulate selection", "", ["zhuang-2012"]),
+    ("simulate selection", "no SCENARIO", []),
+    ("census", "", ["--run", "latest"]),
+    ("compare", "", ["RUN"]),
+    ("study list", "", []),
+    ("study show", "", ["zhuang-2012"]),
+    ("study run", "", ["zhuang-2012"]),
+    ("runs", "", []),
+    ("show", "", ["RUN"]),
+    ("show", "--journal", ["RUN", "--journal"]),
+    ("stop", "", ["RUN"]),
+    ("import", "", ["PKB"]),
+    ("list", "", []),
+    ("list", "BENCHMARK", ["cpu.gaps"]),
+    ("doctor", "", []),
+    ("version", "", []),
+]
+
+
+"""Command, variant and arguments. tests/e2e/test_lab.py has those of `lab`, which need root."""
+
+
+def test_every_variant_of_every_command_has_a_case() -> None:
+    table = json_documents.COMMANDS.items()
+    variants = [(command, option) for command, options in table for option in options]
+    assert [case[:2] for case in CASES] == [one for one in variants if one[0][:3] != "lab"]
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The schema of a document as the package has it."""
+    file = name if name in json_documents.CONTRACTS else "commands"
+    path = catalog.contract_path(f"{file}.schema.json")
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return schema if file == name else {**schema, "$ref": f"#/$defs/{name}"}
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "words"), CASES, ids=[f"{c} {o}".strip() for c, o, _ in CASES]
+)
+def test_a_document_has_its_version_and_follows_its_schema(
+    command: str,
+    option: str,
+    words: list[str],
+    run: StoredRun,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    named = {"RUN": run.id, "PKB": str(PKB / "perfkitbenchmarker_results.json")}
+    words = [named.get(word, word) for word in words]
+    code = cli.main([*command.split(), *words, "--json"])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    document = json.loads(captured.out)
+    assert document["schema_version"] == SCHEMA_VERSION
+    name = json_documents.COMMANDS[command][option]
+    jsonschema.Draft202012Validator(schema_of(name)).validate(document)
+
+
+def test_json_lines_and_files_of_a_report_have_the_version(
+    run: StoredRun, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert cli.main(["export", run.id, "--format", "jsonl"]) == 0
+    lines = capsysbinary.readouterr().out.splitlines()
+    assert {json.loads(line)["schema_version"] for line in lines} == {SCHEMA_VERSION}
+    assert cli.main(["show", run.id]) == 0
+    result = json.loads((run.report_path / "result.json").read_text(encoding="utf-8"))
+    assert result["schema_version"] == SCHEMA_VERSION
+
+
+def test_a_schema_is_printed_or_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["schema"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert {"plan", "topology", "result", "commands"} <= set(listed)
+    for name in listed:
+        assert cli.main(["schema", name]) == 0
+        jsonschema.Draft202012Validator.check_schema(json.loads(capsys.readouterr().out))
+    assert cli.main(["schema", "plan", "--path"]) == 0
+    assert Path(capsys.readouterr().out.strip()).is_file()
+    assert cli.main(["schema", "plam"]) == 2
+    assert "did you mean 'plan'" in capsys.readouterr().err
+
+
+def test_a_plan_of_the_guides_follows_the_schema() -> None:
+    guide = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "experiments.md"
+    text = guide.read_text(encoding="utf-8")
+    (plan,) = re.findall(r"```yaml title=\"noise.yaml\"\n(.*?)```", text, flags=re.S)
+    assert plan.startswith("# yaml-language-server: $schema=plan.schema.json\n")
+    path = catalog.contract_path("plan.schema.json")
+    jsonschema.validate(yaml.safe_load(plan), json.loads(path.read_text(encoding="utf-8")))
