@@ -7,6 +7,7 @@ covers (tests/analysis/test_compare.py). Means stand beside it and a disagreemen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,9 @@ from nephoscope.analysis.shift_scales import CENSORED, Scale, band_estimate, sca
 from nephoscope.analysis.statistics import dependence, multiplicity, ranks, ratios
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, all_equal, clean, percent
 from nephoscope.analysis.verdicts import (
+    Band,
     Word,
+    change,
     equivalence_confidence,
     judge,
     margin_bounds,
@@ -30,6 +33,10 @@ LEAST_INDEPENDENT = 4
 LEAST_PAIRED = 6
 """With 5 pairs the signed-rank test cannot go below p = 0.0625."""
 MARGIN = 0.03
+SMALLEST_P = 1e-12
+
+Interval = Callable[[float], ranks.Shift]
+"""A shift with its interval, by confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,10 @@ class Comparison:
     equivalence: the same at 1 - 2 alpha (90 %), which the equivalence test looks at.
     difference: Hodges-Lehmann shift b - a. ratio_of_means: Fieller (harmonic means for rates),
     None when unbounded. ratio_t: geometric mean ratio with the t interval of the logarithms (paired
-    or Welch). cliffs_delta: 2 A12 - 1. a12: P(b > a) + P(b = a) / 2. tost_p: rank equivalence test.
-    p_holm: p within the whole report, set by `over_report`.
+    or Welch). p_ratio: 1 less the largest confidence at which the interval of `ratio` excludes 1;
+    it allows for dependence as the interval does. tost_p: the same of the equivalence test.
+    p_welch … p_paired_t: tests for independent repetitions, which decide nothing. cliffs_delta:
+    2 A12 - 1. a12: P(b > a) + P(b = a) / 2. p_holm: p within the report, set by `over_report`.
     """
 
     paired: bool
@@ -56,6 +65,7 @@ class Comparison:
     ratio_of_means: Estimate | None = None
     ratio_t: Estimate | None = None
     ratio_of_medians: float | None = None
+    p_ratio: float | None = None
     p_welch: float | None = None
     p_mann_whitney: float | None = None
     p_brunner_munzel: float | None = None
@@ -71,10 +81,8 @@ class Comparison:
     @stated
     def p(self) -> float | None:
         """The p that belongs to the verdict's interval."""
-        for p in (self.p_between_runs, self.p_wilcoxon, self.p_mann_whitney):
-            if p is not None:
-                return p
-        return None
+        found = [p for p in (self.p_ratio, self.p_between_runs) if p is not None]
+        return max(found) if found else None
 
 
 def independent(
@@ -98,38 +106,33 @@ def independent(
     Raises Refused for an empty side and for not-a-number.
     """
     one, other = clean(a), clean(b)
-    series = zip(names, (one, other), strict=True)
-    effects = [_dependence(name, side, None if replications else prior) for name, side in series]
-    warnings = [text for text, _ in effects if text]
     scale = scale_of(one, other)
+    texts, widening = _dependence(
+        names, (scale.a, scale.b) if scale else (one, other), None if replications else prior
+    )
 
-    def widening(level: float) -> tuple[float, float]:
-        return effects[0][1](level), effects[1][1](level)
+    def interval(x: Array, y: Array) -> Interval:
+        return _widened(ranks.SafeShift(x, y), widening)
 
-    def interval(x: Array, y: Array, level: float) -> ranks.Shift:
-        return ranks.hodges_lehmann(x, y, level, widening=widening(level), unequal_spread=True)
-
-    def shift(level: float) -> ranks.Shift:
-        assert scale is not None
-        return interval(scale.a, scale.b, level)
-
-    draft = _draft(scale, shift, one, other, better, margin, confidence, names, LEAST_INDEPENDENT)
+    draft = _draft(
+        scale, interval, one, other, better, margin, confidence, names, LEAST_INDEPENDENT
+    )
     test = ranks.mann_whitney(one, other)
     a12 = test.statistic / (one.size * other.size)
+    factor = widening(confidence)
     result = replace(
         draft,
         difference=_difference(one, other, unit, confidence, interval),
-        ratio_of_means=ratios.ratio_of_means(one, other, unit, confidence, widening(confidence)),
-        ratio_t=ratios.log_welch(one, other, confidence, widening(confidence)),
+        ratio_of_means=ratios.ratio_of_means(one, other, unit, confidence, factor),
+        ratio_t=ratios.log_welch(one, other, confidence, factor),
         p_welch=ratios.p_welch(one, other),
         p_mann_whitney=test.p,
         p_brunner_munzel=ranks.brunner_munzel(one, other),
         a12=a12,
         cliffs_delta=2 * a12 - 1,
-        tost_p=_tost(scale, margin, ranks.mann_whitney) if scale else None,
     )
     return replace(
-        result, warnings=(*warnings, *draft.warnings, *_disagreement(result, confidence))
+        result, warnings=(*texts, *draft.warnings, *_disagreement(result, result.ratio_of_means))
     )
 
 
@@ -157,18 +160,15 @@ def paired(
             f"{one.size} and {other.size} values are no pairs; leave out the rounds in which one "
             "side is missing, or compare them unpaired."
         )
-    scale = scale_of(one, other)
-    log_ratios = scale.b - scale.a if scale else other - one
-    text, widening = _dependence("The rounds' ratios", log_ratios, None if replications else prior)
-    warnings = [text] if text else []
+    scale, shifts = scale_of(one, other), round_shifts(one, other)
+    texts, widening = _dependence(
+        ("The rounds' ratios",), (shifts,), None if replications else prior
+    )
 
-    def interval(x: Array, y: Array, level: float) -> ranks.Shift:
-        return ranks.one_sample_shift(y - x, level, widening=widening(level))
+    def interval(x: Array, y: Array) -> Interval:
+        return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening)
 
-    def shift(level: float) -> ranks.Shift:
-        return ranks.one_sample_shift(log_ratios, level, widening=widening(level))
-
-    draft = _draft(scale, shift, one, other, better, margin, confidence, names, LEAST_PAIRED)
+    draft = _draft(scale, interval, one, other, better, margin, confidence, names, LEAST_PAIRED)
     a12 = ranks.mann_whitney(one, other).statistic / (one.size * other.size)
     ratio_t, p_t = ratios.log_t(one, other, confidence, widening(confidence))
     result = replace(
@@ -177,14 +177,17 @@ def paired(
         difference=_difference(one, other, unit, confidence, interval),
         ratio_t=ratio_t,
         p_paired_t=p_t,
-        p_wilcoxon=ranks.signed_rank(log_ratios).p,
+        p_wilcoxon=ranks.signed_rank(shifts).p,
         a12=a12,
         cliffs_delta=2 * a12 - 1,
-        tost_p=_tost(scale, margin, lambda x, y: ranks.signed_rank(y - x)) if scale else None,
     )
-    return replace(
-        result, warnings=(*warnings, *draft.warnings, *_disagreement(result, confidence))
-    )
+    return replace(result, warnings=(*texts, *draft.warnings, *_disagreement(result, ratio_t)))
+
+
+def round_shifts(a: Array, b: Array) -> Array:
+    """Returns what the rounds of a paired comparison are judged by: mostly their log ratios."""
+    scale = scale_of(a, b)
+    return scale.b - scale.a if scale else b - a
 
 
 def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) -> list[Comparison]:
@@ -211,25 +214,45 @@ def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) 
 
 
 def _dependence(
-    name: str, values: Array, prior: Array | None
-) -> tuple[str, Callable[[float], float]]:
-    """What the dependence of a series does to an interval: a warning, and the widening by level.
+    names: Sequence[str], series: Sequence[Array], prior: Array | None
+) -> tuple[list[str], Callable[[float], float]]:
+    """What the dependence of one or two series does to an interval: warnings, widening by level.
 
     prior: None for values that cannot depend on each other.
     """
-    if prior is None or all_equal(values) or values.size < 2:
-        return "", lambda _: 1.0
-    weights = dependence.posterior(values, prior)
-    text = dependence.sentence(values.size, weights)
-    return (
-        f"{name}: {text}" if text else "",
-        lambda level: dependence.widening(values.size, weights, level),
+    if prior is None or min(values.size for values in series) < 2:
+        return [], lambda _: 1.0
+    weights = [
+        dependence.INDEPENDENT if all_equal(values) else dependence.posterior(values, prior)
+        for values in series
+    ]
+    said = [
+        dependence.sentence(values.size, own) for values, own in zip(series, weights, strict=True)
+    ]
+    texts = [f"{name}: {text}" for name, text in zip(names, said, strict=True) if text]
+    factors = [
+        dependence.widening(values.size, own)
+        if own is not dependence.INDEPENDENT
+        else lambda _: 1.0
+        for values, own in zip(series, weights, strict=True)
+    ]
+    if len(series) == 1:
+        return texts, factors[0]
+    # From the mean deviation: one outlier does not decide whose dependence counts.
+    deviations = [float(np.mean(np.abs(values - np.median(values)))) for values in series]
+    variances = [d**2 / values.size for d, values in zip(deviations, series, strict=True)]
+    return texts, lambda level: dependence.widening_of_difference(
+        variances, [factor(level) for factor in factors]
     )
+
+
+def _widened(interval: Interval, factor: Callable[[float], float]) -> Interval:
+    return lambda level: interval(level).widened(factor(level))
 
 
 def _draft(
     scale: Scale | None,
-    shift: Callable[[float], ranks.Shift],
+    interval: Callable[[Array, Array], Interval],
     a: Array,
     b: Array,
     better: Better,
@@ -257,10 +280,15 @@ def _draft(
             "meaning; look at the difference."
         )
         return replace(empty, verdict=Verdict("inconclusive", sentence))
+    shift = interval(scale.a, scale.b)
+
+    def band_at(confidence: float) -> Band:
+        at = shift(confidence)
+        return scale.band(at.low, at.high)
+
     level = equivalence_confidence(confidence)
-    at, narrow = shift(confidence), shift(level)
-    value, band = scale.ratio(at.value), scale.band(at.low, at.high)
-    equivalence = scale.band(narrow.low, narrow.high)
+    at, equivalence = shift(confidence), band_at(level)
+    value, band = scale.ratio(at.value), band_at(confidence)
     n, method = min(empty.n_a, empty.n_b), f"Hodges-Lehmann shift {scale.words}"
     ratio = band_estimate(value, band, confidence, n, method)
     inside = band_estimate(value, equivalence, level, n, method)
@@ -277,6 +305,8 @@ def _draft(
         ratio=ratio,
         equivalence=inside,
         ratio_of_medians=float(np.median(b)) / middle if middle else None,
+        p_ratio=_p_of(lambda p: band_at(1 - p).excludes_one, 1 - confidence, 0.8),
+        tost_p=_p_of(lambda p: band_at(1 - 2 * p).within(margin), 1 - confidence, 0.4),
         warnings=(flat + "coarse to show the variation.",) if band.low == band.high else (),
     )
 
@@ -302,13 +332,13 @@ def _difference(
     b: Array,
     unit: str,
     confidence: float,
-    shift: Callable[[Array, Array, float], ranks.Shift],
+    interval: Callable[[Array, Array], Interval],
 ) -> Estimate | None:
     """Hodges-Lehmann difference b - a in the metric's unit; None when it is infinite."""
     both = np.concatenate([a, b])
     reach = float(np.max(np.abs(both[np.isfinite(both)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
-    at = shift(x, y, confidence)
+    at = interval(x, y)(confidence)
     if abs(at.value) > reach / 4:
         return None
     low, high = (None if s is None or abs(s) > reach / 4 else s for s in (at.low, at.high))
@@ -317,27 +347,29 @@ def _difference(
     return Estimate(at.value, low, high, confidence, n, unit, "Hodges-Lehmann shift b - a", note)
 
 
-def _tost(scale: Scale, margin: float, test: Callable[[Array, Array], ranks.RankTest]) -> float:
-    """The p of two one-sided rank tests that the ratio lies inside the margin."""
-    lower, upper = (scale.to_shift(bound) for bound in margin_bounds(margin))
-    above = test(scale.a, scale.b - lower).p_greater
-    below = test(scale.a, scale.b - upper).p_less
-    return max(above, below)
+def _p_of(holds: Callable[[float], bool], alpha: float, largest: float) -> float:
+    """The smallest p for which a statement holds that holds for all larger ones too, to 5 %.
+
+    It lies on the side of alpha on which the statement lies. 1 if it does not hold at `largest`.
+    """
+    if not holds(largest):
+        return 1.0
+    low, high = (SMALLEST_P, alpha) if holds(alpha) else (alpha, largest)
+    if holds(low):
+        return low
+    while high > 1.05 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
-def _disagreement(found: Comparison, confidence: float) -> list[str]:
+def _disagreement(found: Comparison, means: Estimate | None) -> list[str]:
     """Said when ranks and means draw opposite conclusions: outliers, or skewed values."""
-    rank_p, mean_p = (
-        (found.p_wilcoxon, found.p_paired_t)
-        if found.paired
-        else (found.p_mann_whitney, found.p_welch)
-    )
-    if rank_p is None or mean_p is None:
+    both = [Band(e.low, e.high) for e in (found.ratio, means) if e and e.low and e.high]
+    if len(both) < 2 or both[0].excludes_one == both[1].excludes_one:
         return []
-    alpha = 1 - confidence
-    if (rank_p < alpha) == (mean_p < alpha):
-        return []
+    ranks, of_means = (f"[{change(band.low)}, {change(band.high)}]" for band in both)
     return [
-        f"The rank test (p = {rank_p:.2g}) and the test of means (p = {mean_p:.2g}) disagree: a "
-        "few repetitions are far off; look at the values before relying on means."
+        f"Ranks ({ranks}) and means ({of_means}) disagree on whether there is a difference: a few "
+        "repetitions are far off; look at the values before relying on means."
     ]

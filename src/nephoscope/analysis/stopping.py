@@ -94,7 +94,9 @@ def look(
         return Stop("converged", estimate, noise, f"±{half:.2%} at n = {n}")
     if full:
         return Stop("max_reached", estimate, noise, f"±{half:.2%} at the limit of n = {n}")
-    needed = n * (half / relative_half_width) ** 2 if relative_half_width > 0 else math.inf
+    # What independent repetitions would need: an apparent dependence of 30 is often randomness.
+    worth = estimate.effective_n or n
+    needed = worth * (half / relative_half_width) ** 2 if relative_half_width > 0 else math.inf
     if n >= max(n_min, NOISE_LEAST_N) and needed > n_max and _noise_is_stable(array, look_every):
         told = "" if noise is None else f"{noise:.1%} noise from repetition to repetition, "
         reason = f"{told}±{half:.2%} at n = {n}: the width asked for is out of reach by n = {n_max}"

@@ -23,6 +23,11 @@ class Band:
         """Whether the sides differ at this confidence."""
         return self.low > 1 or self.high < 1
 
+    def within(self, margin: float) -> bool:
+        """Whether the sides are practically the same at this confidence."""
+        lower, upper = margin_bounds(margin)
+        return self.low >= lower and self.high <= upper
+
 
 NO_BAND = Band(0.0, math.inf)
 
@@ -57,7 +62,7 @@ def judge(band: Band, equivalence: Band, better: Better, margin: float) -> Word:
             return "inconclusive"
         good = (band.low > upper) == (better is Better.HIGHER)
         return "better" if good else "worse"
-    if equivalence.low >= lower and equivalence.high <= upper:
+    if equivalence.within(margin):
         return "different but negligible" if band.excludes_one else "equivalent"
     return "inconclusive"
 

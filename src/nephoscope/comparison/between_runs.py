@@ -16,6 +16,7 @@ import numpy as np
 
 from nephoscope.analysis.compare import MARGIN, Comparison, independent
 from nephoscope.analysis.shift_scales import band_estimate, scale_of
+from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import Array, Numbers, clean, finite, percent
 from nephoscope.analysis.verdicts import Band, Word, equivalence_confidence, judge, say, verdict_of
@@ -46,6 +47,7 @@ def separate_runs(
     unit: str = "none",
     confidence: float = 0.95,
     names: tuple[str, str] = ("A", "B"),
+    dependence: Array = ASSUMED,
 ) -> Comparison:
     """Compare two runs that were made one after the other.
 
@@ -54,12 +56,20 @@ def separate_runs(
     run medians; the runs of the history replace it as they become more. same_machine: both
     histories are one and the same, of the machine that both runs measured. Neither run then joins
     it: the change that is looked for lies between it and one of the two, nobody knows which.
+    dependence: distribution of the autocorrelation of repetitions (`independent`'s prior).
     The interval is Student's, about the ratio, with the posterior variance; it is never narrower
     than that of `independent`, and without a history not narrower than the drift between blocks
     inside the runs allows. Without a history equivalence is never claimed.
     """
     plain = independent(
-        a, b, better=better, margin=margin, unit=unit, confidence=confidence, names=names
+        a,
+        b,
+        better=better,
+        margin=margin,
+        unit=unit,
+        confidence=confidence,
+        names=names,
+        prior=dependence,
     )
     one, other = clean(a), clean(b)
     history = clean_history(a_history, b_history)

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
-from nephoscope.analysis.statistics.values import Refused
+from nephoscope.analysis.statistics.dependence import ASSUMED, pooled_by_family
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.comparison import between_runs, settings
 from nephoscope.comparison.prior import prior_of
 from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
@@ -122,9 +125,18 @@ def of_targets(
             confidence=rules.confidence,
             names=(a, b),
             replications=left.simulated and right.simulated,
+            prior=priors.get(left.benchmark, ASSUMED),
         )
 
     left, right = _index(result, a, ignored or {}), _index(result, b, ignored or {})
+    rounds = {key: _by_round(left[key], right[key]) for key in left.keys() & right.keys()}
+    priors = _pool_dependence(
+        {
+            ("", key): compare.round_shifts(*(np.array(values) for values in sides))
+            for key, sides in rounds.items()
+            if not left[key].simulated
+        }
+    )
     lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
     return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
 
@@ -158,6 +170,7 @@ def of_runs(
             margin=rules.margin,
             unit=left.estimate.unit,
             confidence=rules.confidence,
+            dependence=priors.get(left.benchmark, ASSUMED),
         )
         # Said once for the whole table, not again on every line.
         told = tuple(text for text in found.warnings if text != between_runs.NOT_INTERLEAVED)
@@ -178,6 +191,14 @@ def of_runs(
     # A simulation is the same at whatever time it is run: there is no drift between two.
     models = all(line.simulated for line in (*left.values(), *right.values()))
     pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
+    priors = _pool_dependence(
+        {
+            (side, key): np.array(line.trial_values)
+            for side, lines in (("a", left), ("b", right))
+            for key, line in lines.items()
+            if not line.simulated
+        }
+    )
     labels = (f"{a.run.id}:{targets[0]}", f"{b.run.id}:{targets[1]}")
     lines, warnings = _compare(left, right, pairing, labels, design, rules)
     touched = otherwise & {line.benchmark for line in lines}
@@ -192,6 +213,19 @@ def of_runs(
         ],
         rules,
     )
+
+
+def _pool_dependence(series: Mapping[tuple[str, LineKey], Array]) -> dict[str, Array]:
+    """Returns, by benchmark, the distribution of the autocorrelation that comparisons start from.
+
+    series: of which run, and which line of it.
+    """
+    priors = pooled_by_family(
+        {key: values for key, values in series.items() if np.all(np.isfinite(values))},
+        family=lambda key: key[1][0],
+        setting=lambda key: (key[0], key[1][0], key[1][2]),
+    )
+    return {key[1][0]: prior for key, prior in priors.items()}
 
 
 def _compare(

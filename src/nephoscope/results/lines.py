@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nephoscope.analysis import stopping
 from nephoscope.analysis.statistics import estimates, histograms, variation
-from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT, pooled
+from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT, pooled_by_family
 from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
@@ -93,25 +93,16 @@ def group_histograms(
 def pool_dependence(groups: Mapping[Key, Group]) -> dict[Key, Array]:
     """Returns the distribution of the autocorrelation that each line starts from.
 
-    The metrics of one machine share its drift: those of all settings of a target give the
-    distribution of the target, those of one benchmark refine it. Metrics of one setting come from
-    the same trials and count as one series.
+    See `dependence.pooled_by_family`; a target is a machine.
     """
-    found: dict[Key, Array] = {}
+    priors: dict[Key, Array] = {}
     for target in {key.target for key in groups}:
-        machine = _pool(groups, [key for key in groups if key.target == target], ASSUMED)
-        for family in {key.benchmark for key in groups if key.target == target}:
-            keys = [key for key in groups if (key.benchmark, key.target) == (family, target)]
-            found |= dict.fromkeys(keys, _pool(groups, keys, machine))
-    return found
-
-
-def _pool(groups: Mapping[Key, Group], keys: Sequence[Key], prior: Array) -> Array:
-    """The distribution over the settings of these keys; the prior where there is one alone."""
-    settings: dict[tuple[str, str], list[list[float]]] = {}
-    for key in keys:
-        settings.setdefault((key.benchmark, key.factors), []).append(groups[key].values)
-    return pooled(settings.values(), prior) if len(settings) > 1 else prior
+        priors |= pooled_by_family(
+            {key: group.values for key, group in groups.items() if key.target == target},
+            family=lambda key: key.benchmark,
+            setting=lambda key: (key.benchmark, key.factors),
+        )
+    return priors
 
 
 def scalar_line(

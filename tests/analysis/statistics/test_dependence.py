@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -84,10 +86,19 @@ def test_orthants_and_widths_without_dependence_are_the_known_ones():
     z = stats.norm.ppf(0.9)
     joint = stats.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]]).cdf([z, z])
     assert dependence.normal_orthant(z, np.array(0.5)) == pytest.approx(joint - 0.81, abs=1e-4)
-    t = dependence.widened_t(10, dependence.INDEPENDENT, 0.95)
+    t = dependence.widened_t(10, dependence.INDEPENDENT)(0.95)
     expected = stats.t.ppf(1 - dependence.TAILS * 0.025, 9)
     assert t == pytest.approx(expected, rel=1e-3)
-    assert dependence.widening(10, None, 0.95) == 1
+    factor = dependence.widening(10, dependence.INDEPENDENT)(0.95)
+    assert factor == pytest.approx(expected / stats.t.ppf(0.975, 9), rel=1e-3)
+
+
+def test_the_dependence_of_a_difference_is_that_of_the_noisier_side():
+    factor = dependence.widening_of_difference
+    assert factor([1e-9, 1.0], [1.0, 3.0]) == pytest.approx(3)
+    assert factor([1.0, 1e-9], [1.0, 3.0]) == pytest.approx(1)
+    assert 1 < factor([1.0, 1.0], [1.0, 3.0]) < factor([1.0, 1.0], [3.0, 3.0]) < 3
+    assert factor([0.0, 0.0], [2.0, 1.0]) == factor([math.inf, 1.0], [2.0, 1.0])
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=60))
@@ -109,7 +120,7 @@ def test_six_values_cover_when_twelve_series_share_their_dependence(share, rho, 
         prior = share([values] for values in series)
         for values in series[:4]:
             weights = dependence.posterior(values, prior)
-            half = dependence.widened_t(6, weights, 0.95) * values.std(ddof=1) / np.sqrt(6)
+            half = dependence.widened_t(6, weights)(0.95) * values.std(ddof=1) / np.sqrt(6)
             covered.append(bool(abs(values.mean()) <= half))
     holds_rate(f"{share.__name__}, autocorrelation {rho}", covered, promised)
 
@@ -120,6 +131,6 @@ def test_a_shared_dependence_is_known_better_than_that_of_a_lone_series():
 
     def median_widening(start):
         weights = [dependence.posterior(values, start) for values in series]
-        return np.median([dependence.widening(6, one, 0.95) for one in weights])
+        return np.median([dependence.widening(6, one)(0.95) for one in weights])
 
     assert median_widening(prior) < 1.1 < median_widening(dependence.ASSUMED)

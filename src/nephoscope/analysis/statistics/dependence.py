@@ -11,13 +11,16 @@ See docs/decisions/0025-dependence-without-a-pretest.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
 from nephoscope.analysis.statistics.distributions import student_cdf, student_quantile
 from nephoscope.analysis.statistics.values import Array, Numbers, clean
+
+Key = TypeVar("Key", bound=Hashable)
 
 GRID: Array = np.linspace(0, 0.95, 20)
 """Lag-1 autocorrelations; negative ones count as 0, for they make intervals wider than needed."""
@@ -25,8 +28,8 @@ GRID: Array = np.linspace(0, 0.95, 20)
 INDEPENDENT: Array = (GRID == 0).astype(float)
 """The prior of values that cannot depend on each other: replications of a simulation."""
 
-_DEPENDENT = (1 - GRID[1:]) ** -1.3
-ASSUMED: Array = np.concatenate(([0.5], 0.5 * _DEPENDENT / _DEPENDENT.sum()))
+_DEPENDENT = (1 - GRID[1:]) ** -1.8
+ASSUMED: Array = np.concatenate(([0.45], 0.55 * _DEPENDENT / _DEPENDENT.sum()))
 """The prior of a lone series, fitted to coverage: more weight at 0 loses the 90 % of ten
 repetitions with an autocorrelation of 0.6, less widens the intervals of independent series."""
 
@@ -40,9 +43,12 @@ STATED_FROM = 0.3
 LOWER_BOUND_FROM = 0.7
 """Autocorrelation from which few repetitions cannot show how wide the interval has to be."""
 
-TAILS = 1.2
+TAILS = 1.15
 """Factor of the tails of averaged intervals: most independent series get weight at dependence that
 they do not have, so that tails of 5 % together would miss less often than that."""
+
+QUANTILES: Array = np.geomspace(0.01, 1e4, 256)
+SMALLEST_TAIL = 1e-15
 
 LEAST_N = 4
 PRIOR_SERIES = 4
@@ -108,6 +114,32 @@ def pooled(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array
     return weights
 
 
+def pooled_by_family(
+    series: Mapping[Key, Numbers],
+    family: Callable[[Key], Hashable],
+    setting: Callable[[Key], Hashable],
+    prior: Array = ASSUMED,
+) -> dict[Key, Array]:
+    """Returns the distribution of the autocorrelation that each series of one machine starts from.
+
+    The metrics of a machine share its drift: all its settings give the distribution of the machine,
+    those of one family (benchmark) refine it. setting: what was measured in the same trials, whose
+    series count as one. One setting alone keeps the prior.
+    """
+
+    def pool(keys: Iterable[Key], prior: Array) -> Array:
+        settings: dict[Hashable, list[Numbers]] = {}
+        for key in keys:
+            settings.setdefault(setting(key), []).append(series[key])
+        return pooled(settings.values(), prior) if len(settings) > 1 else prior
+
+    machine, families = pool(series, prior), {family(key) for key in series}
+    of_family = {
+        one: pool([key for key in series if family(key) == one], machine) for one in families
+    }
+    return {key: of_family[family(key)] for key in series}
+
+
 def shared(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array:
     """Returns the distribution of one autocorrelation that all series have in common.
 
@@ -168,25 +200,38 @@ def sentence(n: int, weights: Array, coverage: float = 1.0, subject: str = "repe
     return f"{text} {bound}".rstrip()
 
 
-def widened_t(n: int, weights: Array, confidence: float) -> float:
-    """Returns the two-sided quantile of (mean - truth) / (s / sqrt(n)) of n dependent values.
+def widened_t(n: int, weights: Array) -> Callable[[float], float]:
+    """Returns, by confidence, the two-sided quantile of (mean - truth) / (s / sqrt(n)).
 
     Student's t with n - 1 degrees of freedom, averaged over the autocorrelations: dependence
     raises the variance of the mean and lowers the one inside the sample.
     """
-    t = student_quantile(n - 1, (1 + confidence) / 2)
     raised = mean_inflation(n)
     scales = np.sqrt(raised / ((1 - raised / n) * n / (n - 1)))
-    candidates = t * np.geomspace(0.8, scales[-1], 64)
-    inside = weights @ student_cdf(n - 1, candidates / scales[:, None])
-    return float(np.interp(1 - TAILS * (1 - confidence) / 2, inside, candidates))
+    outside = weights @ (1 - student_cdf(n - 1, QUANTILES / scales[:, None]))
+    logs, t = np.log(np.maximum(outside, SMALLEST_TAIL))[::-1], np.log(QUANTILES)[::-1]
+    return lambda confidence: math.exp(
+        float(np.interp(math.log(TAILS * (1 - confidence) / 2), logs, t))
+    )
 
 
-def widening(n: int, weights: Array | None, confidence: float) -> float:
-    """Returns the factor by which dependence widens the t interval of a mean; 1 without weights."""
-    if n < 2 or weights is None:
-        return 1.0
-    return widened_t(n, weights, confidence) / student_quantile(n - 1, (1 + confidence) / 2)
+def widening(n: int, weights: Array) -> Callable[[float], float]:
+    """Returns, by confidence, the factor by which dependence widens the t interval of a mean."""
+    quantile = widened_t(n, weights)
+    return lambda confidence: quantile(confidence) / student_quantile(n - 1, (1 + confidence) / 2)
+
+
+def widening_of_difference(variances: Sequence[float], factors: Sequence[float]) -> float:
+    """Returns the factor for the difference of two means, given those of both (`widening`).
+
+    variances: of the two means as the series show them, were they independent. The power allows for
+    two estimates that are rarely both too small: 1/2 where one mean makes up all of the variance,
+    0.3 where both are alike, fitted to coverage.
+    """
+    total = sum(variances)
+    share = variances[0] / total if total and math.isfinite(total) else 0.5
+    raised = share * factors[0] ** 2 + (1 - share) * factors[1] ** 2
+    return float(raised ** (0.5 - 0.8 * share * (1 - share)))
 
 
 def normal_orthant(z: float, correlation: Array) -> Array:

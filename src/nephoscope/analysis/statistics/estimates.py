@@ -190,7 +190,7 @@ def _beyond(
     scale = np.log(ordered) if positive else ordered
     n = ordered.size
     half = (
-        dependence.widened_t(n, weights, confidence) * float(np.std(scale, ddof=1)) / math.sqrt(n)
+        dependence.widened_t(n, weights)(confidence) * float(np.std(scale, ddof=1)) / math.sqrt(n)
     )
     mean = float(np.mean(scale))
     bounds = (

@@ -6,6 +6,7 @@ Sources: Mann & Whitney 1947; Hodges & Lehmann 1963; Wilcoxon 1945; Brunner & Mu
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,6 +39,13 @@ class Shift:
     value: float
     low: float | None
     high: float | None
+
+    def widened(self, factor: float) -> Shift:
+        """The shift with both bounds so many times as far from its value."""
+        if factor == 1 or self.low is None or self.high is None:
+            return self
+        low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
+        return Shift(self.value, low, high)
 
 
 def mann_whitney(a: Array, b: Array) -> RankTest:
@@ -84,45 +92,51 @@ def _u_law(m: int, n: int) -> Array:
 
 def brunner_munzel(a: Array, b: Array) -> float | None:
     """Two-sided p of Brunner and Munzel's test; None for single values and without any overlap."""
-    from scipy.special import stdtr
-
     if min(a.size, b.size) < 2:
         return None
-    p_hat, error, df = _superiority(a, b)
+    p_hat, error, df = _superiority(np.sort(a), np.sort(b))
+    return _p_of_superiority(p_hat, error, df) if error else None
+
+
+def _p_of_superiority(p_hat: float, error: float, df: float) -> float:
+    from scipy.special import stdtr
+
     if error == 0:
-        return None
+        return float(p_hat == 0.5)
     return float(2 * stdtr(df, -abs(p_hat - 0.5) / error))
 
 
 def _superiority(a: Array, b: Array) -> tuple[float, float, float]:
-    """P(b > a) + P(b = a) / 2, its standard error from placements, and degrees of freedom."""
-    m, n = a.size, b.size
-    ranks = midranks(np.concatenate([a, b]))
-    over_b = (ranks[:m] - midranks(a)) / n  # share of b below each a
-    over_a = (ranks[m:] - midranks(b)) / m
-    va, vb = float(np.var(over_b, ddof=1)) / m, float(np.var(over_a, ddof=1)) / n
+    """P(b > a) + P(b = a) / 2, its standard error from placements, and degrees of freedom.
+
+    a, b: ascending.
+    """
+    over_b, over_a = _placements(a, b), _placements(b, a)
+    centre, p_hat = float(over_b.mean()), float(over_a.mean())
+    va, vb = (
+        float(np.sum((share - middle) ** 2)) / (share.size - 1) / share.size
+        for share, middle in ((over_b, centre), (over_a, p_hat))
+    )
     if va + vb == 0:
-        return float(over_a.mean()), 0.0, math.inf
-    df = (va + vb) ** 2 / (va**2 / (m - 1) + vb**2 / (n - 1))
-    return float(over_a.mean()), math.sqrt(va + vb), df
+        return p_hat, 0.0, math.inf
+    df = (va + vb) ** 2 / (va**2 / (a.size - 1) + vb**2 / (b.size - 1))
+    return p_hat, math.sqrt(va + vb), df
 
 
-def hodges_lehmann(
-    a: Array,
-    b: Array,
-    confidence: float,
-    *,
-    widening: tuple[float, float] = (1.0, 1.0),
-    unequal_spread: bool = False,
-) -> Shift:
+def _placements(values: Array, ordered: Array) -> Array:
+    """The share of an ascending sample below each value; ties count half."""
+    below, upto = (ordered.searchsorted(values, side=side) for side in ("left", "right"))
+    return np.asarray((below + upto) / (2 * ordered.size))
+
+
+def hodges_lehmann(a: Array, b: Array, confidence: float, *, unequal_spread: bool = False) -> Shift:
     """Median of all differences b - a, between its k-th smallest and k-th largest.
 
-    k = floor(mn/2 - z sqrt(mn(m+n+1)/12)). unequal_spread: k is then the smaller of that and the
-    one with the variance estimated from placements after alignment, since the first is too large
-    when the noisier side has fewer repetitions; it never leaves the range of the differences.
-    widening: how many times dependence widens the interval of the mean of each side; the bounds
-    move away from the centre as far as both together require.
+    k = floor(mn/2 - z sqrt(mn(m+n+1)/12)), which holds for equal spreads alone. unequal_spread:
+    the interval of `SafeShift` instead.
     """
+    if unequal_spread:
+        return SafeShift(a, b)(confidence)
     m, n = a.size, b.size
     pick = _differences(np.sort(a), np.sort(b))
     total = m * n
@@ -131,38 +145,47 @@ def hodges_lehmann(
     k = math.floor(total / 2 - z * math.sqrt(total * (m + n + 1) / 12))
     if k < 1:
         return Shift(centre, None, None)
-    if unequal_spread:
-        from scipy.special import stdtrit
-
-        _, error, df = _superiority(a, b - centre)
-        if error > 0:
-            t = float(stdtrit(df, (1 + confidence) / 2))
-            k = max(1, min(k, math.floor(total * (0.5 - t * error))))
-    factor = _joint_widening(a, b, widening)
-    return _widened(Shift(centre, pick(k), pick(total + 1 - k)), factor)
+    return Shift(centre, pick(k), pick(total + 1 - k))
 
 
-def _joint_widening(a: Array, b: Array, widening: tuple[float, float]) -> float:
-    """By how much the dependence of both sides together widens the interval of their shift.
+class SafeShift:
+    """The Hodges-Lehmann shift, with the shifts that Brunner and Munzel's test does not reject.
 
-    Each side counts by its part of the variance, taken from the mean deviation from its median.
-    The power allows for two estimates that are rarely both too small; it is 1 where one side
-    makes up all of the variance, and 1/2 where both are alike.
+    The test estimates the spread of each side, so that the interval covers as often as it says
+    with unequal ones too. Its p-values are kept: the levels of one comparison need the same.
     """
-    parts = np.array(
-        [float(np.mean(np.abs(side - np.median(side)))) ** 2 / side.size for side in (a, b)]
-    )
-    shares = parts / parts.sum() if parts.sum() else np.array([0.5, 0.5])
-    raised = float(shares @ np.square(widening))
-    return float(raised ** (0.5 - float(np.prod(shares))))
 
+    def __init__(self, a: Array, b: Array) -> None:
+        self._a, self._b = np.sort(a), np.sort(b)
+        self._pick = _differences(self._a, self._b)
+        self._total = total = a.size * b.size
+        self.value = (self._pick((total + 1) // 2) + self._pick(total // 2 + 1)) / 2
+        size = a.size + b.size
+        logs = [math.lgamma(count + 1) for count in (a.size, b.size, size)]
+        self._few = (size / (size - 1)) ** 0.25  # fitted: few values show too little spread
+        self._of_separation = 2 * math.exp(logs[0] + logs[1] - logs[2])
+        self._p = lru_cache(maxsize=None)(self._p_between)
 
-def _widened(shift: Shift, factor: float) -> Shift:
-    """The shift with both bounds so many times as far from its value."""
-    if factor == 1 or shift.low is None or shift.high is None:
-        return shift
-    low, high = (shift.value + factor * (end - shift.value) for end in (shift.low, shift.high))
-    return Shift(shift.value, low, high)
+    def __call__(self, confidence: float) -> Shift:
+        """Returns the shift; without bounds where even complete separation is too likely."""
+        alpha = 1 - confidence
+        if min(self._a.size, self._b.size) < 2 or self._of_separation > alpha * (1 + 1e-9):
+            return Shift(self.value, None, None)
+        below = range(1, self._total // 2 + 1)
+        low = bisect_right(below, alpha, key=self._p)
+        high = bisect_right(below, alpha, key=lambda k: self._p(self._total - k))
+        last = len(below) - 1
+        return Shift(
+            self.value,
+            self._pick(below[min(low, last)]),
+            self._pick(self._total + 1 - below[min(high, last)]),
+        )
+
+    def _p_between(self, k: int) -> float:
+        """The p-value of the shifts between the k-th difference and the next."""
+        shift = (self._pick(k) + self._pick(k + 1)) / 2
+        p_hat, error, df = _superiority(self._a, self._b - shift)
+        return _p_of_superiority(p_hat, error * self._few, df)
 
 
 def _differences(a: Array, b: Array) -> Callable[[int], float]:
@@ -220,11 +243,11 @@ def _signed_law(doubled_ranks: tuple[int, ...]) -> Array:
     return np.asarray(np.cumsum(chance))
 
 
-def one_sample_shift(differences: Array, confidence: float, *, widening: float = 1.0) -> Shift:
+def one_sample_shift(differences: Array, confidence: float) -> Shift:
     """Hodges-Lehmann centre of paired differences with the signed-rank interval.
 
     The k-th smallest and largest of the Walsh averages; k by the exact law up to 60 pairs. There
-    is no 95 % interval below 6 pairs. widening: as of `hodges_lehmann`.
+    is no 95 % interval below 6 pairs.
     """
     d = np.sort(differences)
     n = d.size
@@ -239,7 +262,7 @@ def one_sample_shift(differences: Array, confidence: float, *, widening: float =
         k = math.floor(total / 2 - normal_quantile((1 + confidence) / 2) * sd)
     if k < 1:
         return Shift(centre, None, None)
-    return _widened(Shift(centre, pick(k), pick(total + 1 - k)), widening)
+    return Shift(centre, pick(k), pick(total + 1 - k))
 
 
 def _walsh(d: Array) -> Callable[[int], float]:

@@ -13,23 +13,20 @@ from nephoscope.analysis.statistics import means
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.model import Estimate
 
-Widening = tuple[float, float]
-"""How many times dependence widens the interval of the mean of each side (`dependence`)."""
-
 
 def ratio_of_means(
-    a: Array, b: Array, unit: str, confidence: float, widening: Widening = (1.0, 1.0)
+    a: Array, b: Array, unit: str, confidence: float, widening: float = 1.0
 ) -> Estimate | None:
-    """Fieller's interval; rates are inverted first, so that the work of both sides is equal."""
+    """Fieller's interval; rates are inverted first, so that the work of both sides is equal.
+
+    widening: factor of the width of intervals for dependent values, here and below.
+    """
     values = np.concatenate([a, b])
     if not min(a.size, b.size) >= 2 or not np.all(np.isfinite(values)):
         return None
     rate = unit.endswith("per_s") and bool(np.all(values > 0))
     top, bottom = (1 / a, 1 / b) if rate else (b, a)
-    over, under = (
-        means.widened(means.summary(side), factor)
-        for side, factor in ((top, widening[1]), (bottom, widening[0]))
-    )
+    over, under = (means.widened(means.summary(side), widening) for side in (top, bottom))
     bounds = means.fieller(under, over, confidence)
     if under.mean == 0:
         return None
@@ -48,17 +45,12 @@ def p_welch(a: Array, b: Array) -> float | None:
         return None
 
 
-def log_welch(
-    a: Array, b: Array, confidence: float, widening: Widening = (1.0, 1.0)
-) -> Estimate | None:
+def log_welch(a: Array, b: Array, confidence: float, widening: float = 1.0) -> Estimate | None:
     """Ratio of geometric means with Welch's interval of the logarithms."""
     values = np.concatenate([a, b])
     if not min(a.size, b.size) >= 2 or not np.all((values > 0) & np.isfinite(values)):
         return None
-    first, second = (
-        means.widened(means.summary(np.log(side)), factor)
-        for side, factor in zip((a, b), widening, strict=True)
-    )
+    first, second = (means.widened(means.summary(np.log(side)), widening) for side in (a, b))
     n = int(min(a.size, b.size))
     if first.s == second.s == 0:
         low = high = second.mean - first.mean
