@@ -364,10 +364,11 @@ class Precision:
 class RunSummary:
     """Identity, state and extent of a run.
 
-    started_at, finished_at: ISO 8601, UTC. nephoscope, probe: versions. store, path, report: where
-    its files are. rounds: measured rounds, without warm-up. not_converged: lines whose interval
-    stayed wider than the plan asked; converged: there are none. precision: headline metrics by
-    the width of their intervals. confidence: of every interval.
+    started_at, finished_at: ISO 8601, UTC. nephoscope, probe: versions. host: name of the machine
+    that the local targets are; '' without one. store, path, report: where its files are. rounds:
+    measured rounds, without warm-up. not_converged: lines whose interval stayed wider than the plan
+    asked; converged: there are none. precision: headline metrics by the width of their intervals.
+    confidence: of every interval.
     margin: relative difference that counts as equivalent.
     """
 
@@ -381,6 +382,7 @@ class RunSummary:
     nephoscope: str | None = None
     probe: str | None = None
     targets: tuple[str, ...] = ()
+    host: str = ""
     store: str = ""
     path: str = ""
     report: str | None = None

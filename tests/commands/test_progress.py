@@ -36,8 +36,8 @@ def test_a_log_gets_a_line_every_ten_seconds_with_the_time_left(capsys) -> None:
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines() == [
-        "round 2, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done, about 29 s left",
-        "round 2, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done, about 18 s left",
+        "about 29 s left; round 2, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done",
+        "about 18 s left; round 2, disk.io (queue_depth=32): 7 trials, 1 of 5 settings done",
     ]
 
 
@@ -83,6 +83,22 @@ def test_a_terminal_gets_one_live_line_and_what_is_said_above_it(monkeypatch) ->
     assert "! Other work runs [here]." in told
     assert "30 s left" in told
     assert "disk.io (queue_depth=32)" in told
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_the_live_line_cuts_the_description_and_never_the_time_left(
+    columns: int, monkeypatch
+) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = Terminal()
+    long = replace(SETTING, factors={f"factor_{number}": "a long level" for number in range(9)})
+    known = replace(status(0.0, None), time_left=TimeLeft(4200.0, False))
+    with Progress(stream) as progress:
+        progress.trial_started(TrialKey(2, 0, "local"), long, known)
+    assert "at least 1 h 10 min left, 1 of 5 settings done" in stream.getvalue()
+    assert "round 2, disk" in stream.getvalue()
 
 
 def test_several_targets_at_once_are_told_side_by_side(capsys) -> None:  # type: ignore[no-untyped-def]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nephoscope.capabilities.analyse_run import build
     from nephoscope.capabilities.report_files import (
+        SCREEN_LINES,
         ReportPaths,
         document,
         result_schema,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "SCREEN_LINES",
     "ReportPaths",
     "build",
     "document",

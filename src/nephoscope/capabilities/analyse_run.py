@@ -212,6 +212,14 @@ def _moment(seconds: Any) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
+def _host(run: StoredRun) -> str:
+    """Returns the name of the machine that the local targets of a run are; '' without such one."""
+    if all(target.get("kind") != "local" for target in run.manifest["targets"]):
+        return ""
+    sessions = [event for event in run.events() if event.get("event") == "session_started"]
+    return str(sessions[-1].get("machine") or "") if sessions else ""
+
+
 def _summary(
     run: StoredRun,
     records: Sequence[TrialRecord],
@@ -237,6 +245,7 @@ def _summary(
         nephoscope=manifest.get("nephoscope"),
         probe=manifest.get("probe"),
         targets=tuple(str(target["name"]) for target in manifest["targets"]),
+        host=_host(run),
         store=str(run.path.parents[1]),
         path=str(run.path),
         report=str(run.report_path / "report.html"),

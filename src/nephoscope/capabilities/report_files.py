@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import documents
-from nephoscope.capabilities import table
+from nephoscope.capabilities import first_screen, table
 from nephoscope.capabilities.sections import build_all
 from nephoscope.model import RunResult
 from nephoscope.report import files, selection, terminal_output, wording
+
+SCREEN_LINES = first_screen.MAX_LINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +44,29 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
     return paths
 
 
-def terminal(result: RunResult, *, colour: bool, width: int) -> str:
-    """The text for a terminal; no line is longer than `width` or 79 columns."""
+def terminal(result: RunResult, *, colour: bool, width: int, full: bool = True) -> str:
+    """Returns the text for a terminal, in lines of at most `width` columns.
+
+    full: all sections; else one screen.
+    """
+    if not full:
+        return first_screen.render(title(result), result, colour=colour, width=width)
     return terminal_output.render(title(result), build_all(result), colour=colour, width=width)
 
 
 def title(result: RunResult) -> str:
-    """Returns the title of the report."""
+    """Returns the title of the report, with the name of the measured machine."""
     if result.metrics and _is_all(result):
         return "Simulation report"
     names = [wording.clean(name) for name in selection.target_names(result)]
+    host = wording.clean(result.run.host)
     if names == ["local"]:
-        return "Benchmark report: this machine"
+        return f"Benchmark report: {host or 'this machine'}"
     if not names:
         return f"Run {wording.clean(result.run.id or 'without a name')}"
-    return f"Benchmark report: {wording.joined(names[:4])}"
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    where = f" on {host}" if host else ""
+    return f"Benchmark report: {wording.joined(names[:4])}{more}{where}"
 
 
 def _is_all(result: RunResult) -> bool:

@@ -1,4 +1,4 @@
-"""Builds the first screen: machine, headline results, main findings, next step."""
+"""Builds the summary: question and answer, machines, headline results and their precision."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from nephoscope.analysis import facts
 from nephoscope.capabilities import table
 from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Item, Items, Section, Sentence, Tile, Tiles
+from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
 
 MAX_TILES = 5
-MAX_FINDINGS = 3
+MAX_MACHINES = 4
+MAX_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice("Memory latency", "mem.latency", "load_latency_ns", {"vector_bytes": "maximum"}),
     Choice(
-        "Random disk reads",
+        "Random read IOPS",
         "disk.io",
         "disk_operations_per_s",
         {"operation": "randread", "record_bytes": "minimum", "queue_depth": "maximum"},
@@ -66,23 +67,49 @@ CHOICES: tuple[Choice, ...] = (
 
 
 def build(result: RunResult) -> Section:
-    """Returns the machine, up to five headline results, three findings and the next step."""
-    blocks: list[Block] = []
-    every = selection.target_names(result)
-    simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
-    if simulated:
-        blocks.append(Sentence(_simulated(result, simulated), lead=True))
-    for target in every:
-        if target not in simulated:
-            blocks.append(Sentence(_what_it_is(result, target), lead=True))
-    if not blocks:
-        blocks.append(Sentence("This run has no measurements yet.", lead=True))
-    tiles = _tiles(result)
+    """Returns question and answer, the machines, the headline results and their coverage."""
+    blocks = opening(result, MAX_MACHINES)
+    tiles = headline_tiles(result, MAX_TILES)
     if tiles:
         blocks.append(Tiles(tuple(tiles)))
-    blocks += _main_findings(result)
-    blocks.append(Sentence(_coverage(result)))
+    blocks.append(Sentence(coverage(result)))
     return Section("summary", "Summary", tuple(blocks))
+
+
+def opening(result: RunResult, machines: int) -> list[Block]:
+    """Returns the question of the plan with its answer, and what the machines are.
+
+    machines: largest number of different machines to describe.
+    """
+    blocks: list[Block] = []
+    if result.run.question:
+        blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
+    answers = [
+        sentence
+        for entry, _ in table.contributing(result.parts)
+        if entry.answer
+        for sentence in table.load(entry.answer)(result)
+    ]
+    blocks += [Sentence(wording.clean(answer), lead=True) for answer in answers]
+    described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
+    return blocks + described or [Sentence("This run has no measurements yet.", lead=True)]
+
+
+def _machine_sentences(result: RunResult, limit: int) -> list[str]:
+    """Returns a sentence for each different machine; alike machines share one."""
+    every = selection.target_names(result)
+    simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
+    alike: dict[str, list[str]] = {}
+    for target in every:
+        if target not in simulated:
+            text = _description(result.fingerprints.get(target))
+            alike.setdefault(text, []).append(target)
+    out = [_simulated(result, simulated)] if simulated else []
+    out += [_what_it_is(result, targets, text) for text, targets in alike.items()]
+    if len(out) > limit:
+        rest = wording.plural(len(out) - limit, "other machine")
+        out = [*out[:limit], f"The section Environment describes {rest}."]
+    return out
 
 
 def _simulated(result: RunResult, targets: Sequence[str]) -> str:
@@ -98,21 +125,33 @@ def _simulated(result: RunResult, targets: Sequence[str]) -> str:
     )
 
 
-def _what_it_is(result: RunResult, target: str) -> str:
-    known = result.fingerprints.get(target)
-    alone = target == "local" and len(selection.target_names(result)) == 1
-    name = "This machine" if alone else wording.clean(target)
+def _what_it_is(result: RunResult, targets: Sequence[str], description: str) -> str:
+    """Returns the sentence on machines that have this description."""
+    if not description:
+        what = "has no fingerprint, so its hardware is unknown."
+        more = "have no fingerprints, so their hardware is unknown."
+    else:
+        what, more = f"is {description}", f"are alike, each {description}"
+    names = [wording.clean(target) for target in targets]
+    if names == ["local"] and len(selection.target_names(result)) == 1:
+        names = ["This machine"]
+    if len(names) == 1:
+        return f"{names[0]} {what}"
+    if len(names) > MAX_NAMES:
+        names = [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} others"]
+    return f"{wording.joined(names)} {more}"
+
+
+def _description(known: Any) -> str:
+    """Returns what a machine is, as the end of a sentence; '' without a fingerprint."""
     if not known:
-        return f"{name} has no fingerprint, so its hardware is unknown."
+        return ""
     cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
     count = wording.plural(len(cpus), "CPU") if cpus else "an unknown number of CPUs"
     model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")
     memory = facts.number(known, "memory.total_bytes")
     size = "an unknown amount" if memory is None else units.format_value(memory, "bytes")
-    parts = [
-        f"{name} is {_kind(known)} with {count} ({model}) and {size} of memory",
-        _system(known),
-    ]
+    parts = [f"{_kind(known)} with {count} ({model}) and {size} of memory", _system(known)]
     text = ", ".join(part for part in parts if part) + "."
     quota = facts.number(known, "limits.cpu_quota_cpus")
     if quota is not None:
@@ -143,22 +182,27 @@ def _system(known: Any) -> str:
     return "running " + " on ".join(parts) if parts else ""
 
 
-def _tiles(result: RunResult) -> list[Tile]:
+def headline_tiles(result: RunResult, limit: int) -> list[Tile]:
     """Returns the figures of a capability that has its own, else those of the metrics."""
     for entry, _ in table.contributing(result.parts):
         if entry.headline and (own := table.load(entry.headline)(result)):
-            return list(own[:MAX_TILES])
+            return list(own[:limit])
+    several = len(selection.target_names(result)) > 1
+    return [
+        _tile(f"{wording.clean(metric.target)}: {label}" if several else label, setting, metric)
+        for label, setting, metric in headline_figures(result, limit)
+    ]
+
+
+def headline_figures(result: RunResult, limit: int) -> list[tuple[str, str, MetricResult]]:
+    """Returns label, setting and figure of the headline results, the same ones of each target."""
     targets = selection.target_names(result)
-    per_target = max(1, MAX_TILES // max(1, len(targets)))
-    out: list[Tile] = []
+    per_target = max(1, limit // max(1, len(targets)))
+    out: list[tuple[str, str, MetricResult]] = []
     for target in targets:
         own = [metric for metric in result.metrics if metric.target == target]
-        prefix = f"{wording.clean(target)}: " if len(targets) > 1 else ""
-        out += [
-            _tile(prefix + label, setting, metric)
-            for label, setting, metric in choose(own)[:per_target]
-        ]
-    return out[:MAX_TILES]
+        out += choose(own)[:per_target]
+    return out[:limit]
 
 
 def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult]]:
@@ -203,36 +247,25 @@ def _narrowed(candidates: list[MetricResult], name: str, level: Any) -> list[Met
 def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
     estimate = metric.estimate
     has_interval = estimate.low is not None or estimate.high is not None
-    interval = wording.interval_text(estimate) if has_interval else "no interval"
     return Tile(
         label,
         setting,
         wording.value_text(estimate),
-        f"{interval}, n = {estimate.n}",
+        wording.interval_text(estimate) if has_interval else "no interval",
+        str(estimate.n),
         wording.consistency_text(metric.consistency),
     )
 
 
-def _main_findings(result: RunResult) -> list[Block]:
-    """Returns the gravest findings without their evidence, and the next step."""
-    if not result.findings:
-        count = wording.plural(len(result.metrics), "metric")
-        return [Sentence(f"No anomalies found in {count}."), Sentence(_next_step(result))]
-    shown = result.findings[:MAX_FINDINGS]
-    items = tuple(
-        Item(wording.clean(finding.sentence), finding.severity.value) for finding in shown
-    )
-    return [Items(items), Sentence(_next_step(result))]
-
-
-def _next_step(result: RunResult) -> str:
+def next_step(result: RunResult) -> str:
+    """Returns the next step of the gravest finding that has one."""
     steps = [finding.next_step for finding in result.findings if finding.next_step]
     if steps:
         return f"Next step: {wording.clean(steps[0])}"
     return "Next step: measure a second machine, then run `nephoscope compare A B`."
 
 
-def _coverage(result: RunResult) -> str:
+def coverage(result: RunResult) -> str:
     """Returns how much was measured, how precisely, and what was excluded."""
     if not result.metrics:
         return "No metric has a value; see Excluded trials."
@@ -241,7 +274,4 @@ def _coverage(result: RunResult) -> str:
     )
     if result.invalid:
         text += f" {wording.plural(len(result.invalid), 'trial')} excluded."
-    more = len(result.findings) - MAX_FINDINGS
-    if more > 0:
-        text += f" {wording.plural(more, 'more finding')} below."
     return text

@@ -43,6 +43,7 @@ class Capability:
     function `(RunData) -> record | None`. applies: whether a run can have a record at all; answers
     without importing the capability. findings, sections: used where the run has a record.
     headline: function `(result) -> list[Tile]`, the record's own figures for the summary.
+    answer: function `(result) -> list[str]`, sentences that answer the question of the plan.
     commands: click commands, which are loaded at every start.
     """
 
@@ -53,6 +54,7 @@ class Capability:
     findings: tuple[Rules, ...] = ()
     sections: tuple[ReportSection, ...] = ()
     headline: str = ""
+    answer: str = ""
     commands: tuple[str, ...] = ()
 
 
@@ -89,6 +91,7 @@ TABLE: tuple[Capability, ...] = (
         analyse="nephoscope.experiments.result:analyse",
         applies=lambda data: data.has_design,
         sections=(ReportSection("experiment", "nephoscope.experiments.section:build", 220),),
+        answer="nephoscope.experiments.answer:answer",
     ),
     Capability(
         "isolation",
@@ -98,6 +101,7 @@ TABLE: tuple[Capability, ...] = (
         findings=(Rules("nephoscope.isolation.findings:RULES", 300),),
         sections=(ReportSection("isolation", "nephoscope.isolation.section:build", 210),),
         headline="nephoscope.isolation.section:headline",
+        answer="nephoscope.isolation.section:answer",
         commands=("nephoscope.isolation.command:isolate",),
     ),
     Capability(
@@ -122,6 +126,7 @@ TABLE: tuple[Capability, ...] = (
             ),
             ReportSection("saving", "nephoscope.simulation.saving_section:build", 140),
         ),
+        answer="nephoscope.simulation.placement_section:answer",
         commands=("nephoscope.simulation.command:simulate",),
     ),
     Capability(
@@ -146,9 +151,9 @@ TABLE: tuple[Capability, ...] = (
 
 SHARED_SECTIONS: tuple[ReportSection, ...] = (
     ReportSection("summary", "nephoscope.capabilities.summary:build", 100),
+    ReportSection("findings", "nephoscope.report.sections.findings:build", 105),
     ReportSection("results", "nephoscope.report.sections.results:build", 500),
     ReportSection("other_benchmarks", "nephoscope.report.sections.other_benchmarks:build", 700),
-    ReportSection("findings", "nephoscope.report.sections.findings:build", 800),
     ReportSection("execution", "nephoscope.report.sections.execution:build", 810),
     ReportSection("method", "nephoscope.report.sections.method:build", 820),
     ReportSection("excluded_trials", "nephoscope.report.sections.excluded_trials:build", 830),

@@ -29,6 +29,7 @@ DEFAULT_BUDGET_S = 10.0
 @options.BUDGET
 @options.SEED
 @options.STORE
+@options.FULL_REPORT
 @options.JSON
 def bench(
     benchmark: str,
@@ -39,9 +40,12 @@ def bench(
     budget: float | None,
     seed: int | None,
     store: Path | None,
+    full_report: bool,
     as_json: bool,
 ) -> int:
-    """Run one benchmark and print all of its metrics.
+    """Run one benchmark and print its metrics.
+
+    Metrics of many settings are summarised; --full-report prints all of them.
 
     ID is the name of a benchmark; `nephoscope list` prints them. TARGET is local,
     ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
@@ -70,4 +74,6 @@ def bench(
         known=known,
     )
     # Always a new run: nothing that was measured earlier is taken for `now`.
-    return measuring.measure(plan, store=store, as_json=as_json, fresh=True, brief=True)
+    return measuring.measure(
+        plan, store=store, as_json=as_json, full=full_report, fresh=True, table=True
+    )

@@ -219,7 +219,7 @@ def _schedule(plan: Plan, settings: Sequence[Setting]) -> str:
         more = f" … {len(order)} in total" if len(order) > ROWS_SHOWN else ""
         name = f"round {number}" if number > 0 else "warm-up"
         line = f"  {name}: {' '.join(entries)}{more}"
-        lines += textwrap.wrap(line, output.TABLE_WIDTH, subsequent_indent="    ")
+        lines += textwrap.wrap(line, output.width(), subsequent_indent="    ")
     return "\n".join(lines)
 
 

@@ -22,4 +22,6 @@ def import_(file: Path, store: Path | None, as_json: bool) -> int:
     from nephoscope.store import Store
     from nephoscope.store.pkb import import_file
 
-    return measuring.present(import_file(file, Store(store)), as_json=as_json, brief=True)
+    return measuring.present(
+        import_file(file, Store(store)), as_json=as_json, full=True, table=True
+    )

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
 
 from nephoscope.commands import output, progress
 from nephoscope.reading.printable import printable
@@ -22,10 +23,12 @@ class LiveLine:
             file=stream, no_color=not output.colour_wanted(stream), highlight=False, emoji=False
         )
         self._bar = Bar(
-            BarColumn(20),
+            BarColumn(12),
             TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}"),
+            # Only this column gives way: the time left is never cut.
+            TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True)),
             console=console,
+            expand=True,
             transient=True,
             auto_refresh=False,  # drawn between trials only: a trial has the CPUs to itself
         )
@@ -56,7 +59,7 @@ class LiveLine:
         else:
             total, done = float(status.alternatives), float(status.ended)
             left = f"{status.ended} of {status.alternatives} settings done"
-            left = ", ".join(filter(None, (left, progress.left(status))))
+            left = ", ".join(filter(None, (progress.left(status), left)))
         self._bar.update(
             self._task, total=total, completed=done, description=escape(printable(text)), left=left
         )

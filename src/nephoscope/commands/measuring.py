@@ -28,16 +28,21 @@ def measure(
     *,
     store: Path | None,
     as_json: bool,
+    full: bool = False,
     fresh: bool = False,
-    brief: bool = False,
+    table: bool = False,
     repeat: options.Repetition = ONCE,
 ) -> int:
-    """Runs the plan (or goes on with its unfinished run) and presents the result."""
+    """Runs the plan (or goes on with its unfinished run) and presents the result.
+
+    full, table: as for `present`.
+    """
     from nephoscope.store import Store
 
     runs = Store(store)
     if repeat.runs == 1:
-        return present(executed(plan, runs, fresh=fresh), as_json=as_json, brief=brief)
+        run = executed(plan, runs, fresh=fresh)
+        return present(run, as_json=as_json, full=full, table=table)
     return _measure_repeatedly(plan, runs, repeat, as_json=as_json, fresh=fresh)
 
 
@@ -109,15 +114,17 @@ def present(
     run: StoredRun,
     *,
     as_json: bool,
-    brief: bool = False,
+    full: bool = False,
+    table: bool = False,
     text_of: Callable[[RunResult], str] | None = None,
     stored: bool = False,
 ) -> int:
     """Analyses the run, writes its report, prints it; returns 3 when nothing valid was measured.
 
-    brief: all metrics as a table instead of the report's sections. text_of: the text that a verb
-    of its own prints instead. stored: the run was measured earlier, so a report that cannot be
-    written (a read-only archive) is stated and no error.
+    full: the whole report instead of one screen. table: all metrics as a table, where they fit on
+    one screen or `full` asks for them. text_of: the text that a verb of its own prints instead.
+    stored: the run was measured earlier, so a report that cannot be written (a read-only archive)
+    is stated and no error.
     """
     from nephoscope import capabilities
 
@@ -134,7 +141,7 @@ def present(
         if page is not None:
             output.log(f"Report: {page}")
     else:
-        output.say((text_of or (_brief if brief else _report))(result))
+        output.say(text_of(result) if text_of else _text(result, full=full, table=table))
         if page is not None:
             output.say(str(page))
     return exit_code(result, run)
@@ -165,16 +172,17 @@ def _written(result: RunResult, run: StoredRun) -> Path:
     return paths.html
 
 
-def _report(result: RunResult) -> str:
+def _text(result: RunResult, *, full: bool, table: bool) -> str:
     from nephoscope import capabilities
-
-    return capabilities.terminal(result, colour=output.colour_wanted(), width=output.width())
-
-
-def _brief(result: RunResult) -> str:
     from nephoscope.commands import metric_table
 
-    return metric_table.table(result)
+    if table:
+        text = metric_table.table(result)
+        if full or text.count("\n") < capabilities.SCREEN_LINES:
+            return text
+    return capabilities.terminal(
+        result, colour=output.colour_wanted(), width=output.width(), full=full
+    )
 
 
 def exit_code(result: RunResult, run: StoredRun) -> int:

@@ -113,6 +113,9 @@ STORE = click.option(
     metavar="DIR",
     help="Directory of stored runs [default: $NEPHOSCOPE_STORE].",
 )
+FULL_REPORT = click.option(
+    "--full-report", is_flag=True, help="Print all sections of the report, not only the summary."
+)
 SEED = click.option("--seed", type=SEEDS, metavar="N", help="Random seed of the order of trials.")
 BUDGET = click.option(
     "--budget",

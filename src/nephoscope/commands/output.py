@@ -15,8 +15,9 @@ from typing import Any, TextIO
 from nephoscope.errors import UsageError
 from nephoscope.reading.printable import escaped, printable
 
-TABLE_WIDTH = 79
-"""Columns that every table keeps to, so that it can be pasted anywhere."""
+MIN_WIDTH = 40
+MAX_WIDTH = 200
+"""Columns; longer lines are hard to read."""
 
 
 def prepare_streams() -> None:
@@ -67,9 +68,9 @@ def colour_wanted(stream: TextIO | None = None) -> bool:
 
 
 def width() -> int:
-    """Columns to print in: the terminal's, at most 79, at least 40."""
+    """Returns the columns to print in: the terminal's, less the last one, from 40 to 200."""
     columns = shutil.get_terminal_size((80, 24)).columns
-    return max(40, min(TABLE_WIDTH, columns - 1))
+    return max(MIN_WIDTH, min(MAX_WIDTH, columns - 1))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:

@@ -71,7 +71,8 @@ class Progress(Observer):
             self._live.update(text, status)
         elif self._now() - self._last_line >= LINE_EVERY_S:
             self._last_line = self._now()
-            self._say(f"{text}: {_left(status)}")
+            done = f"{status.trials} trials, {status.ended} of {status.alternatives} settings done"
+            self._say("; ".join(filter(None, (left(status), f"{text}: {done}"))))
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
         """Says at once when a trial failed: waiting for the report would cost the user's time."""
@@ -125,12 +126,6 @@ def left(status: Status) -> str:
         return f"about {units.format_duration(status.left_s)} left"
     words = "about" if status.time_left.exact else "at least"
     return f"{words} {units.format_duration(status.time_left.expected_s)} left"
-
-
-def _left(status: Status) -> str:
-    done = f"{status.trials} trials, {status.ended} of {status.alternatives} settings done"
-    time_left = left(status)
-    return f"{done}, {time_left}" if time_left else done
 
 
 def _live_line(stream: TextIO) -> Any:

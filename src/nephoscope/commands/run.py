@@ -17,6 +17,7 @@ from nephoscope.commands import measuring, options
 @options.REPEAT_RUNS
 @options.GAP
 @options.STORE
+@options.FULL_REPORT
 @options.JSON
 @options.FRESH
 @click.option(
@@ -30,6 +31,7 @@ def run(
     repeat_runs: int,
     gap: str | None,
     store: Path | None,
+    full_report: bool,
     as_json: bool,
     fresh: bool,
     dry_run: bool,
@@ -57,4 +59,6 @@ def run(
         from nephoscope.commands import dry_run as preview
 
         return preview.present(loaded, settings, estimate, known, runs, as_json=as_json)
-    return measuring.measure(loaded, store=store, as_json=as_json, fresh=fresh, repeat=repeat)
+    return measuring.measure(
+        loaded, store=store, as_json=as_json, full=full_report, fresh=fresh, repeat=repeat
+    )

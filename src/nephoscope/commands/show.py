@@ -13,9 +13,10 @@ from nephoscope.commands import measuring, options, output
 @click.argument("name", metavar="[RUN]", default="latest")
 @click.option("--journal", is_flag=True, help="Print the run's event log instead of its results.")
 @options.STORE
+@options.FULL_REPORT
 @options.JSON
-def show(name: str, journal: bool, store: Path | None, as_json: bool) -> int:
-    """Analyse a stored run again and print its report.
+def show(name: str, journal: bool, full_report: bool, store: Path | None, as_json: bool) -> int:
+    """Analyse a stored run again and print its summary.
 
     RUN is a run id, a unique prefix of one, or `latest`. Also rewrites the report's files.
     """
@@ -30,7 +31,7 @@ def show(name: str, journal: bool, store: Path | None, as_json: bool) -> int:
             f"`nephoscope show {newest.id}` shows it."
         )
     if not journal:
-        return measuring.present(run, as_json=as_json, stored=True)
+        return measuring.present(run, as_json=as_json, full=full_report, stored=True)
     if as_json:
         output.document({"events": run.events()})
     else:

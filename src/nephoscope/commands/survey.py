@@ -22,6 +22,7 @@ from nephoscope.errors import UsageError
 @options.GAP
 @options.SEED
 @options.STORE
+@options.FULL_REPORT
 @options.JSON
 @options.FRESH
 def survey(
@@ -33,6 +34,7 @@ def survey(
     gap: str | None,
     seed: int | None,
     store: Path | None,
+    full_report: bool,
     as_json: bool,
     fresh: bool,
 ) -> int:
@@ -49,4 +51,6 @@ def survey(
     plan = plans.survey("quick" if quick else "full" if full else "standard", budget, seed)
     if targets:
         plan = measuring.fitted(plan, targets)
-    return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh, repeat=repeat)
+    return measuring.measure(
+        plan, store=store, as_json=as_json, full=full_report, fresh=fresh, repeat=repeat
+    )

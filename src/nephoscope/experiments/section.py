@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from nephoscope.experiments.records import (
     Against,
@@ -106,23 +106,22 @@ def _chart(
 
 
 def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
-    headline = [one for one in effects if one.headline]
-    lines = (headline or list(effects))[:MAX_ROWS]
+    lines = headline_lines(effects)[:MAX_ROWS]
     if not lines:
         return []
     several = len({one.target for one in lines}) > 1
     rows, dots = [], []
     for one in lines:
         effect = one.effect
-        name = _level(effect.factor, effect.level)
-        what = _what(one.benchmark, one.metric, one.fixed)
+        name = level_text(effect.factor, effect.level)
+        what = line_text(one.benchmark, one.metric, one.fixed)
         where = f", {wording.clean(one.target)}" if several else ""
         ratio = effect.comparison.ratio
         verdict = effect.comparison.verdict.word
         rows.append(
             (
                 name,
-                _level(effect.factor, effect.reference),
+                level_text(effect.factor, effect.reference),
                 f"{what}{where}",
                 *wording.ratio_cells(ratio, effect.comparison.n_a),
                 verdict,
@@ -161,7 +160,7 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
         f"{_EQUIVALENCE}"
     )
     dots = [
-        (f"{_changed(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)
+        (f"{change_text(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)
         for one in visible
         if one.interference is not None
     ]
@@ -194,7 +193,7 @@ def _against_table(shown: Sequence[Against]) -> Table:
     )
     rows = tuple(
         (
-            _changed(one),
+            change_text(one),
             wording.full_name(one.benchmark, one.metric),
             *wording.ratio_cells(one.interference, one.comparison.n_a),
             one.comparison.verdict.word,
@@ -204,27 +203,31 @@ def _against_table(shown: Sequence[Against]) -> Table:
     return Table(head, rows)
 
 
-def _changed(effect: Against) -> str:
-    """What differs from the baseline, then what both have."""
-    parts = [_level(name, level) for name, level in effect.changed.items()]
+def change_text(effect: Against) -> str:
+    """Returns what differs from the baseline, then what both have."""
+    parts = [level_text(name, level) for name, level in effect.changed.items()]
     if effect.target != effect.baseline_target:
         parts.insert(
             0, f"{wording.clean(effect.target)} relative to {wording.clean(effect.baseline_target)}"
         )
     same = [
-        _level(name, level) for name, level in effect.factors.items() if name not in effect.changed
+        level_text(name, level)
+        for name, level in effect.factors.items()
+        if name not in effect.changed
     ]
     text = ", ".join(parts) or "itself"
     return f"{text} ({', '.join(same)})" if same else text
 
 
-def _what(benchmark: str, metric: str, fixed: Mapping[str, Any]) -> str:
+def line_text(benchmark: str, metric: str, fixed: Mapping[str, Any]) -> str:
+    """Returns the name of a metric with what the benchmark varied within a trial."""
     name = wording.full_name(benchmark, metric)
     own = wording.factors_text(fixed)
     return f"{name} ({own})" if own else name
 
 
-def _level(factor: str, level: Any) -> str:
+def level_text(factor: str, level: Any) -> str:
+    """Returns a level with the name of its factor."""
     return f"{wording.clean(factor)} {wording.clean(_say(factor, level))}"
 
 
@@ -235,6 +238,14 @@ def _say(factor: str, level: Any) -> str:
     if isinstance(level, int | float) and not isinstance(level, bool) and text.startswith(stem):
         return text[len(stem) :].strip()
     return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+Line = TypeVar("Line", Against, FactorEffect)
+
+
+def headline_lines(found: Sequence[Line]) -> Sequence[Line]:
+    """Returns the headline metrics; all of them where none is one."""
+    return [one for one in found if one.headline] or found
 
 
 def _components(found: Sequence[Components]) -> list[Block]:
@@ -256,7 +267,7 @@ def _components(found: Sequence[Components]) -> list[Block]:
         mean = component.nested.mean
         rows.append(
             (
-                _what(component.benchmark, component.metric, component.factors),
+                line_text(component.benchmark, component.metric, component.factors),
                 *cells,
                 wording.value_text(mean),
                 wording.interval_text(mean),

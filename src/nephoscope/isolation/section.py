@@ -36,6 +36,12 @@ def build(result: RunResult) -> Section | None:
     return Section("isolation", "Isolation from neighbours", tuple(blocks))
 
 
+def answer(result: RunResult) -> list[str]:
+    """Returns how many victims lose more than the margin, and the largest slowdown."""
+    isolation = result.part(Isolation)
+    return [_lead(isolation)] if isolation and isolation.cells else []
+
+
 def headline(result: RunResult) -> list[Tile]:
     """Returns the slowdowns by loads at full intensity, largest first."""
     isolation = result.part(Isolation)
@@ -52,7 +58,8 @@ def headline(result: RunResult) -> list[Tile]:
                 f"Slowdown by {tables.load_name(cell)}",
                 tables.victim_name(cell.victim),
                 f"{value} ×",
-                f"{interval}, n = {n}",
+                interval,
+                n,
                 cell.comparison.verdict.word,
             )
         )

@@ -57,12 +57,13 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A headline result: label, setting, value, interval and consistency."""
+    """A headline result: label, setting, value, interval, number of trials and consistency."""
 
     label: str
     setting: str
     value: str
     interval: str
+    n: str
     note: str = ""
 
 

@@ -51,7 +51,8 @@ def _block(block: Block) -> str:
             return _items(block)
         case Tiles():
             return "\n".join(
-                f"- **{escape(tile.label)}: {escape(tile.value)}** {escape(tile.interval)}"
+                f"- **{escape(tile.label)}: {escape(tile.value)}** "
+                + f"{escape(tile.interval)}, n = {tile.n}"
                 + (f" · {escape(tile.setting)}" if tile.setting else "")
                 + (f" · {escape(tile.note)}" if tile.note else "")
                 for tile in block.tiles

@@ -1,4 +1,4 @@
-"""Blocks as text for a terminal of less than 80 columns."""
+"""Renders blocks as text for a terminal of 40 to 200 columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
@@ -26,20 +27,22 @@ from nephoscope.report.blocks import (
     thin,
 )
 
-MAX_WIDTH = 79
-"""Columns, so that the text can be pasted anywhere."""
+MIN_WIDTH = 40
+MAX_WIDTH = 200
+"""Columns; longer lines are hard to read."""
 
-_MIN_WIDTH = 40
+_MIN_TEXT = 12
+"""Columns that a column of text keeps beside numbers that are not to be broken."""
 _CHART_ROWS = 12
 _TONES = {"warning": ("▲", "bold red"), "notice": ("●", "yellow"), "info": ("○", "cyan")}
 
 
 def render(title: str, sections: Sequence[Section], *, colour: bool, width: int) -> str:
-    """The whole report; no line is longer than `width` or 79 columns."""
+    """Returns the whole report, in lines of at most `width` columns."""
     out = io.StringIO()
     console = Console(
         file=out,
-        width=max(_MIN_WIDTH, min(width, MAX_WIDTH)),
+        width=max(MIN_WIDTH, min(width, MAX_WIDTH)),
         force_terminal=colour,
         no_color=not colour,
         color_system="standard" if colour else None,
@@ -119,16 +122,25 @@ def _indented(text: str, style: str) -> Padding:
 
 
 def _print_tiles(console: Console, block: Tiles) -> None:
+    """Prints a line for each tile; a label that has no room loses its end, a number never."""
+    head = ("value", "interval", "n")
     grid = RichTable.grid(padding=(0, 2, 0, 0))
-    grid.add_column(overflow="fold")
-    grid.add_column(justify="right", no_wrap=True)
     grid.add_column(no_wrap=True)
-    for tile in block.tiles:
+    for _ in head:
+        grid.add_column(justify="right", no_wrap=True)
+    numbers = [(tile.value, tile.interval, tile.n) for tile in block.tiles]
+    taken = sum(2 + max(map(cell_len, column)) for column in zip(head, *numbers, strict=True))
+    room = max(_MIN_TEXT, console.width - 2 - taken)
+    console.print()
+    grid.add_row("", *(Text(title, style="dim") for title in head))
+    for tile, (value, interval, n) in zip(block.tiles, numbers, strict=True):
         label = Text(tile.label)
         if tile.setting:
             label.append(f" ({tile.setting})", style="dim")
-        grid.add_row(label, Text(tile.value, style="bold"), Text(tile.interval, style="dim"))
-    console.print(Padding(grid, (0, 0, 0, 2)))
+        label.truncate(room, overflow="ellipsis")
+        grid.add_row(label, Text(value, style="bold"), Text(interval), Text(n))
+    console.print(Padding(grid, (0, 0, 0, 2)), crop=True)
+    console.print()
 
 
 def _text(cell: Cell) -> Text:
@@ -150,17 +162,28 @@ def _print_table(console: Console, table: Table) -> None:
         show_edge=False,
         header_style="dim",
     )
+    unbroken = _numbers_fit(table, columns, console.width)
     for index in columns:
         column = table.columns[index]
         grid.add_column(
             Text(column.title),
             justify="right" if column.numeric else "left",
             overflow="fold",
-            no_wrap=column.numeric and not titled,
+            no_wrap=column.numeric and unbroken,
         )
     for row in table.rows:
         grid.add_row(*(_text(row[index]) for index in columns))
     console.print(Padding(grid, (0, 0, 0, 2)))
+
+
+def _numbers_fit(table: Table, columns: Sequence[int], width: int) -> bool:
+    """Returns whether columns of numbers may keep their width, so that only text is broken."""
+    taken = 2
+    for index in columns:
+        texts = [table.columns[index].title, *(_text(row[index]).plain for row in table.rows)]
+        longest = max(map(cell_len, texts))
+        taken += 2 + (longest if table.columns[index].numeric else min(longest, _MIN_TEXT))
+    return taken <= width
 
 
 def _print_chart(console: Console, chart: Chart) -> None:

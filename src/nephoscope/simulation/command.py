@@ -137,7 +137,7 @@ def _simulate(
     plan = _plan(
         kind.benchmark, loaded, replications, own_seed if isinstance(own_seed, int) else None
     )
-    return measuring.measure(plan, store=store, as_json=as_json, fresh=fresh)
+    return measuring.measure(plan, store=store, as_json=as_json, full=True, fresh=fresh)
 
 
 def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | None) -> Plan:

@@ -30,6 +30,12 @@ def build(result: RunResult) -> Section | None:
     return Section("placement", "Site placement", tuple(blocks))
 
 
+def answer(result: RunResult) -> list[str]:
+    """Returns the recommended sites of each placement, with what they reach."""
+    simulation = result.part(Simulation)
+    return [_lead(one) for one in simulation.placements[:2]] if simulation else []
+
+
 def _lead(placement: Placement) -> str:
     sites = wording.joined(wording.clean(site) for site in placement.chosen)
     if not placement.chosen or placement.met is False:

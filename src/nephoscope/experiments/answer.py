@@ -1,0 +1,66 @@
+"""States the largest effects of an experiment in sentences, for the summary."""
+
+from __future__ import annotations
+
+import math
+
+from nephoscope.analysis.compare import Comparison
+from nephoscope.experiments import section
+from nephoscope.experiments.records import Against, Experiment, FactorEffect
+from nephoscope.model import RunResult
+from nephoscope.report import wording
+
+MAX_ANSWERS = 3
+"""Effects that the summary states."""
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns the largest effects of factors, else the largest differences from the baseline."""
+    found = result.part(Experiment)
+    if found is None or any("resource" in one.levels for one in found.designs):
+        return []  # of loads, the section on isolation gives the answer
+    effects = [
+        (one.effect.comparison, _effect_sentence(one))
+        for one in section.headline_lines(found.effects)
+    ]
+    against = [
+        (one.comparison, _against_sentence(one))
+        for one in section.headline_lines(found.comparisons)
+    ]
+    known = [(one, text) for one, text in effects or against if one.ratio is not None]
+    sentences = [text for _, text in sorted(known, key=lambda pair: _size(pair[0]), reverse=True)]
+    shown = sentences[:MAX_ANSWERS]
+    if len(sentences) > MAX_ANSWERS:
+        shown[-1] += f" The section Effects lists {len(sentences) - MAX_ANSWERS} more."
+    return shown
+
+
+def _size(comparison: Comparison) -> tuple[bool, float]:
+    """Sorts effects that are decided before the others, then by their size."""
+    ratio = comparison.ratio
+    size = abs(math.log(ratio.value)) if ratio is not None and ratio.value > 0 else 0.0
+    return comparison.verdict.word in ("better", "worse"), size
+
+
+def _effect_sentence(one: FactorEffect) -> str:
+    effect = one.effect
+    return _sentence(
+        section.line_text(one.benchmark, one.metric, one.fixed),
+        section.level_text(effect.factor, effect.level),
+        section.level_text(effect.factor, effect.reference),
+        effect.comparison,
+    )
+
+
+def _against_sentence(one: Against) -> str:
+    what = wording.full_name(one.benchmark, one.metric)
+    return _sentence(what, section.change_text(one), "the baseline", one.comparison)
+
+
+def _sentence(what: str, level: str, reference: str, comparison: Comparison) -> str:
+    if comparison.ratio is None:
+        return ""
+    ratio = wording.estimate_text(wording.plain(comparison.ratio))
+    return (
+        f"{what}: {level} gives {ratio} times the value of {reference}: {comparison.verdict.word}."
+    )

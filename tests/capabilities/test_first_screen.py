@@ -1,0 +1,117 @@
+"""The default output is one screen, whatever the run, and no figure of it is broken or cut."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.results.made import NULL_PLAN, make_run
+
+from nephoscope import capabilities, cli
+from nephoscope.capabilities import summary
+from nephoscope.model import RunResult, Sample
+from report import made
+
+SURVEY = made.result()
+STORED = Path(__file__).parents[1] / "golden" / "stored_run" / "runs"
+MAX_LINES = 30
+
+
+def renamed(targets: int) -> RunResult:
+    """The survey on several machines, each another one."""
+    prints, metrics, findings = {}, [], []
+    for number in range(targets):
+        name = f"instance-{number}"
+        prints[name] = json.loads(json.dumps(SURVEY.fingerprints["local"]))
+        prints[name]["cpu"]["model"] = f"Model {number} with a rather long name"
+        metrics += [replace(one, target=name) for one in SURVEY.metrics]
+        findings += [replace(one, sentence=f"{name}: {one.sentence}") for one in SURVEY.findings]
+    return replace(
+        SURVEY, fingerprints=prints, metrics=tuple(metrics), findings=tuple(findings), parts=()
+    )
+
+
+RUNS = {
+    "survey": SURVEY,
+    "two machines": renamed(2),
+    "nine machines": renamed(9),
+    "long sentences": replace(
+        SURVEY,
+        run=replace(SURVEY.run, question="How long may a question be? " * 12),
+        findings=tuple(replace(one, sentence=one.sentence * 3) for one in SURVEY.findings),
+    ),
+    "without findings": replace(SURVEY, findings=()),
+    "nothing": replace(SURVEY, metrics=(), findings=(), fingerprints={}, parts=()),
+}
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("name", RUNS)
+def test_it_is_one_screen_in_the_width_of_the_terminal(name: str, columns: int) -> None:
+    result = RUNS[name]
+    text = capabilities.terminal(result, colour=False, width=columns - 1, full=False)
+    lines = text.splitlines()
+    assert len(lines) <= MAX_LINES - 2  # an empty line and the path of the page follow
+    assert max(map(len, lines)) < columns
+    for tile in summary.headline_tiles(result, 5):
+        (line,) = (line for line in lines if line.startswith(f"  {tile.label}"))
+        assert line.endswith(f" {tile.n}")
+        assert f" {tile.value} " in line
+        assert f" {tile.interval} " in line
+    if result.findings:
+        assert result.findings[0].sentence[:20] in text
+
+
+def test_full_report_has_every_section() -> None:
+    full = capabilities.terminal(SURVEY, colour=False, width=79)
+    short = capabilities.terminal(SURVEY, colour=False, width=79, full=False)
+    for title in ("RESULTS", "ENVIRONMENT", "METHOD", "EXCLUDED TRIALS"):
+        assert title in full
+        assert title not in short
+    assert "--full-report" in short
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_show_prints_one_screen_of_a_stored_run_and_all_of_it_on_request(
+    columns: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shutil.copytree(STORED, tmp_path / "runs")
+    assert cli.main(["show", "--store", str(tmp_path)]) == 0
+    *lines, page = capsys.readouterr().out.splitlines()
+    assert len(lines) < MAX_LINES
+    assert max(map(len, lines)) < columns
+    assert Path(page).is_file()
+    assert cli.main(["show", "--full-report", "--store", str(tmp_path)]) == 0
+    assert "METHOD" in capsys.readouterr().out
+
+
+def test_the_title_names_the_measured_machine(tmp_path: Path) -> None:
+    run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 100.0)], rounds=6)
+    run.event({"event": "session_started", "machine": "build-7"})
+    result = capabilities.build(run)
+    assert result.run.host == "build-7"
+    text = capabilities.terminal(result, colour=False, width=79, full=False)
+    assert text.splitlines()[0].endswith("build-7")
+    other = replace(SURVEY, run=replace(SURVEY.run, host="web\x1b[31m-1"))
+    title = capabilities.terminal(other, colour=False, width=79).splitlines()[0]
+    assert title == "Benchmark report: web [31m-1"
+
+
+def test_machines_that_are_alike_share_a_sentence() -> None:
+    alike = replace(
+        SURVEY,
+        fingerprints=dict.fromkeys(("a", "b", "c"), SURVEY.fingerprints["local"]),
+        metrics=tuple(
+            replace(one, target=name) for name in ("a", "b", "c") for one in SURVEY.metrics
+        ),
+        invalid=(),
+    )
+    text = capabilities.terminal(alike, colour=False, width=79, full=False)
+    assert "a, b and c are alike, each a virtual machine" in " ".join(text.split())
