@@ -40,7 +40,7 @@ RUNS = {
     "nine machines": renamed(9),
     "long sentences": replace(
         SURVEY,
-        run=replace(SURVEY.run, question="How long may a question be? " * 12),
+        run=replace(SURVEY.run, plan="mine", question="How long may a question be? " * 12),
         findings=tuple(replace(one, sentence=one.sentence * 3) for one in SURVEY.findings),
     ),
     "without findings": replace(SURVEY, findings=()),
@@ -56,7 +56,7 @@ def test_it_is_one_screen_in_the_width_of_the_terminal(name: str, columns: int) 
     lines = text.splitlines()
     assert len(lines) <= MAX_LINES - 2  # an empty line and the path of the page follow
     assert max(map(len, lines)) < columns
-    for tile in summary.headline_tiles(result, 5):
+    for tile in summary.headline_tiles(result, 3):
         (line,) = (line for line in lines if line.startswith(f"  {tile.label}"))
         assert line.endswith(f" {tile.n}")
         assert f" {tile.value} " in line

@@ -19,7 +19,7 @@ from nephoscope.experiments.result import analyse
 from nephoscope.model import Better, Consistency, MetricResult, RunResult
 from nephoscope.plans.files.load import from_text
 from nephoscope.report import wording
-from nephoscope.report.blocks import Chart
+from nephoscope.report.blocks import Chart, Sentence
 from report import made
 
 PLAN = """
@@ -144,3 +144,12 @@ def test_too_few_rounds_say_so_instead_of_a_number(tmp_path: Path) -> None:
     assert found is not None
     assert {one.comparison.verdict.word for one in found.comparisons} == {"inconclusive"}
     assert "none (n = 3)" in forms(result, tmp_path)["markdown"]
+
+
+def test_the_summary_answers_with_the_largest_effects() -> None:
+    summary = sections.build_all(result_of(DESIGNS[0]))[0]
+    answers = [block.text for block in summary.blocks if isinstance(block, Sentence) and block.lead]
+    assert "cap 50% gives 2.0" in answers[0]
+    assert answers[0].endswith("times the value of cap 100%: worse.")
+    assert "samples 2 gives 1.19" in answers[1]
+    assert answers[2].endswith(".")

@@ -17,7 +17,7 @@ from nephoscope.isolation import tables
 from nephoscope.isolation.records import Cell, Isolation, NamedLoad
 from nephoscope.model import RunResult
 from nephoscope.report import heat_maps, wording
-from nephoscope.report.blocks import Chart, Section, Table, Tiles
+from nephoscope.report.blocks import Chart, Section, Sentence, Table, Tiles
 from results.isolated import Truth, make
 
 
@@ -58,6 +58,17 @@ def test_the_summary_shows_slowdowns_not_baselines(run: RunResult) -> None:
     assert all(tile.label.startswith("Slowdown by ") for tile in tiles)
     assert tiles[0].value == f"{wording.value_text(wording.plain(worst.factor))} ×"
     assert tiles[0].n == str(worst.factor.n)
+
+
+def test_the_question_of_the_plan_is_answered_first(run: RunResult) -> None:
+    asked = replace(run, run=replace(run.run, question="Who slows whom?"))
+    question, answer, *_ = sections.build_all(asked)[0].blocks
+    assert isinstance(question, Sentence)
+    assert isinstance(answer, Sentence)
+    assert (question.text, answer.lead) == ("Question: Who slows whom?", True)
+    assert "pairs of victim and load" in answer.text
+    text = capabilities.terminal(asked, colour=False, width=200, full=False)
+    assert answer.text in " ".join(text.split())
 
 
 def test_every_factor_at_full_intensity_stands_everywhere(run: RunResult, tmp_path: Path) -> None:

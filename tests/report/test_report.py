@@ -21,7 +21,16 @@ from nephoscope.capabilities.table import SHARED_SECTIONS, TABLE, ReportSection
 from nephoscope.errors import StoreError
 from nephoscope.model import Estimate, MetricResult, RunResult, RunSummary
 from nephoscope.report import html_output, wording
-from nephoscope.report.blocks import Chart, Items, Section, Sentence, Table, Tiles
+from nephoscope.report.blocks import (
+    Chart,
+    Column,
+    Heading,
+    Items,
+    Section,
+    Sentence,
+    Table,
+    Tiles,
+)
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.scheduler.inference import SchedulerVerdicts
 from report import made
@@ -156,6 +165,50 @@ def test_the_page_is_small_complete_and_loads_nothing(survey: RunResult, tmp_pat
     assert page.policy.startswith("default-src 'none'; ")
     anchors = set(re.findall(r'<section id="([^"]+)"', html))
     assert {url[1:] for url in page.loads} == anchors
+
+
+def test_the_page_names_the_machine_first_and_findings_before_results(tmp_path: Path) -> None:
+    survey = made.result()
+    result = replace(survey, run=replace(survey.run, host="build-7"))
+    html = pages(result, tmp_path)[0]
+    assert "<title>Benchmark report: build-7</title>" in html
+    assert "<h1>Benchmark report: build-7</h1>" in html
+    anchors = re.findall(r'<section id="([^"]+)"', html)
+    assert anchors[:4] == ["summary", "findings", "stability", "results"]
+    assert html.index('class="tiles"') < html.index('id="findings"') < html.index('class="plot"')
+
+
+def test_the_page_has_no_empty_table_and_every_cell_of_a_phone_has_its_title(
+    survey: RunResult, tmp_path: Path
+) -> None:
+    empty_chart = Chart("c", "C", {"data": [], "layout": {"height": 9}}, Table((), ()))
+    folded = Table(Column.texts("a"), (), "Nothing", collapsed=True)
+    page = html_output.render("t", "s", [Section("x", "X", (empty_chart, folded))])
+    assert "(0 rows)" not in page
+    assert "Nothing" not in page
+    html = pages(survey, tmp_path)[0]
+    assert "(0 rows)" not in html
+    table = next(one for one in blocks_of(survey, Table) if one.columns[0].title == "metric")
+    row = re.search(r'<td class="number" data-title="value">.*?</tr>', html, re.DOTALL)
+    assert row is not None
+    for column in table.columns[1:]:
+        assert f'data-title="{column.title}"' in row[0]
+
+
+def test_machines_that_are_alike_share_a_table() -> None:
+    survey = made.result()
+    names = ("a", "b", "c")
+    prints = {name: json.loads(json.dumps(survey.fingerprints["local"])) for name in names}
+    prints["a"]["memory"]["available_bytes"] = 1 << 30
+    prints["c"]["cpu"]["model"] = "Another CPU"
+    result = replace(survey, fingerprints=prints, metrics=(), invalid=())
+    section = next(one for one in sections.build_all(result) if one.id == "machine")
+    titles = [block.text for block in section.blocks if isinstance(block, Heading)]
+    assert titles == ["a and b: alike", "c"]
+    facts = dict(next(block.rows for block in section.blocks if isinstance(block, Table)))
+    assert facts["Memory"].startswith("a: ")
+    assert "; b: " in facts["Memory"]
+    assert "a: " not in facts["CPU"]
 
 
 def test_the_policy_allows_exactly_the_scripts_of_the_page(
@@ -501,10 +554,8 @@ def test_the_page_begins_with_machine_results_and_findings() -> None:
     first, second, *_ = sections.build_all(made.result())
     assert (first.id, first.title) == ("summary", "Summary")
     kinds = [type(block).__name__ for block in first.blocks]
-    assert kinds == ["Sentence", "Sentence", "Tiles", "Sentence"]
-    question, machine, tiles, coverage = first.blocks
-    assert isinstance(question, Sentence)
-    assert question.text.startswith("Question: ")
+    assert kinds == ["Sentence", "Tiles", "Sentence"]
+    machine, tiles, coverage = first.blocks
     assert isinstance(machine, Sentence)
     assert "with 2 CPUs" in machine.text
     assert isinstance(tiles, Tiles)

@@ -12,7 +12,7 @@ from nephoscope.report import terminal_output, wording
 from nephoscope.report.blocks import Block, Item, Items, Section, Sentence, Tiles
 from nephoscope.store import Store
 
-MAX_LINES = 26
+MAX_LINES = 27
 
 _SIZES = ((5, 8, 3), (4, 8, 3), (3, 8, 3), (2, 8, 3), (1, 8, 2), (1, 5, 1), (1, 3, 1))
 """Findings, headline results and machines that are shown: the first that fit are taken."""

@@ -13,6 +13,9 @@ from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
 
+BUILT_IN = ("survey-", "bench-")
+"""Beginnings of the names of plans whose question the reader did not ask."""
+
 MAX_TILES = 5
 MAX_MACHINES = 4
 MAX_NAMES = 4
@@ -82,7 +85,7 @@ def opening(result: RunResult, machines: int) -> list[Block]:
     machines: largest number of different machines to describe.
     """
     blocks: list[Block] = []
-    if result.run.question:
+    if result.run.question and not result.run.plan.startswith(BUILT_IN):
         blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
     answers = [
         sentence

@@ -152,7 +152,9 @@ TABLE: tuple[Capability, ...] = (
 SHARED_SECTIONS: tuple[ReportSection, ...] = (
     ReportSection("summary", "nephoscope.capabilities.summary:build", 100),
     ReportSection("findings", "nephoscope.report.sections.findings:build", 105),
+    ReportSection("stability", "nephoscope.capabilities.trial_chart:build", 107),
     ReportSection("results", "nephoscope.report.sections.results:build", 500),
+    ReportSection("reference_values", "nephoscope.capabilities.reference_values:build", 505),
     ReportSection("other_benchmarks", "nephoscope.report.sections.other_benchmarks:build", 700),
     ReportSection("execution", "nephoscope.report.sections.execution:build", 810),
     ReportSection("method", "nephoscope.report.sections.method:build", 820),

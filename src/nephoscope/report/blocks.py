@@ -50,9 +50,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
+    """A list. folded: title under which the page folds it away; '' leaves it open."""
 
     items: tuple[Item, ...]
+    folded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

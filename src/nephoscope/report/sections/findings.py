@@ -16,8 +16,12 @@ def build(result: RunResult) -> Section:
         return Section("findings", "Findings", (Sentence(text),))
     ordered = sorted(result.findings, key=lambda finding: _RANK[finding.severity])
     intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
-    items = Items(tuple(_item(finding) for finding in ordered))
-    return Section("findings", "Findings", (Sentence(intro), items))
+    grave = tuple(_item(one) for one in ordered if one.severity is not Severity.INFO)
+    other = tuple(_item(one) for one in ordered if one.severity is Severity.INFO)
+    title = f"{wording.plural(len(other), 'finding')} for information" if grave else ""
+    lists = [Items(grave)] if grave else []
+    lists += [Items(other, folded=title)] if other else []
+    return Section("findings", "Findings", (Sentence(intro), *lists))
 
 
 def _item(finding: Finding) -> Item:

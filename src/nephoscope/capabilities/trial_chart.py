@@ -1,0 +1,59 @@
+"""Draws the trials of the headline results, each relative to the median of its result."""
+
+from __future__ import annotations
+
+import statistics
+
+from nephoscope import units
+from nephoscope.capabilities import summary, table
+from nephoscope.model import MetricResult, RunResult
+from nephoscope.report import figures, selection, wording
+from nephoscope.report.blocks import Chart, Column, Section, Table
+
+MIN_TRIALS = 3
+_CAPTION = (
+    "Each valid trial relative to the median of its result, in order of the rounds. A flat line at "
+    "100 % is a machine that delivers the same all the time."
+)
+
+
+def build(result: RunResult) -> Section | None:
+    """Returns the chart; None where a capability draws the answer to the plan's question."""
+    if any(entry.answer for entry, _ in table.contributing(result.parts)):
+        return None
+    several = len(selection.target_names(result)) > 1
+    curves, rows = [], []
+    for label, setting, metric in summary.headline_figures(result, summary.MAX_TILES):
+        name = f"{wording.clean(metric.target)}: {label}" if several else label
+        curve = _curve(name, metric)
+        if curve is not None:
+            curves.append(curve)
+            lowest, highest = (wording.percent(end, 3) for end in (min(curve.y), max(curve.y)))
+            rows.append((name, setting, str(len(curve.y)), lowest, highest))
+    if not curves:
+        return None
+    figure = figures.lines(
+        curves, figures.Axis("round", "count"), figures.Axis("relative to the median", "ratio")
+    )
+    head = (*Column.texts("result", "setting"), *Column.numbers("n", "minimum", "maximum"))
+    data = Table(head, tuple(rows))
+    title = "Headline results over the run"
+    chart = Chart("headline-trials", title, figure, data, _CAPTION, repeats=True)
+    return Section("stability", "Stability", (chart,))
+
+
+def _curve(name: str, metric: MetricResult) -> figures.Curve | None:
+    """Returns the trials of a metric by round; None where there are too few or none is 100 %."""
+    pairs = sorted(zip(metric.rounds, metric.trial_values, strict=False))
+    middle = statistics.median(value for _, value in pairs) if pairs else 0.0
+    if len(pairs) < MIN_TRIALS or middle <= 0:
+        return None
+    return figures.Curve(
+        name,
+        tuple(float(number) for number, _ in pairs),
+        tuple(value / middle for _, value in pairs),
+        hover=tuple(
+            f"{name}, round {number}: {units.format_value(value, metric.estimate.unit)}"
+            for number, value in pairs
+        ),
+    )
