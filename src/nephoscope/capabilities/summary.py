@@ -209,7 +209,10 @@ def headline_figures(result: RunResult, limit: int) -> list[tuple[str, str, Metr
 
 
 def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult]]:
-    """Label, setting and figure, by CHOICES; other headline metrics where there are too few."""
+    """Label, setting and figure, by CHOICES; then other headline metrics.
+
+    These are all of a single benchmark, else one of each where there would be fewer than three.
+    """
     out: list[tuple[str, str, MetricResult]] = []
     for choice in CHOICES:
         candidates = [
@@ -227,8 +230,11 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
         for metric in candidates[1:] if choice.each else ():
             out.append((choice.label, wording.factors_text(metric.factors), metric))
     used = {metric.benchmark for _, _, metric in out}
+    chosen = {id(metric) for _, _, metric in out}
+    is_single = len({metric.benchmark for metric in metrics}) == 1
     for metric in metrics:
-        if len(out) < 3 and metric.headline and metric.benchmark not in used:
+        is_new = id(metric) not in chosen if is_single else metric.benchmark not in used
+        if metric.headline and is_new and (is_single or len(out) < 3):
             used.add(metric.benchmark)
             label = wording.full_name(metric.benchmark, metric.metric)
             out.append((label, wording.factors_text(metric.factors), metric))
