@@ -29,10 +29,10 @@ def answer(result: RunResult) -> list[str]:
     ]
     known = [(one, text) for one, text in effects or against if one.ratio is not None]
     sentences = [text for _, text in sorted(known, key=lambda pair: _size(pair[0]), reverse=True)]
-    shown = sentences[:MAX_ANSWERS]
+    largest = sentences[:MAX_ANSWERS]
     if len(sentences) > MAX_ANSWERS:
-        shown[-1] += f" The section Effects lists {len(sentences) - MAX_ANSWERS} more."
-    return shown
+        largest[-1] += f" The section Effects lists {len(sentences) - MAX_ANSWERS} more."
+    return largest
 
 
 def _size(comparison: Comparison) -> tuple[bool, float]:
@@ -42,19 +42,19 @@ def _size(comparison: Comparison) -> tuple[bool, float]:
     return comparison.verdict.word in ("better", "worse"), size
 
 
-def _effect_sentence(one: FactorEffect) -> str:
-    effect = one.effect
+def _effect_sentence(line: FactorEffect) -> str:
+    effect = line.effect
     return _sentence(
-        section.line_text(one.benchmark, one.metric, one.fixed),
+        section.line_text(line.benchmark, line.metric, line.fixed),
         section.level_text(effect.factor, effect.level),
         section.level_text(effect.factor, effect.reference),
         effect.comparison,
     )
 
 
-def _against_sentence(one: Against) -> str:
-    what = wording.full_name(one.benchmark, one.metric)
-    return _sentence(what, section.change_text(one), "the baseline", one.comparison)
+def _against_sentence(line: Against) -> str:
+    what = wording.full_name(line.benchmark, line.metric)
+    return _sentence(what, section.change_text(line), "the baseline", line.comparison)
 
 
 def _sentence(what: str, level: str, reference: str, comparison: Comparison) -> str:

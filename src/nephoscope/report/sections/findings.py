@@ -17,10 +17,10 @@ def build(result: RunResult) -> Section:
     ordered = sorted(result.findings, key=lambda finding: _RANK[finding.severity])
     intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
     grave = tuple(_item(one) for one in ordered if one.severity is not Severity.INFO)
-    other = tuple(_item(one) for one in ordered if one.severity is Severity.INFO)
-    title = f"{wording.plural(len(other), 'finding')} for information" if grave else ""
+    minor = tuple(_item(one) for one in ordered if one.severity is Severity.INFO)
+    title = f"{wording.plural(len(minor), 'finding')} for information" if grave else ""
     lists = [Items(grave)] if grave else []
-    lists += [Items(other, folded=title)] if other else []
+    lists += [Items(minor, folded=title)] if minor else []
     return Section("findings", "Findings", (Sentence(intro), *lists))
 
 
