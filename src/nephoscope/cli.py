@@ -28,6 +28,7 @@ OTHERS = (
     "runs:runs",
     "show:show",
     "stop:stop",
+    "verify:verify",
     "export:export",
     "import_:import_",
     "list_:list_",

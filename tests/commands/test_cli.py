@@ -31,6 +31,7 @@ VERBS = [
     "runs",
     "show",
     "stop",
+    "verify",
     "export",
     "import",
     "list",

@@ -23,7 +23,7 @@ from nephoscope.model import (
     TrialRecord,
     TrialStatus,
 )
-from nephoscope.plans import Plan
+from nephoscope.plans import plan_of
 from nephoscope.results import lines, names
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.results.precision import precision
@@ -135,8 +135,7 @@ class _WantedOf:
     def __init__(self, run: StoredRun) -> None:
         self._run = run
         self._settings: Sequence[Mapping[str, Any]] = run.manifest.get("settings") or ()
-        values = run.manifest.get("plan")
-        self._plan = Plan.model_validate(values) if values else None
+        self._plan = plan_of(run.id, run.manifest)
         self._specs: dict[str, BenchmarkSpec | None] = {}
 
     def __call__(self, key: Key, trial: str) -> Wanted:

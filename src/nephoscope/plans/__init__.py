@@ -14,6 +14,7 @@ from nephoscope.plans.expand import crossings as crossings
 from nephoscope.plans.expand import expand as expand
 from nephoscope.plans.files.load import load as load
 from nephoscope.plans.files.load import plan_hash as plan_hash
+from nephoscope.plans.files.load import plan_of as plan_of
 from nephoscope.plans.files.load import plan_values as plan_values
 from nephoscope.plans.files.load import read as read
 from nephoscope.plans.model import Plan as Plan

@@ -6,12 +6,12 @@ only.
 
 from nephoscope.store.holder import Holder as Holder
 from nephoscope.store.holder import identity as identity
+from nephoscope.store.manifest import FAILED as FAILED
+from nephoscope.store.manifest import FINISHED as FINISHED
+from nephoscope.store.manifest import MEASURED as MEASURED
+from nephoscope.store.manifest import RUNNING as RUNNING
+from nephoscope.store.manifest import STATES as STATES
 from nephoscope.store.run import ABANDONED as ABANDONED
-from nephoscope.store.run import FAILED as FAILED
-from nephoscope.store.run import FINISHED as FINISHED
-from nephoscope.store.run import MEASURED as MEASURED
-from nephoscope.store.run import RUNNING as RUNNING
-from nephoscope.store.run import STATES as STATES
 from nephoscope.store.run import StoredRun as StoredRun
 from nephoscope.store.run import counts as counts
 from nephoscope.store.store import Store as Store

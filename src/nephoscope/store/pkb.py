@@ -33,14 +33,14 @@ from nephoscope.model import (
 from nephoscope.reading import jsontext, textfile
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.foreign_units import Unit, unit_of
-from nephoscope.store.run import FINISHED, StoredRun
+from nephoscope.store.manifest import FINISHED, is_moment
+from nephoscope.store.run import StoredRun
 from nephoscope.store.store import Store, spec_json
 
 PLAN_NAME = "import-pkb"
 TARGET = "imported"
 MAX_LINE_BYTES = 1 << 20
 MAX_FILE_BYTES = 256 << 20
-YEAR_10000_S = 253_402_300_800
 
 _LABEL = re.compile(r"\|([^:|]+):(.*?)\|(?=,\||$)", re.DOTALL)
 _OF_THE_RUN = re.compile(
@@ -232,7 +232,7 @@ def _number(values: Mapping[str, Any], key: str) -> float:
 
 def _timestamp(values: Mapping[str, Any]) -> float:
     at_s = _number(values, "timestamp")
-    if not 0 <= at_s < YEAR_10000_S:
+    if not is_moment(at_s):
         raise ValueError(f"'timestamp' is no time in seconds since 1970: {at_s!r:.40}")
     return at_s
 

@@ -10,9 +10,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,28 +18,30 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
+from nephoscope.store.digests import (
+    removed_event,
+    stored_event,
+)
 from nephoscope.store.files import (
     make_durable,
     recover,
     remove_leftovers,
     translating_os_errors,
     write_all_or_none,
-    write_atomically,
 )
 from nephoscope.store.holder import Holder, holder_of
+from nephoscope.store.manifest import (
+    RUNNING,
+    STATES,
+    read_manifest,
+    write_manifest,
+)
+from nephoscope.store.trial_folder import Integrity, TrialFile, TrialFiles, integrity_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from nephoscope.store.trialfile import Beside
-
-RUNNING: Final = "running"
-MEASURED: Final = "measured"
-FINISHED: Final = "finished"
-FAILED: Final = "failed"
-STATES = (RUNNING, MEASURED, FINISHED, FAILED)
-"""running: trials are missing. measured: all trials are there. finished: reported as well.
-failed: nothing could be measured; the same command begins a new run."""
 
 NOT_STARTED: Final = "not started"
 INTERRUPTED: Final = "interrupted"
@@ -49,14 +49,10 @@ KILLED: Final = "killed"
 ABANDONED = (NOT_STARTED, INTERRUPTED, KILLED)
 """What a run whose manifest says `running` is while no process measures it; see `status`."""
 
-MANIFEST_VERSION = 1
-
 SYNC_EVERY_S = 1.0
 """Trials of one second are synced to the disk together: a kill loses none of them, a power failure
 at most these, and the same command measures them again. Synced one by one, they would take a tenth
 of the time of a run of short trials."""
-
-_NEEDED = ("version", "id", "state", "plan", "plan_hash", "seed", "settings", "specs", "targets")
 
 
 class StoredRun:
@@ -66,7 +62,7 @@ class StoredRun:
         self.path = path
         self._id = run_id
         self._manifest: dict[str, Any] | None = None
-        self._seen: dict[Path, _Seen] = {}
+        self._files = TrialFiles()
         self._unsynced: list[Path] = []
         self._synced_s = -math.inf
 
@@ -82,7 +78,7 @@ class StoredRun:
         Raises StoreError when the file is missing, damaged or of a newer version.
         """
         if self._manifest is None:
-            self._manifest = _read_manifest(self.path / "manifest.json")
+            self._manifest = read_manifest(self.path / "manifest.json")
         return self._manifest
 
     @property
@@ -123,7 +119,14 @@ class StoredRun:
 
     @property
     def _specs(self) -> catalog.Catalog:
-        return catalog.parse({"probe": "", "protocol": 0, "benchmarks": self.manifest["specs"]})
+        specs = {"probe": "", "protocol": 0, "benchmarks": self.manifest["specs"]}
+        try:
+            return catalog.parse(specs)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(
+                f"{self.path / 'manifest.json'} is damaged: its benchmarks cannot be read.",
+                "Its trial files can be read by any Parquet reader.",
+            ) from error
 
     def update(self, **changes: Any) -> None:
         """Changes keys of the manifest, durably."""
@@ -166,6 +169,7 @@ class StoredRun:
             for record, samples, spec, beside in trials
         }
         write_all_or_none(self.trials_path, files, durable=False)
+        self.event(stored_event(files))
         self._unsynced += [self.trials_path / name for name in files]
         if time.monotonic() - self._synced_s >= SYNC_EVERY_S:
             self.sync()
@@ -173,7 +177,13 @@ class StoredRun:
     def sync(self) -> None:
         """Makes the trials stored so far survive a power failure, too."""
         unsynced, self._unsynced, self._synced_s = self._unsynced, [], time.monotonic()
-        make_durable(unsynced)
+        try:
+            make_durable(unsynced)
+        except StoreError:
+            gone = [path.name for path in unsynced if not path.exists()]
+            with contextlib.suppress(StoreError):
+                self.event(removed_event(gone))
+            raise
 
     def records(self) -> list[TrialRecord]:
         """All finished trials in the order of execution.
@@ -181,11 +191,15 @@ class StoredRun:
         A file that cannot be read yields an invalid record with failure_name `file_damaged` and
         position -1 (these come first).
         """
-        return [seen.record for seen in self._look()]
+        return [file.record for file in self._look()]
 
     def tables(self) -> list[tuple[TrialRecord, pa.Table]]:
         """All readable trials with their samples, in the order of execution."""
-        return [_read(seen.path, seen.version) for seen in self._look() if seen.readable]
+        return [file.read() for file in self._look() if file.readable]
+
+    def integrity(self) -> Integrity:
+        """Returns which trials are as they were stored; reads every file."""
+        return integrity_of(self._look())
 
     def samples(self) -> Sequence[tuple[TrialRecord, pa.Table]]:
         """Returns the samples of the trials that count (columns: trialfile.SCHEMA)."""
@@ -248,6 +262,7 @@ class StoredRun:
             recover(self.trials_path)
             remove_leftovers(self.path)
             remove_leftovers(self.trials_path)
+            self._adopt()
             # Another process may have gone on with the run before we got the lock.
             self._manifest = None
             yield
@@ -267,85 +282,20 @@ class StoredRun:
             f"Wait for it to end, or end it with `nephoscope stop {self.id}`.",
         )
 
-    def _look(self) -> list[_Seen]:
-        """What the trial files hold; one that did not change since the last look is not read again:
-        a page asks several times, and every reading verifies the whole file."""
-        seen: dict[Path, _Seen] = {}
-        with translating_os_errors(self.trials_path, "read"):
-            paths = sorted(self.trials_path.glob("[rw]*.parquet"))
-        for path in paths:
-            try:
-                stat = path.stat()
-            except FileNotFoundError:  # taken away since the folder was listed
-                continue
-            version = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-            known = self._seen.get(path)
-            one = known if known and known.version == version else self._seen_in(path, version)
-            if one is not None:
-                seen[path] = one
-        self._seen = seen
-        return sorted(seen.values(), key=lambda one: (one.record.position, one.record.key.name))
+    def _adopt(self) -> None:
+        """Notes the digests of whole trials that a kill kept out of the journal."""
+        looked = self._look()
+        if not any(file.digest for file in looked):
+            return  # new, or of a version without digests: nobody knows what was stored
+        for file in looked:
+            if file.readable and not file.digest:
+                self.event(stored_event({file.path.name: file.path.read_bytes()}))
 
-    def _seen_in(self, path: Path, version: tuple[int, int, int]) -> _Seen | None:
-        from nephoscope.store import trialfile
-
-        try:
-            record, _ = _read(path, version)
-        except StoreError:
-            damaged = trialfile.damaged_record(path, self.manifest["settings"])
-            return None if damaged is None else _Seen(path, version, damaged, readable=False)
-        return _Seen(path, version, record, readable=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A trial file as it was read."""
-
-    path: Path
-    version: tuple[int, int, int]
-    """Inode, size and time of change."""
-    record: TrialRecord
-    readable: bool
-
-
-@lru_cache(maxsize=512)
-def _read(path: Path, version: tuple[int, int, int]) -> tuple[TrialRecord, pa.Table]:
-    """Reads a trial's file of a version; an analysis asks for the same trials several times."""
-    from nephoscope.store import trialfile
-
-    return trialfile.read(path)
+    def _look(self) -> list[TrialFile]:
+        journal = self.path / "journal.jsonl"
+        return self._files.look(self.trials_path, journal, self.manifest["settings"])
 
 
 def counts(record: TrialRecord) -> bool:
     """Whether the analysis may use a trial: valid, and of no warm-up round."""
     return record.status is TrialStatus.VALID and record.key.round > 0
-
-
-def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Writes a run's manifest.json, durably."""
-    text = json.dumps(manifest, indent=2, allow_nan=False, default=str)
-    write_atomically(path / "manifest.json", text.encode() + b"\n")
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    what = "Its trial files are whole and can be read by any Parquet reader"
-    with translating_os_errors(path, "read"):
-        try:
-            manifest = json.loads(path.read_bytes())
-        except FileNotFoundError as error:
-            raise StoreError(
-                f"{path} is missing.", f"{what}; or remove the run's folder."
-            ) from error
-        except ValueError as error:
-            raise StoreError(
-                f"{path} is damaged: it is no JSON.", f"{what}; or remove the run's folder."
-            ) from error
-    if not isinstance(manifest, dict) or any(key not in manifest for key in _NEEDED):
-        raise StoreError(f"{path} is no manifest of a run.", f"{what}; or remove the run's folder.")
-    if manifest["version"] != MANIFEST_VERSION:
-        raise StoreError(
-            f"{path} has format version {manifest['version']}; this program reads "
-            f"{MANIFEST_VERSION}.",
-            "Use the nephoscope that wrote it, or a newer one.",
-        )
-    return manifest

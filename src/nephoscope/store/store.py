@@ -18,15 +18,10 @@ from nephoscope import __version__
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
+from nephoscope.store import manifest as manifests
 from nephoscope.store.files import sync_directory, translating_os_errors
-from nephoscope.store.run import (
-    ABANDONED,
-    MANIFEST_VERSION,
-    MEASURED,
-    RUNNING,
-    StoredRun,
-    write_manifest,
-)
+from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
+from nephoscope.store.run import ABANDONED, StoredRun
 
 if TYPE_CHECKING:
     from nephoscope.plans import Plan
@@ -103,7 +98,7 @@ class Store:
         final = self.runs_path / run_id
         aside = self.runs_path / f".{run_id}.{os.getpid()}.new"
         full = {
-            "version": MANIFEST_VERSION,
+            "version": manifests.VERSION,
             "id": run_id,
             "state": RUNNING,
             "nephoscope": __version__,
@@ -131,7 +126,11 @@ class Store:
 
     def _begin(self) -> None:
         with translating_os_errors(self.runs_path, "created"):
-            self.runs_path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
+            # Plans, addresses and fingerprints inside are nobody else's business; but what `sudo`
+            # makes in a user's folder has to stay readable for that user.
+            made_for_another = os.geteuid() != self.path.parent.stat().st_uid and not os.geteuid()
+            self.runs_path.mkdir(mode=0o755 if made_for_another else 0o700, exist_ok=True)
         for left in self.runs_path.glob(".*.new"):
             pid = left.name.split(".")[-2]
             if pid.isdigit() and not Path("/proc", pid).exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,8 +15,11 @@ import pyarrow.parquet as pq
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
-from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus, factors_key
+from nephoscope.model import Better, Sample, TrialKey, TrialRecord, TrialStatus, factors_key
+from nephoscope.reading import jsontext
+from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
+from nephoscope.store.manifest import has_types, is_moment
 
 SCHEMA = pa.schema(
     [
@@ -126,20 +130,25 @@ def _factor_texts(factors: Mapping[str, Any], samples: Sequence[Sample]) -> Iter
         yield factors_key({**factors, **sample.factors}) if sample.factors else plain
 
 
-def read(path: Path) -> tuple[TrialRecord, pa.Table]:
+def read(path: Path, digest: str = "") -> tuple[TrialRecord, pa.Table]:
     """The record and the samples of a trial's file.
 
-    Raises StoreError naming the file when it is truncated, damaged (page checksums are verified)
-    or was not written by us.
+    digest: of its content, where one is known. Raises StoreError naming the file when it is
+    truncated, damaged (page checksums are verified) or was not written by us.
     """
     with translating_os_errors(path, "read"):
+        content = path.read_bytes()
+        if digest and digest_of(content) != digest:
+            raise _damaged(path, ValueError("its content is not what was stored"))
         try:
             # Not read_table: its import of pyarrow.dataset costs more than reading a small run.
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
                 table = file.read(use_threads=False)
             metadata: Mapping[bytes, bytes] = table.schema.metadata or {}
-            record = record_from_json(json.loads(metadata[RECORD_KEY]))
-        except (pa.ArrowException, KeyError, ValueError, TypeError, EOFError) as error:
+            record = record_from_json(jsontext.parse(metadata[RECORD_KEY]))
+            if not digest:
+                _check_rows(table, record)
+        except (pa.ArrowException, LookupError, ValueError, TypeError, EOFError) as error:
             raise _damaged(path, error) from error
         except OSError as error:
             # Arrow tells of a broken page with a plain OSError that has no errno.
@@ -159,20 +168,59 @@ def _damaged(path: Path, error: Exception) -> StoreError:
     )
 
 
-def record_from_json(values: Mapping[str, Any]) -> TrialRecord:
+def record_from_json(values: Any) -> TrialRecord:
     """A record as it stands in the metadata. KeyError, TypeError or ValueError if it is none."""
+    if not has_types(values, _RECORD_TYPES) or not is_moment(values["started_at"]):
+        raise ValueError("the record of the trial cannot be read")
     fields = dict(values)
-    fields["key"] = TrialKey(**fields["key"])
+    key = fields["key"]
+    if not has_types(key, {"round": int, "setting": int, "target": str}):
+        raise ValueError("the record has no key")
+    fields["key"] = TrialKey(**key)
     fields["status"] = TrialStatus(fields["status"])
-    for name in ("reasons", "notes", "loads"):
+    for name, of in (("reasons", str), ("notes", str), ("loads", dict)):
         fields[name] = tuple(fields.get(name, ()))
+        if not all(isinstance(one, of) for one in fields[name]):
+            raise ValueError(f"the {name} of the record cannot be read")
     fields["timeline"] = {
         phase: (int(start), int(end)) for phase, (start, end) in fields.get("timeline", {}).items()
     }
     return TrialRecord(**fields)
 
 
-def damaged_record(path: Path, settings: Sequence[Mapping[str, Any]]) -> TrialRecord | None:
+_RECORD_TYPES: Mapping[str, type] = {
+    "key": dict,
+    "benchmark": str,
+    "params": dict,
+    "factors": dict,
+    "status": str,
+    "reasons": list,
+    "position": int,
+    "elapsed_ns": int,
+    "beside": dict,
+}
+
+
+def _check_rows(table: pa.Table, record: TrialRecord) -> None:
+    """Raises ValueError for samples that we would not have written; without digest, who knows."""
+    if not table.schema.equals(SCHEMA, check_metadata=False):
+        raise ValueError("its columns are not those of a trial")
+    if any(table[name].null_count for name in SCHEMA.names):
+        raise ValueError("a sample has an empty cell")
+    if set(table["trial"].to_pylist()) - {record.key.name}:
+        raise ValueError("a sample is of another trial")
+    if not all(map(math.isfinite, table["value"].to_pylist())):
+        raise ValueError("a value is not finite")
+    for text in set(table["factors"].to_pylist()):
+        if not isinstance(jsontext.parse(text), dict):
+            raise ValueError("the factors of a sample cannot be read")
+    for better in set(table["better"].to_pylist()):
+        Better(better)
+
+
+def damaged_record(
+    path: Path, settings: Sequence[Mapping[str, Any]], reason: str
+) -> TrialRecord | None:
     """What stands for a trial whose file cannot be read; None when its name says nothing."""
     key = key_of(path.stem)
     if key is None or key.setting >= len(settings):
@@ -184,7 +232,7 @@ def damaged_record(path: Path, settings: Sequence[Mapping[str, Any]]) -> TrialRe
         params=setting["params"],
         factors=setting["factors"],
         status=TrialStatus.INVALID,
-        reasons=(f"the file of this trial is damaged: {path}",),
+        reasons=(reason.rstrip("."),),
         position=-1,
         started_at=0.0,
         elapsed_ns=0,

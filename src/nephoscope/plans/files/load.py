@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nephoscope import catalog
+from nephoscope.errors import StoreError
 from nephoscope.plans.check import checked
 from nephoscope.plans.expand import expand
 from nephoscope.plans.files.includes import gather
@@ -64,9 +65,21 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
 
 
 def plan_values(plan: Plan) -> dict[str, Any]:
-    """The plan as plain values, as a manifest keeps it; `Plan.model_validate` reads it back."""
+    """The plan as plain values, as a manifest keeps it; `plan_of` reads it back."""
     values: dict[str, Any] = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
     return values
+
+
+def plan_of(run: str, manifest: Mapping[str, Any]) -> Plan | None:
+    """The plan in the manifest of a stored run; None where it has none. Raises StoreError."""
+    values = manifest.get("plan")
+    try:
+        return Plan.model_validate(values) if values else None
+    except ValidationError as error:
+        raise StoreError(
+            f"The plan of run {run} cannot be read.",
+            "`nephoscope verify` checks the run; its samples can be exported.",
+        ) from error
 
 
 def plan_hash(plan: Plan) -> str:

@@ -1,0 +1,215 @@
+"""What was stored is what is read: every change of a file afterwards is noticed and named."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nephoscope import capabilities, cli
+from nephoscope.errors import NephoscopeError, StoreError
+from nephoscope.model import TrialStatus
+from nephoscope.store import Store, StoredRun
+from nephoscope.store.export import flat_table
+from nephoscope.store.trialfile import DAMAGED
+
+from .factory import SPEC, filled, new_run, record, samples
+
+
+def content(store: Path) -> tuple[Any, ...]:
+    """All that analyses and exports see of the only run of a store."""
+    (run,) = Store(store).runs()
+    return run.manifest, run.records(), flat_table(run).to_pylist()
+
+
+def without_digests(run: StoredRun) -> None:
+    """Makes it a run of an earlier version."""
+    manifest = run.path / "manifest.json"
+    values = json.loads(manifest.read_text())
+    del values["sha256"]
+    manifest.write_text(json.dumps(values))
+    journal = run.path / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if "trials_stored" not in line))
+
+
+def test_whole_runs_are_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = filled(tmp_path)
+    assert cli.main(["verify", "--store", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{run.id}: 8 trials verified\n"
+
+
+def test_earlier_runs_are_read_and_said_to_be_unverified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _ = filled(tmp_path)
+    before = content(tmp_path)
+    without_digests(run)
+    assert content(tmp_path) == before
+    assert cli.main(["verify", run.id, "--store", str(tmp_path), "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert (result["verified"], result["unverified"], result["damaged"]) == (0, 8, [])
+
+
+def flip(data: bytearray, rng: random.Random) -> None:
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+
+
+def cut(data: bytearray, rng: random.Random) -> None:
+    del data[rng.randrange(len(data)) :]
+
+
+@pytest.mark.parametrize("damage", [flip, cut])
+def test_no_change_of_a_file_is_silent(
+    tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
+) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    whole = content(tmp_path)
+    files = [run.path / "manifest.json", *sorted(run.trials_path.iterdir())]
+    rng = random.Random(7)
+    for _ in range(150):
+        path = rng.choice(files)
+        original = path.read_bytes()
+        data = bytearray(original)
+        damage(data, rng)
+        path.write_bytes(data)
+        runs = Store(tmp_path).runs()
+        if runs:
+            (now,) = runs
+            named = [one for one in now.records() if one.failure_name == DAMAGED]
+            # A flip inside the name of the key that holds the digest loses the digest alone.
+            assert named or content(tmp_path)[1:] == whole[1:]
+            assert [str(path) in one.reasons[0] for one in named] == [True] * len(named)
+            assert all(one.status is TrialStatus.INVALID for one in named)
+            assert bool(named) == bool(now.integrity().damaged)
+        else:
+            (problem,) = Store(tmp_path).damaged()
+            assert str(path) in problem
+        path.write_bytes(original)
+    assert content(tmp_path) == whole
+
+
+def test_damage_exits_with_1_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _ = filled(tmp_path)
+    changed, gone = (run.trials_path / f"r000{number}-s000-local.parquet" for number in (1, 2))
+    data = bytearray(changed.read_bytes())
+    data[-100] ^= 1
+    changed.write_bytes(data)
+    gone.unlink()
+    assert cli.main(["verify", "latest", "--store", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "6 trials verified, 2 damaged" in out
+    assert f"{changed} is damaged (its content is not what was stored)" in out
+    assert f"{gone} is missing" in out
+    (run.path / "manifest.json").write_text("{}")
+    assert cli.main(["verify", "--store", str(tmp_path)]) == 1
+    assert "manifest.json" in capsys.readouterr().out
+
+
+def test_a_kill_between_file_and_journal_is_mended_by_the_next_session(tmp_path: Path) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    journal = run.path / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:-1]) + lines[-1][:40])
+    resumed = Store(tmp_path).open(run.id)
+    assert resumed.integrity().unverified == 1
+    with resumed.lock():
+        pass
+    assert Store(tmp_path).open(run.id).integrity().verified == 4
+
+
+def test_a_trial_that_is_measured_again_has_its_new_digest(tmp_path: Path) -> None:
+    run, settings = new_run(tmp_path)
+    for value in (1.0, 2.0):
+        run.append(record(settings[0], 1, 0), samples(value), SPEC)
+    assert run.integrity().verified == 1
+    assert not run.integrity().damaged
+
+
+def test_a_journal_names_files_of_its_own_run_only(tmp_path: Path) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    run.event({"event": "trials_stored", "sha256": {"../../r0001-s000-local.parquet": "0"}})
+    assert len(run.records()) == 4
+
+
+STRANGE = [None, True, -1, 1e300, 2**70, "\ud800", "../x", [], {}, [None], {"a": None}, "\x1b[2J"]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place inside a JSON value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, part in inside:
+        yield (*at, step)
+        if isinstance(part, dict | list):
+            yield from places(part, (*at, step))
+
+
+def test_a_manifest_without_digest_is_read_or_refused_in_one_sentence(tmp_path: Path) -> None:
+    """Cases drawn from all values of an earlier version's manifest; never another exception."""
+    run, _ = filled(tmp_path, rounds=2)
+    run.finish("finished")
+    without_digests(run)
+    manifest = json.loads((run.path / "manifest.json").read_text())
+    rng = random.Random(3)
+    known = list(places(manifest))
+    refused = 0
+    for _ in range(60):
+        mutated = copy.deepcopy(manifest)
+        *steps, last = rng.choice(known)
+        node = mutated
+        for step in steps:
+            node = node[step]
+        node[last] = copy.deepcopy(rng.choice(STRANGE))
+        (run.path / "manifest.json").write_text(json.dumps(mutated))
+        with contextlib.suppress(NephoscopeError):
+            capabilities.build(Store(tmp_path).open(run.id))
+            refused -= 1
+        refused += 1
+    assert 10 < refused < 60
+
+
+def test_a_trial_file_without_digest_is_held_to_its_types(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    run, _ = filled(tmp_path, rounds=1)
+    without_digests(run)
+    path = run.trials_path / "r0001-s000-local.parquet"
+    table = pq.read_table(path, partitioning=None)
+    own = json.loads(table.schema.metadata[b"nephoscope.trial"])
+    for key, value in [
+        ("started_at", 1e300),
+        ("beside", []),
+        ("reasons", [1]),
+        ("key", {"round": "1"}),
+        ("position", None),
+        ("status", "fine"),
+    ]:
+        metadata = {b"nephoscope.trial": json.dumps({**own, key: value}).encode()}
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+        (damaged,) = (one for one in run.records() if one.failure_name == DAMAGED)
+        assert damaged.key.name == path.stem
+    for name, cells in [("value", [float("nan")]), ("factors", ["[]"]), ("trial", ["x"])]:
+        column = table.schema.get_field_index(name)
+        rows = table.slice(0, 1).set_column(column, table.schema.field(name), [cells])
+        pq.write_table(rows, path)
+        assert [one.key.name for one in run.records() if one.failure_name == DAMAGED] == [path.stem]
+
+
+def test_a_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    new_run(tmp_path / "store")
+    assert (tmp_path / "store" / "runs").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_manifest_of_an_impossible_time_is_refused(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    run.update(created_at=1e300)
+    with pytest.raises(StoreError, match="its 'created_at' cannot be read"):
+        Store(tmp_path).open(run.id)
