@@ -22,7 +22,8 @@ from nephoscope.model import Better, Shape
 
 @dataclass(frozen=True, slots=True)
 class ParamSpec:
-    """One parameter: type is int, float, bool, choice, text, int_list or choice_list."""
+    """One parameter: type is int, float, bool, choice, text, text_list, int_list or
+    choice_list."""
 
     id: str
     type: str

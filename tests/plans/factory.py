@@ -50,6 +50,7 @@ CATALOG = catalog.parse(
                     param("pin", "bool", default=True),
                     param("mode", "choice", choices=["fast", "no"], default="fast"),
                     param("label", "text", default=""),
+                    param("words", "text_list", default=[]),
                     param("lengths", "int_list", "bytes", min=1, max=1 << 40, default=[]),
                     param("ops", "choice_list", choices=["read", "write"], default=[]),
                 ],

@@ -41,6 +41,23 @@ def test_parameters_that_stay_the_same_are_no_factors() -> None:
     assert setting.timeout_s == 5.0
 
 
+def test_labels_alone_tell_settings_apart_where_each_has_its_own() -> None:
+    entries = [
+        {"benchmark": "cpu.work", "params": {"label": label, "words": words}}
+        for label, words in (("one", ["a"]), ("two", ["b", "1"]), ("two", ["c"]))
+    ]
+    labelled = expand(plan_of(*entries[:2]), CATALOG)
+    assert [setting.factors for setting in labelled] == [{"label": "one"}, {"label": "two"}]
+    repeated = expand(plan_of(*entries), CATALOG)
+    assert repeated[1].factors == {"label": "two", "words": '["b","1"]'}
+
+
+@pytest.mark.parametrize("words", ["a b", ["a", 0.1], [True]])
+def test_a_list_of_texts_holds_texts_only(words: Any) -> None:
+    with pytest.raises(PlanError, match="words must be a list of texts"):
+        expand(plan_of({"benchmark": "cpu.work", "params": {"words": words}}), CATALOG)
+
+
 def test_entries_of_one_benchmark_are_told_apart_by_what_differs() -> None:
     """Else their results would be taken for repetitions of one another."""
     plan = plan_of(

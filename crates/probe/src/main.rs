@@ -15,6 +15,7 @@ mod closed_loop;
 mod counters;
 mod disk;
 mod error;
+mod execution;
 mod files;
 mod gaps;
 mod idle_cpu;

@@ -69,6 +69,10 @@ impl Params {
         self.list(id).iter().filter_map(Value::as_i64).collect()
     }
 
+    pub fn texts(&self, id: &str) -> Vec<&str> {
+        self.list(id).iter().filter_map(Value::as_str).collect()
+    }
+
     fn list(&self, id: &str) -> &[Value] {
         self.values[id].as_array().unwrap_or_else(|| panic!("{id} is not a list in the spec"))
     }
@@ -117,6 +121,11 @@ fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, Error> 
         Kind::Choice { choices, .. } => Err(bad(format!("one of {}", choices.join(", ")))),
         Kind::Text { .. } if value.is_string() => Ok(value.clone()),
         Kind::Text { .. } => Err(bad("a text".to_owned())),
+        Kind::TextList { .. } => value
+            .as_array()
+            .filter(|list| list.iter().all(Value::is_string))
+            .map(|_| value.clone())
+            .ok_or_else(|| bad("a list of texts".to_owned())),
         Kind::IntList { min, max, .. } => value
             .as_array()
             .filter(|list| list.iter().all(|item| whole(item, min, max).is_some()))
@@ -136,7 +145,11 @@ mod tests {
 
     const SPEC: Spec = Spec {
         id: "test.spec",
-        params: &[Param::int("size_bytes", 64, 1..=100), Param::choices("op", &["read", "write"])],
+        params: &[
+            Param::int("size_bytes", 64, 1..=100),
+            Param::choices("op", &["read", "write"]),
+            Param::texts("words"),
+        ],
         ..Spec::EMPTY
     };
 
@@ -149,6 +162,8 @@ mod tests {
         let params = check(json!({})).unwrap();
         assert_eq!(params.int("size_bytes"), 64);
         assert_eq!(params.words(&SPEC, "op"), ["read", "write"]);
+        assert!(params.texts("words").is_empty());
+        assert_eq!(check(json!({"words": ["a b", ""]})).unwrap().texts("words"), ["a b", ""]);
     }
 
     #[test]
@@ -156,7 +171,7 @@ mod tests {
         let error = check(json!({"size_bytes": 101})).unwrap_err().message;
         assert_eq!(error, "test.spec: size_bytes must be a whole number from 1 to 100, not 101.");
         let error = check(json!({"sise": 1})).unwrap_err().message;
-        assert_eq!(error, "test.spec has no parameter 'sise'; it has: size_bytes, op.");
+        assert_eq!(error, "test.spec has no parameter 'sise'; it has: size_bytes, op, words.");
     }
 
     #[test]
@@ -167,6 +182,8 @@ mod tests {
             json!({"size_bytes": null}),
             json!({"op": "read"}),
             json!({"op": ["append"]}),
+            json!({"words": "a b"}),
+            json!({"words": ["a", 1]}),
         ] {
             assert!(check(given.clone()).is_err(), "{given} was accepted");
         }

@@ -169,6 +169,10 @@ pub enum Kind {
     Text {
         default: &'static str,
     },
+    /// List of free texts, such as the arguments of a program; empty where none is given.
+    TextList {
+        default: &'static [&'static str],
+    },
     /// List of whole numbers; an empty list means "all" or "choose", as the doc states.
     IntList {
         default: &'static [i64],
@@ -240,6 +244,11 @@ impl Param {
 
     pub const fn text(id: &'static str, default: &'static str) -> Self {
         Self::new(id, Kind::Text { default })
+    }
+
+    /// A list of texts; empty unless one is given.
+    pub const fn texts(id: &'static str) -> Self {
+        Self::new(id, Kind::TextList { default: &[] })
     }
 
     pub const fn ints(

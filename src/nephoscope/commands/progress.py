@@ -28,6 +28,7 @@ class Progress(Observer):
         self._last_line = now()
         self._live: Any = None
         self._running: dict[str, tuple[TrialKey, Setting]] = {}
+        self._failures: set[str] = set()
 
     def __enter__(self) -> Progress:
         if output.is_terminal(self._stream):
@@ -80,7 +81,10 @@ class Progress(Observer):
         if record.failure_name == LOST:
             return  # told once for the target, not for each of its trials
         if record.status is TrialStatus.FAILED and record.key.round <= 1 and record.reasons:
-            self._say(f"! {record.benchmark}: {record.reasons[0]}")
+            sentence = f"! {record.benchmark}: {record.reasons[0]}"
+            if sentence not in self._failures:
+                self._failures.add(sentence)
+                self._say(sentence)
 
     def alternative_ended(self, outcome: Outcome, status: Status) -> None:
         """Says which settings are given up, and why."""

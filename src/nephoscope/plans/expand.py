@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +29,9 @@ _MAX_CROSSED = 200_000
 """Combinations before a fraction or exclusions reduce them."""
 
 ARMS = ("a", "b")
+
+LABEL = "label"
+"""A parameter that names the settings of a benchmark in results."""
 
 
 @dataclass(slots=True)
@@ -300,7 +304,10 @@ def _content(row: _Row, catalog: Catalog) -> dict[str, Any]:
 
 
 def _differing(rows: Sequence[_Row], catalog: Catalog) -> dict[str, set[str]]:
-    """Returns, by benchmark, what differs between its settings besides the plan's factors."""
+    """Returns, by benchmark, what differs between its settings besides the plan's factors.
+
+    Where each setting has a label of its own, the label alone tells them apart.
+    """
     values: dict[str, dict[str, set[str]]] = {}
     for row in rows:
         of_benchmark = values.setdefault(row.entry.benchmark, {})
@@ -308,8 +315,11 @@ def _differing(rows: Sequence[_Row], catalog: Catalog) -> dict[str, set[str]]:
             of_benchmark.setdefault(name, set()).add(json.dumps(value, sort_keys=True))
     # Factors of the plan describe these two already.
     described = {"conditions", "backgrounds"}
+    counts = Counter(row.entry.benchmark for row in rows)
     return {
-        benchmark: {name for name, texts in by_name.items() if len(texts) > 1} - described
+        benchmark: {LABEL}
+        if len(by_name.get(LABEL, ())) == counts[benchmark] > 1
+        else {name for name, texts in by_name.items() if len(texts) > 1} - described
         for benchmark, by_name in values.items()
     }
 

@@ -88,6 +88,7 @@ _READERS: Mapping[str, Callable[[ParamSpec, Any], Any]] = {
     "bool": _switch,
     "choice": _word,
     "text": _text,
+    "text_list": _list_of(_text),
     "int_list": _list_of(_whole),
     "choice_list": _list_of(_word),
 }
@@ -110,6 +111,7 @@ def _wanted(param: ParamSpec) -> str:
         "bool": "true or false",
         "choice": f"one of {', '.join(param.choices)}",
         "text": "a text",
+        "text_list": "a list of texts",
         "int_list": f"a list of whole numbers{bounds}{unit}",
         "choice_list": f"a list of words out of {', '.join(param.choices)}",
     }[param.type]
@@ -123,6 +125,8 @@ def _yaml_hint(param: ParamSpec, value: Any) -> str:
     """Returns a hint where YAML reads the value as another type than meant."""
     if param.type in ("text", "choice") and isinstance(value, bool | int | float):
         return " Put it in quotes if it is meant as a text."
+    if param.type == "text_list" and isinstance(value, list):
+        return " Put numbers and words such as true in quotes."
     if param.type == "bool" and str(value).lower() in ("yes", "no", "on", "off"):
         return " A plan says true and false."
     return ""

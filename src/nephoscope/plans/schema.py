@@ -123,6 +123,7 @@ def _type(param: ParamSpec) -> Mapping[str, Any]:
         "bool": {"type": "boolean"},
         "choice": words,
         "text": {"type": "string"},
+        "text_list": {"type": "array", "items": {"type": "string"}},
         "int_list": {"type": "array", "items": plain},
         "choice_list": {"type": "array", "items": words},
     }[param.type]

@@ -28,6 +28,9 @@ fn free_besides(
         return Err("the trial has one CPU, and uses it".to_owned());
     }
     let has = |id: &str| spec.params.iter().any(|param| param.id == id);
+    if has("argv") {
+        return Err("the program may use every CPU".to_owned());
+    }
     if has("threads") {
         match params.size("threads") {
             0 => used.extend(allowed),

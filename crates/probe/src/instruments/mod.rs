@@ -5,6 +5,7 @@ use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{self, Spec};
 use serde_json::Value;
 
+mod command;
 mod cpu_gaps;
 mod cpu_hash;
 mod cpu_pi;
@@ -71,6 +72,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(net_loopback),
     Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
+    instrument!(command),
     instrument!(load_cpu),
     instrument!(load_memory),
     instrument!(load_cache),

@@ -1,0 +1,359 @@
+//! # What it measures
+//! A program with its arguments: wall time of an execution from its start to its end, CPU time in
+//! user and kernel mode, and peak memory.
+//!
+//! # How
+//! The program is executed again and again until `duration_ns` has passed, between `minimum_runs`
+//! and `maximum_runs` times, one execution after the other. It is started directly, without a shell:
+//! `argv` is a list, and what a shell would expand stays as it is. The clock is read before the
+//! process is created and after it was waited for (wait4), which also tells CPU time and peak memory.
+//! A trial yields the median and the mean of its executions, the distribution of their wall times,
+//! and all their figures as a document.
+//!
+//! With `shell`, the command is one text that the shell gets after `-c`. Before each of the first ten
+//! executions the shell is started with an empty command; the median wall time and the mean CPU times
+//! of these starts are subtracted, and `shell_ns` states the former.
+//!
+//! `setup` and `cleanup` run once a trial, before and after its executions; `prepare` and `conclude`
+//! before and after each of them. None of them is in the figures.
+//!
+//! # Known truth
+//! `sleep 0.1` takes at least 100 ms, and hardly any CPU time. A program that computes until it has
+//! used a given CPU time shows that time as user time, and one that touches a given amount of memory
+//! shows at least that much as peak memory.
+//!
+//! # Cross-check
+//! hyperfine, with `--shell=none`, and `perf stat -r` execute a program in the same way.
+//!
+//! # Overhead
+//! That of the program; between two executions some microseconds.
+//!
+//! # Caveats
+//! A wall time includes the creation of the process and the loading of the program. A peak memory
+//! that is not above the probe's own (about 2 MiB) is missing, because the kernel counts the probe's
+//! memory to the process until the program is loaded. The kernel splits CPU time between user and
+//! kernel mode by its clock tick: an execution without a tick (1 to 10 ms) has all of it as user time;
+//! the sum is exact. A trial whose command takes no longer than the shell itself fails. Standard
+//! error is held in memory during an execution, for the sentence about a failure. What a program
+//! leaves running in the background is not waited for.
+use crate::error::{Kind, ProbeError};
+use crate::execution::{first_line, Ending, Execution, Executor, Program, Streams};
+use crate::files::Files;
+use crate::proc;
+use crate::trial::{factors, Trial};
+use crate::{clock, closed_loop};
+use hdrhistogram::Histogram;
+use nephoscope_wire::spec::{Metric, Param, Spec};
+use serde_json::json;
+
+/// Starts of the shell alone in each trial, at most.
+const SHELL_STARTS: usize = 10;
+
+pub const SPEC: Spec = Spec {
+    id: "command",
+    summary: "Any program with its arguments: wall time, CPU time, peak memory, exit codes",
+    params: &[
+        Param::texts("argv")
+            .doc("Program and arguments; with `shell` one text, the command line."),
+        Param::text("label", "").doc("Name of the command in results."),
+        Param::texts("shell").doc("Shell and its options; an empty list uses no shell."),
+        Param::texts("environment")
+            .doc("Variables that are set, NAME=VALUE each, besides those of the probe."),
+        Param::text("working_directory", "")
+            .doc("Directory in which the program runs; empty takes that of the probe."),
+        Param::text("input", "").doc("File that is its standard input; empty for none."),
+        Param::text("output", "null").doc(
+            "Destination of standard output: null (dropped), pipe (read and dropped), or a file.",
+        ),
+        Param::ints("exit_codes", &[0], 0..=255).doc(
+            "Exit codes that are no failure; an empty list accepts all, and ends by a signal.",
+        ),
+        Param::texts("setup").doc("Command that runs before the executions of a trial."),
+        Param::texts("prepare").doc("Command that runs before each execution."),
+        Param::texts("conclude").doc("Command that runs after each execution."),
+        Param::texts("cleanup").doc("Command that runs after the executions of a trial."),
+        Param::int("duration_ns", 300_000_000, 0..=3_600_000_000_000)
+            .doc("Time during which further executions begin."),
+        Param::count("minimum_runs", 1, 1..=100_000)
+            .doc("Number of executions of a trial that `duration_ns` does not shorten."),
+        Param::count("maximum_runs", 100_000, 1..=100_000)
+            .doc("Number of executions after which a trial ends."),
+    ],
+    metrics: &[
+        Metric::lower("wall_ns").headline().doc("Wall time: median of the trial's executions."),
+        Metric::lower("wall_mean_ns").doc("Wall time: mean of the trial's executions."),
+        Metric::lower("execution_ns").histogram().doc("Wall time of each execution."),
+        Metric::lower("cpu_ns").doc("CPU time: mean of the trial's executions."),
+        Metric::lower("user_ns").doc("CPU time in user mode: mean of the trial's executions."),
+        Metric::lower("system_ns").doc("CPU time in kernel mode: mean of the trial's executions."),
+        Metric::lower("max_rss_bytes").doc(
+            "Peak memory (resident set): largest of the trial's executions; missing where it is not \
+             above that of the probe.",
+        ),
+        Metric::neutral("runs_count").doc("Number of executions."),
+        Metric::neutral("failures_count")
+            .doc("Number of executions with an exit code other than 0, or ended by a signal."),
+        Metric::neutral("shell_ns")
+            .doc("Wall time of the shell with an empty command, which is subtracted; median."),
+        Metric::document("executions").doc(
+            "Wall, user and system time in nanoseconds, peak memory in bytes and exit code of each \
+             execution, in order.",
+        ),
+    ],
+    overhead: "that of the program, and some microseconds between two executions",
+    source: "Peter, hyperfine, 2018 to 2025; wait4(2)",
+    ..Spec::EMPTY
+};
+
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let commands = Commands::read(trial)?;
+    let params = &trial.params;
+    let mut executor = Executor::new(Streams::open(params.text("input"), params.text("output"))?);
+    // Other commands must not overwrite the output of the program, nor read its input.
+    let mut steps_executor = Executor::new(Streams::open("", "null")?);
+    commands.setup.run(trial, &mut steps_executor)?;
+    trial.prepared()?;
+    let measured = measure(trial, &commands, &mut executor, &mut steps_executor);
+    let cleaned = commands.cleanup.run(trial, &mut steps_executor);
+    let (executions, shell_starts) = measured?;
+    cleaned?;
+    let shell = (!shell_starts.is_empty()).then(|| Figures::of(&shell_starts));
+    emit(trial, &executions, shell.as_ref())
+}
+
+/// The program, and what runs around it.
+struct Commands {
+    program: Program,
+    empty: Option<Program>,
+    exit_codes: Vec<i64>,
+    setup: Step,
+    prepare: Step,
+    conclude: Step,
+    cleanup: Step,
+}
+
+/// A command that runs before or after others, or none.
+struct Step {
+    name: &'static str,
+    program: Option<Program>,
+}
+
+impl Commands {
+    fn read(trial: &Trial) -> Result<Self, ProbeError> {
+        let step = |name| -> Result<Step, ProbeError> {
+            let given = !trial.params.texts(name).is_empty();
+            let program = given.then(|| program(trial, name)).transpose()?;
+            Ok(Step { name, program })
+        };
+        let shell = trial.params.texts("shell");
+        let empty = [shell.as_slice(), &["-c", ""]].concat();
+        Ok(Self {
+            program: program(trial, "argv")?,
+            empty: (!shell.is_empty()).then(|| found(trial, &empty)).transpose()?,
+            exit_codes: trial.params.ints("exit_codes"),
+            setup: step("setup")?,
+            prepare: step("prepare")?,
+            conclude: step("conclude")?,
+            cleanup: step("cleanup")?,
+        })
+    }
+
+    /// Starts the shell alone; what it takes is subtracted later.
+    fn start_shell(
+        &self,
+        trial: &Trial,
+        executor: &mut Executor,
+        starts: &mut Vec<Execution>,
+    ) -> Result<(), ProbeError> {
+        let Some(empty) = self.empty.as_ref().filter(|_| starts.len() < SHELL_STARTS) else {
+            return Ok(());
+        };
+        let execution = executor.execute(trial.session, empty)?;
+        if execution.ending != Ending::Exit(0) {
+            return Err(failed("The shell with an empty command", execution.ending, executor));
+        }
+        starts.push(execution);
+        Ok(())
+    }
+
+    fn check(&self, execution: &Execution, executor: &Executor) -> Result<(), ProbeError> {
+        let accepted = match execution.ending {
+            _ if self.exit_codes.is_empty() => true,
+            Ending::Exit(code) => self.exit_codes.contains(&code.into()),
+            Ending::Signal(_) => false,
+        };
+        if accepted {
+            return Ok(());
+        }
+        Err(failed(&format!("'{}'", self.program.words()), execution.ending, executor))
+    }
+}
+
+impl Step {
+    fn run(&self, trial: &Trial, executor: &mut Executor) -> Result<(), ProbeError> {
+        let Some(program) = &self.program else { return Ok(()) };
+        match executor.execute(trial.session, program)?.ending {
+            Ending::Exit(0) => Ok(()),
+            ending => {
+                let what = format!("The {} command '{}'", self.name, program.words());
+                Err(failed(&what, ending, executor))
+            }
+        }
+    }
+}
+
+/// The program of a parameter: its own list, or its text in the shell.
+fn program(trial: &Trial, name: &str) -> Result<Program, ProbeError> {
+    let words = trial.params.texts(name);
+    let shell = trial.params.texts("shell");
+    if shell.is_empty() {
+        return found(trial, &words);
+    }
+    let [line] = words.as_slice() else {
+        return Err(ProbeError::usage(
+            format!(
+                "With `shell`, `{name}` is one text, the command line; it has {}.",
+                words.len()
+            ),
+            "Write it as a list of one text, or leave `shell` out.",
+        ));
+    };
+    Ok(found(trial, &[shell.as_slice(), &["-c", line]].concat())?.called(first_line(line)))
+}
+
+fn found(trial: &Trial, argv: &[&str]) -> Result<Program, ProbeError> {
+    let params = &trial.params;
+    Program::find(argv, &params.texts("environment"), params.text("working_directory"))
+}
+
+fn failed(what: &str, ending: Ending, executor: &Executor) -> ProbeError {
+    let line = executor.last_error_line();
+    let reason = match line.trim_end_matches('.') {
+        "" => ".".to_owned(),
+        line => format!(": {line}."),
+    };
+    ProbeError::new(
+        Kind::Failed,
+        "command_failed",
+        format!("{what} {ending}{reason}"),
+        "Correct the command, or accept its exit code (--ignore-failure, `exit_codes` in a plan).",
+    )
+}
+
+/// The executions, and those of the shell alone.
+fn measure(
+    trial: &Trial,
+    commands: &Commands,
+    executor: &mut Executor,
+    steps_executor: &mut Executor,
+) -> Result<(Vec<Execution>, Vec<Execution>), ProbeError> {
+    let least = trial.params.size("minimum_runs");
+    let most = trial.params.size("maximum_runs").max(least);
+    let until_ns = clock::monotonic_ns() + trial.params.u64("duration_ns");
+    let mut executions = Vec::with_capacity(most.min(1 << 12));
+    let mut shell_starts = Vec::with_capacity(SHELL_STARTS);
+    loop {
+        commands.start_shell(trial, steps_executor, &mut shell_starts)?;
+        commands.prepare.run(trial, steps_executor)?;
+        let execution = executor.execute(trial.session, &commands.program)?;
+        commands.check(&execution, executor)?;
+        commands.conclude.run(trial, steps_executor)?;
+        executions.push(execution);
+        let runs = executions.len();
+        if runs >= most || (runs >= least && clock::monotonic_ns() >= until_ns) {
+            return Ok((executions, shell_starts));
+        }
+    }
+}
+
+/// Figures of several executions, in nanoseconds.
+struct Figures {
+    wall_median_ns: f64,
+    wall_mean_ns: f64,
+    user_ns: f64,
+    system_ns: f64,
+}
+
+impl Figures {
+    fn of(executions: &[Execution]) -> Self {
+        let mean = |of: fn(&Execution) -> u64| {
+            executions.iter().map(|one| of(one) as f64).sum::<f64>() / executions.len() as f64
+        };
+        let mut walls: Vec<u64> = executions.iter().map(|one| one.wall_ns).collect();
+        walls.sort_unstable();
+        let middle = walls.len() / 2;
+        let wall_median_ns = (walls[(walls.len() - 1) / 2] + walls[middle]) as f64 / 2.0;
+        Self {
+            wall_median_ns,
+            wall_mean_ns: mean(|one| one.wall_ns),
+            user_ns: mean(|one| one.user_ns),
+            system_ns: mean(|one| one.system_ns),
+        }
+    }
+}
+
+fn emit(
+    trial: &mut Trial,
+    executions: &[Execution],
+    shell: Option<&Figures>,
+) -> Result<(), ProbeError> {
+    let figures = Figures::of(executions);
+    let start = shell.map_or(0.0, |shell| shell.wall_median_ns);
+    if figures.wall_median_ns <= start {
+        let start_ms = start / 1e6;
+        return Err(ProbeError::new(
+            Kind::Failed,
+            "within_shell_start",
+            format!("The command takes no longer than the shell itself ({start_ms:.2} ms)."),
+            "Run it without a shell.",
+        ));
+    }
+    trial.out.emit("wall_ns", figures.wall_median_ns - start, factors! {})?;
+    trial.out.emit("wall_mean_ns", figures.wall_mean_ns - start, factors! {})?;
+    let (user_ns, system_ns) = shell.map_or((0.0, 0.0), |shell| (shell.user_ns, shell.system_ns));
+    trial.out.emit(
+        "cpu_ns",
+        figures.user_ns + figures.system_ns - user_ns - system_ns,
+        factors! {},
+    )?;
+    trial.out.emit("user_ns", figures.user_ns - user_ns, factors! {})?;
+    trial.out.emit("system_ns", figures.system_ns - system_ns, factors! {})?;
+    if shell.is_some() {
+        trial.out.emit("shell_ns", start, factors! {})?;
+    }
+    emit_memory(trial, executions)?;
+    trial.out.emit("runs_count", executions.len() as f64, factors! {})?;
+    let failures = executions.iter().filter(|one| one.ending != Ending::Exit(0)).count();
+    trial.out.emit("failures_count", failures as f64, factors! {})?;
+    let mut histogram = Histogram::<u64>::new(3).expect("3 digits are allowed");
+    for execution in executions {
+        let ns = (execution.wall_ns as f64 - start).max(1.0).round() as u64;
+        histogram.record(ns).expect("a histogram without bound grows");
+    }
+    trial.out.emit_pairs("execution_ns", closed_loop::pairs(&histogram), &factors! {})?;
+    let column = |of: &dyn Fn(&Execution) -> i64| executions.iter().map(of).collect::<Vec<_>>();
+    let document = json!({
+        "wall_ns": column(&|one| one.wall_ns.cast_signed() - start.round() as i64),
+        "user_ns": column(&|one| one.user_ns.cast_signed()),
+        "system_ns": column(&|one| one.system_ns.cast_signed()),
+        "max_rss_bytes": column(&|one| one.max_rss_bytes.cast_signed()),
+        "exit_codes": column(&|one| one.ending.code().into()),
+    });
+    trial.out.emit_document("executions", document)
+}
+
+/// Emits the peak memory. The kernel counts the memory of the probe to the process until the
+/// program is loaded, so that nothing below it can be seen.
+fn emit_memory(trial: &mut Trial, executions: &[Execution]) -> Result<(), ProbeError> {
+    let peak = executions.iter().map(|one| one.max_rss_bytes).max().unwrap_or(0);
+    let own = Files::machine().text("/proc/self/status").ok();
+    let own = own.and_then(|status| proc::kib_field(&status, "VmHWM"));
+    if own.is_some_and(|own| peak > own) {
+        return trial.out.emit("max_rss_bytes", peak as f64, factors! {});
+    }
+    let below = own.map_or("is unknown".to_owned(), |own| format!("is {} KiB", own >> 10));
+    trial.out.note(format!(
+        "The peak memory is missing: it is not above that of the probe, which {below}."
+    ));
+    Ok(())
+}

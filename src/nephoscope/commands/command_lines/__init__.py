@@ -1,0 +1,1 @@
+"""`nephoscope bench --command`: options, plan, text and export for command lines of the user."""

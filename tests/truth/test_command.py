@@ -1,0 +1,120 @@
+"""`command` against programs that state what they used: time, CPU time, memory, exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trials import Trial, refused, run
+
+BURN = """
+import os, resource
+while resource.getrusage(resource.RUSAGE_SELF).ru_utime < 0.2:
+    for _ in range(10_000):
+        pass
+used = resource.getrusage(resource.RUSAGE_SELF)
+os.write(1, f"{used.ru_utime + used.ru_stime} {used.ru_utime}".encode())
+os._exit(0)
+"""
+TOUCH = """
+import os, resource
+held = bytearray(b"x") * (96 << 20)
+os.write(1, str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss).encode())
+os._exit(0)
+"""
+EXIT_S = 0.02
+"""CPU time that the kernel needs to load the program's loader and to take its memory back, and two
+clock ticks, by which it splits CPU time between user and kernel mode."""
+
+
+def once(argv: list[str], **params: Any) -> Trial:
+    return run("command", {"argv": argv, "minimum_runs": 1, "maximum_runs": 1, **params})
+
+
+def document(trial: Trial) -> dict[str, list[int]]:
+    (sample,) = [sample for sample in trial.samples if sample["metric"] == "executions"]
+    found: dict[str, list[int]] = sample["document"]
+    return found
+
+
+def test_a_sleep_takes_its_time_and_hardly_any_cpu_time() -> None:
+    trial = run("command", {"argv": ["sleep", "0.05"], "minimum_runs": 4, "maximum_runs": 4})
+    walls = document(trial)["wall_ns"]
+    assert len(walls) == 4
+    assert min(walls) >= 50_000_000
+    # A scheduler may wake it late, but each execution is inside the trial.
+    assert sum(walls) <= trial.done["elapsed_ns"]
+    assert trial.one("cpu_ns") < 0.5 * 50_000_000
+    assert min(walls) <= trial.one("wall_ns") <= max(walls)
+
+
+def test_cpu_time_is_what_the_program_itself_was_told(tmp_path: Path) -> None:
+    output = tmp_path / "used"
+    trial = once([sys.executable, "-S", "-c", BURN], output=str(output))
+    cpu_s, user_s = map(float, output.read_text().split())
+    assert user_s >= 0.2
+    assert 0 <= trial.one("cpu_ns") / 1e9 - cpu_s <= EXIT_S
+    assert abs(trial.one("user_ns") / 1e9 - user_s) <= EXIT_S
+    assert trial.one("wall_ns") >= trial.one("cpu_ns")
+
+
+def test_peak_memory_is_that_of_the_program(tmp_path: Path) -> None:
+    output = tmp_path / "peak"
+    trial = once([sys.executable, "-S", "-c", TOUCH], output=str(output))
+    own = int(output.read_text()) << 10
+    assert own >= 96 << 20
+    # Each CPU counts some pages before it adds them to the sum.
+    assert abs(trial.one("max_rss_bytes") - own) <= 4 << 20
+
+
+def test_memory_below_the_probes_own_is_not_stated() -> None:
+    trial = once(["true"])
+    assert "max_rss_bytes" in trial.metrics or "peak memory is missing" in trial.notes
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("kill -TERM $$", 128 + 15)])
+def test_exit_codes_are_kept_where_failures_are_accepted(script: str, code: int) -> None:
+    trial = run(
+        "command",
+        {"argv": ["sh", "-c", script], "exit_codes": [], "minimum_runs": 3, "maximum_runs": 3},
+    )
+    assert document(trial)["exit_codes"] == [code] * 3
+    assert trial.one("failures_count") == 3
+    assert refused("command", {"argv": ["sh", "-c", script]}) == (3, "command_failed")
+
+
+def test_steps_around_run_as_often_as_they_are_said_to(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    steps = {
+        step: [f"echo {step} >> {log}"] for step in ("setup", "prepare", "conclude", "cleanup")
+    }
+    run(
+        "command",
+        {
+            "argv": [f"echo run >> {log}; sleep 0.01"],
+            "shell": ["sh"],
+            "minimum_runs": 2,
+            "maximum_runs": 2,
+            **steps,
+        },
+    )
+    each = ["prepare", "run", "conclude"]
+    assert log.read_text().split() == ["setup", *each, *each, "cleanup"]
+
+
+def test_the_start_of_a_shell_is_subtracted() -> None:
+    trial = run(
+        "command",
+        {"argv": ["sleep 0.05"], "shell": ["sh"], "minimum_runs": 3, "maximum_runs": 3},
+    )
+    assert trial.one("shell_ns") > 0
+    # What is left is the sleep and the start of the program in the shell, not the shell's own.
+    (wall_ns,) = {sample["value"] for sample in trial.samples if sample["metric"] == "wall_ns"}
+    assert wall_ns + trial.one("shell_ns") >= 50_000_000
+
+
+def test_a_missing_program_is_lacking() -> None:
+    assert refused("command", {"argv": ["no-such-program-here"]}) == (4, "no_program")
+    assert refused("command", {"argv": []}) == (2, "usage")
