@@ -103,6 +103,7 @@ def _private_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nephoscope.runs import concurrent_runs
 
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("NEPHOSCOPE_CONFIG", "")
     monkeypatch.delenv("NEPHOSCOPE_DEBUG", raising=False)
     monkeypatch.setattr(concurrent_runs, "FOLDER", tmp_path / "concurrent-runs")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import nephoscope
+from nephoscope import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -81,6 +82,16 @@ def test_the_wheel_runs_where_it_is_unpacked(
         timeout=60,
     )
     assert answer in done.stdout
+
+
+def test_the_wheel_carries_schemas_and_the_manual_page_of_every_command(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/man1/nephoscope.1"))
+        page = archive.read(name).decode()
+        assert "nephoscope/_contracts/plan.schema.json" in archive.namelist()
+    for command in cli.app.commands:
+        assert re.search(rf"^\.SS nephoscope {command}", page, flags=re.M), command
+    assert ".SH EXIT STATUS" in page
 
 
 def test_the_wheel_carries_every_file_of_the_studies(wheel: Path) -> None:

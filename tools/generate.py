@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import json_reference
+import man_page
 import scenario_keys
 from line_schema import line_schema
 
@@ -134,6 +135,32 @@ def cli_page() -> str:
     from nephoscope import cli
 
     return GENERATED + "# Command line\n\n" + cli.reference_markdown()
+
+
+def configuration_page() -> str:
+    """The reference page of the configuration file, from the definition of its keys."""
+    from nephoscope.commands.configuration import PREFIX
+    from nephoscope.commands.configuration_keys import Configuration
+
+    lines = ["# Configuration", "", CONFIGURATION, "| key | default | variable | meaning |"]
+    lines.append("|---|---|---|---|")
+    for key, field in Configuration.model_fields.items():
+        row = [key, f"`{json.dumps(field.default)}`", f"`{PREFIX}{key.upper()}`"]
+        lines.append("| " + " | ".join([*row, field.description or ""]) + " |")
+    return GENERATED + "\n".join(lines) + "\n"
+
+
+CONFIGURATION = """Defaults of options stand in `~/.config/nephoscope/config.toml`, or in
+`nephoscope/config.toml` of `$XDG_CONFIG_HOME`. `$NEPHOSCOPE_CONFIG` names another file; if it is
+empty, no file is read. An option takes precedence over the environment, the environment over the
+file, and the file over the default. `nephoscope config` prints every value and its source.
+
+```toml
+store = "~/measurements"
+margin = "5%"
+targets = ["local", "ssh:db2.example"]
+```
+"""
 
 
 def exit_codes_page() -> str:
@@ -260,6 +287,8 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     pages["docs/reference/benchmarks/README.md"] = GENERATED + "\n".join(index) + "\n"
     pages["docs/reference/cli.md"] = cli_page()
     pages["docs/reference/python.md"] = python_page()
+    pages["docs/reference/nephoscope.1"] = man_page.page()
+    pages["docs/reference/configuration.md"] = configuration_page()
     pages["docs/reference/exit-codes.md"] = exit_codes_page()
     pages["docs/reference/json.md"] = GENERATED + json_reference.page()
     pages["docs/reference/plan.md"] = plan_page(listed)

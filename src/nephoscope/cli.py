@@ -33,6 +33,7 @@ OTHERS = (
     "import_:import_",
     "list_:list_",
     "doctor:doctor",
+    "config:config",
     "schema:schema",
     "completion:completion",
     "version:version",
@@ -83,7 +84,7 @@ def reference_markdown() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code; never prints a traceback."""
-    from nephoscope.commands import completion, output
+    from nephoscope.commands import completion, configuration, output
 
     output.prepare_streams()
     if completion.VARIABLE in os.environ:
@@ -91,7 +92,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
         code = app.main(
-            None if argv is None else list(argv), prog_name="nephoscope", standalone_mode=False
+            None if argv is None else list(argv),
+            prog_name="nephoscope",
+            standalone_mode=False,
+            default_map=configuration.defaults_of_options(app),
         )
         sys.stdout.flush()
     except click.ClickException as error:

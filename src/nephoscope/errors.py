@@ -14,7 +14,8 @@ NephoscopeError
 
 EXIT_CODES = {
     0: "Success.",
-    1: "An objective was missed: `compare --fail-on` found such a metric, `lab check` a deviation.",
+    1: "A check failed: `compare --fail-on` found such a metric, `lab check` a deviation, `verify` "
+    "damage.",
     2: "The command or one of the user's files is wrong; nothing was measured.",
     3: "A run failed, no trial was valid, a target was lost, or the store cannot be used.",
     4: "The environment lacks something; the message has the command that installs it.",

@@ -36,6 +36,7 @@ VERBS = [
     "import",
     "list",
     "doctor",
+    "config",
     "schema",
     "completion",
     "version",

@@ -82,13 +82,17 @@ CASES = [
     ("study show", "", ["zhuang-2012"]),
     ("study run", "", ["zhuang-2012"]),
     ("runs", "", []),
+    ("runs label", "", ["RUN", "commit=abc"]),
+    ("runs rm", "", ["RUN", "--yes"]),
     ("show", "", ["RUN"]),
     ("show", "--journal", ["RUN", "--journal"]),
     ("stop", "", ["RUN"]),
     ("import", "", ["PKB"]),
+    ("verify", "", []),
     ("list", "", []),
-    ("list", "BENCHMARK", ["cpu.gaps"]),
+    ("list", "BENCHMARK", ["postmark"]),
     ("doctor", "", []),
+    ("config", "", []),
     ("version", "", []),
 ]
 

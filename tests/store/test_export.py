@@ -36,9 +36,9 @@ def test_all_formats_hold_the_same_rows(tmp_path: Path) -> None:
     run, settings = filled(tmp_path, rounds=1)
     invalid = record(settings[0], 2, 90, status=TrialStatus.INVALID, reasons=("x",))
     run.append(invalid, samples(5.0), SPEC)
-    from_csv = list(csv.DictReader(io.StringIO(export(run, "csv").decode())))
-    from_json = [json.loads(line) for line in export(run, "jsonl").decode().splitlines()]
-    from_parquet = pq.read_table(io.BytesIO(export(run, "parquet"))).to_pylist()
+    from_csv = list(csv.DictReader(io.StringIO(export([run], "csv").decode())))
+    from_json = [json.loads(line) for line in export([run], "jsonl").decode().splitlines()]
+    from_parquet = pq.read_table(io.BytesIO(export([run], "parquet"))).to_pylist()
     assert [row.pop("schema_version") for row in from_json] == [1] * len(from_json)
     assert from_json == from_parquet
     assert len(from_csv) == len(from_json) == 5 * len(samples(1.0))
@@ -56,51 +56,51 @@ def test_levels_of_several_types_become_texts(tmp_path: Path) -> None:
     run.append(record(settings[0], 1, 0), [Sample("null_ns", 1.0, factors={"x": 1})], SPEC)
     run.append(record(settings[1], 1, 1), [Sample("null_ns", 1.0, factors={"x": "a"})], SPEC)
     run.append(record(settings[0], 2, 2), [Sample("null_ns", 1.0, factors={"x": True})], SPEC)
-    rows = [json.loads(line) for line in export(run, "jsonl").decode().splitlines()]
+    rows = [json.loads(line) for line in export([run], "jsonl").decode().splitlines()]
     assert [row["factor_x"] for row in rows] == ["1", "a", "true"]
 
 
 def test_a_factor_may_be_called_like_a_column(tmp_path: Path) -> None:
     run, settings = new_run(tmp_path)
     run.append(record(settings[0], 1, 0), [Sample("null_ns", 1.0, factors={"run": "x"})], SPEC)
-    (row,) = [json.loads(line) for line in export(run, "jsonl").decode().splitlines()]
+    (row,) = [json.loads(line) for line in export([run], "jsonl").decode().splitlines()]
     assert (row["run"], row["factor_run"]) == (run.id, "x")
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_empty_run_can_be_exported(tmp_path: Path, format: str) -> None:
     run, _ = new_run(tmp_path)
-    content = export(run, format)
+    content = export([run], format)
     assert (content == b"") == (format == "jsonl")
 
 
 def test_the_earlier_name_of_json_lines_is_accepted(tmp_path: Path) -> None:
     run, _ = filled(tmp_path, rounds=1)
-    assert export(run, "json") == export(run, "jsonl") != b""
+    assert export([run], "json") == export([run], "jsonl") != b""
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
     with pytest.raises(UsageError, match="no format 'xls'"):
-        export(run, "xls")
+        export([run], "xls")
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     run, _ = filled(tmp_path, rounds=1)
     out = tmp_path / "deep" / "out.csv"
     with pytest.raises(UsageError, match=r"there is no directory .*deep") as caught:
-        write(run, "csv", out)
+        write([run], "csv", out)
     assert caught.value.hint == f"Create it: `mkdir -p {out.parent}`."
     assert not out.parent.exists(), "an export makes no folders"
     out.parent.mkdir()
-    write(run, "csv", out)
-    assert out.read_bytes() == export(run, "csv")
+    write([run], "csv", out)
+    assert out.read_bytes() == export([run], "csv")
     with pytest.raises(StoreError):
-        write(run, "csv", out / "below-a-file")
+        write([run], "csv", out / "below-a-file")
     assert [path.name for path in out.parent.iterdir()] == ["out.csv"]
 
 
 def test_a_device_can_be_written(tmp_path: Path) -> None:
     run, _ = filled(tmp_path, rounds=1)
-    write(run, "csv", Path("/dev/null"))
+    write([run], "csv", Path("/dev/null"))
     assert not Path("/dev/null").is_file()

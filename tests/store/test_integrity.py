@@ -53,7 +53,7 @@ def test_earlier_runs_are_read_and_said_to_be_unverified(
     without_digests(run)
     assert content(tmp_path) == before
     assert cli.main(["verify", run.id, "--store", str(tmp_path), "--json"]) == 0
-    (result,) = json.loads(capsys.readouterr().out)
+    (result,) = json.loads(capsys.readouterr().out)["runs"]
     assert (result["verified"], result["unverified"], result["damaged"]) == (0, 8, [])
 
 

@@ -136,12 +136,19 @@ def test_a_damaged_manifest_is_one_sentence_and_harms_no_other_run(
     assert store.resumable(str(good.manifest["plan_hash"])) is not None
 
 
-def test_a_newer_manifest_is_told(tmp_path: Path) -> None:
+def test_a_manifest_of_another_format_version_is_refused_by_its_version(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
     path = run.path / "manifest.json"
-    path.write_text(json.dumps({**run.manifest, "version": 2}))
-    with pytest.raises(StoreError, match="format version 2; this program reads 1"):
+    # The next version may have other keys.
+    path.write_text(json.dumps({"version": 2, "nephoscope": "0.9.0", "identity": run.id}))
+    with pytest.raises(StoreError) as refused:
         Store(tmp_path).open(run.id)
+    assert str(refused.value) == (
+        f"{path} has format version 2, written by nephoscope 0.9.0; this program reads version 1. "
+        "Install that version or a newer one."
+    )
+    assert Store(tmp_path).damaged() == [str(refused.value)]
+    assert Store(tmp_path).runs() == []
 
 
 def test_the_default_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

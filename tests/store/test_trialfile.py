@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from nephoscope.errors import UnknownName
 from nephoscope.model import Sample, TrialStatus, factors_key
 from nephoscope.store import counts
-from nephoscope.store.trialfile import SCHEMA
+from nephoscope.store.trialfile import RECORD_KEY, SCHEMA, record_from_json
 
 from .factory import SPEC, new_run, record, samples
 
@@ -38,6 +39,15 @@ def test_a_record_and_its_samples_come_back_as_they_went(tmp_path: Path) -> None
     assert rows[0]["factors"] == factors_key({"value": 2.0})
     assert rows[2]["factors"] == factors_key({"value": 2.0, "op": "read"})
     assert (rows[3]["unit"], rows[3]["better"]) == ("per_s", "higher")
+
+
+def test_keys_of_a_newer_program_of_the_same_version_are_ignored(tmp_path: Path) -> None:
+    run, known = new_run(tmp_path)
+    whole = record(known[0], 1, 0)
+    run.append(whole, samples(3.0), SPEC)
+    (path,) = run.trials_path.glob("*.parquet")
+    values = json.loads(pq.read_metadata(path).metadata[RECORD_KEY])
+    assert record_from_json({**values, "added_later": 1}) == whole
 
 
 def test_any_parquet_reader_reads_it(tmp_path: Path) -> None:

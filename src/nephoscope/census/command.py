@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +100,9 @@ def census(
     docs/how-to/census.md describes the columns of FILE.csv.
     """
     level = _confidence(confidence)
-    first, last = _day("--since", since), _day("--until", until)
+    from nephoscope.store.selection import day_s
+
+    first, last = day_s("--since", since), day_s("--until", until)
     if to is not None and to.suffix not in _FORMATS:
         raise UsageError(f"-o {to}: unsupported file type.", "Use .html, .md or .json.")
     filters = bool(names or plan or of_target or since or until)
@@ -136,16 +138,6 @@ def _confidence(text: str) -> float:
     if not 0.5 < value < 0.9999:
         raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
     return value
-
-
-def _day(option: str, text: str | None) -> float | None:
-    """Seconds since the epoch of a date's first moment (UTC)."""
-    if text is None:
-        return None
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        raise UsageError(f"{option}: '{text}' is not a date.", "Use the form 2026-11-21.") from None
 
 
 def _measured(

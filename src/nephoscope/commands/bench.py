@@ -37,6 +37,7 @@ DEFAULT_BUDGET_S = 10.0
 )
 @options.BUDGET
 @options.SEED
+@options.LABELS
 @options.STORE
 @options.FULL_REPORT
 @options.JSON

@@ -197,6 +197,8 @@ NAMES: dict[str, Names] = {
     "schema name": _schemas,
     "RUN": _runs,
     "[RUN]": _runs,
+    "RUN…": _runs,
+    "[RUN]...": _runs,
     "TARGET": _targets,
 }
 """Command and parameter, or what the help calls a value -> the names that complete it."""

@@ -1,8 +1,9 @@
-"""`nephoscope export RUN`: the samples of a run, each with the status of its trial."""
+"""`nephoscope export RUN…`: the samples of runs, each with the status of its trial."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ EARLIER_FORMATS = ("json",)
 
 
 @click.command()
-@click.argument("name", metavar="RUN")
+@click.argument("names", nargs=-1, required=True, metavar="RUN…")
 @click.option(
     "--format",
     "file_format",
@@ -35,15 +36,17 @@ EARLIER_FORMATS = ("json",)
     help="File to write [default: stdout].",
 )
 @options.STORE
-def export(name: str, file_format: str, to: Path | None, store: Path | None) -> None:
-    """Export the samples of a run as CSV, JSON lines or Parquet.
+def export(names: Sequence[str], file_format: str, to: Path | None, store: Path | None) -> None:
+    """Export the samples of runs as CSV, JSON lines or Parquet.
 
     RUN is a run id, a unique prefix of one, or `latest`.
     """
     from nephoscope.store import Store
     from nephoscope.store import export as exporting
 
-    stored = Store(store).open(name)
+    runs = Store(store)
+    # Two names of one run, such as its id and `latest`, are one run.
+    stored = list({run.id: run for run in map(runs.open, names)}.values())
     if to is not None:
         exporting.write(stored, file_format, to)
         output.log(f"Written: {to}")

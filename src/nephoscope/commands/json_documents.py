@@ -11,6 +11,7 @@ from typing import Any
 
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.commands.checks.frame import Finding
+from nephoscope.commands.configuration import Value
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "survey": {"": "result", "--repeat-runs": "repeats"},
@@ -27,11 +28,15 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "study show": {"": "study"},
     "study run": {"": "study_run"},
     "runs": {"": "runs"},
+    "runs label": {"": "run_labels"},
+    "runs rm": {"": "removed_runs"},
     "show": {"": "result", "--journal": "journal"},
     "stop": {"": "stopped"},
     "import": {"": "result"},
+    "verify": {"": "verified_runs"},
     "list": {"": "benchmarks", "BENCHMARK": "benchmark"},
     "doctor": {"": "host_check"},
+    "config": {"": "configuration"},
     "version": {"": "versions"},
     "lab up": {"": "lab"},
     "lab down": {"": "removed_labs"},
@@ -67,6 +72,7 @@ class StoredRunRow:
     spent_s: float | None
     trials: int
     targets: tuple[str, ...]
+    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,28 @@ class StoredRuns:
 
     store: str
     runs: tuple[StoredRunRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunLabels:
+    """All labels of a run after a change."""
+
+    run: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRuns:
+    """Ids of the runs that were removed."""
+
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedRuns:
+    """Runs whose files were compared with their digests. damaged: sentences; run: may be empty."""
+
+    runs: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +124,7 @@ class StoppedRun:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark's declaration. here: path of an adapter's tool on this host, if it has one."""
+    """A benchmark's declaration. here: path of an adapter's tool on this host, or null."""
 
     id: str
     summary: str
@@ -111,6 +139,7 @@ class Benchmark:
     tool: str
     minimum: str
     install: str
+    here: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +155,14 @@ class HostCheck:
 
     ready: bool
     checks: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationValues:
+    """The configuration. file: its path, whether or not it exists."""
+
+    file: str | None
+    values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +270,15 @@ class LabCheck:
 RECORDS: Mapping[str, type[Any]] = {
     "versions": Versions,
     "runs": StoredRuns,
+    "run_labels": RunLabels,
+    "removed_runs": RemovedRuns,
+    "verified_runs": VerifiedRuns,
     "journal": Journal,
     "stopped": StoppedRun,
     "benchmarks": Benchmarks,
     "benchmark": Benchmark,
     "host_check": HostCheck,
+    "configuration": ConfigurationValues,
     "preview": Preview,
     "scenarios": Scenarios,
     "studies": Studies,

@@ -42,8 +42,8 @@ def list_(benchmark: str | None, as_json: bool) -> None:
 
 
 def _as_json(spec: BenchmarkSpec) -> dict[str, Any]:
-    values = dataclasses.asdict(spec)
-    return {**values, "here": shutil.which(spec.tool)} if spec.tool else values
+    here = shutil.which(spec.tool) if spec.tool else None
+    return {**dataclasses.asdict(spec), "here": here}
 
 
 def _wrap(text: str, indent: str = "    ", first: str | None = None) -> str:

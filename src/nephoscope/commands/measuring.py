@@ -107,7 +107,7 @@ def executed(plan: Plan, store: Store, *, fresh: bool = False) -> StoredRun:
     for target in plan.targets:
         target.require_programs()  # without them no run is begun, so that none is left behind empty
     with Progress(sys.stderr) as progress:
-        return runs.execute(plan, store, progress, fresh=fresh)
+        return runs.execute(plan, store, progress, fresh=fresh, labels=options.given_labels())
 
 
 def present(

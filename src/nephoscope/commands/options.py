@@ -93,6 +93,19 @@ def targets(texts: Sequence[str]) -> list[Target]:
     return records
 
 
+def _remember_labels(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> None:
+    from nephoscope.store.selection import labels
+
+    context.meta[_LABELS] = labels(texts)
+
+
+def given_labels() -> dict[str, str]:
+    """The labels of `--label` for every run that this command measures."""
+    context = click.get_current_context(silent=True)
+    labels: dict[str, str] = {} if context is None else context.meta.get(_LABELS, {})
+    return labels
+
+
 class InOrder(click.Group):
     """A group that lists its commands in order of definition."""
 
@@ -101,6 +114,7 @@ class InOrder(click.Group):
         return list(self.commands)
 
 
+_LABELS = "nephoscope.labels"
 PATH = click.Path(path_type=Path)
 SEEDS = click.IntRange(0, 2**63 - 1)
 
@@ -129,6 +143,14 @@ CONFIDENCE = click.option(
     metavar="RATIO",
     show_default=True,
     help="Confidence level of the intervals.",
+)
+LABELS = click.option(
+    "--label",
+    multiple=True,
+    metavar="KEY=VALUE",
+    expose_value=False,
+    callback=_remember_labels,
+    help="Label of the stored run; may be repeated.",
 )
 REPEAT_RUNS = click.option(
     "--repeat-runs",

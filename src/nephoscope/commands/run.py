@@ -16,6 +16,7 @@ from nephoscope.commands import measuring, options
 @options.BUDGET
 @options.REPEAT_RUNS
 @options.GAP
+@options.LABELS
 @options.STORE
 @options.FULL_REPORT
 @options.JSON

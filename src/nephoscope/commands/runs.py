@@ -1,7 +1,9 @@
-"""`nephoscope runs`: what is in the store."""
+"""`nephoscope runs`: the runs of the store, their labels, and their removal."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,28 +12,169 @@ import click
 
 from nephoscope import units
 from nephoscope.commands import options, output
+from nephoscope.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.store import StoredRun
+    from nephoscope.store import Store, StoredRun
 
 
-@click.command()
+@click.group(cls=options.InOrder, invoke_without_command=True)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only runs with this label; may be repeated.",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME",
+    help="Only runs with a target of this name; may be repeated.",
+)
+@click.option(
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    metavar="ID",
+    help="Only runs of this benchmark; may be repeated.",
+)
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    help="Only runs in this state, e.g. finished or killed; may be repeated.",
+)
+@click.option("--since", metavar="DATE", help="Earliest day to list (UTC).")
+@click.option("--until", metavar="DATE", help="Latest day to list (UTC).")
+@click.option("--ids", is_flag=True, help="Print the run ids only.")
 @options.STORE
 @options.JSON
-def runs(store: Path | None, as_json: bool) -> None:
-    """List stored runs, newest first."""
+@click.pass_context
+def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditions: Any) -> None:
+    """List stored runs, newest first; label or remove them.
+
+    `nephoscope runs rm $(nephoscope runs --label KEY=VALUE --ids)` removes selected runs.
+    """
+    if context.invoked_subcommand is not None:
+        if store is not None or as_json or any(conditions.values()):
+            raise UsageError(
+                "Options of `nephoscope runs` select runs to list only.",
+                f"Write options behind `{context.invoked_subcommand}`.",
+            )
+        return
     from nephoscope.store import Store
 
     shelf = Store(store)
-    rows = [_row(stored) for stored in reversed(shelf.runs())]
+    ids_only = conditions.pop("ids")
+    rows = [_row(stored) for stored in _selected(shelf, **conditions)]
     for sentence in shelf.damaged():
         output.log(f"nephoscope: {output.one_line(sentence)}")
     if as_json:
         output.document({"store": str(shelf.path), "runs": rows})
+    elif ids_only:
+        output.say("\n".join(row["id"] for row in rows)) if rows else None
+    elif not rows and shelf.ids():
+        output.say(f"No runs in {shelf.path} meet the conditions.")
     elif not rows:
         output.say(f"No runs in {shelf.path}. Run `nephoscope survey` to create one.")
     else:
         output.say(_table(rows))
+
+
+@runs.command()
+@click.argument("name", metavar="RUN")
+@click.argument("texts", metavar="KEY=VALUE…", nargs=-1, required=True)
+@options.STORE
+@options.JSON
+def label(name: str, texts: Sequence[str], store: Path | None, as_json: bool) -> None:
+    """Set labels of a run; an empty VALUE removes a label."""
+    from nephoscope.store import Store
+    from nephoscope.store.selection import labels
+
+    run = Store(store).open(name)
+    given = labels(texts)
+    with run.lock():
+        new = {**(run.manifest.get("labels") or {}), **given}
+        new = {key: value for key, value in new.items() if value}
+        run.update(labels=new)
+    if as_json:
+        output.document({"run": run.id, "labels": new})
+    else:
+        output.say(f"{run.id}: {_in_words(new) or 'no labels'}")
+
+
+@runs.command()
+@click.argument("names", metavar="RUN…", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Remove without a question.")
+@options.STORE
+@options.JSON
+def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> int:
+    """Remove runs with their samples and reports.
+
+    Asks on a terminal; elsewhere --yes is required. Runs that are being measured are kept.
+    """
+    from nephoscope.store import Store
+
+    shelf = Store(store)
+    chosen = list({run.id: run for run in map(shelf.find, names)}.values())
+    if not yes and not _confirmed(chosen):
+        output.log("nephoscope: Nothing was removed.")
+        return 0
+    removed, code = [], 0
+    for run in chosen:
+        try:
+            shelf.remove(run)
+            removed.append(run.id)
+        except StoreError as error:
+            code = output.complain(str(error), error.exit_code)
+    if as_json:
+        output.document({"removed": removed})
+    else:
+        output.say("\n".join(f"Removed: {run_id}" for run_id in removed)) if removed else None
+    return code
+
+
+def _confirmed(chosen: Sequence[StoredRun]) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("Runs are removed for good.", "Confirm with --yes.")
+    for run in chosen:
+        output.log(run.id)
+    return click.confirm(f"Remove {len(chosen)} run{'s'[: len(chosen) > 1]} for good?", err=True)
+
+
+def _selected(
+    shelf: Store,
+    *,
+    labels: Sequence[str],
+    targets: Sequence[str],
+    benchmarks: Sequence[str],
+    states: Sequence[str],
+    since: str | None,
+    until: str | None,
+) -> list[StoredRun]:
+    """Returns the runs that meet the options' conditions, newest first."""
+    from nephoscope.reading.sentences import did_you_mean
+    from nephoscope.store import ABANDONED, STATES, selection
+
+    known = (*STATES, *ABANDONED)
+    for state in states:
+        if state not in known:
+            raise UsageError(
+                f"--state: there is no state '{state}'{did_you_mean(state, known)}.",
+                f"States: {', '.join(known)}.",
+            )
+    wanted = selection.Selection(
+        labels=selection.labels(labels),
+        targets=frozenset(targets),
+        benchmarks=frozenset(benchmarks),
+        states=frozenset(states),
+        since_s=selection.day_s("--since", since),
+        until_s=selection.day_s("--until", until),
+    )
+    return [run for run in reversed(shelf.runs()) if wanted.matches(run)]
 
 
 def _row(stored: StoredRun) -> dict[str, Any]:
@@ -47,18 +190,28 @@ def _row(stored: StoredRun) -> dict[str, Any]:
         "spent_s": manifest.get("spent_s"),
         "trials": sum(1 for _ in stored.trials_path.glob("r*.parquet")),
         "targets": [target["name"] for target in manifest["targets"]],
+        "labels": manifest.get("labels") or {},
     }
 
 
+def _in_words(labels: dict[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in labels.items())
+
+
 def _table(rows: list[dict[str, Any]]) -> str:
+    head = ["RUN", "STATE", "TRIALS", "TIME", "TARGETS"]
     cells = [
-        (
+        [
             row["id"],
             row["state"],
             str(row["trials"]),
             "" if row["spent_s"] is None else units.format_duration(row["spent_s"]),
             ", ".join(row["targets"]),
-        )
+        ]
         for row in rows
     ]
-    return output.table(("RUN", "STATE", "TRIALS", "TIME", "TARGETS"), cells, right=(2,))
+    if any(row["labels"] for row in rows):
+        head.append("LABELS")
+        for row, line in zip(rows, cells, strict=True):
+            line.append(_in_words(row["labels"]))
+    return output.table(head, cells, right=(2,))

@@ -21,6 +21,7 @@ from nephoscope.errors import UsageError
 @options.REPEAT_RUNS
 @options.GAP
 @options.SEED
+@options.LABELS
 @options.STORE
 @options.FULL_REPORT
 @options.JSON

@@ -43,7 +43,7 @@ def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
     if not names:
         results += [_Verified("", 0, 0, (sentence,)) for sentence in shelf.damaged()]
     if as_json:
-        output.document(results)
+        output.document({"runs": results})
     else:
         output.say("\n".join(map(_text, results)) or f"No runs in {shelf.path}.")
     return int(any(result.damaged for result in results))

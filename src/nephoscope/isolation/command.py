@@ -60,6 +60,7 @@ ROLES = ("victim", "aggressor", "server")
 @click.option("--dry-run", is_flag=True, help="Print schedule, time and side effects; run nothing.")
 @options.BUDGET
 @options.SEED
+@options.LABELS
 @options.STORE
 @options.JSON
 @options.FRESH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nephoscope import __version__, plans
 from nephoscope import catalog as catalogue
@@ -29,10 +29,13 @@ def execute(
     observer: Observer | None = None,
     *,
     fresh: bool = False,
+    labels: Mapping[str, str] | None = None,
     targets: Factory = lambda record: record.make(),
     environment: EnvironmentOf = environment_of,
 ) -> StoredRun:
     """Measures a plan into the store; goes on with an unfinished run of it, unless `fresh`.
+
+    labels: of the run; those of a run that is resumed are kept where these do not replace them.
 
     The run that is returned is `measured`: every trial is stored, nothing is reported yet. Raises
     Interrupted on Ctrl-C, SIGTERM and SIGHUP (what was measured is kept, the same command goes
@@ -46,8 +49,10 @@ def execute(
     boots.check(plan, settings)
     with contextlib.ExitStack() as stack:
         with store.choosing():
-            run, resumed = _choose(plan, store, catalog, settings, fresh)
+            run, resumed = _choose(plan, store, catalog, settings, fresh, labels)
             stack.enter_context(run.lock())
+        if resumed and labels:
+            run.update(labels={**(run.manifest.get("labels") or {}), **labels})
         if run.state == MEASURED:
             return run
         session = Session(
@@ -76,7 +81,12 @@ def mark_reported(run: StoredRun) -> None:
 
 
 def _choose(
-    plan: Plan, store: Store, catalog: Catalog, settings: Sequence[Setting], fresh: bool
+    plan: Plan,
+    store: Store,
+    catalog: Catalog,
+    settings: Sequence[Setting],
+    fresh: bool,
+    labels: Mapping[str, str] | None,
 ) -> tuple[StoredRun, bool]:
     """The run to go on with, or a new one; and whether it is an old one."""
     if not fresh:
@@ -85,7 +95,7 @@ def _choose(
             return old, True
     seed = plan.seed if plan.seed is not None else secrets.randbelow(_SEEDS)
     every = [*settings, *boots.Cells(plan, settings).settings()]
-    return store.create(plan, seed, catalog=catalog, settings=every), False
+    return store.create(plan, seed, catalog=catalog, settings=every, labels=labels), False
 
 
 def _same_program(run: StoredRun, catalog: Catalog) -> bool:

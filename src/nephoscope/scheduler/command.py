@@ -26,6 +26,7 @@ _DURATION_S = (5.0, 3600.0)
     help="Time that all observations take together, 5s to 1h [default: 8.5s].",
 )
 @options.SEED
+@options.LABELS
 @options.STORE
 @options.JSON
 def scheduler(

@@ -56,6 +56,7 @@ def _simulation(command: Function) -> Function:
             metavar="N",
             help="Random seed of the run [default: the scenario's, else random].",
         ),
+        options.LABELS,
         options.STORE,
         options.JSON,
         options.FRESH,

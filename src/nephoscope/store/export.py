@@ -27,8 +27,8 @@ FACTOR_PREFIX = "factor_"
 """Factors are named by benchmarks; the prefix keeps them apart from our own columns."""
 
 
-def export(run: StoredRun, format: str) -> bytes:
-    """All samples of a run, in the order of execution, warm-up and invalid trials included.
+def export(runs: Sequence[StoredRun], format: str) -> bytes:
+    """All samples of runs, in the order of execution, warm-up and invalid trials included.
 
     Columns: run, trial, position, round, warmup, status, target, benchmark, metric, unit, better,
     value, count, at_ns, and `factor_<name>` for each factor (empty where a sample has none).
@@ -39,7 +39,7 @@ def export(run: StoredRun, format: str) -> bytes:
     format = EARLIER_NAMES.get(format, format)
     if format not in FORMATS:
         raise UsageError(f"There is no format '{format}'.", f"Use one of {', '.join(FORMATS)}.")
-    table = flat_table(run)
+    table = _together([flat_table(run) for run in runs])
     if format == "parquet":
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
@@ -47,14 +47,14 @@ def export(run: StoredRun, format: str) -> bytes:
     return _csv(table) if format == "csv" else _json_lines(table)
 
 
-def write(run: StoredRun, format: str, path: Path) -> None:
+def write(runs: Sequence[StoredRun], format: str, path: Path) -> None:
     """Writes an export to a file: whole, or not at all. StoreError when it cannot be written."""
     if not path.parent.exists():
         raise UsageError(
             f"{path} cannot be written: there is no directory {path.parent}.",
             f"Create it: `mkdir -p {path.parent}`.",
         )
-    content = export(run, format)
+    content = export(runs, format)
     if path.exists() and not path.is_file():
         # A pipe or a device (/dev/stdout) cannot be renamed over.
         with translating_os_errors(path, "written"), path.open("wb") as stream:
@@ -82,6 +82,24 @@ def factor_columns(factors: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
         f"{FACTOR_PREFIX}{name}": _column([levels.get(name) for levels in factors])
         for name in sorted({name for levels in factors for name in levels})
     }
+
+
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
+    """Returns one table of all rows; a factor of different types becomes text."""
+    types: dict[str, set[pa.DataType]] = {}
+    for table in tables:
+        for field in table.schema:
+            types.setdefault(field.name, set()).add(field.type)
+    mixed = {name for name, kinds in types.items() if len(kinds) > 1 and pa.string() in kinds}
+    for name in mixed:
+        tables = [
+            table.set_column(table.schema.names.index(name), name, table[name].cast(pa.string()))
+            if name in table.schema.names
+            else table
+            for table in tables
+        ]
+    joined = pa.concat_tables(tables, promote_options="permissive")
+    return joined.select([*_ORDER, *sorted(set(joined.schema.names) - set(_ORDER))])
 
 
 _ORDER = (

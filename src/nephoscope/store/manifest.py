@@ -19,6 +19,8 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 failed: nothing could be measured; the same command begins a new run."""
 
 VERSION = 1
+"""Version of a run's files. It rises where an earlier program would misread them; new keys do not
+raise it. docs/explanation/store-format.md has the policy."""
 YEAR_10000_S = 253_402_300_800
 """Seconds from 1970; no calendar of the standard library goes further."""
 
@@ -44,13 +46,17 @@ def read_manifest(path: Path) -> dict[str, Any]:
             raise StoreError(f"{path} is damaged: it is no JSON.", _HINT) from error
     if not digests.has_own_digest(raw):
         raise StoreError(f"{path} is damaged: its content is not what was stored.", _HINT)
+    version = manifest.get("version") if isinstance(manifest, dict) else None
+    # First, because the keys of another version may differ.
+    if isinstance(version, int) and version != VERSION:
+        writer = f"nephoscope {manifest.get('nephoscope', 'of another version')}"
+        raise StoreError(
+            f"{path} has format version {version}, written by {writer}; this program reads "
+            f"version {VERSION}.",
+            "Install that version or a newer one.",
+        )
     if not isinstance(manifest, dict) or not manifest.keys() >= _NEEDED.keys():
         raise StoreError(f"{path} is no manifest of a run.", _HINT)
-    if manifest["version"] != VERSION:
-        raise StoreError(
-            f"{path} has format version {manifest['version']}; this program reads {VERSION}.",
-            "Use the nephoscope that wrote it, or a newer one.",
-        )
     for key, is_valid in {**_NEEDED, **_OPTIONAL}.items():
         if key in manifest and not is_valid(manifest[key]):
             raise StoreError(f"{path} is damaged: its '{key}' cannot be read.", _HINT)
@@ -128,6 +134,7 @@ _OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
     "fingerprints": lambda value: _is_mapping(value) and all(map(_is_mapping, value.values())),
     "outcomes": _list_of(_is_mapping),
     "refused": _list_of(_is_text),
+    "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "lost": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "nephoscope": _maybe(_is_text),
     "probe": _maybe(_is_text),

@@ -245,10 +245,23 @@ class StoredRun:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keeps every other process from measuring this run; the kernel ends it with us.
+        """Keeps every other process from measuring this run, and completes what a kill left.
 
-        Raises StoreError when another process has it.
+        Raises StoreError when another process has the lock.
         """
+        with self.hold():
+            recover(self.trials_path)
+            remove_leftovers(self.path)
+            remove_leftovers(self.trials_path)
+            self._adopt()
+            # Another process may have gone on with the run before we got the lock.
+            self._manifest = None
+            yield
+            self.sync()
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Holds the lock alone, of a damaged run too; the kernel ends it with this process."""
         journal = self.path / "journal.jsonl"
         with translating_os_errors(journal, "opened"):
             descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -259,14 +272,7 @@ class StoredRun:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     raise self._busy() from error
                 # A file system without locks: two processes at once are then the user's care.
-            recover(self.trials_path)
-            remove_leftovers(self.path)
-            remove_leftovers(self.trials_path)
-            self._adopt()
-            # Another process may have gone on with the run before we got the lock.
-            self._manifest = None
             yield
-            self.sync()
         finally:
             os.close(descriptor)
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9][a-z0-9_-]*-[0-9a-f]{4}")
 
+_NEW, _REMOVED = ".new", ".removed"
+"""Ends of the names of folders that are not yet, or no longer, a run."""
+
 
 def default_path() -> Path:
     """NEPHOSCOPE_STORE, else $XDG_DATA_HOME/nephoscope, else ~/.local/share/nephoscope."""
@@ -62,6 +65,7 @@ class Store:
         *,
         catalog: Catalog,
         settings: Sequence[Setting],
+        labels: Mapping[str, str] | None = None,
     ) -> StoredRun:
         """Begins a run of a plan; the run exists with its manifest, or not at all."""
         from nephoscope import plans
@@ -81,6 +85,7 @@ class Store:
             "confidence": plan.confidence,
             "margin": plan.margin,
             "budget_s": plan.budget_s,
+            "labels": dict(labels or {}),
         }
         with self.new(plan.name, manifest) as run:
             return run
@@ -96,7 +101,7 @@ class Store:
         started = datetime.now(UTC)
         run_id = f"{started:%Y%m%d-%H%M%S}-{name}-{secrets.token_hex(2)}"
         final = self.runs_path / run_id
-        aside = self.runs_path / f".{run_id}.{os.getpid()}.new"
+        aside = self.runs_path / f".{run_id}.{os.getpid()}{_NEW}"
         full = {
             "version": manifests.VERSION,
             "id": run_id,
@@ -131,7 +136,7 @@ class Store:
             # makes in a user's folder has to stay readable for that user.
             made_for_another = os.geteuid() != self.path.parent.stat().st_uid and not os.geteuid()
             self.runs_path.mkdir(mode=0o755 if made_for_another else 0o700, exist_ok=True)
-        for left in self.runs_path.glob(".*.new"):
+        for left in (*self.runs_path.glob(f".*{_NEW}"), *self.runs_path.glob(f".*{_REMOVED}")):
             pid = left.name.split(".")[-2]
             if pid.isdigit() and not Path("/proc", pid).exists():
                 shutil.rmtree(left, ignore_errors=True)
@@ -167,10 +172,15 @@ class Store:
         return [problem for problem in problems if problem is not None]
 
     def open(self, name: str) -> StoredRun:
-        """The run of an id, of a unique beginning of one, or `latest`.
+        """The run that `find` returns; StoreError when its manifest cannot be read."""
+        run = self.find(name)
+        _ = run.manifest
+        return run
 
-        Raises UnknownName when there is none, UsageError when several begin so, StoreError when
-        its manifest cannot be read.
+    def find(self, name: str) -> StoredRun:
+        """The run of an id, of a unique beginning of one, or `latest`; damaged ones too.
+
+        Raises UnknownName when there is none, UsageError when several begin so.
         """
         ids = self.ids()
         if not ids:
@@ -189,9 +199,16 @@ class Store:
                 f"{', …' if len(chosen) > 5 else ''}.",
                 "Write more of the id.",
             )
-        run = self._run(chosen[0])
-        _ = run.manifest
-        return run
+        return self._run(chosen[0])
+
+    def remove(self, run: StoredRun) -> None:
+        """Removes a run with its trials and reports; StoreError while a process measures it."""
+        aside = self.runs_path / f".{run.id}.{os.getpid()}{_REMOVED}"
+        with self.choosing(), run.hold(), translating_os_errors(run.path, "removed"):
+            run.path.rename(aside)
+            sync_directory(self.runs_path)
+            # From here on the run is gone, and what a kill leaves is removed by the next run.
+            shutil.rmtree(aside)
 
     def resumable(self, plan_hash: str) -> StoredRun | None:
         """The newest run of that plan that is not finished; None if there is none."""

@@ -169,10 +169,13 @@ def _damaged(path: Path, error: Exception) -> StoreError:
 
 
 def record_from_json(values: Any) -> TrialRecord:
-    """A record as it stands in the metadata. KeyError, TypeError or ValueError if it is none."""
+    """A record as it stands in the metadata. KeyError, TypeError or ValueError if it is none.
+
+    Keys that a newer program of the same format version added are ignored.
+    """
     if not has_types(values, _RECORD_TYPES) or not is_moment(values["started_at"]):
         raise ValueError("the record of the trial cannot be read")
-    fields = dict(values)
+    fields = {name: value for name, value in values.items() if name in TrialRecord.__slots__}
     key = fields["key"]
     if not has_types(key, {"round": int, "setting": int, "target": str}):
         raise ValueError("the record has no key")

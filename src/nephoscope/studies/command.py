@@ -81,6 +81,7 @@ def show(name: str, store: Path | None, as_json: bool) -> None:
     help="Part of the study to run [default: all]; may be repeated.",
 )
 @options.SEED
+@options.LABELS
 @options.STORE
 @options.JSON
 @options.FRESH
