@@ -241,8 +241,9 @@ def _dependence(
     # From the mean deviation: one outlier does not decide whose dependence counts.
     deviations = [float(np.mean(np.abs(values - np.median(values)))) for values in series]
     variances = [d**2 / values.size for d, values in zip(deviations, series, strict=True)]
+    least = min(values.size for values in series)
     return texts, lambda level: dependence.widening_of_difference(
-        variances, [factor(level) for factor in factors]
+        least, variances, [factor(level) for factor in factors]
     )
 
 

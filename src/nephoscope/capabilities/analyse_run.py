@@ -97,7 +97,8 @@ def _metrics(
     refused: list[str] = []
     models = {str(one["name"]) for one in run.manifest["targets"] if one.get("kind") == "sim"}
     groups = lines.group_scalars(values, place)
-    priors = lines.pool_dependence(groups)
+    by_key = lines.group_histograms(distributions, place)
+    priors = lines.pool_dependence(groups, by_key)
     for key, group in groups.items():
         line = lines.scalar_line(
             key,
@@ -109,7 +110,7 @@ def _metrics(
         )
         out.append((wanted.order(key, group.trial), line))
     merged: Histograms = {}
-    for key, distribution in lines.group_histograms(distributions, place).items():
+    for key, distribution in by_key.items():
         headline = key.metric in wanted(key, distribution.trial).headline
         found, reason = lines.percentile_lines(
             key,
@@ -117,6 +118,7 @@ def _metrics(
             confidence=confidence,
             headline=headline,
             simulated=key.target in models,
+            prior=priors[key],
         )
         out.extend((wanted.order(key, distribution.trial), line) for line in found)
         refused += [reason] if reason else []

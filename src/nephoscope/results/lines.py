@@ -90,15 +90,20 @@ def group_histograms(
     return {key: groups[key] for key in sorted(groups)}
 
 
-def pool_dependence(groups: Mapping[Key, Group]) -> dict[Key, Array]:
+def pool_dependence(
+    groups: Mapping[Key, Group], distributions: Mapping[Key, Histograms]
+) -> dict[Key, Array]:
     """Returns the distribution of the autocorrelation that each line starts from.
 
-    See `dependence.pooled_by_family`; a target is a machine.
+    See `dependence.pooled_by_family`; a target is a machine. Histograms count by their medians.
     """
+    series = {key: group.values for key, group in groups.items()} | {
+        key: trial_percentiles(group.trials, 0.5, 0.95) for key, group in distributions.items()
+    }
     priors: dict[Key, Array] = {}
-    for target in {key.target for key in groups}:
+    for target in {key.target for key in series}:
         priors |= pooled_by_family(
-            {key: group.values for key, group in groups.items() if key.target == target},
+            {key: values for key, values in series.items() if key.target == target},
             family=lambda key: key.benchmark,
             setting=lambda key: (key.benchmark, key.factors),
         )
@@ -150,11 +155,17 @@ def scalar_line(
 
 
 def percentile_lines(
-    key: Key, group: Histograms, *, confidence: float, headline: bool, simulated: bool = False
+    key: Key,
+    group: Histograms,
+    *,
+    confidence: float,
+    headline: bool,
+    simulated: bool = False,
+    prior: Array = ASSUMED,
 ) -> tuple[list[MetricResult], str]:
     """A line for each percentile that the gates allow, and one sentence on those they refuse.
 
-    simulated: see MetricResult.
+    simulated, prior: as of `scalar_line`.
     """
     lines, refused = [], []
     factors = json.loads(key.factors)
@@ -163,7 +174,12 @@ def percentile_lines(
         seed = names.seed_of(*key, metric)
         try:
             estimate = histograms.quantile_of_trials(
-                group.trials, quantile, unit=group.unit, confidence=confidence, seed=seed
+                group.trials,
+                quantile,
+                unit=group.unit,
+                confidence=confidence,
+                seed=seed,
+                prior=INDEPENDENT if simulated else prior,
             )
         except Refused as reason:
             refused.append((quantile, str(reason)))

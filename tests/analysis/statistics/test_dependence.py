@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_orthants_and_widths_without_dependence_are_the_known_ones():
 
 
 def test_the_dependence_of_a_difference_is_that_of_the_noisier_side():
-    factor = dependence.widening_of_difference
+    factor = partial(dependence.widening_of_difference, 10)
     assert factor([1e-9, 1.0], [1.0, 3.0]) == pytest.approx(3)
     assert factor([1.0, 1e-9], [1.0, 3.0]) == pytest.approx(1)
     assert 1 < factor([1.0, 1.0], [1.0, 3.0]) < factor([1.0, 1.0], [3.0, 3.0]) < 3

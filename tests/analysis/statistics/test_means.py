@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rates import holds_rate
 
 from nephoscope.analysis.statistics import means
 from nephoscope.analysis.statistics.means import Summary
@@ -102,3 +103,31 @@ def test_an_interval_of_times_is_cut_at_none() -> None:
     assert (cut.low, cut.high, cut.value) == (0.0, free.high, free.value)
     assert means.least_of(values) == 0.0
     assert means.least_of([-0.1, 0.2]) == -math.inf == means.least_of([])
+
+
+@pytest.mark.parametrize("n", [6, 10, 20])
+def test_means_of_skewed_values_cover(n):
+    rng = np.random.default_rng(n)
+    for name, rows, truth in (
+        ("normal", rng.normal(10, 1, (1500, n)), 10.0),
+        ("log-normal", rng.lognormal(0, 0.5, (1500, n)), math.exp(0.125)),
+        ("exponential", rng.exponential(1, (1500, n)), 1.0),
+    ):
+        found = [means.mean_of_skewed(row, unit="") for row in rows]
+        covered = [one.low <= truth <= one.high for one in found]
+        holds_rate(f"mean, {name}, n = {n}", covered, 0.93)
+
+
+def test_means_without_skewness_are_students_and_few_values_too():
+    for values in ([1.0, 2, 3, 4, 5, 6, 7], [1.0, 1, 5], [3.0] * 8):
+        plain, corrected = (how(values, unit="s") for how in (means.mean_t, means.mean_of_skewed))
+        assert (corrected.low, corrected.high) == pytest.approx((plain.low, plain.high), rel=1e-4)
+    skewed = means.mean_of_skewed([1.0, 1, 1, 1, 1, 2, 9], unit="s", least=0.0)
+    assert skewed.low >= 0
+    assert skewed.high > means.mean_t([1.0, 1, 1, 1, 1, 2, 9], unit="s").high
+
+
+def test_mirrored_values_have_the_mirrored_interval():
+    values = np.random.default_rng(3).exponential(1, 9)
+    one, other = (means.mean_of_skewed(sign * values, unit="s") for sign in (1, -1))
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))

@@ -221,17 +221,18 @@ def widening(n: int, weights: Array) -> Callable[[float], float]:
     return lambda confidence: quantile(confidence) / student_quantile(n - 1, (1 + confidence) / 2)
 
 
-def widening_of_difference(variances: Sequence[float], factors: Sequence[float]) -> float:
+def widening_of_difference(n: int, variances: Sequence[float], factors: Sequence[float]) -> float:
     """Returns the factor for the difference of two means, given those of both (`widening`).
 
-    variances: of the two means as the series show them, were they independent. The power allows for
-    two estimates that are rarely both too small: 1/2 where one mean makes up all of the variance,
-    0.3 where both are alike, fitted to coverage.
+    n: of the shorter series. variances: of the two means as the series show them, were they
+    independent. The power is 1/2 where one mean makes up all of the variance. Two factors that
+    count alike are rarely both too small, and often one of them too large: the power is then 0.3,
+    and 0.25 for few values, fitted to coverage.
     """
     total = sum(variances)
     share = variances[0] / total if total and math.isfinite(total) else 0.5
     raised = share * factors[0] ** 2 + (1 - share) * factors[1] ** 2
-    return float(raised ** (0.5 - 0.8 * share * (1 - share)))
+    return float(raised ** (0.5 - (0.8 + min(0.2, 20 / n**2)) * share * (1 - share)))
 
 
 def normal_orthant(z: float, correlation: Array) -> Array:

@@ -1,6 +1,7 @@
 """Histograms of many requests, from a few trials: they merge, percentiles are never averaged.
 
-Requests inside one trial share its luck, so the interval comes from resampling whole trials.
+Requests inside one trial share its conditions, so the interval comes from whole trials: Student's
+t over them, or, where timeouts leave some quantile without a value, a bootstrap of them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.analysis.statistics import dependence
 from nephoscope.analysis.statistics.bootstrap import percentile_interval
+from nephoscope.analysis.statistics.distributions import student_quantile
 from nephoscope.analysis.statistics.estimates import minimum_n
 from nephoscope.analysis.statistics.values import Array, Refused, clean, percent
 from nephoscope.model import Estimate
@@ -77,11 +80,12 @@ def quantile_of_trials(
     confidence: float = 0.95,
     seed: int = 1,
     resamples: int = 9999,
+    prior: Array = dependence.ASSUMED,
 ) -> Estimate:
-    """Nearest-rank quantile of all requests, with an interval from resampling whole trials.
+    """Nearest-rank quantile of all requests, with an interval over whole trials.
 
     trials: one histogram each; empty ones count as trials lost and are refused. n of the estimate
-    is the number of trials. The tails of the percentile interval are widened for few trials.
+    is the number of trials. prior: of the autocorrelation of the trials (see `dependence`).
     Raises Refused below 6 trials, below `minimum_n(q)` observations altogether (two-sided p99 at
     95 %: 368), for damaged histograms, and when the quantile lies among timeouts (+inf).
     """
@@ -99,15 +103,44 @@ def quantile_of_trials(
     point = quantile_of_counts(values, counts, q)
     if math.isinf(point):
         raise Refused(f"p{100 * q:g} lies among the timeouts; raise the timeout.")
-    replicas = _resampled(trials, values, q, seed, resamples)
-    low, high = percentile_interval(replicas, point, len(trials), confidence)
-    method = (
-        f"p{100 * q:g}, nearest rank of {total} observations; bootstrap of {len(trials)} trials, "
-        f"{resamples} resamples, seed {seed}"
-    )
+    method = f"p{100 * q:g}, nearest rank of {total} observations; "
+    bounds = _t_interval(trials, values, q, point, confidence, prior)
+    if bounds is None:
+        replicas = _resampled(trials, values, q, seed, resamples)
+        bounds = percentile_interval(replicas, point, len(trials), confidence)
+        method += f"bootstrap of {len(trials)} trials, {resamples} resamples, seed {seed}"
+    else:
+        method += f"Student t over {len(trials)} trials"
+    low, high = bounds
     top = high if math.isfinite(high) else None
     note = "" if top is not None else "The upper bound lies beyond the timeout."
     return Estimate(point, low, top, confidence, len(trials), unit, method, note)
+
+
+def _t_interval(
+    trials: Sequence[Trial], values: Array, q: float, point: float, confidence: float, prior: Array
+) -> tuple[float, float] | None:
+    """Student's interval of the merged quantile over trials; None where one is not finite.
+
+    Its error is the larger of two: that of the jackknife over trials, which is too small where the
+    requests of a trial are much alike, and that of the mean of the trials' own quantiles. Both are
+    of logarithms where all values lie above zero. It never leaves the range of all requests.
+    """
+    k = len(trials)
+    own, without = (
+        quantiles_of_draws(trials, values, q, drawn.astype(np.int64))
+        for drawn in (np.eye(k), 1 - np.eye(k))
+    )
+    if not np.all(np.isfinite(own)) or not np.all(np.isfinite(without)):
+        return None
+    scale, back = (np.log, math.exp) if values[0] > 0 else (np.asarray, float)
+    jackknife = math.sqrt((k - 1) * float(np.var(scale(without))))
+    error = max(jackknife, float(np.std(scale(own), ddof=1)) / math.sqrt(k))
+    half = error * student_quantile(k - 1, (1 + confidence) / 2)
+    if prior is not dependence.INDEPENDENT:
+        half *= dependence.widening(k, dependence.posterior(own, prior))(confidence)
+    middle = float(scale(point))
+    return max(back(middle - half), float(values[0])), min(back(middle + half), float(values[-1]))
 
 
 def _resampled(

@@ -19,9 +19,14 @@ from nephoscope.analysis.statistics.values import (
     Numbers,
     Refused,
     all_equal,
+    clean,
     finite,
 )
 from nephoscope.model import Estimate
+
+SKEWNESS_FROM = 6
+"""Fewer values do not show their skewness, and the correction only widens their interval."""
+TINY = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ def skewed_note(array: Array) -> str:
     if abs(g1) <= 2 * error:
         return ""
     return (
-        f"The values are skewed (skewness {g1:.1f}): the t interval covers less often than it "
+        f"The values are skewed (skewness {g1:.1f}): the interval may cover less often than it "
         "says; prefer the median."
     )
 
@@ -114,6 +119,30 @@ def mean_t(
         "mean; Student t",
         note,
     )
+
+
+def mean_of_skewed(
+    values: Numbers, *, unit: str, confidence: float = 0.95, least: float = -math.inf
+) -> Estimate:
+    """As `mean_t`, its interval corrected for skewness from 6 values on. Source: Hall 1992.
+
+    Without skewness it is Student's; exponential values, ten of them, are covered in 94 % of cases
+    instead of 90 %. See docs/decisions/0028-small-sample-means-and-merged-percentiles.md.
+    """
+    plain = mean_t(values, unit=unit, confidence=confidence, least=least)
+    array = clean(values)
+    centred = array - plain.value
+    m2 = float(np.mean(centred**2))
+    if plain.n < SKEWNESS_FROM or not m2:
+        return plain
+    skew = float(np.mean(centred**3)) / m2**1.5 / math.sqrt(plain.n) or TINY
+    t = t_quantile(plain.n - 1, confidence)
+    error = summary(array).s / math.sqrt(plain.n)
+    high, low = (
+        plain.value - 3 / skew * (float(np.cbrt(1 + skew * (end - skew / 6))) - 1) * error
+        for end in (-t, t)
+    )
+    return replace(plain, low=max(least, low), high=high, method="mean; Hall's transformed t")
 
 
 def least_of(values: Sequence[float]) -> float:

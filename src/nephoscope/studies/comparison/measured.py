@@ -140,7 +140,7 @@ def _statistic(metric: MetricResult, statistic: str, confidence: float) -> Estim
     try:
         if statistic == "mean":
             least = means.least_of(values)
-            return means.mean_t(values, unit=unit, confidence=confidence, least=least)
+            return means.mean_of_skewed(values, unit=unit, confidence=confidence, least=least)
         if statistic == "stdev":
             return variation.standard_deviation(values, unit=unit, confidence=confidence)
         if statistic == "cv":

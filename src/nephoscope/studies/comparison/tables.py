@@ -120,7 +120,9 @@ def _published(
     """Published value with its interval: over the sets, or from mean and s of one sample."""
     if len(numbers) > 1:
         values = [number.value for number in numbers]
-        mean = means.mean_t(values, unit="", confidence=CONFIDENCE, least=means.least_of(values))
+        mean = means.mean_of_skewed(
+            values, unit="", confidence=CONFIDENCE, least=means.least_of(values)
+        )
         return Statistic(mean.value, mean.low, mean.high, mean.n)
     (number,) = numbers
     low: float | None = None
