@@ -115,3 +115,19 @@ def test_machines_that_are_alike_share_a_sentence() -> None:
     )
     text = capabilities.terminal(alike, colour=False, width=79, full=False)
     assert "a, b and c are alike, each a virtual machine" in " ".join(text.split())
+
+
+def test_a_finding_of_several_machines_is_stated_once() -> None:
+    finding = SURVEY.findings[0]
+    two = renamed(2)
+    both = tuple(replace(finding, sentence=f"instance-{n}: {finding.sentence}") for n in (0, 1))
+    text = capabilities.terminal(replace(two, findings=both), colour=False, width=199, full=False)
+    assert f"instance-0 and instance-1: {finding.sentence[:30]}" in text
+    assert text.count(finding.sentence[:30]) == 1
+
+
+def test_a_plan_that_varies_threads_is_answered_by_its_scaling() -> None:
+    own = replace(SURVEY, run=replace(SURVEY.run, plan="threads", question="Does it scale?"))
+    text = " ".join(capabilities.terminal(own, colour=False, width=79, full=False).split())
+    assert text.index("Question: Does it scale?") < text.index("cpu.pi on 2 threads does 64.0 %")
+    assert "Question" not in capabilities.terminal(SURVEY, colour=False, width=79, full=False)

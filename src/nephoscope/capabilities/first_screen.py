@@ -10,31 +10,32 @@ from nephoscope.capabilities import summary
 from nephoscope.model import RunResult, RunSummary
 from nephoscope.report import terminal_output, wording
 from nephoscope.report.blocks import Block, Item, Items, Section, Sentence, Tiles
+from nephoscope.report.sections import findings
 from nephoscope.store import Store
 
 MAX_LINES = 27
 
-_SIZES = ((5, 8, 3), (4, 8, 3), (3, 8, 3), (2, 8, 3), (1, 8, 2), (1, 5, 1), (1, 3, 1))
+_SIZES = ((5, 8, 3), (4, 8, 3), (3, 8, 3), (2, 8, 3), (1, 8, 2), (1, 6, 1), (1, 4, 1), (1, 3, 1))
 """Findings, headline results and machines that are shown: the first that fit are taken."""
 
 
 def render(title: str, result: RunResult, *, colour: bool, width: int) -> str:
     """Returns the text; the findings are as many as MAX_LINES have room for, at least one."""
     text = ""
-    for findings, figures, machines in _SIZES:
-        section = Section("summary", "Summary", _blocks(result, findings, figures, machines))
+    for count, figures, machines in _SIZES:
+        section = Section("summary", "Summary", _blocks(result, count, figures, machines))
         text = terminal_output.render(title, [section], colour=colour, width=width)
         if text.count("\n") <= MAX_LINES:
             break
     return text
 
 
-def _blocks(result: RunResult, findings: int, figures: int, machines: int) -> Sequence[Block]:
+def _blocks(result: RunResult, count: int, figures: int, machines: int) -> Sequence[Block]:
     blocks = summary.opening(result, machines)
     tiles = summary.headline_tiles(result, figures)
     if tiles:
         blocks.append(Tiles(tuple(tiles)))
-    blocks += _findings(result, findings)
+    blocks += _findings(result, count)
     blocks.append(Sentence(summary.next_step(result)))
     blocks.append(Sentence(summary.coverage(result)))
     if result.run.id:
@@ -51,12 +52,12 @@ def _command(run: RunSummary) -> str:
 
 def _findings(result: RunResult, limit: int) -> list[Block]:
     """Returns the gravest findings without their evidence."""
-    if not result.findings:
+    every = findings.merged(result)
+    if not every:
         return [Sentence(f"No anomalies found in {wording.plural(len(result.metrics), 'metric')}.")]
     items = [
-        Item(wording.clean(finding.sentence), finding.severity.value)
-        for finding in result.findings[:limit]
+        Item(wording.clean(finding.sentence), finding.severity.value) for finding in every[:limit]
     ]
-    more = len(result.findings) - limit
+    more = len(every) - limit
     rest = [Item(f"{wording.plural(more, 'more finding')} in the full report")] if more > 0 else []
     return [Items((*items, *rest))]

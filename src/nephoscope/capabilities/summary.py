@@ -85,14 +85,12 @@ def opening(result: RunResult, machines: int) -> list[Block]:
     machines: largest number of different machines to describe.
     """
     blocks: list[Block] = []
-    if result.run.question and not result.run.plan.startswith(BUILT_IN):
-        blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
-    answers = [
-        sentence
-        for entry, _ in table.contributing(result.parts)
-        if entry.answer
-        for sentence in table.load(entry.answer)(result)
-    ]
+    answers: list[str] = []
+    if not result.run.plan.startswith(BUILT_IN):
+        if result.run.question:
+            blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
+        for entry, _ in table.contributing(result.parts):
+            answers += table.load(entry.answer)(result) if entry.answer else []
     blocks += [Sentence(wording.clean(answer), lead=True) for answer in answers]
     described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
     return blocks + described or [Sentence("This run has no measurements yet.", lead=True)]

@@ -84,6 +84,7 @@ TABLE: tuple[Capability, ...] = (
             ReportSection("disk", "nephoscope.machine.disk_section:build", 630),
             ReportSection("loopback", "nephoscope.machine.loopback_section:build", 640),
         ),
+        answer="nephoscope.machine.scaling_section:answer",
     ),
     Capability(
         "experiment",

@@ -11,6 +11,9 @@ from nephoscope.report import figures, selection, wording
 from nephoscope.report.blocks import Chart, Column, Section, Table
 
 MIN_TRIALS = 3
+OWN_CHARTS = ("experiment", "isolation", "simulation")
+"""Capabilities whose sections begin the page with a chart of their own."""
+
 _CAPTION = (
     "Each valid trial relative to the median of its result, in order of the rounds. A flat line at "
     "100 % is a machine that delivers the same all the time."
@@ -18,13 +21,17 @@ _CAPTION = (
 
 
 def build(result: RunResult) -> Section | None:
-    """Returns the chart; None where a capability draws the answer to the plan's question."""
-    if any(entry.answer for entry, _ in table.contributing(result.parts)):
+    """Returns the chart; None where the page has another one at its beginning."""
+    if any(entry.name in OWN_CHARTS for entry, _ in table.contributing(result.parts)):
         return None
     several = len(selection.target_names(result)) > 1
     curves, rows = [], []
-    for label, setting, metric in summary.headline_figures(result, summary.MAX_TILES):
+    chosen = summary.headline_figures(result, summary.MAX_TILES)
+    labels = [label for label, _, _ in chosen]
+    for label, setting, metric in chosen:
         name = f"{wording.clean(metric.target)}: {label}" if several else label
+        if setting and labels.count(label) > 1:
+            name += f" ({setting})"
         curve = _curve(name, metric)
         if curve is not None:
             curves.append(curve)

@@ -12,6 +12,7 @@ from nephoscope.report.selection import Sweep
 from nephoscope.results.machine_figures import MachineFigures
 
 BENCHMARKS = ("cpu.pi", "cpu.hash")
+MAX_ANSWERS = 4
 
 
 def build(result: RunResult) -> Section | None:
@@ -30,6 +31,23 @@ def build(result: RunResult) -> Section | None:
         "ideal scaling of CPUs that share nothing."
     )
     return Section("scaling", "Scaling with threads", (Sentence(intro), *blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns how work scales with threads, where a run varied little else."""
+    found = result.part(MachineFigures)
+    scaling = found.scaling if found else ()
+    if len(scaling) > MAX_ANSWERS:
+        return []
+    several = len(selection.target_names(result)) > 1
+    return [
+        wording.clean(
+            f"{f'{one.target}: ' if several else ''}{one.benchmark} on {threads} threads does "
+            f"{wording.estimate_text(estimate)} of {threads} times the work of one thread."
+        )
+        for one in scaling
+        for threads, estimate in sorted(one.efficiency.items())[-1:]
+    ]
 
 
 def _rates(metrics: Sequence[MetricResult]) -> Sequence[MetricResult]:

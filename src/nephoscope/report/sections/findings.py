@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nephoscope.model import Finding, RunResult, Severity
-from nephoscope.report import wording
+from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Item, Items, Section, Sentence
 
 _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
@@ -14,7 +16,7 @@ def build(result: RunResult) -> Section:
     if not result.findings:
         text = "No anomalies found."
         return Section("findings", "Findings", (Sentence(text),))
-    ordered = sorted(result.findings, key=lambda finding: _RANK[finding.severity])
+    ordered = sorted(merged(result), key=lambda finding: _RANK[finding.severity])
     intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
     grave = tuple(_item(one) for one in ordered if one.severity is not Severity.INFO)
     minor = tuple(_item(one) for one in ordered if one.severity is Severity.INFO)
@@ -22,6 +24,24 @@ def build(result: RunResult) -> Section:
     lists = [Items(grave)] if grave else []
     lists += [Items(minor, folded=title)] if minor else []
     return Section("findings", "Findings", (Sentence(intro), *lists))
+
+
+def merged(result: RunResult) -> list[Finding]:
+    """Returns the findings in their order, one of several targets once, with all their names."""
+    targets = selection.target_names(result)
+    if len(targets) < 2:
+        return list(result.findings)
+    groups: dict[Finding, list[str]] = {}
+    for finding in result.findings:
+        name = next((one for one in targets if finding.sentence.startswith(f"{one}: ")), "")
+        sentence = finding.sentence.removeprefix(f"{name}: ") if name else finding.sentence
+        groups.setdefault(replace(finding, sentence=sentence), []).append(name)
+    return [
+        replace(finding, sentence=f"{wording.joined(names)}: {finding.sentence}")
+        if names[0]
+        else finding
+        for finding, names in groups.items()
+    ]
 
 
 def _item(finding: Finding) -> Item:

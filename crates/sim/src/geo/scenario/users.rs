@@ -23,7 +23,7 @@ pub struct UserBase {
     pub lat: Option<f64>,
     /// Longitude.
     pub lon: Option<f64>,
-    /// Time zone: hours ahead of UTC, or `UTC`, `UTC+5:30`, `UTC-6`.
+    /// Time zone, without daylight saving time: hours ahead of UTC, from -14 to 14, or a name.
     #[serde(default)]
     pub zone: Zone,
     /// Number of active users by local hour.
@@ -47,13 +47,15 @@ pub struct UserBase {
     pub page: Option<Page>,
 }
 
-/// A time zone.
+/// A time zone: a number of hours, such as -6, or the name of an offset, such as `UTC+5:30`.
+///
+/// Names of regions, such as `Europe/Berlin`, are refused: their offset changes over the year.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Zone {
     /// Hours ahead of UTC.
     Hours(f64),
-    /// `UTC`, `UTC+5:30`, `UTC-6`.
+    /// `UTC`, `UTC+5:30`, `UTC-6`, or without the letters: `+5:30`, `-6`.
     Text(String),
 }
 
