@@ -15,8 +15,18 @@ from nephoscope.store import Store
 
 MAX_LINES = 27
 
-_SIZES = ((5, 8, 3), (4, 8, 3), (3, 8, 3), (2, 8, 3), (1, 8, 2), (1, 6, 1), (1, 4, 1), (1, 3, 1))
-"""Findings, headline results and machines that are shown: the first that fit are taken."""
+_SIZES = (
+    (5, 8, 3),
+    (4, 8, 3),
+    (3, 8, 3),
+    (2, 8, 3),
+    (1, 8, 2),
+    (1, 6, 1),
+    (1, 4, 1),
+    (1, 3, 1),
+)
+"""Findings, headline results, and sentences of the answer and on machines that are shown: the first
+that fit are taken."""
 
 
 def render(title: str, result: RunResult, *, colour: bool, width: int) -> str:
@@ -31,7 +41,7 @@ def render(title: str, result: RunResult, *, colour: bool, width: int) -> str:
 
 
 def _blocks(result: RunResult, count: int, figures: int, machines: int) -> Sequence[Block]:
-    blocks = summary.opening(result, machines)
+    blocks = summary.opening(result, machines, machines)
     tiles = summary.headline_tiles(result, figures)
     if tiles:
         blocks.append(Tiles(tuple(tiles)))

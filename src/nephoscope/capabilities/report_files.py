@@ -64,9 +64,8 @@ def title(result: RunResult) -> str:
         return f"Benchmark report: {host or 'this machine'}"
     if not names:
         return f"Run {wording.clean(result.run.id or 'without a name')}"
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     where = f" on {host}" if host else ""
-    return f"Benchmark report: {wording.joined(names[:4])}{more}{where}"
+    return f"Benchmark report: {wording.named(names)}{where}"
 
 
 def _is_all(result: RunResult) -> bool:

@@ -13,12 +13,9 @@ from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
 
-BUILT_IN = ("survey-", "bench-")
-"""Beginnings of the names of plans whose question the reader did not ask."""
-
 MAX_TILES = 5
 MAX_MACHINES = 4
-MAX_NAMES = 4
+MAX_ANSWERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ CHOICES: tuple[Choice, ...] = (
 
 def build(result: RunResult) -> Section:
     """Returns question and answer, the machines, the headline results and their coverage."""
-    blocks = opening(result, MAX_MACHINES)
+    blocks = opening(result, MAX_MACHINES, MAX_ANSWERS)
     tiles = headline_tiles(result, MAX_TILES)
     if tiles:
         blocks.append(Tiles(tuple(tiles)))
@@ -79,19 +76,21 @@ def build(result: RunResult) -> Section:
     return Section("summary", "Summary", tuple(blocks))
 
 
-def opening(result: RunResult, machines: int) -> list[Block]:
+def opening(result: RunResult, machines: int, sentences: int) -> list[Block]:
     """Returns the question of the plan with its answer, and what the machines are.
 
-    machines: largest number of different machines to describe.
+    machines: largest number of different machines to describe; sentences: of the answer.
     """
     blocks: list[Block] = []
-    answers: list[str] = []
-    if not result.run.plan.startswith(BUILT_IN):
-        if result.run.question:
-            blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
-        for entry, _ in table.contributing(result.parts):
-            answers += table.load(entry.answer)(result) if entry.answer else []
-    blocks += [Sentence(wording.clean(answer), lead=True) for answer in answers]
+    if result.run.question and not selection.is_built_in(result):
+        blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
+    answers = [
+        sentence
+        for entry, _ in table.contributing(result.parts)
+        if entry.answer
+        for sentence in table.load(entry.answer)(result)
+    ]
+    blocks += [Sentence(wording.clean(answer), lead=True) for answer in answers[:sentences]]
     described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
     return blocks + described or [Sentence("This run has no measurements yet.", lead=True)]
 
@@ -138,9 +137,7 @@ def _what_it_is(result: RunResult, targets: Sequence[str], description: str) -> 
         names = ["This machine"]
     if len(names) == 1:
         return f"{names[0]} {what}"
-    if len(names) > MAX_NAMES:
-        names = [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} others"]
-    return f"{wording.joined(names)} {more}"
+    return f"{wording.named(names)} {more}"
 
 
 def _description(known: Any) -> str:

@@ -37,7 +37,7 @@ def answer(result: RunResult) -> list[str]:
     """Returns how work scales with threads, where a run varied little else."""
     found = result.part(MachineFigures)
     scaling = found.scaling if found else ()
-    if len(scaling) > MAX_ANSWERS:
+    if len(scaling) > MAX_ANSWERS or selection.is_built_in(result):
         return []
     several = len(selection.target_names(result)) > 1
     return [

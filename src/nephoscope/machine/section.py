@@ -30,7 +30,7 @@ def build(result: RunResult) -> Section | None:
             alike.setdefault(_identity(known), []).append(target)
     for names in alike.values():
         if len(targets) > 1:
-            title = wording.joined(map(wording.clean, names))
+            title = wording.named(names)
             blocks.append(Heading(f"{title}: alike" if len(names) > 1 else title))
         blocks += _tables([result.fingerprints.get(name) for name in names], names)
     return Section("machine", "Environment", tuple(blocks)) if blocks else None

@@ -36,6 +36,11 @@ class Sweep:
         return (self.benchmark, self.metric, self.target, factors_key(self.fixed))
 
 
+def is_built_in(result: RunResult) -> bool:
+    """Returns whether the plan is that of `survey` or `bench`, whose question nobody asked."""
+    return result.run.plan.startswith(("survey-", "bench-"))
+
+
 def target_names(result: RunResult) -> list[str]:
     """Targets that the result speaks of, in order of first appearance."""
     names = [metric.target for metric in result.metrics]

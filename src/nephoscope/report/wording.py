@@ -42,6 +42,9 @@ _ACRONYMS = {
 # Factors of a neighbour's load; at the baseline there is none.
 _LOAD = frozenset({"intensity", "neighbours", "resource"})
 
+MAX_NAMES = 4
+"""Targets that a sentence names."""
+
 GROUPS: Mapping[str, str] = {
     "cpu": "CPU",
     "mem": "Memory",
@@ -247,6 +250,13 @@ def joined(words: Iterable[str]) -> str:
     """'a', 'a and b', 'a, b and c'."""
     items = [word for word in words if word]
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def named(names: Iterable[str]) -> str:
+    """Returns names of targets as part of a sentence; of many the first, and how many more."""
+    every = [clean(name) for name in names]
+    more = len(every) - MAX_NAMES
+    return joined([*every[:MAX_NAMES], f"{more} others"] if more > 1 else every)
 
 
 def precision_text(reached: Precision) -> str:

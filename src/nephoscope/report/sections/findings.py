@@ -37,7 +37,7 @@ def merged(result: RunResult) -> list[Finding]:
         sentence = finding.sentence.removeprefix(f"{name}: ") if name else finding.sentence
         groups.setdefault(replace(finding, sentence=sentence), []).append(name)
     return [
-        replace(finding, sentence=f"{wording.joined(names)}: {finding.sentence}")
+        replace(finding, sentence=f"{wording.named(names)}: {finding.sentence}")
         if names[0]
         else finding
         for finding, names in groups.items()
