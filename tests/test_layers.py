@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 
 # A room may import the rooms before it, and itself.
 ORDER = [
+    "limits",
     "errors",
     "units",
     "tasks",

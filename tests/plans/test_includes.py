@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nephoscope.errors import PlanError
+from nephoscope.limits import INCLUDE_DEPTH
 from nephoscope.plans import plan_hash
-from nephoscope.plans.files.includes import MAX_DEPTH
 from nephoscope.plans.files.load import load
 
 from .factory import CATALOG
@@ -102,9 +102,19 @@ def test_errors_point_into_the_file_that_holds_them(
 
 
 def test_deep_rows_of_includes_are_refused(tmp_path: Path) -> None:
-    for number in range(MAX_DEPTH + 2):
+    for number in range(INCLUDE_DEPTH + 2):
         (tmp_path / f"f{number}.yaml").write_text(f"include: [f{number + 1}.yaml]\n")
-    assert f"more than {MAX_DEPTH} files" in refused(write(tmp_path, plan="include: [f0.yaml]\n"))
+    words = refused(write(tmp_path, plan="include: [f0.yaml]\n"))
+    assert f"more than {INCLUDE_DEPTH} files" in words
+
+
+def test_files_that_include_twice_at_every_level_are_bounded(tmp_path: Path) -> None:
+    for number in range(INCLUDE_DEPTH - 1):
+        below = f"include: [f{number + 1}.yaml, f{number + 1}.yaml, f{number + 1}.yaml]\n"
+        (tmp_path / f"f{number}.yaml").write_text(below + "seed: 1\n")
+    (tmp_path / f"f{INCLUDE_DEPTH - 1}.yaml").write_text("seed: 1\n")
+    words = refused(write(tmp_path, plan="include: [f1.yaml, f1.yaml]\n"))
+    assert "includes more than 100 files" in words
 
 
 LAB = """\

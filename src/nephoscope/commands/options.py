@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from nephoscope import units
+from nephoscope import limits, units
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.targets.kinds.record import TargetRecord as Target
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_MAX_BUDGET_S = 30 * 86_400
 _DEFAULT_GAP_S = 600.0
 
 
@@ -36,14 +35,14 @@ def repetition(runs: int, gap: str | None) -> Repetition:
         seconds = units.parse_duration_ns(gap) / 1e9
     except UsageError as error:
         raise UsageError(f"--gap: {error.message}", error.hint) from None
-    if seconds > _MAX_BUDGET_S:
+    if seconds > limits.SECONDS:
         raise UsageError(f"--gap: '{gap}' is longer than 30 d.", "Use, for example, 10min.")
     return Repetition(runs, seconds)
 
 
 def budget_s(text: str | None) -> float | None:
     """Seconds of `--budget`; None where the plan's own budget stands."""
-    return seconds_of("--budget", text, (1, _MAX_BUDGET_S), "1 s to 30 d")
+    return seconds_of("--budget", text, (1, limits.SECONDS), "1 s to 30 d")
 
 
 def seconds_of(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from nephoscope import limits
 from nephoscope.errors import UsageError
-
-_MAX_BYTES = 256 << 20
 
 
 def read(path: Path) -> list[float]:
@@ -16,7 +15,7 @@ def read(path: Path) -> list[float]:
     Raises UsageError with file and line at the first thing that is no finite number.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > limits.IMPORT_BYTES:
             raise UsageError(f"{path} is larger than 256 MiB.", "Use a sample of its lines.")
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

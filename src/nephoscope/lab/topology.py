@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
+from nephoscope import limits
 from nephoscope.documents import DRAFT
 from nephoscope.errors import UsageError
 from nephoscope.reading.fields import (
@@ -37,7 +38,6 @@ Mechanism = Literal["auto", "netem", "line"]
 LAB_NAME_LENGTH = 12
 """Names of namespaces and groups begin with it, and device names have 15 characters."""
 
-MAX_HOSTS = 200
 _Name = Annotated[str, Field(pattern=NAME)]
 
 
@@ -317,7 +317,7 @@ class Topology(Record):
         default="10.77.0.0/16", description="Addresses of the hosts, given out in order."
     )
     hosts: dict[_Name, HostSpec] = Field(
-        min_length=1, max_length=MAX_HOSTS, description="The machines, by name."
+        min_length=1, max_length=limits.LAB_HOSTS, description="The machines, by name."
     )
     switches: dict[_Name, SwitchSpec] = Field(
         default_factory=dict,

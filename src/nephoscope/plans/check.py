@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from nephoscope import limits
 from nephoscope.catalog import SIMULATION, BenchmarkSpec, Catalog
 from nephoscope.plans.context import PlanContext, nowhere
 from nephoscope.plans.model import Entry, Plan, Repeat, RepeatChange
@@ -14,8 +15,6 @@ from nephoscope.reading.yamltext import Loc
 
 SCENARIO = "scenario"
 """The parameter of simulations that may stand in a plan as YAML."""
-
-_MAX_ROUNDS = 100_000
 
 
 def checked(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Plan:
@@ -74,11 +73,11 @@ def _check_nest(context: PlanContext) -> None:
             f"only hosts of a lab are made anew or booted, and '{fixed[0]}' is none.",
             "Drop `instance` and `boot`, or measure lab hosts.",
         )
-    if nest.total > _MAX_ROUNDS:
+    if nest.total > limits.ROUNDS:
         raise context.error(
             loc,
             f"{nest.instance} instances x {nest.boot} boots x {nest.rounds} rounds are "
-            f"{nest.total} rounds; more than {_MAX_ROUNDS} are not run.",
+            f"{nest.total} rounds; more than {limits.ROUNDS} are not run.",
             "Lower one of the three.",
         )
 

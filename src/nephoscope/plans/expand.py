@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nephoscope import limits
 from nephoscope.catalog import Catalog
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.model import Background, Setting
@@ -23,10 +24,6 @@ from nephoscope.plans.model import Entry, Plan
 from nephoscope.plans.participants import Participants, resolve_participants
 from nephoscope.reading.sentences import Place
 from nephoscope.reading.yamltext import Loc
-
-MAX_SETTINGS = 1000
-_MAX_CROSSED = 200_000
-"""Combinations before a fraction or exclusions reduce them."""
 
 ARMS = ("a", "b")
 
@@ -61,8 +58,8 @@ def expand(plan: Plan, catalog: Catalog, place: Place = nowhere) -> list[Setting
     varies fastest. Where several entries run one benchmark, whatever they differ in (a parameter,
     the peer, whether targets run together) is a factor too: results of different settings must not
     be taken for repetitions of one another.
-    Raises PlanError when two settings are the same, when there are more than MAX_SETTINGS, and for
-    whatever `checked` and `resolve_participants` refuse.
+    Raises PlanError when two settings are the same, when there are more than `limits` allows, and
+    for whatever `checked` and `resolve_participants` refuse.
     """
     return _expanded(plan, catalog, place)[0]
 
@@ -87,7 +84,7 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
     every_factor = [factor for factors in by_entry for factor in factors]
     crossing.check_exclusions(context, every_factor)
     total = sum(_size(plan, factors) for factors in by_entry)
-    if total > (MAX_SETTINGS if not plan.design.exclude else _MAX_CROSSED):
+    if total > (limits.SETTINGS if not plan.design.exclude else limits.CROSSED_SETTINGS):
         raise _too_many(context, total)
     rows: list[_Row] = []
     entry_crossings: list[Crossing] = []
@@ -99,7 +96,7 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
         rows += _distinct(entry_rows) if varies_loads else entry_rows
     if plan.design.a_a:
         rows = [replace(row, arm=arm) for row in rows for arm in ARMS]
-    if len(rows) > MAX_SETTINGS:
+    if len(rows) > limits.SETTINGS:
         raise _too_many(context, len(rows))
     if not rows:
         message = "every combination is excluded."
@@ -107,6 +104,10 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
     _check_conditions(context, rows)
     order.check(context)
     settings = _settings(context, parts, rows)
+    alternatives = sum(len(setting.targets) for setting in settings)
+    if alternatives > limits.ALTERNATIVES:
+        message = f"the plan has {alternatives} settings on targets; {limits.ALTERNATIVES} are run."
+        raise context.error(("targets",), message, "Split it, or measure fewer targets.")
     return _with_baselines(context, settings, by_entry), entry_crossings
 
 
@@ -119,7 +120,7 @@ def _size(plan: Plan, factors: Sequence[BoundFactor]) -> int:
 def _too_many(context: PlanContext, total: int) -> PlanError:
     return context.error(
         ("design",),
-        f"The plan has {total} settings; more than {MAX_SETTINGS} are not run.",
+        f"The plan has {total} settings; more than {limits.SETTINGS} are not run.",
         "Split it, vary fewer factors, or run a part of them: design.fraction.",
     )
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from nephoscope import limits
 from nephoscope.reading.fields import NAME, Count, Ratio, Record, Seconds
 from nephoscope.targets.kinds import AnyTarget
 from nephoscope.targets.kinds.local import LocalRecord
@@ -26,8 +27,6 @@ Names = Annotated[
 ]
 """Names or roles of targets: one text, or a list."""
 
-_MAX_TARGETS = 64
-_MAX_LEVELS = 1000
 _FRACTION = r"^1(/([2-9]|[1-5][0-9]|6[0-4]))?$"
 _CURRENCY = r"^[A-Z]{3}$"
 
@@ -47,12 +46,12 @@ def _written(pattern: str, what: str, example: str) -> BeforeValidator:
 class Repeat(Record):
     """How often a setting is repeated: until its interval is narrow enough."""
 
-    min: Annotated[Count, Field(ge=1, le=100_000)] = Field(
+    min: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] = Field(
         default=10,
         description="Rounds before the stopping rule is first applied. Below 10 the intervals "
         "cover less than stated; below 6 a median has no interval.",
     )
-    max: Annotated[Count, Field(ge=1, le=100_000)] = Field(
+    max: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] = Field(
         default=100, description="Rounds after which a setting counts as not converged."
     )
     look_every: Annotated[Count, Field(ge=1, le=1000)] = Field(
@@ -79,10 +78,10 @@ class Repeat(Record):
 class RepeatChange(Record):
     """Repetition of one benchmark where it differs from the plan; absent fields are the plan's."""
 
-    min: Annotated[Count, Field(ge=1, le=100_000)] | None = Field(
+    min: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] | None = Field(
         default=None, description="As in the plan's `repeat`."
     )
-    max: Annotated[Count, Field(ge=1, le=100_000)] | None = Field(
+    max: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] | None = Field(
         default=None, description="As in the plan's `repeat`."
     )
     look_every: Annotated[Count, Field(ge=1, le=1000)] | None = Field(
@@ -101,7 +100,7 @@ class Entry(Record):
         default_factory=dict,
         description="Fixed parameters. Sizes and times may have units: 64MiB, 100ms.",
     )
-    factors: dict[str, Annotated[list[Any], Field(min_length=1, max_length=_MAX_LEVELS)]] = Field(
+    factors: dict[str, Annotated[list[Any], Field(min_length=1, max_length=limits.LEVELS)]] = Field(
         default_factory=dict,
         description="Varied parameters, each with its list of levels; all levels are crossed.",
     )
@@ -141,7 +140,7 @@ class Factor(Record):
         "backgrounds.*.count (on how many of its targets each runs), "
         "benchmarks.N.params.PARAM."
     )
-    levels: Annotated[list[Any], Field(min_length=1, max_length=_MAX_LEVELS)] = Field(
+    levels: Annotated[list[Any], Field(min_length=1, max_length=limits.LEVELS)] = Field(
         description="Its levels."
     )
     blocked: bool | None = Field(
@@ -312,7 +311,7 @@ class Plan(Record):
     targets: tuple[AnyTarget, ...] = Field(
         default=(LocalRecord(),),
         min_length=1,
-        max_length=_MAX_TARGETS,
+        max_length=limits.TARGETS,
         description="Machines to measure.",
     )
     benchmarks: tuple[Entry, ...] = Field(min_length=1, description="Benchmarks to run.")

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from nephoscope import units
+from nephoscope import limits, units
 from nephoscope.errors import UsageError
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
-MAX_SECONDS = 30 * 86_400.0
 
 
 class Record(BaseModel):
@@ -46,8 +45,8 @@ _TIME = "ns|us|µs|ms|s|m|min|h|d"
 Seconds = Annotated[
     float,
     read_by(units.parse_duration_ns, 1e-9),
-    Field(gt=0, le=MAX_SECONDS),
-    number_or_text({"exclusiveMinimum": 0, "maximum": MAX_SECONDS}, _TIME, "60s"),
+    Field(gt=0, le=limits.SECONDS),
+    number_or_text({"exclusiveMinimum": 0, "maximum": limits.SECONDS}, _TIME, "60s"),
 ]
 Ratio = Annotated[
     float,

@@ -8,8 +8,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from nephoscope import limits
 from nephoscope.errors import PlanError, UsageError
-from nephoscope.reading import yamltext
 
 
 def read(
@@ -23,7 +23,7 @@ def read(
         if file.is_dir():
             raise error(f"{file}: this is a directory.", f"Name the file of the {what} in it.")
         with open_regular(file, pipe=pipe) as stream:
-            raw = stream.read(yamltext.MAX_TEXT_BYTES + 1)
+            raw = stream.read(limits.TEXT_BYTES + 1)
     except FileNotFoundError as missing:
         raise error(f"{file}: there is no such file.", "Check the path.") from missing
     except (OSError, ValueError) as failure:
@@ -31,7 +31,7 @@ def read(
         raise error(
             f"{file}: the {what} cannot be read: {reason}.", "Check the path and its permissions."
         ) from failure
-    if len(raw) > yamltext.MAX_TEXT_BYTES:
+    if len(raw) > limits.TEXT_BYTES:
         raise error(f"{file}: this is larger than 1 MiB.", f"Is it a {what}?")
     try:
         return raw.decode("utf-8")

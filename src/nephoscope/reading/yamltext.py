@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from nephoscope import limits
 from nephoscope.errors import PlanError
 
 try:
@@ -23,14 +24,6 @@ except ImportError:  # a PyYAML that was built without libyaml reads the same, s
 
 Loc = tuple[str | int, ...]
 """A place in a document: keys and indices from the root."""
-
-MAX_TEXT_BYTES = 1 << 20
-MAX_DEPTH = 50
-MAX_NODES = 100_000
-"""Scalars, lists and mappings of a text with every alias in full."""
-
-MAX_DIGITS = 30
-"""Digits of a whole number."""
 
 _TAG = "tag:yaml.org,2002:"
 _CORE = frozenset(f"{_TAG}{name}" for name in ("bool", "null", "int", "float"))
@@ -141,8 +134,8 @@ class _Bounds:
             self._open.append((self._nodes, event.anchor))
             self._nodes += 1
             problem = self._tag_problem(event, "")
-            if len(self._open) > MAX_DEPTH:
-                problem = f"this is nested deeper than {MAX_DEPTH} levels"
+            if len(self._open) > limits.YAML_DEPTH:
+                problem = f"this is nested deeper than {limits.YAML_DEPTH} levels"
         elif isinstance(event, yaml.CollectionEndEvent):
             before, anchor = self._open.pop()
             if anchor is not None:
@@ -157,8 +150,8 @@ class _Bounds:
             if event.anchor is not None:
                 self._sizes[event.anchor] = 1
             problem = self._tag_problem(event, event.value)
-        if self._nodes > MAX_NODES:
-            problem = f"this has more than {MAX_NODES:,} values, aliases in full"
+        if self._nodes > limits.YAML_NODES:
+            problem = f"this has more than {limits.YAML_NODES:,} values, aliases in full"
         return problem
 
     def _tag_problem(self, event: Any, text: str) -> str:
@@ -175,8 +168,8 @@ class _Bounds:
             return f"the value does not fit its tag !!{tag.rpartition(':')[2]}"
         if tag == f"{_TAG}float" and not math.isfinite(float(text)):
             return "this number is too large"
-        if tag == f"{_TAG}int" and len(text) > MAX_DIGITS:
-            return f"this number has more than {MAX_DIGITS} digits"
+        if tag == f"{_TAG}int" and len(text) > limits.NUMBER_DIGITS:
+            return f"this number has more than {limits.NUMBER_DIGITS} digits"
         return ""
 
     def _tag_of(self, text: str) -> str:

@@ -23,6 +23,9 @@ FORMATS = ("csv", "jsonl", "parquet")
 EARLIER_NAMES = {"json": "jsonl"}
 """Names that the formats had; accepted, since scripts use them."""
 
+FORMULA = frozenset("=+-@\t\r")
+"""What a formula begins with in a spreadsheet."""
+
 FACTOR_PREFIX = "factor_"
 """Factors are named by benchmarks; the prefix keeps them apart from our own columns."""
 
@@ -126,8 +129,23 @@ def _csv(table: pa.Table) -> bytes:
     writer = csv.writer(text)
     writer.writerow(table.schema.names)
     for row in table.to_pylist():
-        writer.writerow(["" if value is None else value for value in row.values()])
+        writer.writerow([_cell(value) for value in row.values()])
     return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a CSV file; what a spreadsheet would take for a formula gets an apostrophe."""
+    if isinstance(value, str) and value[:1] in FORMULA and not _is_number(value):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _json_lines(table: pa.Table) -> bytes:

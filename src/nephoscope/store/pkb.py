@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope import limits
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import (
@@ -39,8 +40,6 @@ from nephoscope.store.store import Store, spec_json
 
 PLAN_NAME = "import-pkb"
 TARGET = "imported"
-MAX_LINE_BYTES = 1 << 20
-MAX_FILE_BYTES = 256 << 20
 
 _LABEL = re.compile(r"\|([^:|]+):(.*?)\|(?=,\||$)", re.DOTALL)
 _OF_THE_RUN = re.compile(
@@ -70,7 +69,7 @@ class _Line:
 def import_file(path: Path, store: Store) -> StoredRun:
     """Reads a file into a new finished run. UsageError names the line that is wrong."""
     with translating_os_errors(path, "read"), textfile.open_regular(path) as stream:
-        if os.fstat(stream.fileno()).st_size > MAX_FILE_BYTES:
+        if os.fstat(stream.fileno()).st_size > limits.IMPORT_BYTES:
             raise UsageError(f"{path} is larger than 256 MiB.", "Import it in parts.")
         lines = list(_lines(stream.readlines(), str(path)))
     if not lines:
@@ -193,7 +192,7 @@ def _lines(raw: Sequence[bytes], name: str) -> Iterator[_Line]:
 
 def _line(line: bytes, number: int) -> _Line:
     """One sample. ValueError says in a few words what is wrong."""
-    if len(line) > MAX_LINE_BYTES:
+    if len(line) > limits.IMPORT_LINE_BYTES:
         raise ValueError("the line is longer than 1 MiB")
     try:
         values = jsontext.parse(line, finite=False)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nephoscope import limits
 from nephoscope.errors import PlanError
 from nephoscope.plans.model import Plan
 from nephoscope.reading import textfile, yamltext
@@ -21,9 +22,6 @@ from nephoscope.reading.sentences import place_in
 from nephoscope.reading.yamltext import Loc
 
 _QUOTED = re.compile("'[^']*'")
-
-MAX_DEPTH = 8
-"""Files that include one another in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ def gather(text: str, name: str, sets: Mapping[str, str]) -> Document:
 
     name: the file's name in errors; other files are found beside it. Raises PlanError.
     """
-    document = _with_includes(text, name, ())
+    document = _with_includes(text, name, (), [])
     document.sets = sets
     inside = {path: value for path, value in sets.items() if path.startswith("lab.")}
     for path, value in sets.items():
@@ -104,7 +102,8 @@ def mapping_of(text: str, name: str, what: str = "plan") -> dict[str, Any]:
     return values
 
 
-def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
+def _with_includes(text: str, name: str, chain: tuple[Path, ...], files: list[Path]) -> Document:
+    """The document of a file. chain: what includes it; files: all included so far, of any file."""
     source = Source(name, text)
     values = _of_named_file(text, name, Plan, "plan") if chain else mapping_of(text, name)
     document = Document(values, {(): source})
@@ -123,14 +122,20 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...]) -> Document:
         at = source.place(("include", index))
         file = Path(name).parent / included
         lower_text = _read(file, "plan", at)
+        files.append(file)
+        if len(files) > limits.INCLUDED_FILES:
+            raise PlanError(
+                f"{at}the plan includes more than {limits.INCLUDED_FILES} files.", "Merge some."
+            )
         if _real(file) in (*chain, own):
             ring = " -> ".join(path.name for path in (*chain, own, file))
             raise PlanError(f"{at}the files include one another: {ring}.", "Break the ring.")
-        if len(chain) + 1 >= MAX_DEPTH:
+        if len(chain) + 1 >= limits.INCLUDE_DEPTH:
             raise PlanError(
-                f"{at}more than {MAX_DEPTH} files include one another in a row.", "Flatten them."
+                f"{at}more than {limits.INCLUDE_DEPTH} files include one another in a row.",
+                "Flatten them.",
             )
-        lower = _with_includes(lower_text, str(file), (*chain, own))
+        lower = _with_includes(lower_text, str(file), (*chain, own), files)
         below = lower if below is None else _over(lower, below)
     return document if below is None else _over(document, below)
 

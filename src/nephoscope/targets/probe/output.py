@@ -19,10 +19,6 @@ from nephoscope.programs import BUILD_COMMAND
 from nephoscope.targets.base import Done, TargetTrial
 from nephoscope.targets.channels.child import last_words
 
-MAX_LINES = 300_000
-MAX_BYTES = 64 << 20
-"""A trial that says more is a mistake in its parameters, and must not fill our memory."""
-
 _REPORT = "Report this with the benchmark's parameters; the trial does not count."
 
 

@@ -9,11 +9,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from nephoscope import limits
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.targets.base import Peer, TargetTrial
 from nephoscope.targets.channels.channel import Program
 from nephoscope.targets.channels.child import Ended
-from nephoscope.targets.probe.output import MAX_BYTES, MAX_LINES, Parse
+from nephoscope.targets.probe.output import Parse
 
 LATER_S = 2.0
 """The probe ends itself at its deadline; ours comes later, for a probe that does not."""
@@ -85,7 +86,7 @@ class Running:
         except BenchmarkFailed as failure:
             return TargetTrial((), {}, None, failure, self.last_words)
         left_s = max(0.0, timeout_s + LATER_S - (time.monotonic() - began))
-        return self._trial(await self._program.rest(left_s, MAX_BYTES, MAX_LINES), timeout_s)
+        return self._trial(await self._rest(left_s), timeout_s)
 
     def ended(self) -> bool:
         """Whether it has ended already (a background load that died)."""
@@ -105,9 +106,12 @@ class Running:
             await self._program.end()
             raise
 
+    async def _rest(self, timeout_s: float) -> Any:
+        return await self._program.rest(timeout_s, limits.TRIAL_BYTES, limits.TRIAL_LINES)
+
     async def _failure(self) -> BenchmarkFailed:
         """Why there was no `ready` line."""
-        trial = self._trial(await self._program.rest(LATER_S, MAX_BYTES, MAX_LINES), LATER_S)
+        trial = self._trial(await self._rest(LATER_S), LATER_S)
         self.last_words = trial.stderr_tail
         return trial.failure or BenchmarkFailed(
             "bad_output",
@@ -120,8 +124,8 @@ class Running:
         if ended.why == "output":
             failure = BenchmarkFailed(
                 "too_much_output",
-                f"{self._benchmark}: a trial printed more than {MAX_LINES} lines or "
-                f"{MAX_BYTES >> 20} MiB.",
+                f"{self._benchmark}: a trial printed more than {limits.TRIAL_LINES} lines or "
+                f"{limits.TRIAL_BYTES >> 20} MiB.",
                 "Take fewer samples a trial.",
             )
             return TargetTrial((), {}, None, failure, ended.stderr_tail)

@@ -10,13 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nephoscope import catalog as catalogue
+from nephoscope import limits
 from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.targets.base import Endpoint, IpVersion, Peer, TargetTrial
 from nephoscope.targets.channels.channel import Channel
 from nephoscope.targets.channels.child import last_words
-from nephoscope.targets.probe.output import MAX_BYTES, MAX_LINES, Parse, check_version, parse_output
+from nephoscope.targets.probe.output import Parse, check_version, parse_output
 from nephoscope.targets.probe.process import LATER_S, Running
 from nephoscope.targets.probe.tools import (
     ASK_S,
@@ -163,7 +164,7 @@ class Target:
         if benchmark not in self._tools:
             command = wrap(await self._where(), adapter.look.job(adapter.spec.tool), ASK_S)
             program = await self._channel.start(command)
-            ended = await program.rest(ASK_S + LATER_S, MAX_BYTES, MAX_LINES)
+            ended = await program.rest(ASK_S + LATER_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
             self._tools[benchmark] = version_of(adapter, ended, self.name)
         return self._tools[benchmark]
 
@@ -218,7 +219,7 @@ class Target:
 
     async def _check(self, probe: str, timeout_s: float) -> None:
         program = await self._channel.start([probe, "describe"])
-        answer = await program.rest(timeout_s, MAX_BYTES, MAX_LINES)
+        answer = await program.rest(timeout_s, limits.TRIAL_BYTES, limits.TRIAL_LINES)
         if answer.returncode != 0 or answer.why:
             raise TargetError(
                 f"{self.name}: the probe {probe} does not answer `describe`."

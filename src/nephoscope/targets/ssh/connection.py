@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import asyncssh
 
+from nephoscope import limits
 from nephoscope.errors import TargetError
 from nephoscope.targets.ssh.host_keys import DEFAULT_FILES, HostKeys, load_host_keys
 from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
@@ -23,8 +24,6 @@ from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
 KEEPALIVE_S = 15
 KEEPALIVES_LOST = 4
 """A connection without an answer for a minute is lost."""
-
-_MAX_HOPS = 8
 
 # One call of the library for a packet where the default, chacha20-poly1305, takes six: a quarter of
 # our own time for a short command.
@@ -85,7 +84,7 @@ def _hops(name: str, route: SshRoute) -> list[Hop]:
         if before and before[0] and before[0].host == hops[0].host:
             # `Host *` with a ProxyJump means the jump host itself too; ssh passes it over.
             break
-        if len(hops) + len(before) > _MAX_HOPS or None in before:
+        if len(hops) + len(before) > limits.JUMP_HOSTS or None in before:
             raise TargetError(
                 f"{name}: ProxyJump {configured} in ~/.ssh/config names no hosts, or too many.",
                 "Write it as [user@]host[:port], with commas between them.",

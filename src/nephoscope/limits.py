@@ -1,0 +1,63 @@
+"""Limits on what is read from files, stores, probes and the command line.
+
+What exceeds one is refused in one sentence, before anything of it runs.
+"""
+
+from __future__ import annotations
+
+TARGETS = 1_000
+"""Targets of a plan."""
+
+LEVELS = 1_000
+"""Levels of a factor."""
+
+SETTINGS = 1_000
+"""Settings of a plan after its fraction and exclusions."""
+
+CROSSED_SETTINGS = 200_000
+"""Combinations of levels before a fraction or exclusions reduce them."""
+
+ALTERNATIVES = 64_000
+"""Settings of a plan times the targets that run each."""
+
+ROUNDS = 100_000
+"""Rounds of a plan."""
+
+SECONDS = 30 * 86_400.0
+"""Seconds of a budget, and of every other time in a plan: 30 days."""
+
+INCLUDED_FILES = 100
+"""Files that a plan includes, directly or through other files."""
+
+INCLUDE_DEPTH = 8
+"""Files that include one another in a row."""
+
+LAB_HOSTS = 200
+"""Hosts of a lab."""
+
+JUMP_HOSTS = 8
+"""Hosts on the way to an ssh target, itself included."""
+
+TEXT_BYTES = 1 << 20
+"""Bytes of a plan, topology, scenario, latency matrix or list of counts: 1 MiB."""
+
+YAML_DEPTH = 50
+"""Levels of nesting in a YAML file."""
+
+YAML_NODES = 250_000
+"""Values of a YAML file, counting each alias with all that it stands for."""
+
+NUMBER_DIGITS = 30
+"""Digits of a whole number in a YAML file."""
+
+IMPORT_BYTES = 256 << 20
+"""Bytes of a file of samples to import, or of numbers to compare: 256 MiB."""
+
+IMPORT_LINE_BYTES = 1 << 20
+"""Bytes of a line of a file to import: 1 MiB."""
+
+TRIAL_LINES = 300_000
+"""Lines (samples, most of all) that a probe prints for one trial."""
+
+TRIAL_BYTES = 64 << 20
+"""Bytes that a probe prints for one trial: 64 MiB."""
