@@ -60,6 +60,35 @@ fn the_peer_with_the_token_is_served_and_counted() {
 }
 
 #[test]
+fn silent_and_slow_strangers_delay_nobody() {
+    let mut server = serve("30");
+    // The twenty of one address push one another out, not the peer.
+    let silent: Vec<_> = (0..20).map(|_| connect(&server)).collect();
+    let mut slow = connect(&server);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = slow.write_all(b"a");
+                std::thread::sleep(Duration::from_millis(150));
+            }
+        });
+        let mut peer = connect(&server);
+        let started = Instant::now();
+        peer.write_all(format!("{TOKEN}\nhello").as_bytes()).unwrap();
+        peer.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut back = String::new();
+        peer.read_to_string(&mut back).unwrap();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(back, "hello");
+        // One after the other they would have a second each.
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    });
+    drop(silent);
+    assert!(server.child.wait().unwrap().success());
+}
+
+#[test]
 fn it_ends_by_itself_at_its_deadline() {
     let mut server = serve("0.3");
     let started = Instant::now();

@@ -260,6 +260,15 @@ impl Param {
         Self::new(id, Kind::IntList { default, min, max })
     }
 
+    /// Returns whether a number lies in the bounds; false for a parameter that is no number.
+    pub fn allows(&self, number: f64) -> bool {
+        match self.kind {
+            Kind::Int { min, max, .. } => (min as f64..=max as f64).contains(&number),
+            Kind::Float { min, max, .. } => (min..=max).contains(&number),
+            _ => false,
+        }
+    }
+
     /// Sets a unit that the name does not state.
     pub const fn in_unit(self, unit: Unit) -> Self {
         Self { unit, ..self }

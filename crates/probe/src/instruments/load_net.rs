@@ -34,7 +34,7 @@ use crate::error::ProbeError;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
 use crate::net::goodput::{client, server};
-use crate::net::udp::packet::HEADER_BYTES;
+use crate::net::goodput::{PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS};
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
@@ -45,13 +45,12 @@ pub const SPEC: Spec = Spec {
     params: &[
         Param::choice("protocol", "tcp", &["tcp", "udp"]).doc("Transport protocol."),
         DIRECTION,
-        Param::float("rate_bits_per_s", 0.0, 0.0..=400e9)
+        Param::float("rate_bits_per_s", 0.0, 0.0..=RATE_BITS_PER_S_MAX)
             .doc("Payload rate of all streams; 0 for full speed."),
-        Param::count("streams", 1, 1..=128).doc("Number of TCP connections."),
-        Param::int("send_bytes", 128 << 10, 1..=16 << 20)
+        STREAMS.doc("Number of TCP connections."),
+        SEND_BYTES
             .doc("Bytes per TCP write (maximum at a fixed rate), and maximum bytes per read."),
-        Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507)
-            .doc("Bytes per UDP datagram without UDP and IP headers."),
+        PACKET_BYTES.doc("Bytes per UDP datagram without UDP and IP headers."),
         INTENSITY,
         PERIOD,
         INTERVAL,

@@ -31,7 +31,7 @@ use crate::net::goodput::datagrams::{self, UdpTransferStats};
 use crate::net::goodput::samples::{emit_intervals, emit_known, emit_used_cpus};
 use crate::net::goodput::tcp_streams::TcpTransferStats;
 use crate::net::goodput::{server, Task};
-use crate::net::udp::packet::HEADER_BYTES;
+use crate::net::goodput::{PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS, WAIT, WARMUP};
 use crate::trial::{Factors, ListenConfig, Trial};
 use crate::{load, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
@@ -45,19 +45,15 @@ pub const SPEC: Spec = Spec {
             .doc("TCP at full speed, or UDP at rate_bits_per_s."),
         Param::choice("direction", "up", &["up", "down", "both"])
             .doc("up: from the running to the serving side; down: the opposite; or both at once."),
-        Param::count("streams", 1, 1..=128).doc("Number of TCP connections in each direction."),
-        Param::int("send_bytes", 128 << 10, 1..=16 << 20)
-            .doc("Bytes per TCP write, and maximum bytes per read."),
-        Param::int("warmup_ns", 300_000_000, 0..=600_000_000_000)
-            .doc("Warm-up of a TCP stream after its first byte, not measured."),
+        STREAMS.doc("Number of TCP connections in each direction."),
+        SEND_BYTES.doc("Bytes per TCP write, and maximum bytes per read."),
+        WARMUP.doc("Warm-up of a TCP stream after its first byte, not measured."),
         load::DURATION,
         load::INTERVAL,
-        Param::float("rate_bits_per_s", 10e6, 1000.0..=400e9)
+        Param::float("rate_bits_per_s", 10e6, 1000.0..=RATE_BITS_PER_S_MAX)
             .doc("Offered UDP payload rate in each direction."),
-        Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507)
-            .doc("Bytes per UDP datagram without UDP and IP headers."),
-        Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
-            .doc("Time to wait for the last UDP datagrams; later ones count as lost."),
+        PACKET_BYTES.doc("Bytes per UDP datagram without UDP and IP headers."),
+        WAIT.doc("Time to wait for the last UDP datagrams; later ones count as lost."),
     ],
     metrics: &[
         Metric::higher("goodput_bytes_per_s")

@@ -42,21 +42,6 @@ impl End {
         Self { patience_ns: PATIENT_NS, ..self }
     }
 
-    /// Returns whether the other side presents `secret` before a time on the monotonic clock.
-    pub(super) fn presents(&mut self, secret: &[u8], until_ns: u64) -> Result<bool, ProbeError> {
-        let mut given = vec![0u8; secret.len()];
-        let mut done = 0;
-        while done < given.len() {
-            self.session.check()?;
-            match self.read_until(&mut given[done..], until_ns) {
-                Some(bytes @ 1..) => done += bytes,
-                _ => return Ok(false),
-            }
-        }
-        // All bytes are looked at, so that the time does not reveal where they differ.
-        Ok(given.iter().zip(secret).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0)
-    }
-
     /// Reads what has come, at least one byte; 0 when the other side has ended.
     #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ProbeError> {
@@ -110,22 +95,6 @@ impl End {
         match self.stream.peek(buffer) {
             Ok(bytes) => Ok(bytes),
             Err(error) => self.again("Receiving", error, |stream| stream.peek(buffer)),
-        }
-    }
-
-    /// Reads what comes before a time on the monotonic clock; `None` when nothing did or the
-    /// connection broke.
-    fn read_until(&mut self, buffer: &mut [u8], until_ns: u64) -> Option<usize> {
-        loop {
-            match self.stream.read(buffer) {
-                Ok(bytes) => return Some(bytes),
-                Err(error) if is_wait(&error) && !self.session.is_cancelled() => {
-                    if clock::monotonic_ns() > until_ns {
-                        return None;
-                    }
-                }
-                Err(_) => return None,
-            }
         }
     }
 

@@ -1,7 +1,6 @@
 //! Throughput and round trip of TCP connections on 127.0.0.1, with both ends in this process.
 use super::connection::{bound_waiting, is_wait, no_loopback, stalled, End, STALLED_NS};
 use super::meter::Meter;
-use super::random_bytes;
 use crate::buffer::{Buffer, Pages};
 use crate::closed_loop::{Outcome, Window};
 use crate::error::{Kind, ProbeError};
@@ -11,9 +10,6 @@ use crate::{clock, timed};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of the secret that the connecting side presents.
-const NONCE_BYTES: usize = 16;
-
 /// The CPUs of the sending and of the receiving ends; `None` leaves them to the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Pins {
@@ -22,37 +18,28 @@ pub struct Pins {
 }
 
 /// Returns the connecting and the accepting end of a connection on a free port. The accepting side
-/// takes only the peer that has our own address and presents a fresh random secret, so that no other
-/// program of the machine can get in.
+/// takes only the peer that has the connecting side's address and port, which no other socket of the
+/// machine has at the same time.
 fn connect(session: Session) -> Result<(End, End), ProbeError> {
-    let nonce = random_bytes()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| no_loopback(&e))?;
     let address = listener.local_addr().map_err(|e| no_loopback(&e))?;
     bound_waiting(&listener)?;
     let near = TcpStream::connect(address).map_err(|e| no_loopback(&e))?;
     let near_address = near.local_addr().map_err(|e| no_loopback(&e))?;
-    let mut near = End::of(session, near)?;
-    near.write_all(&nonce)?;
-    Ok((near, accept_own(session, &listener, near_address, &nonce)?))
+    Ok((End::of(session, near)?, accept_own(session, &listener, near_address)?))
 }
 
-/// Accepts until the peer is the one at `address` that presents `nonce`; hangs up on others.
+/// Accepts until the peer is the one at `address`; hangs up on others.
 fn accept_own(
     session: Session,
     listener: &TcpListener,
     address: SocketAddr,
-    nonce: &[u8; NONCE_BYTES],
 ) -> Result<End, ProbeError> {
     let until_ns = clock::monotonic_ns() + STALLED_NS;
     while clock::monotonic_ns() < until_ns {
         session.check()?;
         match listener.accept() {
-            Ok((stream, peer)) if peer == address => {
-                let mut far = End::of(session, stream)?;
-                if far.presents(nonce, until_ns)? {
-                    return Ok(far);
-                }
-            }
+            Ok((stream, peer)) if peer == address => return End::of(session, stream),
             Ok(_) => {} // A stranger; dropping the stream closes it.
             Err(error) if is_wait(&error) => {}
             Err(error) => return Err(no_loopback(&error)),
@@ -253,28 +240,14 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         bound_waiting(&listener).unwrap();
         let address = listener.local_addr().unwrap();
-        let nonce = [7u8; NONCE_BYTES];
         let mut stranger = TcpStream::connect(address).unwrap();
-        std::io::Write::write_all(&mut stranger, &nonce).unwrap();
+        std::io::Write::write_all(&mut stranger, b"let me in").unwrap();
         let near = TcpStream::connect(address).unwrap();
         let near_address = near.local_addr().unwrap();
-        let mut near = End::of(Session::detached(), near).unwrap();
-        near.write_all(&nonce).unwrap();
-        let far = accept_own(Session::detached(), &listener, near_address, &nonce).unwrap();
+        let far = accept_own(Session::detached(), &listener, near_address).unwrap();
         assert_eq!(far.peer_address().unwrap(), near_address);
         // Closed with its bytes unread: end of stream, or a reset.
         let hung_up = stranger.read(&mut [0u8; 1]);
         assert!(!matches!(hung_up, Ok(1..)), "{hung_up:?}");
-    }
-
-    #[test]
-    fn a_wrong_secret_is_not_let_in() {
-        let (mut near, mut far) = connect(Session::detached()).unwrap();
-        let until_ns = clock::monotonic_ns() + STALLED_NS;
-        near.write_all(&[1u8; NONCE_BYTES]).unwrap();
-        assert!(!far.presents(&[2u8; NONCE_BYTES], until_ns).unwrap());
-        near.write_all(&[1u8; 3]).unwrap();
-        near.end().unwrap();
-        assert!(!far.presents(&[1u8; NONCE_BYTES], until_ns).unwrap());
     }
 }

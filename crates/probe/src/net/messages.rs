@@ -65,7 +65,7 @@ pub fn gone() -> ProbeError {
     )
 }
 
-fn not_understood(reason: &str) -> ProbeError {
+pub(super) fn not_understood(reason: &str) -> ProbeError {
     ProbeError::new(
         Kind::Failed,
         "far_side_nonsense",

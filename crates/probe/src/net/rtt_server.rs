@@ -2,7 +2,7 @@
 //! and sent it, and reports its counts at the end.
 use super::connection::readable;
 use super::messages::{gone, receive_message, send_message, Signal, UdpPort};
-use super::server::{listen_both, next_peer};
+use super::server::{listen_both, Reception};
 use super::udp::batch::{self, Batch};
 use super::udp::packet::{flow_id, Header, HEADER_BYTES, HELLO};
 use super::udp::tracker::Tracker;
@@ -22,7 +22,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
     let session = trial.session;
     let (listener, socket, address) = listen_both(listen)?;
     trial.listens_at(address)?;
-    let Some(mut peer) = next_peer(session, &listener, &listen.token)? else {
+    let Some(mut peer) = Reception::new(session, &listener, &listen.token).next_peer(None)? else {
         return Ok(json!({"received": 0}));
     };
     let request = receive_message(&mut peer)?;

@@ -1,16 +1,23 @@
 //! The serving side of a two-sided benchmark: a listener that prints its address and accepts only the
 //! peer that presents the token.
-use super::connection::{bound_waiting, is_wait, no_loopback, End};
+use super::connection::{is_wait, no_loopback, End};
 use super::udp::batch;
 use crate::clock;
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::io::{ErrorKind, Read};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
 
-/// A peer that has not presented its token by then is hung up on, so that a silent stranger cannot
-/// keep the real peer out.
+/// A connection that has not presented the token by then is hung up on.
 const PATIENCE_NS: u64 = 1_000_000_000;
+/// Connections that may wait at once; beyond it the one that waits longest is hung up on, since the
+/// peer presents its token as soon as it is connected.
+const WAITING_MAX: usize = 64;
+/// The same for one address, so that one stranger cannot take all places.
+const WAITING_PER_ADDRESS_MAX: usize = 8;
+const LOOK_AROUND_MS: libc::c_int = 100;
 
 /// Listens where `listen_at` says, on a free port.
 pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener, ProbeError> {
@@ -25,7 +32,9 @@ pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener, ProbeError> {
             "Name an address that this machine has (ip address).",
         )
     })?;
-    bound_waiting(&listener)?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| ProbeError::os("Setting up a socket", &error))?;
     Ok(listener)
 }
 
@@ -52,35 +61,133 @@ pub fn listen_both(
 pub fn accept_peer(trial: &mut Trial, listen: &ListenConfig) -> Result<Option<End>, ProbeError> {
     let listener = bind_listener(listen)?;
     trial.listens_at(local_address(&listener)?)?;
-    next_peer(trial.session, &listener, &listen.token)
+    Reception::new(trial.session, &listener, &listen.token).next_peer(None)
 }
 
 fn local_address(listener: &TcpListener) -> Result<SocketAddr, ProbeError> {
     listener.local_addr().map_err(|error| ProbeError::os("getsockname", &error))
 }
 
-/// Waits for the next peer that presents `token` and a line feed; others are hung up on.
-pub fn next_peer(
+/// A connection that has not presented the token yet.
+struct Stranger {
+    stream: TcpStream,
+    ip: IpAddr,
+    until_ns: u64,
+    presented: Vec<u8>,
+}
+
+/// Reads the tokens of all connections at once: one that is silent or slow delays nobody.
+pub struct Reception<'a> {
     session: Session,
-    listener: &TcpListener,
-    token: &str,
-) -> Result<Option<End>, ProbeError> {
-    let expected = format!("{token}\n");
-    loop {
-        session.check()?;
-        if session.is_stopped() {
-            return Ok(None);
-        }
-        match listener.accept() {
-            Ok((stream, _)) => {
-                let mut end = End::of(session, stream)?;
-                let until_ns = clock::monotonic_ns() + PATIENCE_NS;
-                if end.presents(expected.as_bytes(), until_ns)? {
-                    return Ok(Some(end));
-                }
+    listener: &'a TcpListener,
+    /// The token and a line feed.
+    expected: Vec<u8>,
+    waiting: Vec<Stranger>,
+}
+
+impl<'a> Reception<'a> {
+    pub fn new(session: Session, listener: &'a TcpListener, token: &str) -> Self {
+        let expected = format!("{token}\n").into_bytes();
+        Self { session, listener, expected, waiting: Vec::new() }
+    }
+
+    /// Waits for the next connection that presents the token, `from` an address if one is named;
+    /// others are hung up on. `None` when it was stopped first.
+    pub fn next_peer(&mut self, from: Option<IpAddr>) -> Result<Option<End>, ProbeError> {
+        loop {
+            self.session.check()?;
+            if self.session.is_stopped() {
+                return Ok(None);
             }
-            Err(error) if is_wait(&error) => {}
-            Err(error) => return Err(ProbeError::os("Accepting a connection", &error)),
+            let ready = self.wait_for_input();
+            if let Some(stream) = self.read_tokens(&ready) {
+                let unset = stream.set_nonblocking(false);
+                unset.map_err(|error| ProbeError::os("Setting up a socket", &error))?;
+                return End::of(self.session, stream).map(Some);
+            }
+            if ready.first() == Some(&true) {
+                self.accept(from)?;
+            }
         }
     }
+
+    /// Returns whether the listener, then each waiting connection, has something to read.
+    fn wait_for_input(&self) -> Vec<bool> {
+        let sockets = self.waiting.iter().map(|stranger| stranger.stream.as_raw_fd());
+        let all = std::iter::once(self.listener.as_raw_fd()).chain(sockets);
+        let mut polls: Vec<_> =
+            all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+        // SAFETY: as many valid entries as are counted.
+        let ready =
+            unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, LOOK_AROUND_MS) };
+        polls.iter().map(|poll| ready > 0 && poll.revents != 0).collect()
+    }
+
+    /// Takes one connection in; `from` another address than a named one it is hung up on.
+    fn accept(&mut self, from: Option<IpAddr>) -> Result<(), ProbeError> {
+        let (stream, address) = match self.listener.accept() {
+            Ok(accepted) => accepted,
+            // The connection may be gone again, too.
+            Err(error) if is_wait(&error) || error.kind() == ErrorKind::ConnectionAborted => {
+                return Ok(());
+            }
+            Err(error) => return Err(ProbeError::os("Accepting a connection", &error)),
+        };
+        let ip = address.ip();
+        if from.is_some_and(|wanted| wanted != ip) || stream.set_nonblocking(true).is_err() {
+            return Ok(());
+        }
+        let of_address = |stranger: &Stranger| stranger.ip == ip;
+        if self.waiting.iter().filter(|one| of_address(one)).count() >= WAITING_PER_ADDRESS_MAX {
+            self.waiting.iter().position(of_address).map(|first| self.waiting.remove(first));
+        } else if self.waiting.len() >= WAITING_MAX {
+            self.waiting.remove(0);
+        }
+        let until_ns = clock::monotonic_ns() + PATIENCE_NS;
+        self.waiting.push(Stranger { stream, ip, until_ns, presented: Vec::new() });
+        Ok(())
+    }
+
+    /// Reads what the connections that are `ready` present, and returns the first that presented
+    /// the token. Hangs up on those that presented something else or whose time is over.
+    fn read_tokens(&mut self, ready: &[bool]) -> Option<TcpStream> {
+        let now_ns = clock::monotonic_ns();
+        let mut at = 0;
+        // The listener is the first of `ready`.
+        for is_ready in ready.iter().skip(1) {
+            let stranger = &mut self.waiting[at];
+            let ended = *is_ready && !stranger.read(self.expected.len());
+            if stranger.presented.len() == self.expected.len() {
+                let stranger = self.waiting.remove(at);
+                if is_equal(&stranger.presented, &self.expected) {
+                    return Some(stranger.stream);
+                }
+            } else if ended || now_ns > stranger.until_ns {
+                self.waiting.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        None
+    }
+}
+
+impl Stranger {
+    /// Reads what is there up to `wanted` bytes in all; false when nothing more comes.
+    fn read(&mut self, wanted: usize) -> bool {
+        let mut buffer = vec![0u8; wanted - self.presented.len()];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => false,
+            Ok(bytes) => {
+                self.presented.extend_from_slice(&buffer[..bytes]);
+                true
+            }
+            Err(error) => is_wait(&error),
+        }
+    }
+}
+
+/// All bytes are looked at, so that the time does not reveal where they differ.
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }

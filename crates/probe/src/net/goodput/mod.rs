@@ -6,7 +6,12 @@ pub mod samples;
 pub mod server;
 pub mod tcp_streams;
 
+use super::messages::not_understood;
+use super::udp::packet::HEADER_BYTES;
 use crate::clock;
+use crate::error::ProbeError;
+use crate::load::{DURATION, INTENSITY, INTERVAL, PERIOD};
+use nephoscope_wire::spec::Param;
 use paced_sender::SendingPace;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +40,46 @@ pub struct Task {
     pub press: Option<SendingPace>,
 }
 
+pub const STREAMS: Param = Param::count("streams", 1, 1..=128);
+pub const SEND_BYTES: Param = Param::int("send_bytes", 128 << 10, 1..=16 << 20);
+pub const PACKET_BYTES: Param = Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507);
+pub const WARMUP: Param = Param::int("warmup_ns", 300_000_000, 0..=600_000_000_000);
+pub const WAIT: Param = Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000);
+pub const RATE_BITS_PER_S_MAX: f64 = 400e9;
+/// Bytes or datagrams a second of a task; 0 is full speed.
+const PER_S: Param = Param::float("per_s", 0.0, 0.0..=RATE_BITS_PER_S_MAX / 8.0);
+/// A measurement has a schedule, of a thousand bits a second at least.
+const MEASURED_PER_S: Param = Param::float("per_s", 1.0, 1e-3..=RATE_BITS_PER_S_MAX / 8.0);
+
 impl Task {
+    /// Returns a task that another machine sent, if its numbers lie in the bounds of the parameters.
+    pub fn checked(self) -> Result<Self, ProbeError> {
+        let mut numbers = vec![
+            (STREAMS, self.streams as f64),
+            (SEND_BYTES, self.send_bytes as f64),
+            (PACKET_BYTES, self.packet_bytes as f64),
+            (WARMUP, self.warmup_ns as f64),
+            (WAIT, self.wait_ns as f64),
+            (DURATION, self.duration_ns as f64),
+            (INTERVAL, self.interval_ns as f64),
+            (PER_S, self.per_s),
+        ];
+        if let Some(pace) = &self.press {
+            numbers.push((INTENSITY, pace.intensity_ratio));
+            numbers.push((PERIOD, pace.period_ns as f64));
+            numbers.push((PER_S, pace.bytes_per_s));
+        } else if !self.tcp {
+            numbers.push((MEASURED_PER_S, self.per_s));
+        }
+        match numbers.iter().find(|(param, number)| !param.allows(*number)) {
+            None => Ok(self),
+            Some((param, number)) => Err(not_understood(&format!(
+                "{} = {number} is out of the bounds of the benchmark",
+                param.id
+            ))),
+        }
+    }
+
     /// Datagrams each way; `None` where the time says when it is over, or a word.
     pub fn packets(&self) -> Option<u64> {
         if self.press.is_some() {
@@ -89,6 +133,49 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_out_of_the_bounds_are_refused() {
+        let pace = SendingPace { intensity_ratio: 0.5, period_ns: 10_000_000, bytes_per_s: 0.0 };
+        let task = Task {
+            tcp: false,
+            up: true,
+            down: false,
+            streams: 1,
+            send_bytes: 1,
+            warmup_ns: 0,
+            duration_ns: 0,
+            interval_ns: 100_000_000,
+            packet_bytes: 64,
+            per_s: 10.0,
+            wait_ns: 0,
+            press: None,
+        };
+        assert!(task.checked().is_ok());
+        assert!(Task { press: Some(pace), per_s: 0.0, ..task }.checked().is_ok());
+        let press = |pace| Some(pace);
+        for wrong in [
+            Task { streams: 0, ..task },
+            Task { streams: 1 << 40, ..task },
+            Task { send_bytes: 0, ..task },
+            Task { send_bytes: 2 << 30, ..task },
+            Task { packet_bytes: 1 << 58, ..task },
+            Task { packet_bytes: 0, ..task },
+            Task { interval_ns: 0, ..task },
+            Task { duration_ns: u64::MAX, ..task },
+            Task { wait_ns: u64::MAX, ..task },
+            Task { per_s: 0.0, ..task },
+            Task { per_s: -1.0, ..task },
+            Task { per_s: 1e300, ..task },
+            Task { per_s: f64::NAN, ..task },
+            Task { press: press(SendingPace { intensity_ratio: -1.0, ..pace }), ..task },
+            Task { press: press(SendingPace { period_ns: 0, ..pace }), ..task },
+            Task { press: press(SendingPace { bytes_per_s: 1e300, ..pace }), ..task },
+        ] {
+            let refused = wrong.checked().unwrap_err();
+            assert!(refused.message.contains("out of the bounds"), "{wrong:?}: {refused:?}");
+        }
+    }
 
     #[test]
     fn an_interval_s_rate_is_its_growth_over_its_time() {

@@ -5,25 +5,26 @@ use crate::clock;
 use crate::error::ProbeError;
 use crate::net::connection::{readable, End};
 use crate::net::messages::{gone, receive_message, send_message, Signal, UdpPort};
-use crate::net::server::{listen_both, next_peer};
+use crate::net::server::{listen_both, Reception};
 use crate::net::udp::packet::flow_id;
 use crate::trial::{ListenConfig, Trial};
 use serde_json::{json, Value};
-use std::net::{TcpListener, UdpSocket};
+use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     let (listener, socket, address) = listen_both(listen)?;
     trial.listens_at(address)?;
-    let Some(peer) = next_peer(trial.session, &listener, &listen.token)? else {
+    let mut reception = Reception::new(trial.session, &listener, &listen.token);
+    let Some(peer) = reception.next_peer(None)? else {
         return Ok(nothing());
     };
     let mut peer = peer.patient();
-    let task: Task = receive_message(&mut peer)?;
+    let task = receive_message::<Task>(&mut peer)?.checked()?;
     send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
     if task.tcp {
-        streams(&task, &listener, listen, &mut peer)
+        streams(&task, &mut reception, &mut peer)
     } else {
         carry(&task, &socket, listen, &mut peer)
     }
@@ -33,16 +34,11 @@ fn nothing() -> Value {
     json!({"sent_bytes": 0, "received_bytes": 0})
 }
 
-fn streams(
-    task: &Task,
-    listener: &TcpListener,
-    listen: &ListenConfig,
-    peer: &mut End,
-) -> Result<Value, ProbeError> {
+fn streams(task: &Task, reception: &mut Reception, peer: &mut End) -> Result<Value, ProbeError> {
     let (mut senders, mut receivers) = (Vec::new(), Vec::new());
     let wanted = task.streams * (usize::from(task.up) + usize::from(task.down));
     while senders.len() + receivers.len() < wanted {
-        let Some(mut end) = next_peer(peer.session(), listener, &listen.token)? else {
+        let Some(mut end) = reception.next_peer(Some(peer.far_ip()))? else {
             return Ok(nothing());
         };
         let role = receive_message(&mut end)?;
