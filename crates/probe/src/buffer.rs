@@ -19,9 +19,10 @@ pub struct Buffer {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone; threads that write to it split it by ranges.
+// SAFETY: the mapping belongs to this value alone.
 unsafe impl Send for Buffer {}
-// SAFETY: as above.
+// SAFETY: through `&` it is only read, or its address taken: threads that write through the address
+// answer for it that nobody else uses those bytes meanwhile.
 unsafe impl Sync for Buffer {}
 
 /// Huge-page alignment, so that a range asked to be huge can be.
@@ -31,12 +32,13 @@ impl Buffer {
     /// Maps `bytes` (rounded up to 2 MiB for huge pages). Pages are untouched: first touch decides
     /// on which NUMA node each lies, so the thread that will use a range touches it.
     pub fn map(bytes: usize, pages: Pages) -> Result<Self, ProbeError> {
-        let rounded = if pages == Pages::Huge {
-            bytes.next_multiple_of(ALIGN)
-        } else {
-            bytes.max(1).next_multiple_of(4096)
-        };
-        let slack = if pages == Pages::Huge { ALIGN } else { 0 };
+        let (unit, slack) = if pages == Pages::Huge { (ALIGN, ALIGN) } else { (4096, 0) };
+        // A size that does not fit into the address space must not wrap to one that does.
+        let rounded = bytes
+            .max(1)
+            .checked_next_multiple_of(unit)
+            .filter(|rounded| rounded.checked_add(slack).is_some())
+            .ok_or_else(|| no_memory(bytes))?;
         // SAFETY: a fresh anonymous mapping; the unaligned ends are unmapped again at once.
         unsafe {
             let raw = libc::mmap(
@@ -95,7 +97,7 @@ impl Buffer {
     }
 
     /// Writes one byte a page in `range`, from the calling thread.
-    pub fn touch(&self, range: std::ops::Range<usize>) {
+    pub fn touch(&mut self, range: std::ops::Range<usize>) {
         let end = range.end.min(self.bytes);
         let mut at = range.start;
         while at < end {
@@ -104,6 +106,11 @@ impl Buffer {
             at += 4096;
         }
     }
+
+    /// As [`Self::map`], of `count` parts of `part_bytes` each.
+    pub fn map_parts(count: usize, part_bytes: usize, pages: Pages) -> Result<Self, ProbeError> {
+        Self::map(count.checked_mul(part_bytes).ok_or_else(|| no_memory(usize::MAX))?, pages)
+    }
 }
 
 /// Bytes touched between two checks for cancellation.
@@ -111,7 +118,7 @@ const CHUNK_BYTES: usize = 32 << 20;
 
 impl Buffer {
     /// Touches every page from the calling thread.
-    pub fn touch_all(&self, session: Session) -> Result<(), ProbeError> {
+    pub fn touch_all(&mut self, session: Session) -> Result<(), ProbeError> {
         for start in (0..self.bytes).step_by(CHUNK_BYTES) {
             session.check()?;
             self.touch(start..start + CHUNK_BYTES);

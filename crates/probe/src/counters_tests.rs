@@ -87,7 +87,7 @@ fn without_a_step_the_offset_stays() {
 #[test]
 fn own_faults_and_switches_are_counted() {
     let before = Counters::read();
-    let buffer = crate::buffer::Buffer::map(400 * 4096, crate::buffer::Pages::Small).unwrap();
+    let mut buffer = crate::buffer::Buffer::map(400 * 4096, crate::buffer::Pages::Small).unwrap();
     buffer.touch(0..400 * 4096);
     for _ in 0..20 {
         std::thread::sleep(std::time::Duration::from_micros(100));

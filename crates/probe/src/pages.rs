@@ -71,16 +71,16 @@ AnonHugePages:      4096 kB
 
     #[test]
     fn small_pages_are_never_huge() {
-        let buffer = Buffer::map(8 << 20, Pages::Small).unwrap();
-        buffer.touch(0..buffer.bytes());
+        let mut buffer = Buffer::map(8 << 20, Pages::Small).unwrap();
+        buffer.touch(0..8 << 20);
         assert_eq!(huge_bytes(&buffer), Some(0));
         assert!(!is_huge(&buffer));
     }
 
     #[test]
     fn huge_pages_are_seen_where_the_kernel_allows_them() {
-        let buffer = Buffer::map(8 << 20, Pages::Huge).unwrap();
-        buffer.touch(0..buffer.bytes());
+        let mut buffer = Buffer::map(8 << 20, Pages::Huge).unwrap();
+        buffer.touch(0..8 << 20);
         let path = "/sys/kernel/mm/transparent_hugepage/enabled";
         let policy = std::fs::read_to_string(path).unwrap_or_default();
         if policy.contains("[never]") || policy.is_empty() {

@@ -146,8 +146,8 @@ mod tests {
     use std::collections::HashMap;
 
     fn ring(lines: usize, seed: u64) -> Ring {
-        let buffer = Buffer::map(lines * LINE_BYTES, Pages::Small).unwrap();
-        buffer.touch(0..buffer.bytes());
+        let mut buffer = Buffer::map(lines * LINE_BYTES, Pages::Small).unwrap();
+        buffer.touch(0..lines * LINE_BYTES);
         Ring::new(buffer, seed)
     }
 

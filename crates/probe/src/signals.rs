@@ -151,6 +151,17 @@ fn is_pipe_or_socket() -> bool {
 }
 
 extern "C" fn on_signal(signal: libc::c_int) {
+    // The handler's own calls must not change what the interrupted code is about to look at.
+    // SAFETY: the address of this thread's errno is valid, and getting it is async-signal-safe.
+    unsafe {
+        let errno = libc::__errno_location();
+        let saved = *errno;
+        handle(signal);
+        *errno = saved;
+    }
+}
+
+fn handle(signal: libc::c_int) {
     if signal == libc::SIGIO && !input_ends_trial() {
         return;
     }

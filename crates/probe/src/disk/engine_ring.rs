@@ -13,6 +13,7 @@ use io_uring::{opcode, squeue, types, EnterFlags, IoUring};
 use nephoscope_wire::random::Random;
 use std::io::Error;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 /// Makes the ring. The error says why this kernel or sandbox gives none.
 pub fn ring(depth: usize) -> Result<IoUring, Error> {
@@ -65,7 +66,7 @@ struct Queue<'a> {
 impl<'a> Queue<'a> {
     fn new(job: &'a Job<'a>) -> Result<Self, ProbeError> {
         let slot_bytes = job.record_bytes.next_multiple_of(4096);
-        let mut buffer = Buffer::map(slot_bytes * job.depth, Pages::Default)?;
+        let mut buffer = Buffer::map_parts(job.depth, slot_bytes, Pages::Default)?;
         Random::new(job.seed).fill(buffer.as_mut_slice());
         let window = Window::open(clock::monotonic_ns(), job.duration_ns);
         Ok(Self {
@@ -162,7 +163,8 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Waits until nothing is in flight; the second alarm of a cancellation bounds it.
+    /// Waits until nothing is in flight, since the kernel writes into buffers of the caller until
+    /// then; the trial's deadline bounds it.
     fn drain(&mut self, ring: &mut IoUring) {
         while self.in_flight > 0 {
             self.in_flight -= ring.completion().count().min(self.in_flight);
@@ -178,7 +180,8 @@ impl<'a> Queue<'a> {
                     !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
                 };
                 if entered.is_err_and(|error| fatal(&error)) {
-                    return;
+                    // Completions still come, without being asked for.
+                    std::thread::sleep(Duration::from_millis(1));
                 }
             }
         }

@@ -71,7 +71,7 @@ impl Mailbox {
     ) -> Result<Self, ProbeError> {
         let mut data =
             Buffer::map(usize::try_from(max_bytes).unwrap_or(usize::MAX), Pages::Default)?;
-        let into = Buffer::map(habits.block_bytes, Pages::Default)?;
+        let mut into = Buffer::map(habits.block_bytes, Pages::Default)?;
         into.touch_all(session)?;
         Random::new(seed).fill(data.as_mut_slice());
         for number in 0..habits.directories {
@@ -176,11 +176,9 @@ impl Mailbox {
     ) -> Result<(), ProbeError> {
         let handle = self.open(file, libc::O_WRONLY | flags, what)?;
         let bytes = usize::try_from(bytes).expect("the spec bounds a file");
-        // SAFETY: the mapping is as long as the largest file and belongs to this value alone.
-        let data = unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), bytes) };
         self.turn += 1;
-        pattern::stamp(data, self.turn);
-        for block in data.chunks(self.habits.block_bytes) {
+        pattern::stamp(&mut self.data.as_mut_slice()[..bytes], self.turn);
+        for block in self.data.as_slice()[..bytes].chunks(self.habits.block_bytes) {
             let done = self.moved(|| {
                 // SAFETY: the block is this long, the descriptor is open.
                 unsafe { libc::write(handle.as_raw_fd(), block.as_ptr().cast(), block.len()) }

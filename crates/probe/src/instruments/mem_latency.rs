@@ -70,7 +70,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let sweeper = Sweeper::map(trial.session, &ladder)?;
     for word in trial.params.words(&SPEC, "pages") {
         let longest = ladder.lengths.last().copied().unwrap_or(LINE_BYTES);
-        let buffer = Buffer::map(longest, pages::named(&word))?;
+        let mut buffer = Buffer::map(longest, pages::named(&word))?;
         buffer.touch_all(trial.session)?;
         if word == "huge" && !pages::is_huge(&buffer) {
             trial.out.note(format!("{}; that level was left out.", pages::NO_HUGE));
@@ -104,7 +104,7 @@ impl Sweeper {
         if !beyond {
             return Ok(Self { buffer: None });
         }
-        let buffer = Buffer::map(2 * ladder.llc_bytes, Pages::Huge)?;
+        let mut buffer = Buffer::map_parts(2, ladder.llc_bytes, Pages::Huge)?;
         buffer.touch_all(session)?;
         Ok(Self { buffer: Some(buffer) })
     }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn chase(longest: usize, llc_bytes: usize, pages: Pages) -> Chase {
-        let buffer = Buffer::map(longest, pages).unwrap();
+        let mut buffer = Buffer::map(longest, pages).unwrap();
         buffer.touch_all(Session::detached()).unwrap();
         Chase { session: Session::detached(), ring: Ring::new(buffer, 7), llc_bytes }
     }
@@ -283,7 +283,7 @@ mod tests {
         let lines = (2 * llc_bytes).min(64 << 20) / LINE_BYTES;
         let mut random = chase(lines * LINE_BYTES, llc_bytes, Pages::Huge);
         random.ring.grow(lines);
-        let buffer = Buffer::map(lines * LINE_BYTES, Pages::Huge).unwrap();
+        let mut buffer = Buffer::map(lines * LINE_BYTES, Pages::Huge).unwrap();
         buffer.touch_all(Session::detached()).unwrap();
         let mut ascending =
             Chase { session: Session::detached(), ring: Ring::ascending(buffer, lines), llc_bytes };

@@ -36,7 +36,7 @@ pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize
 
 /// A ring of one line, with room for `bytes`.
 pub fn ring(session: Session, bytes: usize) -> Result<Ring, ProbeError> {
-    let buffer = Buffer::map(bytes, Pages::Huge)?;
+    let mut buffer = Buffer::map(bytes, Pages::Huge)?;
     buffer.touch_all(session)?;
     Ok(Ring::new(buffer, clock::realtime_ns()))
 }

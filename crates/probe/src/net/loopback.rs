@@ -95,7 +95,7 @@ pub fn throughput(
 
 /// Sends until the receiver has seen enough; returns the bytes sent.
 fn send(mut end: End, send_bytes: usize, stop: &AtomicBool) -> Result<u64, ProbeError> {
-    let buffer = Buffer::map(send_bytes, Pages::Default)?;
+    let mut buffer = Buffer::map(send_bytes, Pages::Default)?;
     buffer.touch_all(end.session())?;
     let data = &buffer.as_slice()[..send_bytes];
     let mut sent_bytes = 0;

@@ -52,7 +52,7 @@ impl Arrays {
         // and a load then waits for an unrelated store whose low 12 bits are the same.
         const APART: usize = 5 * 256;
         let stride = (layout.elements * 8).next_multiple_of(4096) + APART;
-        Ok(Self { buffer: Buffer::map(3 * stride, layout.pages)?, stride })
+        Ok(Self { buffer: Buffer::map_parts(3, stride, layout.pages)?, stride })
     }
 
     fn at(&self, array: usize, element: usize) -> *mut u8 {
