@@ -34,12 +34,17 @@ pub fn refuse<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, 
     Err(InvalidInput::new(what, hint))
 }
 
+/// Numbers beyond are mistakes, and times and sums that follow from them have no representation.
+const SMALLEST: f64 = 1e-9;
+const LARGEST: f64 = 1e15;
+
 /// Returns the value if it is above zero and not absurdly large.
 pub fn positive(key: &str, value: f64) -> Result<f64, InvalidInput> {
-    if value > 0.0 && value <= 1e15 {
+    if (SMALLEST..=LARGEST).contains(&value) {
         return Ok(value);
     }
-    refuse(format!("{key} is {value}."), "Give a number above zero.")
+    let hint = format!("Give a number above zero ({SMALLEST:e} to {LARGEST:e}).");
+    refuse(format!("{key} is {value}."), hint)
 }
 
 /// Returns the value if it lies within the bounds.

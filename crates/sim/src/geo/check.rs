@@ -4,6 +4,8 @@ use crate::error::{check_version, positive, refuse, within, InvalidInput};
 
 /// Maximum number of simulated hours: ten years.
 const MAX_HOURS: f64 = 87_600.0;
+/// Maximum size of a message: a petabyte.
+const MAX_BYTES: f64 = 1e15;
 
 impl Scenario {
     /// Returns the length of the warm-up in seconds.
@@ -139,6 +141,8 @@ impl UserBase {
                 )
             }
         };
+        within(&format!("{key}.request_bytes"), self.request_bytes as f64, 0.0, MAX_BYTES)?;
+        within(&format!("{key}.response_bytes"), self.response_bytes as f64, 0.0, MAX_BYTES)?;
         if let Some(mbps) = self.access_mbps {
             positive(&format!("{key}.access_mbps"), mbps)?;
         }

@@ -49,7 +49,7 @@ impl Scenario {
     /// for settings that the policy does not have.
     pub fn host(&self, seed: u64) -> Result<Host, InvalidInput> {
         check_version(self.version)?;
-        let vcpus: usize = self.vms.values().map(|vm| vm.vcpus.min(MAX_CPUS)).sum();
+        let vcpus = self.vms.values().fold(0usize, |sum, vm| sum.saturating_add(vm.vcpus));
         if self.processors > MAX_CPUS || vcpus > MAX_CPUS {
             return refuse(
                 format!("The host has {} processors and {vcpus} virtual CPUs.", self.processors),

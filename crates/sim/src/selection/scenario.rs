@@ -144,6 +144,8 @@ fn yes() -> bool {
     true
 }
 
+/// Maximum number of reviews of an instance.
+const MAX_REVIEWS: f64 = 1e6;
 /// Maximum mean number of launches for one kept instance.
 const MAX_TRIALS: f64 = 1e6;
 
@@ -158,6 +160,7 @@ impl Scenario {
         positive("price_usd_per_h", self.price_usd_per_h)?;
         positive("billing.step_s", self.billing.step_s)?;
         positive("review_h", self.review_h)?;
+        within("hours / review_h", self.hours / self.review_h, 0.0, MAX_REVIEWS)?;
         within("billing.minimum_s", self.billing.minimum_s, 0.0, 1e15)?;
         within("trial_s", self.trial_s, 0.0, 1e15)?;
         within("launch_usd", self.launch_usd, 0.0, 1e15)?;
