@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DEV := .setup/dev
 RUN := .setup/run
 
-.PHONY: help survey test test-all check format generate bench probe probe-aarch64 wheel clean
+.PHONY: help survey test test-all check fuzz format generate bench probe probe-aarch64 wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -26,6 +26,9 @@ format: setup-dev ## Format all sources
 	cargo fmt --all
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
+
+fuzz: setup-dev ## Mutate what is read from outside for TIME seconds (60); fails on anything but results and sentences
+	$(PY) -m tests.fuzz --time $(or $(TIME),60) $(ARGS)
 
 generate: setup-dev ## Write contracts/ and docs/reference/ from the probe and the code (CHECK=1 compares only)
 	$(PY) tools/generate.py $(if $(CHECK),--check)

@@ -26,6 +26,7 @@ TOGETHER = frozenset(
         "docs",
         "e2e",
         "experiments",
+        "fuzz",
         "isolation",
         "lab",
         "labcheck",

@@ -18,6 +18,8 @@ from nephoscope.reading.printable import escaped, printable
 MIN_WIDTH = 40
 MAX_WIDTH = 200
 """Columns; longer lines are hard to read."""
+MAX_WORD = 300
+"""Longest word of a sentence that is printed whole: a path may have 255 characters a part."""
 
 
 def prepare_streams() -> None:
@@ -88,8 +90,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks, control characters and doubled spaces."""
-    return " ".join(printable(text).split())
+    """The text without line breaks, control characters and doubled spaces; long words are cut."""
+    return " ".join(map(_cut, printable(text).split()))
+
+
+def _cut(word: str) -> str:
+    """Shortens what nobody reads: a megabyte of input in a sentence about it."""
+    if len(word) <= MAX_WORD:
+        return word
+    return f"{word[: MAX_WORD // 2]}…{word[-MAX_WORD // 4 :]}"
 
 
 def complain(sentence: str, code: int) -> int:
