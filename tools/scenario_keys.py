@@ -38,7 +38,7 @@ def records(source: Path) -> list[Record]:
         elif (head := _RECORD.match(line)) and words.endswith("{"):
             if any("Deserialize" in one for one in attributes):
                 comment = " ".join(attributes)
-                record = Record(head[2], " ".join(doc))
+                record = Record(head[2], " ".join(filter(None, doc)))
                 enum = head[1] == "enum"
                 everywhere = enum or re.search(r"\bdefault\)", comment) is not None
                 record.rows.extend(_rows(lines, enum, everywhere, comment))
@@ -65,7 +65,9 @@ def _rows(
             own.append(words)
         elif enum and not line.startswith("        ") and (entries := _VARIANT.match(words)):
             name = _snake(entries[1]) if snake else entries[1]
-            yield f"`{name}`", _type(entries[2] or ""), True, " ".join(doc)
+            # A variant without a tag is no key: its value stands by itself.
+            key = "the value itself" if "untagged" in attributes else f"`{name}`"
+            yield key, _type(entries[2] or ""), True, " ".join(doc)
             doc, own = [], []
         elif entries := _FIELD.match(words):
             default = next(filter(None, map(_DEFAULT.search, own)), None)

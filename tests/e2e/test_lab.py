@@ -103,6 +103,8 @@ def test_a_program_in_a_host_keeps_its_streams_and_exit_code(
     assert (done.code, done.out) == (42, "in\n")
     done = nephoscope("lab", "exec", f"{lab_name}/h3", "--", "ip", "-br", "-4", "addr")
     assert "10.77.0.4/16" in done.out
+    done = nephoscope("lab", "exec", f"{lab_name}/h0", "--", "getent", "hosts", "h3")
+    assert done.out.split() == ["10.77.0.4", "h3"]
     assert "Up now" not in nephoscope("lab", "exec", f"{lab_name}/h99", "--", "true").sentence
     done = nephoscope("lab", "exec", f"{lab_name}/h99", "--", "true")
     assert done.code == 2

@@ -160,10 +160,18 @@ def exec_(place: str, program: Sequence[str]) -> None:
         ) from error
 
 
+_WITH_NAMES = 'mount --bind "$1" /etc/hosts 2>/dev/null; shift; exec "$@"'
+"""Gives a program the names of the lab's hosts; a machine without /etc/hosts has none to give."""
+
+
 def inside(host: Host, program: list[str]) -> list[str]:
     """The words that run a program in a host: entered, or by ssh into a guest."""
     from nephoscope.lab.commands import entering
 
+    if host.guest is None and host.platform == "bare":
+        # `enter` has made a namespace of mounts for this program alone.
+        named = ["sh", "-c", _WITH_NAMES, host.name, str(host.hosts_path), *program]
+        return [*host.enter(), *named]
     if host.guest is None:
         return [*host.enter(), *program]
     guest = host.guest

@@ -76,6 +76,17 @@ class HostPlan:
         return self.nics[0].address if self.nics else ""
 
     @property
+    def hosts_path(self) -> Path:
+        """The file that a host on the machine's kernel has as /etc/hosts."""
+        return self.directory / "hosts"
+
+    @property
+    def hosts_text(self) -> str:
+        """Content of /etc/hosts: the address of every host of the lab."""
+        known = [f"{address} {name}" for name, address in self.peers.items() if address]
+        return "".join(f"{line}\n" for line in ("127.0.0.1 localhost", *known))
+
+    @property
     def mac(self) -> str:
         """Hardware address of the first interface."""
         return self.nics[0].mac if self.nics else ""

@@ -202,7 +202,11 @@ def test_user_mode_linux_gets_its_disks_and_interfaces(tmp_path: Path) -> None:
 
 
 def test_a_container_may_do_little(tmp_path: Path) -> None:
-    document = container.bundle(plan(tmp_path, "container"))
+    host = plan(tmp_path, "container")
+    assert host.hosts_text == "127.0.0.1 localhost\n10.77.0.1 a\n10.77.0.2 b\n"
+    document = container.bundle(host)
+    mounts = {mount["destination"]: mount["source"] for mount in document["mounts"]}
+    assert mounts["/etc/hosts"] == str(host.hosts_path)
     json.dumps(document)
     process = document["process"]
     assert process["noNewPrivileges"] is True

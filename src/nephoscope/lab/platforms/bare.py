@@ -31,6 +31,7 @@ class Bare(Platform):
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
     ) -> Started:
         """See `Platform.start`."""
+        plan.hosts_path.write_text(plan.hosts_text, encoding="utf-8")
         began = time.monotonic_ns()
         entry = entry_of(plan)
         await first_program(plan, entry)

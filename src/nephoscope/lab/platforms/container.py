@@ -122,6 +122,7 @@ class Container(Platform):
         shutil.rmtree(folder / "runc", ignore_errors=True)
         for name in ("changes", "rootfs", *_WRITABLE):
             (disk / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+        plan.hosts_path.write_text(plan.hosts_text, encoding="utf-8")
         (folder / "config.json").write_text(json.dumps(bundle(plan), indent=1), encoding="utf-8")
         log = folder / "console.log"
         console = Console(log)
@@ -247,6 +248,7 @@ def _mounts(plan: HostPlan) -> Iterator[Mapping[str, Any]]:
     yield mount("/sys", "sysfs", "noexec", "nodev", "ro")
     yield mount("/sys/fs/cgroup", "cgroup", "noexec", "nodev", "relatime", "ro")
     yield mount("/run", "tmpfs", "nodev", "mode=755")
+    yield mount("/etc/hosts", "bind", "bind", "ro", "nodev", source=str(plan.hosts_path))
     # On a disk, so that a disk benchmark in here measures one.
     for name in _WRITABLE:
         yield mount(

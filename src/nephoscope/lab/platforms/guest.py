@@ -264,7 +264,6 @@ def told(plan: HostPlan, taps: tuple[Tap, ...], keys: Keys) -> dict[str, tuple[i
         for nic in plan.nics
     ]
     routes = [f"{route.network} {route.via}" for route in plan.routes]
-    hosts = ["127.0.0.1 localhost", *(f"{at} {name}" for name, at in plan.peers.items() if at)]
     sysctls = []
     if not plan.spec.ipv6:
         sysctls += [f"net/ipv6/conf/{where}/disable_ipv6 1" for where in ("all", "default")]
@@ -276,7 +275,7 @@ def told(plan: HostPlan, taps: tuple[Tap, ...], keys: Keys) -> dict[str, tuple[i
 
     return {
         "etc/hostname": text([plan.name]),
-        "etc/hosts": text(hosts),
+        "etc/hosts": (0o644, plan.hosts_text.encode()),
         "etc/nephoscope/nics": text(nics),
         "etc/nephoscope/routes": text(routes),
         "etc/nephoscope/sysctls": text(sysctls),
