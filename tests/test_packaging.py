@@ -157,3 +157,37 @@ def test_both_locks_hold_the_same_versions() -> None:
         return {pin for pin in found if not pin.startswith("colorama")}
 
     assert pins("requirements.lock") <= pins("requirements-dev.lock")
+
+
+def test_licences_and_embedded_files_pass_the_audit() -> None:
+    path = f"{os.environ['PATH']}:{Path.home()}/.cargo/bin"
+    done = subprocess.run(
+        [sys.executable, "tools/audit.py", "--offline"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("expression", "allowed"),
+    [
+        ("MIT", True),
+        ("MIT OR GPL-3.0-only", True),
+        ("MIT/Apache-2.0", True),
+        ("MIT AND GPL-3.0-only", False),
+        ("(MIT OR Apache-2.0) AND Unicode-3.0", True),
+        ("(GPL-2.0-only OR GPL-3.0-only) AND MIT", False),
+        ("Apache-2.0 WITH LLVM-exception", True),
+        ("", False),
+    ],
+)
+def test_licence_expressions(
+    expression: str, allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import audit
+
+    assert audit.is_allowed(expression) is allowed

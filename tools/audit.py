@@ -1,0 +1,114 @@
+"""Checks what others wrote: licences and sums here, known vulnerabilities where a tool can look.
+
+usage: audit.py [--offline]
+
+Offline: the licence of every crate that is linked into a program and of every Python package that
+users install is one that Apache-2.0 goes together with, and embedded files are those that were
+reviewed. Online: pip-audit (installed into .setup/auditor) and cargo-deny or cargo-audit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+from notices import BUNDLED, ROOT, linked_crates
+
+ALLOWED = frozenset(
+    {"Apache-2.0", "MIT", "MIT-0", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC", "PSF-2.0"}
+    | {"Unlicense", "Zlib", "CC0-1.0", "Unicode-3.0", "MIT-CMU", "BSD", "Apache Software License"}
+    | {"MIT License", "BSD License", "ISC License (ISCL)", "Python Software Foundation License"}
+)
+REVIEWED = {"asyncssh": "EPL-2.0 OR GPL-2.0-or-later: imported unchanged, not part of the wheel"}
+"""Python packages with another licence, and why they may be used."""
+
+
+def is_allowed(expression: str) -> bool:
+    """States whether an SPDX expression can be met by allowed licences alone."""
+    expression = expression.replace("/", " OR ")
+    if "(" in expression:
+        inner = re.search(r"\(([^()]*)\)", expression)
+        if inner is None:
+            return False
+        word = "MIT" if is_allowed(inner[1]) else "refused"
+        return is_allowed(expression[: inner.start()] + word + expression[inner.end() :])
+    alternatives = re.split(r"\s+OR\s+", expression.strip())
+    return any(
+        all(part.split(" WITH ")[0].strip() in ALLOWED for part in re.split(r"\s+AND\s+", one))
+        for one in alternatives
+    )
+
+
+def crate_problems() -> Iterator[str]:
+    """Yields a sentence for each linked crate with another licence."""
+    for crate in linked_crates():
+        if not is_allowed(crate["license"] or ""):
+            yield f"crate {crate['name']}: licence {crate['license']} is not in the list."
+
+
+def package_problems() -> Iterator[str]:
+    """Yields a sentence for each Python package of requirements.lock with another licence."""
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    for name in re.findall(r"^([A-Za-z0-9_.-]+)==", lock, flags=re.M):
+        if name in REVIEWED:
+            continue
+        try:
+            about: Any = metadata.metadata(name)
+        except metadata.PackageNotFoundError:
+            continue  # of another platform
+        classifiers = [
+            line.rpartition(" :: ")[2]
+            for line in about.get_all("Classifier") or ()
+            if line.startswith("License :: ")
+        ]
+        stated = [about.get("License-Expression"), *classifiers, about.get("License")]
+        if not any(is_allowed(one) for one in stated if one and len(one) < 200):
+            yield f"package {name}: its licence ({stated}) is not in the list."
+
+
+def embedded_problems() -> Iterator[str]:
+    """Yields a sentence for each embedded file that is not as reviewed or has no licence."""
+    table = (BUNDLED / "README.md").read_text(encoding="utf-8")
+    for path in sorted(BUNDLED.iterdir()):
+        if path.suffix in (".md", ".LICENSE"):
+            continue
+        if hashlib.sha256(path.read_bytes()).hexdigest() not in table:
+            yield f"{path.name}: it is not the file of {BUNDLED / 'README.md'}."
+        if not any(path.name.startswith(licence.stem) for licence in BUNDLED.glob("*.LICENSE")):
+            yield f"{path.name}: there is no licence beside it."
+
+
+def vulnerabilities() -> int:
+    """Runs the tools that know vulnerabilities; returns the exit code."""
+    folder = ROOT / ".setup" / "auditor"
+    tool = folder / "bin" / "pip-audit"
+    if not tool.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        pip = [str(folder / "bin" / "pip"), "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, "pip-audit"], check=True)
+    lock = ["-r", str(ROOT / "requirements-dev.lock"), "--require-hashes", "--disable-pip"]
+    code = subprocess.run([str(tool), *lock], cwd=ROOT).returncode
+    for name, words in (("deny", ["check", "advisories", "sources"]), ("audit", [])):
+        if shutil.which(f"cargo-{name}"):
+            return max(code, subprocess.run(["cargo", name, *words], cwd=ROOT).returncode)
+    sys.stderr.write("audit: no tool knows the crates' vulnerabilities: cargo install cargo-deny\n")
+    return max(code, 4)
+
+
+def main() -> int:
+    """Prints every problem; returns 1 with one, 4 where a tool is missing."""
+    problems = [*crate_problems(), *package_problems(), *embedded_problems()]
+    for problem in problems:
+        sys.stderr.write(f"audit: {problem}\n")
+    code = 0 if "--offline" in sys.argv[1:] else vulnerabilities()
+    return 1 if problems else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
