@@ -101,7 +101,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return output.complain_of_usage(error)
     except NephoscopeError as error:
-        return output.complain(str(error), error.exit_code)
+        for sentence in error.sentences:
+            output.complain(sentence, error.exit_code)
+        return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return output.complain("Interrupted; repeat the same command to resume.", 130)
     except BrokenPipeError:

@@ -3,6 +3,7 @@
 NephoscopeError
 ├── UsageError          exit 2   the command or a file of the user's is wrong
 │   ├── PlanError                a plan that cannot be used (file, line, column)
+│   │   └── PlanErrors           several mistakes, reported together
 │   └── UnknownName              no such benchmark, run, metric, parameter
 ├── RunFailed           exit 3   a run was started and could not be finished
 │   ├── TargetError              the target failed, or ran another probe
@@ -11,6 +12,10 @@ NephoscopeError
 ├── StoreError          exit 3   a store that cannot be read or written
 └── Lacking             exit 4   the environment lacks something; says the command that installs it
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 EXIT_CODES = {
     0: "Success.",
@@ -37,6 +42,11 @@ class NephoscopeError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
 
+    @property
+    def sentences(self) -> Sequence[str]:
+        """The lines that are printed, each of which stands alone."""
+        return (str(self),)
+
 
 class UsageError(NephoscopeError):
     """The command, or a file that the user wrote, is wrong."""
@@ -46,6 +56,29 @@ class UsageError(NephoscopeError):
 
 class PlanError(UsageError):
     """A plan that cannot be used; the message begins with file, line and column."""
+
+    @property
+    def each(self) -> Sequence[PlanError]:
+        """The single mistakes, each with its place and next step."""
+        return (self,)
+
+
+class PlanErrors(PlanError):
+    """Several mistakes of one plan, reported together."""
+
+    def __init__(self, mistakes: Sequence[PlanError]) -> None:
+        super().__init__("\n".join(map(str, mistakes)))
+        self._mistakes = tuple(mistakes)
+
+    @property
+    def each(self) -> Sequence[PlanError]:
+        """The mistakes in the order of the file."""
+        return self._mistakes
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """One sentence for each mistake."""
+        return [str(mistake) for mistake in self._mistakes]
 
 
 class UnknownName(UsageError):

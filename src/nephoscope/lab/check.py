@@ -17,6 +17,7 @@ from nephoscope.lab.limits.cpu import machine_cpus
 from nephoscope.lab.network import layout
 from nephoscope.lab.network.namespaces import within
 from nephoscope.lab.topology import HostSpec, LinkSpec, Topology
+from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place
 
 
@@ -26,15 +27,22 @@ def checked(topology: Topology, place: Place) -> Topology:
         layout.lay_out(topology)
     except layout.Misplaced as error:
         raise PlanError(f"{place(error.loc)}{error.message}", error.hint) from error
+    mistakes = Mistakes()
     for name, spec in topology.hosts.items():
-        _check_cap(name, spec, len(spec.cpu.cpus), f"{len(spec.cpu.cpus)} of `cpus`", place)
-        if spec.cpu.hidden and spec.platform == "container":
-            raise PlanError(
-                f"{place(('hosts', name, 'cpu', 'hidden'))}host {name} is a container, and a "
-                "container sees its control groups.",
-                "Write `platform: bare`; a guest (uml, qemu) sees none anyway.",
-            )
+        with mistakes.of_part():
+            _check_host(name, spec, place)
+    mistakes.report()
     return topology
+
+
+def _check_host(name: str, spec: HostSpec, place: Place) -> None:
+    _check_cap(name, spec, len(spec.cpu.cpus), f"{len(spec.cpu.cpus)} of `cpus`", place)
+    if spec.cpu.hidden and spec.platform == "container":
+        raise PlanError(
+            f"{place(('hosts', name, 'cpu', 'hidden'))}host {name} is a container, and a "
+            "container sees its control groups.",
+            "Write `platform: bare`; a guest (uml, qemu) sees none anyway.",
+        )
 
 
 def fits_here(topology: Topology, place: Place) -> None:

@@ -16,7 +16,8 @@ from nephoscope.errors import PlanError, UsageError
 from nephoscope.lab import check
 from nephoscope.lab.topology import Topology
 from nephoscope.reading import textfile, yamltext
-from nephoscope.reading.sentences import Place, place_in, record_at, sentence
+from nephoscope.reading.mistakes import Mistakes
+from nephoscope.reading.sentences import Place, mistakes, place_in, record_at
 
 
 def load(path: Path | str, *, here: bool = False) -> Topology:
@@ -52,7 +53,8 @@ def from_values(
     try:
         topology = Topology.model_validate(values)
     except ValidationError as error:
-        raise sentence(error, place, partial(record_at, Topology)) from error
+        Mistakes(mistakes(error, place, partial(record_at, Topology))).report()
+        raise
     if topology.geo is not None and isinstance(topology.geo.latency, str):
         matrix = _matrix(base / topology.geo.latency, place)
         geo = topology.geo.model_copy(update={"latency": matrix})

@@ -11,6 +11,7 @@ from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import PlanError, UnknownName, UsageError
 from nephoscope.plans.model import Plan
 from nephoscope.plans.parameters import convert_value
+from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.reading.yamltext import Loc
 
@@ -59,10 +60,13 @@ class PlanContext:
 
     def convert_all(self, spec: BenchmarkSpec, params: dict[str, Any], loc: Loc) -> dict[str, Any]:
         """Returns all values of the mapping at `loc`, each in its own unit."""
-        return {
-            name: self.convert(spec, name, value, (*loc, name), (*loc, name))
-            for name, value in params.items()
-        }
+        mistakes = Mistakes()
+        converted = {}
+        for name, value in params.items():
+            with mistakes.of_part():
+                converted[name] = self.convert(spec, name, value, (*loc, name), (*loc, name))
+        mistakes.report()
+        return converted
 
     @cached_property
     def topology(self) -> Topology | None:

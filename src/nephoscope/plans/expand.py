@@ -22,6 +22,7 @@ from nephoscope.plans.factors.lab import apply_conditions
 from nephoscope.plans.factors.of_plan import bind_entry_factors, bind_plan_factors
 from nephoscope.plans.model import Entry, Plan
 from nephoscope.plans.participants import Participants, resolve_participants
+from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place
 from nephoscope.reading.yamltext import Loc
 
@@ -49,6 +50,21 @@ class _Row:
     load_factors: dict[str, tuple[BoundFactor, Any]] = field(default_factory=dict)
     """Factor -> level for every load that runs; empty where none does."""
     arm: str = ""
+
+
+def check_all(plan: Plan, catalog: Catalog, place: Place) -> Plan:
+    """Returns the plan as `checked` does. PlanError for all mistakes that hide no other."""
+    mistakes = Mistakes()
+    with mistakes.of_part():
+        plan = checked(plan, catalog, place)
+    context = PlanContext(plan, catalog, place)
+    with mistakes.of_part():
+        resolve_participants(context)
+    with mistakes.of_part():
+        bind_plan_factors(context)
+    mistakes.report()
+    expand(plan, catalog, place)
+    return plan
 
 
 def expand(plan: Plan, catalog: Catalog, place: Place = nowhere) -> list[Setting]:

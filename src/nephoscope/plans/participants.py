@@ -12,6 +12,7 @@ from nephoscope.plans.context import AGGRESSOR, DEFAULT_ROLES, PlanContext
 from nephoscope.plans.factors import lab
 from nephoscope.plans.factors.bound import NONE
 from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry
+from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.reading.yamltext import Loc
 from nephoscope.targets.kinds.record import why_unreachable
@@ -38,15 +39,33 @@ class Participants:
 def resolve_participants(context: PlanContext) -> Participants:
     """Returns targets for names and roles, records for loads and hooks. Raises PlanError."""
     plan = context.plan
-    _check_hosts(context)
-    entries = [_entry(context, entry, number) for number, entry in enumerate(plan.benchmarks)]
+    mistakes = Mistakes()
+    with mistakes.of_part():
+        _check_hosts(context)
+    entries: list[tuple[tuple[str, ...], str]] = []
+    for number, entry in enumerate(plan.benchmarks):
+        with mistakes.of_part():
+            entries.append(_entry(context, entry, number))
+    backgrounds: tuple[Background, ...] = ()
+    before: tuple[Hook, ...] = ()
+    after: tuple[Hook, ...] = ()
+    treatments: Mapping[str, Mapping[str, Any]] = {}
+    with mistakes.of_part():
+        backgrounds = _backgrounds(context)
+    with mistakes.of_part():
+        before = _hooks(context, "before", plan.before)
+    with mistakes.of_part():
+        after = _hooks(context, "after", plan.after)
+    with mistakes.of_part():
+        treatments = _treatments(context)
+    mistakes.report()
     return Participants(
         on=tuple(on for on, _ in entries),
         peers=tuple(peer for _, peer in entries),
-        backgrounds=_backgrounds(context),
-        before=_hooks(context, "before", plan.before),
-        after=_hooks(context, "after", plan.after),
-        treatments=_treatments(context),
+        backgrounds=backgrounds,
+        before=before,
+        after=after,
+        treatments=treatments,
     )
 
 

@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from nephoscope.errors import PlanError
 from nephoscope.reading.yamltext import Loc, locate
@@ -68,10 +69,40 @@ def place_in(text: str, name: str) -> Place:
     return place
 
 
-def sentence(invalid: ValidationError, place: Place, record_of: RecordAt) -> PlanError:
-    """One sentence of what pydantic did not like; `record_of` knows the keys at each place."""
-    # A misspelt key first: it is the reason why the right one is missing.
-    error = min(invalid.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+def mistakes(invalid: ValidationError, place: Place, record_of: RecordAt) -> list[PlanError]:
+    """Returns a sentence for each mistake; `record_of` knows the keys at each place.
+
+    Several complaints about one value are one mistake, and a missing key that was misspelt is none.
+    """
+    chosen: dict[str, ErrorDetails] = {}
+    details = invalid.errors()
+    for detail in sorted(details, key=lambda one: one["type"] == "missing"):
+        if _is_consequence(detail, details):
+            continue
+        where = place(detail["loc"])
+        # All keys that a record lacks have its place.
+        chosen.setdefault(
+            f"{where}{detail['loc'][-1]}" if detail["type"] == "missing" else where, detail
+        )
+    return [_sentence(detail, place, record_of) for detail in chosen.values()]
+
+
+def _is_consequence(detail: ErrorDetails, details: Iterable[ErrorDetails]) -> bool:
+    """Returns whether a missing key is misspelt beside it, or an empty list has wrong elements."""
+    loc = detail["loc"]
+    if detail["type"] == "too_short":
+        return any(other["loc"][: len(loc)] == loc != other["loc"] for other in details)
+    if detail["type"] != "missing":
+        return False
+    misspelt = [
+        one["loc"][-1]
+        for one in details
+        if one["type"] == "extra_forbidden" and one["loc"][:-1] == loc[:-1]
+    ]
+    return any(difflib.get_close_matches(str(key), [str(loc[-1])]) for key in misspelt)
+
+
+def _sentence(error: ErrorDetails, place: Place, record_of: RecordAt) -> PlanError:
     loc: Loc = error["loc"]
     key = str(loc[-1]) if loc else "file"
     where = place(loc)

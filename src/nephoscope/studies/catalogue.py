@@ -16,7 +16,8 @@ from pydantic import BaseModel, ValidationError
 from nephoscope import plans
 from nephoscope.errors import Lacking, UnknownName, UsageError
 from nephoscope.reading import yamltext
-from nephoscope.reading.sentences import did_you_mean, place_in, record_at, sentence
+from nephoscope.reading.mistakes import Mistakes
+from nephoscope.reading.sentences import did_you_mean, mistakes, place_in, record_at
 from nephoscope.studies.definition.selectors import Cell
 from nephoscope.studies.definition.study import MissingTable, Part, Study, Table, Tables
 
@@ -143,7 +144,9 @@ def _record(path: Path, record: type[_Record]) -> _Record:
     try:
         return record.model_validate(yamltext.parse(text, str(path)))
     except ValidationError as error:
-        raise sentence(error, place_in(text, str(path)), partial(record_at, record)) from error
+        place = place_in(text, str(path))
+        Mistakes(mistakes(error, place, partial(record_at, record))).report()
+        raise
 
 
 def read_numbers(path: Path) -> tuple[Number, ...]:

@@ -12,6 +12,7 @@ from nephoscope.plans.context import AGGRESSOR, PlanContext
 from nephoscope.plans.factors.bound import EACH, NONE, BoundFactor, Level, param_levels, scalar
 from nephoscope.plans.factors.lab import bind_condition
 from nephoscope.plans.model import Entry, Factor
+from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.reading.yamltext import Loc
 
@@ -36,27 +37,37 @@ def bind_entry_factors(entry: Entry, number: int, spec: BenchmarkSpec) -> list[B
 
 def bind_plan_factors(context: PlanContext) -> tuple[BoundFactor, ...]:
     """Returns the plan's own factors. PlanError for what cannot be set."""
+    mistakes = Mistakes()
     bound = []
     paths: dict[str, str] = {}
     for name, factor in context.plan.factors.items():
-        loc: Loc = ("factors", name)
-        if name in RESERVED:
-            message = f"a factor cannot be named '{name}': results use that name."
-            raise context.error(loc, message, "Rename it.")
-        if factor.path in paths:
-            message = f"'{name}' and '{paths[factor.path]}' set the same thing."
-            raise context.error((*loc, "path"), message, "Keep one of them.")
-        paths[factor.path] = name
-        bound_factor = _bind(context, name, factor)
-        for texts in (
-            [json.dumps(level.label, default=str) for level in bound_factor.levels],
-            [json.dumps(level.value, default=str) for level in bound_factor.levels],
-        ):
-            if len(set(texts)) < len(texts):
-                message = f"the factor '{name}' has the same level twice."
-                raise context.error((*loc, "levels"), message, "Remove one.")
-        bound.append(bound_factor)
+        with mistakes.of_part():
+            bound.append(_bind_new(context, name, factor, paths))
+    mistakes.report()
     return tuple(bound)
+
+
+def _bind_new(
+    context: PlanContext, name: str, factor: Factor, paths: dict[str, str]
+) -> BoundFactor:
+    """Returns a factor of a path that no factor before it sets. paths: path -> name so far."""
+    loc: Loc = ("factors", name)
+    if name in RESERVED:
+        message = f"a factor cannot be named '{name}': results use that name."
+        raise context.error(loc, message, "Rename it.")
+    if factor.path in paths:
+        message = f"'{name}' and '{paths[factor.path]}' set the same thing."
+        raise context.error((*loc, "path"), message, "Keep one of them.")
+    paths[factor.path] = name
+    bound_factor = _bind(context, name, factor)
+    for texts in (
+        [json.dumps(level.label, default=str) for level in bound_factor.levels],
+        [json.dumps(level.value, default=str) for level in bound_factor.levels],
+    ):
+        if len(set(texts)) < len(texts):
+            message = f"the factor '{name}' has the same level twice."
+            raise context.error((*loc, "levels"), message, "Remove one.")
+    return bound_factor
 
 
 def _bind(context: PlanContext, name: str, factor: Factor) -> BoundFactor:

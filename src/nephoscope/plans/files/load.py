@@ -13,12 +13,13 @@ from pydantic import ValidationError
 
 from nephoscope import catalog
 from nephoscope.errors import StoreError
-from nephoscope.plans.check import checked
-from nephoscope.plans.expand import expand
+from nephoscope.plans.check import check_readable_entries
+from nephoscope.plans.expand import check_all
 from nephoscope.plans.files.includes import gather
 from nephoscope.plans.model import Plan
 from nephoscope.reading import textfile
-from nephoscope.reading.sentences import Place, record_at, sentence
+from nephoscope.reading.mistakes import Mistakes
+from nephoscope.reading.sentences import Place, mistakes, record_at
 from nephoscope.reading.yamltext import Loc
 from nephoscope.targets.kinds import DEFAULT, KINDS
 from nephoscope.targets.kinds.record import TargetRecord
@@ -58,10 +59,11 @@ def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place)
     try:
         plan = Plan.model_validate(values)
     except ValidationError as error:
-        raise sentence(error, place, partial(_record_at, values)) from error
-    plan = checked(plan, known, place)
-    expand(plan, known, place)
-    return plan
+        every = Mistakes(mistakes(error, place, partial(_record_at, values)))
+        check_readable_entries(every, values, known, place)
+        every.report()
+        raise
+    return check_all(plan, known, place)
 
 
 def plan_values(plan: Plan) -> dict[str, Any]:
