@@ -40,6 +40,17 @@ def line(result: RunResult, metric: str) -> MetricResult:
     return found
 
 
+def test_distributions_without_enough_events_do_not_end_the_analysis(tmp_path: Path) -> None:
+    def sparse(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+        # Too few events in a trial for any percentile of it.
+        latency = [Sample("null_latency_ns", 5.0, 1)] if round_number == 1 else []
+        return [Sample("null_ns", 100.0 + shuffled(round_number)), *latency]
+
+    plan = NULL_PLAN + "    factors: {samples: [1, 2]}\n"
+    result = capabilities.build(make_run(tmp_path, plan, sparse, rounds=10))
+    assert {line.metric for line in result.metrics} == {"null_ns"}
+
+
 def test_a_trial_counts_with_its_median_and_a_metric_with_the_median_of_trials(
     tmp_path: Path,
 ) -> None:

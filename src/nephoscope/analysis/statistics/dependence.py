@@ -103,7 +103,7 @@ def pooled(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array
     likelihoods, shares = [], []
     for group in groups:
         for values in group:
-            likelihoods.append(_log_likelihood(clean(values)))
+            likelihoods.append(_log_likelihood(clean(values, least=0)))
             shares.append(1 / len(group))
     if not likelihoods:
         return prior

@@ -15,7 +15,7 @@ _COLUMNS = (
     Column("value", numeric=True, width=8),
     Column("interval", numeric=True, width=12),
     Column("n", numeric=True, width=3.5),
-    Column("consistency", width=9.5),
+    Column("consistency", width=11),
     Column("trials in order", roomy=True, width=8.5),
 )
 
