@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.store import factory as store_factory
 
-from nephoscope import catalog, plans, programs
+from nephoscope import capabilities, catalog, plans, programs
 from nephoscope.census import files as census_files
 from nephoscope.commands.output import one_line
 from nephoscope.comparison import number_files
@@ -29,6 +30,7 @@ from nephoscope.errors import NephoscopeError
 from nephoscope.lab import files as topology_files
 from nephoscope.plans.files import load as plan_files
 from nephoscope.store import Store
+from nephoscope.store.export import export
 from nephoscope.store.pkb import import_file
 from nephoscope.targets.probe.output import parse_output
 
@@ -210,6 +212,27 @@ def _probe_params(case: bytes) -> object:
         return _program([str(programs.find_probe()), *words])
 
 
+@functools.cache
+def _stored_run() -> tuple[bytes, bytes]:
+    """Manifest and a trial file of a small run, as earlier versions stored them: no digests."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, _ = store_factory.filled(Path(folder), rounds=1)
+        manifest = json.loads((run.path / "manifest.json").read_bytes())
+        del manifest["sha256"]
+        return _json_bytes(manifest), (run.trials_path / f"{_TRIAL}.parquet").read_bytes()
+
+
+def _analyse(manifest: bytes, trial: bytes) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        trials = Path(folder, "runs", _RUN, "trials")
+        trials.mkdir(parents=True)
+        (trials / f"{_TRIAL}.parquet").write_bytes(trial)
+        (trials.parent / "manifest.json").write_bytes(manifest)
+        run = Store(folder).open(_RUN)
+        return capabilities.document(capabilities.build(run)), export([run], "csv")
+
+
+_RUN, _TRIAL = "20261122-120000-x-0000", "r0001-s000-local"
 _NUMBERS = b"1\n2.5\n3e2\n# a comment\n4\n"
 _TOPOLOGY = b"""
 version: 1
@@ -249,5 +272,16 @@ BOUNDARIES = (
     Boundary("import", lambda: _files("tests/golden/pkb/*.json*"), _in_file(_import), JSON_LINES),
     Boundary("numbers", lambda: (_NUMBERS,), _in_file(number_files.read)),
     Boundary("census", lambda: (_CENSUS,), _in_file(census_files.read)),
+    Boundary(
+        "manifest",
+        lambda: (_stored_run()[0],),
+        lambda case: _analyse(case, _stored_run()[1]),
+        JSON,
+    ),
+    Boundary(
+        "trial file",
+        lambda: (_stored_run()[1],),
+        lambda case: _analyse(_stored_run()[0], case),
+    ),
     Boundary("simulator", _scenarios, _simulator, JSON),
 )

@@ -110,7 +110,7 @@ def test_a_device_can_be_written(tmp_path: Path) -> None:
 def test_no_cell_of_csv_is_a_formula(tmp_path: Path, text: str) -> None:
     run, settings = new_run(tmp_path)
     run.append(record(settings[0], 1, 0), [Sample("null_ns", -1.0, factors={"op": text})], SPEC)
-    (row,) = csv.DictReader(io.StringIO(export(run, "csv").decode()))
+    (row,) = csv.DictReader(io.StringIO(export([run], "csv").decode()))
     assert row["factor_op"] == f"'{text}"
     assert row["value"] == "-1.0"
-    assert json.loads(export(run, "jsonl"))["factor_op"] == text
+    assert json.loads(export([run], "jsonl"))["factor_op"] == text

@@ -18,6 +18,7 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
+from nephoscope.reading import jsontext
 from nephoscope.store.digests import (
     removed_event,
     stored_event,
@@ -238,7 +239,7 @@ class StoredRun:
         events = []
         for line in lines:
             with contextlib.suppress(ValueError):
-                event = json.loads(line)
+                event = jsontext.parse(line)
                 if isinstance(event, dict):
                     events.append(event)
         return events

@@ -6,7 +6,6 @@ nonsensical figure never becomes a zero.
 
 from __future__ import annotations
 
-import json
 import math
 import signal
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Sample, Shape
 from nephoscope.programs import BUILD_COMMAND
+from nephoscope.reading import jsontext
 from nephoscope.targets.base import Done, TargetTrial
 from nephoscope.targets.channels.child import last_words
 
@@ -110,8 +110,8 @@ Event = Sample | Done | BenchmarkFailed | dict[str, Any]
 
 def _event(line: bytes, spec: BenchmarkSpec, after_done: bool, returncode: int) -> Event:
     try:
-        values = _DECODER.decode(line.decode())
-    except (ValueError, RecursionError) as error:
+        values = jsontext.parse(line)
+    except ValueError as error:
         raise _Bad(f"no JSON: {_shown(line)}") from error
     if not isinstance(values, dict):
         raise _Bad(f"no object: {_shown(line)}")
@@ -122,14 +122,6 @@ def _event(line: bytes, spec: BenchmarkSpec, after_done: bool, returncode: int) 
     if "done" in values:
         return _done(values["done"])
     return _sample(values, spec)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(name)
-
-
-# The constants NaN and Infinity are no JSON; Python alone would let them in.
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _shown(line: bytes) -> str:
@@ -197,7 +189,7 @@ def _sample(values: Mapping[str, Any], spec: BenchmarkSpec) -> Sample | dict[str
 def check_version(described: bytes, catalog: Catalog, where: str) -> None:
     """TargetError of one sentence unless `describe`'s answer is of the catalogue's version."""
     try:
-        document = json.loads(described)
+        document = jsontext.parse(described)
         found = (str(document["probe"]), int(document["protocol"]))
     except (ValueError, KeyError, TypeError) as error:
         raise TargetError(

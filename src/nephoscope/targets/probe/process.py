@@ -11,6 +11,7 @@ from typing import Any
 
 from nephoscope import limits
 from nephoscope.errors import BenchmarkFailed
+from nephoscope.reading import jsontext
 from nephoscope.targets.base import Peer, TargetTrial
 from nephoscope.targets.channels.channel import Program
 from nephoscope.targets.channels.child import Ended
@@ -142,7 +143,7 @@ class Running:
 def _ready(line: bytes | None) -> dict[str, Any] | None:
     """The content of a `ready` line; None for any other."""
     try:
-        values = json.loads(line or b"")
+        values = jsontext.parse(line or b"")
     except ValueError:
         return None
     ready = values.get("ready") if isinstance(values, dict) else None
