@@ -1,9 +1,11 @@
 //! The command line of the probe.
 use crate::error::ProbeError;
 use nephoscope_wire::arguments::{Arguments, Limits};
+use nephoscope_wire::input::read_text;
 use nephoscope_wire::lines::check_token;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
+use std::io::{BufRead, Read};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
@@ -152,14 +154,17 @@ fn parse_address(arguments: &mut Arguments) -> Result<IpAddr, ProbeError> {
     text.parse().map_err(|_| arguments.usage(format!("--bind takes an IP address, not '{text}'.")))
 }
 
+/// Longest line that is read for a token; one that is longer is refused for its length.
+const TOKEN_LINE_MAX: u64 = 4096;
+
 /// A token given as an argument would be seen by every user of the machine in the process list.
 fn read_token(arguments: &mut Arguments) -> Result<String, ProbeError> {
     let path = arguments.path()?;
     let mut text = String::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().read_line(&mut text).map(|_| ())
+        std::io::stdin().lock().take(TOKEN_LINE_MAX).read_line(&mut text).map(|_| ())
     } else {
-        std::fs::read_to_string(&path).map(|content| text = content)
+        read_text(&path).map(|content| text = content)
     };
     read.map_err(|error| {
         let path = path.display();

@@ -1,11 +1,12 @@
 //! Reads the arguments of a program: a command, what it acts on, and its options. Whatever is wrong
 //! ends in one sentence that names the argument, also where it is not UTF-8.
 use crate::error::Error;
+use crate::input::read_text;
 use lexopt::{Arg, Parser};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The arguments after a program's name, read in order.
@@ -107,7 +108,7 @@ impl Arguments {
         let mut text = self.value()?;
         let option = &self.option;
         if let Some(path) = text.strip_prefix('@') {
-            text = std::fs::read_to_string(path).map_err(|error| {
+            text = read_text(Path::new(path)).map_err(|error| {
                 self.usage(format!("{option}: '{path}' cannot be read: {error}."))
             })?;
         }
