@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from nephoscope import plans
-from nephoscope.errors import NephoscopeError, PlanError, UsageError
+from nephoscope.errors import NephoscopeError, PlanError, StoreError, UsageError
 from nephoscope.reading import jsontext, textfile, yamltext
+from nephoscope.store import Store
+from nephoscope.store.pkb import import_file
 
 PLAN = "name: x\nbenchmarks: [{benchmark: 'null'}]\n"
 
@@ -81,6 +83,23 @@ def test_a_plan_names_regular_files_only(tmp_path: Path, pipe: Path, kind: str, 
     (tmp_path / "plan.yaml").write_text(text.replace("@", str(file)))
     with pytest.raises(PlanError, match=r"cannot be read: (it is no regular file|Too many levels)"):
         plans.load(tmp_path / "plan.yaml")
+
+
+def test_a_plan_may_come_through_a_pipe_that_somebody_writes(pipe: Path) -> None:
+    with pytest.raises(PlanError, match="the plan is empty"):
+        plans.load(pipe)
+    reader, writer = os.pipe()
+    os.write(writer, PLAN.encode())
+    os.close(writer)
+    try:
+        assert plans.load(f"/dev/fd/{reader}").name == "x"
+    finally:
+        os.close(reader)
+
+
+def test_samples_to_import_are_a_regular_file(pipe: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no regular file\. Check"):
+        import_file(pipe, Store(tmp_path / "store"))
 
 
 def test_lists_of_counts_are_regular_files(pipe: Path) -> None:

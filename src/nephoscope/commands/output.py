@@ -36,7 +36,8 @@ def refuse_undecodable(arguments: Sequence[str]) -> None:
             argument.encode("utf-8")
         except UnicodeEncodeError:
             raise UsageError(
-                f"Argument {number} is no UTF-8 text: {argument!a}.", "Rename the file."
+                f"Argument {number} is no UTF-8 text: {argument!a}.",
+                "Arguments are UTF-8 text; rename a file that is meant.",
             ) from None
 
 

@@ -17,7 +17,7 @@ def read(
 ) -> str:
     """The text of a file of at most 1 MiB; `what` it is called in sentences. Raises `error`.
 
-    pipe: also what a pipe or a terminal gives until its end, for files that the user names.
+    pipe: also what a pipe gives until its end, for files that the user names.
     """
     try:
         if file.is_dir():
@@ -49,11 +49,12 @@ def open_regular(file: Path, *, pipe: bool = False) -> BinaryIO:
 
     pipe: opens a pipe, too. Raises OSError.
     """
-    # Without the flag, opening a named pipe waits for somebody who writes to it.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | (0 if pipe else os.O_NONBLOCK)
+    # Without the last flag, opening a named pipe waits for somebody who writes to it.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     descriptor = os.open(file, flags)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode) or (pipe and stat.S_ISFIFO(mode)):
+        os.set_blocking(descriptor, True)
         return open(descriptor, "rb")
     os.close(descriptor)
     raise OSError(errno.EINVAL, "it is no regular file")

@@ -21,7 +21,7 @@ from typing import Any
 
 from nephoscope import limits
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
-from nephoscope.errors import UsageError
+from nephoscope.errors import StoreError, UsageError
 from nephoscope.model import (
     Sample,
     Setting,
@@ -32,7 +32,6 @@ from nephoscope.model import (
     factors_key,
 )
 from nephoscope.reading import jsontext, textfile
-from nephoscope.store.files import translating_os_errors
 from nephoscope.store.foreign_units import Unit, unit_of
 from nephoscope.store.manifest import FINISHED, is_moment
 from nephoscope.store.run import StoredRun
@@ -68,10 +67,16 @@ class _Line:
 
 def import_file(path: Path, store: Store) -> StoredRun:
     """Reads a file into a new finished run. UsageError names the line that is wrong."""
-    with translating_os_errors(path, "read"), textfile.open_regular(path) as stream:
-        if os.fstat(stream.fileno()).st_size > limits.IMPORT_BYTES:
-            raise UsageError(f"{path} is larger than 256 MiB.", "Import it in parts.")
-        lines = list(_lines(stream.readlines(), str(path)))
+    try:
+        with textfile.open_regular(path) as stream:
+            if os.fstat(stream.fileno()).st_size > limits.IMPORT_BYTES:
+                raise UsageError(f"{path} is larger than 256 MiB.", "Import it in parts.")
+            lines = list(_lines(stream.readlines(), str(path)))
+    except OSError as error:
+        reason = error.strerror or error
+        raise StoreError(
+            f"{path} cannot be read: {reason}.", "Check the path and its permissions."
+        ) from error
     if not lines:
         raise UsageError(f"{path} holds no samples.", "Give the file that --json_path wrote.")
     groups: dict[tuple[str, ...], list[_Line]] = {}
