@@ -47,7 +47,10 @@ def section(context: click.Context, name: str) -> list[str]:
     lines = [f".SS {escaped(name)}", f".B {escaped(name)}", escaped(usage)]
     # Where a paragraph ends in the source, one ends in the page.
     for paragraph in re.split(r"\n\s*\n", (command.help or "").strip()):
-        lines += [".PP", escaped(" ".join(paragraph.split()))]
+        if paragraph.startswith("\b\n"):  # click keeps the lines of such a paragraph
+            lines += [".PP", ".nf", escaped(paragraph.removeprefix("\b\n")), ".fi"]
+        else:
+            lines += [".PP", escaped(" ".join(paragraph.split()))]
     for parameter in command.params:
         record = parameter.get_help_record(context)
         if isinstance(parameter, click.Option) and record is not None:

@@ -61,7 +61,7 @@ def bench(
     summarised; --full-report prints all of them.
 
     With --command, measures command lines instead: each of them in every round, in random order,
-    and without a shell unless --shell is command_options.
+    and without a shell unless --shell is given.
 
     \b
     nephoscope bench --command 'grep -r foo src' --command 'rg foo src'
@@ -79,7 +79,7 @@ def bench(
         )
     if benchmark is None:
         raise UsageError(
-            "Nothing to measure: neither ID nor --command is command_options.",
+            "Nothing to measure: neither ID nor --command is given.",
             "Run `nephoscope list` for the benchmarks.",
         )
     plan = _plan_of_one(benchmark, values, target, peer, repetitions, budget, seed)
