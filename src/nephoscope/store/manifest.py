@@ -133,6 +133,7 @@ _OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
     "spent_s": _maybe(is_number),
     "fingerprints": lambda value: _is_mapping(value) and all(map(_is_mapping, value.values())),
     "outcomes": _list_of(_is_mapping),
+    "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "refused": _list_of(_is_text),
     "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "lost": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
