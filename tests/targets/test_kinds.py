@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
-from nephoscope.errors import UsageError
+from nephoscope.errors import TargetError, UsageError
 from nephoscope.targets.kinds import parse, read
 from nephoscope.targets.kinds.ssh import SshRecord
-from nephoscope.targets.ssh.route import Hop, parse_hop
+from nephoscope.targets.ssh.connection import reach
+from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop
 
 READ = {
     "local": {},
@@ -124,3 +128,14 @@ def test_no_hop_has_such_a_name(text: str) -> None:
         parse(f"ssh:{text}")
     with pytest.raises(ValueError, match="no name for ssh"):
         Hop("web", user=text)
+
+
+@pytest.mark.parametrize("line", ["HostName a;touch", "HostName -oProxyCommand=x", "User $(id)"])
+def test_an_alias_of_the_configuration_stands_for_a_plain_name(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text(f"Host web\n  {line}\n  ProxyCommand nc %h %p\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(TargetError, match="no name for ssh"):
+        asyncio.run(reach("far", SshRoute(Hop("web")), 1.0))

@@ -135,7 +135,6 @@ _OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
     "outcomes": _list_of(_is_mapping),
     "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "refused": _list_of(_is_text),
-    "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "lost": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "nephoscope": _maybe(_is_text),
     "probe": _maybe(_is_text),
