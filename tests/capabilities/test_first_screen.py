@@ -13,6 +13,7 @@ from tests.results.made import NULL_PLAN, make_run
 from nephoscope import capabilities, cli
 from nephoscope.capabilities import summary
 from nephoscope.model import RunResult, Sample
+from nephoscope.report import wording
 from report import made
 
 SURVEY = made.result()
@@ -64,6 +65,17 @@ def test_it_is_one_screen_in_the_width_of_the_terminal(name: str, columns: int) 
     if result.findings:
         sentence = result.findings[0].sentence.rpartition("instance-0: ")[2]
         assert sentence[:20] in " ".join(text.split())
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_no_number_of_the_full_report_is_broken(columns: int) -> None:
+    text = capabilities.terminal(SURVEY, colour=False, width=columns - 1)
+    for metric in SURVEY.metrics:
+        if metric.headline and not metric.benchmark.startswith("mem."):
+            value, interval = (
+                form(metric.estimate) for form in (wording.value_text, wording.interval_text)
+            )
+            assert any(value in line and interval in line for line in text.splitlines())
 
 
 def test_full_report_has_every_section() -> None:

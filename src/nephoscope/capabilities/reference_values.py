@@ -198,12 +198,14 @@ def _row(
     medians = [statistics.median(surveys) for surveys in every]
     spread = medians if len(medians) > 1 else every[0]
     unit = metric.estimate.unit
-    low, high = (units.format_value(end, unit) for end in (min(spread), max(spread)))
+    middle = statistics.median(medians)
+    ends = units.format_interval(middle, min(spread), max(spread), unit)
+    reference, _, span = ends.partition("[")
     return (
         f"{label} ({setting})" if setting else label,
         *charts.estimate_cells(metric),
-        units.format_value(statistics.median(medians), unit),
-        f"{low} to {high}",
+        reference.strip(),
+        f"[{span}",
         *([_rank(metric, medians)] if ranked else []),
     )
 

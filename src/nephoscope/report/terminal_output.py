@@ -31,7 +31,7 @@ MIN_WIDTH = 40
 MAX_WIDTH = 200
 """Columns; longer lines are hard to read."""
 
-_MIN_TEXT = 12
+_MIN_TEXT = 8
 """Columns that a column of text keeps beside numbers that are not to be broken."""
 _CHART_ROWS = 12
 _TONES = {"warning": ("▲", "bold red"), "notice": ("●", "yellow"), "info": ("○", "cyan")}
@@ -97,7 +97,7 @@ def _print(console: Console, block: Block) -> None:
 def _print_items(console: Console, block: Items) -> None:
     for item in block.items:
         mark, style = _TONES.get(item.tone, ("-", ""))
-        head = Text(f"{mark} ", style=style)
+        head = Text.assemble((f"{mark} ", style))
         if item.tone:
             head.append(f"{item.tone}: ", style=style)
         head.append(item.text, style="bold" if item.tone else "")
@@ -178,7 +178,7 @@ def _print_table(console: Console, table: Table) -> None:
 
 def _numbers_fit(table: Table, columns: Sequence[int], width: int) -> bool:
     """Returns whether columns of numbers may keep their width, so that only text is broken."""
-    taken = 2
+    taken = 0  # two columns before each: the margin, then the gaps
     for index in columns:
         texts = [table.columns[index].title, *(_text(row[index]).plain for row in table.rows)]
         longest = max(map(cell_len, texts))
