@@ -142,13 +142,13 @@ def cli_page() -> str:
 def configuration_page() -> str:
     """The reference page of the configuration file, from the definition of its keys."""
     from nephoscope.commands.configuration import PREFIX
-    from nephoscope.commands.configuration_keys import Configuration
+    from nephoscope.commands.configuration_keys import KEYS
 
     lines = ["# Configuration", "", CONFIGURATION, "| key | default | variable | meaning |"]
     lines.append("|---|---|---|---|")
-    for key, field in Configuration.model_fields.items():
-        row = [key, f"`{json.dumps(field.default)}`", f"`{PREFIX}{key.upper()}`"]
-        lines.append("| " + " | ".join([*row, field.description or ""]) + " |")
+    for name, key in KEYS.items():
+        row = [name, f"`{json.dumps(key.default)}`", f"`{PREFIX}{name.upper()}`", key.meaning]
+        lines.append("| " + " | ".join(row) + " |")
     return GENERATED + "\n".join(lines) + "\n"
 
 

@@ -81,7 +81,7 @@ class _CompletedText(click.types.StringParamType):
 def attach(command: click.Command) -> None:
     """Adds completed names to the parameters of a command and of the commands below it."""
     for parameter in command.params:
-        names = NAMES.get(f"{command.name} {parameter.name}") or NAMES.get(str(parameter.metavar))
+        names = NAMES.get(str(parameter.metavar)) or NAMES.get(f"{command.name} {parameter.name}")
         if names is not None:
             parameter.type = _CompletedText(names)
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
@@ -134,17 +134,17 @@ def _targets(context: click.Context) -> Iterable[str]:
         for names in re.findall(r"(?im)^\s*host\s+(.+)$", config.read_text(encoding="utf-8")):
             yield from (f"ssh:{name}" for name in names.split() if not set(name) & set("*?!"))
     with contextlib.suppress(Exception):
-        yield from _lab_hosts()
+        yield from (f"lab:{host}" for host in _hosts(context))
     yield "sim"
 
 
-def _lab_hosts() -> Iterable[str]:
+def _hosts(context: click.Context) -> Iterable[str]:
     from nephoscope.lab.provisioner import LABS
     from nephoscope.provisioning import UP
 
     for lab in LABS.found():
         if lab.state == UP:
-            yield from (f"lab:{lab.name}/{host}" for host in LABS.open(lab.name).hosts)
+            yield from (f"{lab.name}/{host}" for host in LABS.open(lab.name).hosts)
 
 
 def _studies(context: click.Context) -> Iterable[str]:
@@ -195,10 +195,13 @@ NAMES: dict[str, Names] = {
     "scheduler scenario": _scenarios,
     "selection scenario": _scenarios,
     "schema name": _schemas,
+    "show name": _studies,
+    "run name": _studies,
+    "exec place": _hosts,
     "RUN": _runs,
     "[RUN]": _runs,
     "RUN…": _runs,
     "[RUN]...": _runs,
     "TARGET": _targets,
 }
-"""Command and parameter, or what the help calls a value -> the names that complete it."""
+"""What the help calls a value, or command and parameter -> the names that complete it."""

@@ -15,12 +15,12 @@ from typing import Any
 
 import click
 
+from nephoscope.commands.configuration_keys import KEYS, checked
 from nephoscope.errors import UsageError
 
 FILE_VARIABLE = "NEPHOSCOPE_CONFIG"
 PREFIX = "NEPHOSCOPE_"
-KEYS = ("store", "confidence", "margin", "targets", "colour")
-"""Keys of the file; `PREFIX` and the key in capitals is the variable that replaces it."""
+"""With the key in capitals, the variable that replaces a key of the file."""
 
 MEASURES_TARGETS = ("survey", "scheduler")
 """Commands whose `--target` is the host to measure, and not a role or a filter."""
@@ -50,8 +50,6 @@ def file_path() -> Path | None:
 
 def values() -> list[Value]:
     """Returns every key with its value and source. UsageError for what cannot be used."""
-    from nephoscope.commands.configuration_keys import Configuration, checked
-
     path = file_path()
     text, content = _content(path)
     resolved = []
@@ -64,7 +62,7 @@ def values() -> list[Value]:
         elif key in content:
             resolved.append(Value(key, content[key], f"{path}:{_line(text, key)}"))
         else:
-            resolved.append(Value(key, Configuration.model_fields[key].get_default(), "default"))
+            resolved.append(Value(key, KEYS[key].default, "default"))
     unknown = [key for key in content if key not in KEYS]
     if unknown:
         from nephoscope.reading.sentences import did_you_mean
@@ -74,7 +72,12 @@ def values() -> list[Value]:
             f"{did_you_mean(unknown[0], KEYS)}.",
             f"Known: {', '.join(KEYS)}.",
         )
-    return [Value(one.key, checked(one.key, one.value, one.source), one.source) for one in resolved]
+    return [
+        one
+        if one.source == "default"
+        else Value(one.key, checked(one.key, one.value, one.source), one.source)
+        for one in resolved
+    ]
 
 
 def defaults_of_options(app: click.Group) -> dict[str, Any]:

@@ -1,77 +1,98 @@
-"""The keys of the configuration file: types, defaults, meanings and checks, defined once."""
+"""The keys of the configuration file: defaults, meanings and checks, defined once.
+
+No library of schemas: every command reads the file, and importing one takes longer than all else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from nephoscope import units
 from nephoscope.errors import UsageError
 
+Check = Callable[[Any], Any]
+"""Returns the value as it is used. Raises UsageError with reason and next step."""
 
-def _directory(text: str) -> str:
-    path = Path(text).expanduser()
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the file. default: None for what the program chooses."""
+
+    default: Any
+    meaning: str
+    check: Check
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError("it must be a text.", "Put it in quotes.")
+    return value
+
+
+def _directory(value: Any) -> str:
+    path = Path(_text(value)).expanduser()
     if not path.is_absolute():
-        raise ValueError("the path is not absolute. Write it from / or ~")
+        raise UsageError("the path is not absolute.", "Write it from / or ~.")
     return str(path)
 
 
-def _ratio(low: float, high: float) -> AfterValidator:
-    def check(text: str) -> str:
-        try:
-            value = units.parse_ratio(text)
-        except UsageError as error:
-            raise ValueError(f"{error.message} {error.hint}") from None
-        if not low < value < high:
-            raise ValueError(f"{text} does not lie between {low:g} and {high:g}")
+def _ratio(low: float, high: float) -> Check:
+    def check(value: Any) -> str:
+        text = _text(value)
+        if not low < units.parse_ratio(text) < high:
+            raise UsageError(
+                f"'{text}' does not lie between {low:g} and {high:g}.", "Write a ratio such as 95%."
+            )
         return text
 
-    return AfterValidator(check)
+    return check
 
 
-def _target(text: str) -> str:
+def _targets(value: Any) -> list[str]:
     from nephoscope.targets.kinds import parse
 
-    try:
-        parse(text)
-    except UsageError as error:
-        raise ValueError(f"{error.message} {error.hint}") from None
-    return text
+    if not isinstance(value, list) or not value:
+        raise UsageError("it must be a list of targets.", 'Write, for example, ["local"].')
+    for text in value:
+        parse(_text(text))
+    return value
 
 
-class Configuration(BaseModel):
-    """The configuration file. Values are the defaults of options with the same meaning."""
+def _colour(value: Any) -> str:
+    if value not in ("auto", "never"):
+        raise UsageError(f"'{value}' is no choice.", "Write auto or never.")
+    return _text(value)
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    store: Annotated[str, AfterValidator(_directory)] | None = Field(
-        None, description="Directory of stored runs, for `--store`; `~` is the home directory."
-    )
-    confidence: Annotated[str, _ratio(0.5, 0.9999)] = Field(
-        "95%", description="Confidence level of `compare` and `census`, for `--confidence`."
-    )
-    margin: Annotated[str, _ratio(0.0, 1.0)] = Field(
+KEYS: Mapping[str, Key] = {
+    "store": Key(
+        None,
+        "Directory of stored runs, for `--store`; `~` is the home directory.",
+        _directory,
+    ),
+    "confidence": Key(
+        "95%",
+        "Confidence level of `compare` and `census`, for `--confidence`.",
+        _ratio(0.5, 0.9999),
+    ),
+    "margin": Key(
         "3%",
-        description="Largest difference of `compare` that counts as equivalent, for `--margin`.",
-    )
-    targets: list[Annotated[str, AfterValidator(_target)]] = Field(
-        ["local"],
-        min_length=1,
-        description="Hosts that `survey` and `scheduler` measure, for `--target`.",
-    )
-    colour: Literal["auto", "never"] = Field(
-        "auto", description="Colours on a terminal; NO_COLOR means never."
-    )
+        "Largest difference of `compare` that counts as equivalent, for `--margin`.",
+        _ratio(0.0, 1.0),
+    ),
+    "targets": Key(
+        ["local"], "Hosts that `survey` and `scheduler` measure, for `--target`.", _targets
+    ),
+    "colour": Key("auto", "Colours on a terminal: auto or never; NO_COLOR means never.", _colour),
+}
 
 
 def checked(key: str, value: Any, source: str) -> Any:
     """Returns the value of a key; UsageError that begins with the source for one of no use."""
     try:
-        return getattr(Configuration.model_validate({key: value}), key)
-    except ValidationError as error:
-        message = error.errors()[0]["msg"].removeprefix("Value error, ").rstrip(".")
-        raise UsageError(
-            f"{source}: {key}: {message[:1].lower()}{message[1:]}.", "Correct the value."
-        ) from None
+        return KEYS[key].check(value)
+    except UsageError as error:
+        raise UsageError(f"{source}: {key}: {error.message}", error.hint) from None
