@@ -1,4 +1,6 @@
-"""Writes what follows from the code: contracts/ and docs/reference/. With --check compares only.
+"""Writes what follows from the code: contracts/, docs/reference/, and the table of coverage.
+
+With --check it compares only.
 
 Sources: `nephoscope-probe describe` and `nephoscope-sim describe` (benchmarks), the plan model, the
 result records, the commands.
@@ -17,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import coverage_table
 import json_reference
 import man_page
 import scenario_keys
@@ -311,6 +314,11 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     return pages
 
 
+def coverage(document: Mapping[str, Any]) -> dict[str, str]:
+    """The page with the measured coverage of intervals."""
+    return {coverage_table.PAGE: coverage_table.page(ROOT)}
+
+
 def stale(files: Mapping[str, str]) -> list[str]:
     """Paths that differ from what the code says, and files that nothing generates any more."""
     wrong = [
@@ -344,7 +352,7 @@ def main() -> int:
     check = parser.parse_args().check
     document = describe()
     # Contracts come first: the pages are made from the catalogue that they hold.
-    makers: list[Callable[[Mapping[str, Any]], dict[str, str]]] = [contracts, references]
+    makers: list[Callable[[Mapping[str, Any]], dict[str, str]]] = [contracts, references, coverage]
     files: dict[str, str] = {}
     for make in makers:
         files.update(make(document))

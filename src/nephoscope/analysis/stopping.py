@@ -24,7 +24,7 @@ NOISE_LEAST_N = 30
 NOISE_LOOKS = 3
 NOISE_CHANGE = 0.10
 
-TAILS = 0.65
+TAILS = 0.6
 """Factor of the tails: with it, intervals at which a run stopped cover as often as they say."""
 
 Word = Literal["continue", "converged", "noise_known", "max_reached"]

@@ -54,7 +54,7 @@ def test_one_outlier_cannot_hide_a_drift():
 
 def test_series_without_information_keep_the_prior():
     for values in ([], [1.0], [5.0] * 10):
-        assert dependence.posterior(values) == pytest.approx(dependence.ASSUMED)
+        assert dependence.posterior(values) == pytest.approx(dependence.assumed(len(values)))
     assert dependence.pooled([]) is dependence.ASSUMED
 
 
@@ -63,6 +63,19 @@ def test_independent_repetitions_are_rarely_said_to_depend(n, stated):
     rows = np.random.default_rng(n).lognormal(0, 1, (600, n))
     said = [dependence.sentence(n, dependence.posterior(row)) != "" for row in rows]
     assert np.mean(said) < stated + 0.03
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 9])
+def test_few_values_cover_without_needless_width(n):
+    for rho in (0.0, 0.3, 0.6):
+        covered, wider = [], []
+        for values in ar1(np.random.default_rng(n), 400, n, rho):
+            factor = dependence.widening(n, dependence.posterior(values))(0.95)
+            half = factor * stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
+            covered.append(bool(abs(values.mean()) <= half))
+            wider.append(factor)
+        holds_rate(f"mean, n = {n}, AR(1) {rho}", covered, 0.9)
+        assert rho or np.median(wider) < 1.75
 
 
 def test_pooling_finds_what_a_lone_series_cannot():

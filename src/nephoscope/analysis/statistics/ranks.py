@@ -112,11 +112,10 @@ def _superiority(a: Array, b: Array) -> tuple[float, float, float]:
     a, b: ascending.
     """
     over_b, over_a = _placements(a, b), _placements(b, a)
-    centre, p_hat = float(over_b.mean()), float(over_a.mean())
-    va, vb = (
-        float(np.sum((share - middle) ** 2)) / (share.size - 1) / share.size
-        for share, middle in ((over_b, centre), (over_a, p_hat))
-    )
+    p_hat = float(over_a.sum()) / b.size
+    from_a, from_b = over_b - (1 - p_hat), over_a - p_hat
+    va = float(from_a @ from_a) / (a.size - 1) / a.size
+    vb = float(from_b @ from_b) / (b.size - 1) / b.size
     if va + vb == 0:
         return p_hat, 0.0, math.inf
     df = (va + vb) ** 2 / (va**2 / (a.size - 1) + vb**2 / (b.size - 1))
