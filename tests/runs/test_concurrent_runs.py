@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +54,27 @@ def test_without_a_folder_nothing_is_announced() -> None:
     run = ConcurrentRuns("one", frozenset({"this machine"}))
     with run.announced():
         assert run.new_ones() == []
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    """Every user may write there: a link to a folder of root's would have its files removed."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    (private / "file").write_text("x")
+    concurrent_runs.FOLDER.symlink_to(private)
+    run = ConcurrentRuns("one", frozenset({"this machine"}))
+    with run.announced():
+        assert run.new_ones() == []
+        assert [path.name for path in private.iterdir()] == ["file"]
+    assert private.stat().st_mode & 0o7777 == 0o700
+
+
+def test_pipes_and_links_inside_are_no_runs(tmp_path: Path) -> None:
+    concurrent_runs.FOLDER.mkdir()
+    os.mkfifo(concurrent_runs.FOLDER / "pipe.1")
+    (tmp_path / "file").write_text("x")
+    (concurrent_runs.FOLDER / "link.1").symlink_to(tmp_path / "file")
+    run = ConcurrentRuns("one", frozenset({"this machine"}))
+    with run.announced():
+        assert run.new_ones() == []
+    assert (tmp_path / "file").read_text() == "x"

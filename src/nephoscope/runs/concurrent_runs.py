@@ -11,14 +11,21 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from nephoscope.reading import jsontext
 
 FOLDER = Path("/dev/shm/nephoscope-runs")
 LOOK_EVERY_S = 1.0
 """Rounds can be milliseconds long; another run lasts for seconds."""
 _ATTEMPTS = 3
+
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Every user of the machine may put a link or a named pipe into the folder."""
+_ANNOUNCEMENT_BYTES = 1 << 16
 
 
 class ConcurrentRuns:
@@ -26,7 +33,7 @@ class ConcurrentRuns:
 
     def __init__(self, run_id: str, machines: frozenset[str]) -> None:
         self._machines = machines
-        self._file = FOLDER / f"{run_id}.{os.getpid()}"
+        self._file = f"{run_id}.{os.getpid()}"
         self._run_id = run_id
         self._named: set[str] = set()
         self._next_look_s = 0.0
@@ -35,11 +42,9 @@ class ConcurrentRuns:
     def announced(self) -> Iterator[None]:
         """Holds the announcement; without a folder that can be written nothing is announced."""
         try:
-            FOLDER.mkdir(exist_ok=True)
-            with contextlib.suppress(PermissionError):  # another user made it
-                FOLDER.chmod(0o1777)
-            _remove_leftovers()
-            descriptor = self._locked_file()
+            with _folder(make=True) as folder:
+                _remove_leftovers(folder)
+                descriptor = self._locked_file(folder)
         except OSError:
             yield
             return
@@ -48,16 +53,19 @@ class ConcurrentRuns:
             os.write(descriptor, json.dumps(values).encode())
             yield
         finally:
-            self._file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError), _folder() as folder:
+                os.unlink(self._file, dir_fd=folder)
             os.close(descriptor)
 
-    def _locked_file(self) -> int:
+    def _locked_file(self, folder: int) -> int:
         """Returns a descriptor of the file, locked; OSError when others keep taking it away."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         for _ in range(_ATTEMPTS):
-            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(self._file, flags, 0o644, dir_fd=folder)
             with contextlib.suppress(OSError):  # a run that removes leftovers holds or removed it
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(descriptor), self._file.stat()):
+                named = os.stat(self._file, dir_fd=folder, follow_symlinks=False)
+                if os.path.samestat(os.fstat(descriptor), named):
                     return descriptor
             os.close(descriptor)
         raise OSError(f"{self._file} is removed or locked by another process")
@@ -72,16 +80,19 @@ class ConcurrentRuns:
             return []
         self._next_look_s = now_s + LOOK_EVERY_S
         sentences = []
-        with contextlib.suppress(OSError):
-            for path in sorted(FOLDER.iterdir()):
-                if path != self._file and path.name not in self._named and _is_locked(path):
-                    self._named.add(path.name)
-                    sentences += self._sentence(path)
+        with contextlib.suppress(OSError), _folder() as folder:
+            for name in sorted(os.listdir(folder)):
+                if name != self._file and name not in self._named and _is_locked(name, folder):
+                    self._named.add(name)
+                    sentences += self._sentence(name, folder)
         return sentences
 
-    def _sentence(self, path: Path) -> list[str]:
+    def _sentence(self, name: str, folder: int) -> list[str]:
         try:
-            other = json.loads(path.read_bytes())
+            with open(os.open(name, _READ, dir_fd=folder), "rb") as stream:
+                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    return []
+                other = jsontext.parse(stream.read(_ANNOUNCEMENT_BYTES))
             run, pid, machines = other["run"], other["pid"], other["machines"]
             shared = ", ".join(sorted(self._machines & set(machines)))
         except (OSError, ValueError, KeyError, TypeError):
@@ -94,21 +105,40 @@ class ConcurrentRuns:
         ]
 
 
-def _remove_leftovers() -> None:
+@contextlib.contextmanager
+def _folder(*, make: bool = False) -> Iterator[int]:
+    """Yields a descriptor of the folder; OSError where there is none or a link is in its place.
+
+    Every user may write to the place where it is. All names are looked up below the descriptor, so
+    that whoever owns the folder cannot put another one in its place meanwhile.
+    """
+    with contextlib.suppress(FileExistsError):
+        if make:
+            FOLDER.mkdir()
+    descriptor = os.open(FOLDER, _READ | os.O_DIRECTORY)
+    try:
+        if make and os.fstat(descriptor).st_uid == os.geteuid():
+            os.fchmod(descriptor, 0o1777)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(folder: int) -> None:
     """Removes announcements whose process has ended."""
-    for path in FOLDER.iterdir():
+    for name in os.listdir(folder):
         with contextlib.suppress(OSError):  # another user's file, or gone meanwhile
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(name, _READ, dir_fd=folder)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+                os.unlink(name, dir_fd=folder)
             finally:
                 os.close(descriptor)
 
 
-def _is_locked(path: Path) -> bool:
+def _is_locked(name: str, folder: int) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(name, _READ, dir_fd=folder)
     except OSError:
         return False
     try:
