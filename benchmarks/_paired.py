@@ -19,8 +19,8 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -108,7 +108,7 @@ def alternate(
     return results
 
 
-def paired_ratio(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.95) -> Ratio:
+def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     """Median of the ratios of the rounds, with its order-statistic interval.
 
     ours, theirs: shape (rounds,), finite and > 0, paired by round. Raises ValueError below six
@@ -116,8 +116,19 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float], confidence: flo
     """
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} values of ours against {len(theirs)} of theirs")
-    ratios = sorted(mine / other for mine, other in zip(ours, theirs, strict=True))
-    n = len(ratios)
+    return median_of(mine / other for mine, other in zip(ours, theirs, strict=True))
+
+
+def paired_difference(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+    """As `paired_ratio`, of the differences of the rounds, in the unit of the values."""
+    differences = median_of(mine - other for mine, other in zip(ours, theirs, strict=True))
+    return replace(differences, method=differences.method.replace("ratios", "differences"))
+
+
+def median_of(values: Iterable[float], confidence: float = 0.95) -> Ratio:
+    """Median with its order-statistic interval. ValueError below six values at 95 %."""
+    ordered = sorted(values)
+    n = len(ordered)
     below = 0.0
     rank = 0
     while rank < n // 2:
@@ -129,9 +140,9 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float], confidence: flo
     if rank == 0:
         raise ValueError(f"{n} rounds are too few for a {confidence:.0%} interval of the median")
     return Ratio(
-        value=statistics.median(ratios),
-        low=ratios[rank - 1],
-        high=ratios[n - rank],
+        value=statistics.median(ordered),
+        low=ordered[rank - 1],
+        high=ordered[n - rank],
         confidence=1 - 2 * below,
         n=n,
         method=f"median of paired ratios, order statistics {rank} and {n - rank + 1} of {n}",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Any, get_args
 
 import pytest
 
 from nephoscope import catalog, plans
+from nephoscope.analysis import compare
 from nephoscope.commands.command_lines import executions, plan, text
 from nephoscope.commands.command_lines.options import CommandOptions
 from nephoscope.errors import UsageError
+from nephoscope.experiments.records import Against
+from nephoscope.model import Better, VerdictWord
 from nephoscope.targets.kinds.local import LocalRecord
 
 
@@ -154,9 +158,47 @@ def test_the_export_has_hyperfines_keys() -> None:
     }
 
 
+NOISE = [0.99, 1.0, 1.01, 0.995, 1.005, 1.002, 0.998, 1.0, 0.997, 1.003]
+
+
+def against(label: str, first: list[float], other: list[float]) -> Against:
+    return Against(
+        benchmark="command",
+        metric="wall_ns",
+        headline=True,
+        target="local",
+        factors={"label": label},
+        baseline_target="local",
+        baseline_factors={"label": "first"},
+        comparison=compare.paired(first, other, better=Better.LOWER, unit="ns"),
+        interference=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("factor", "noise", "sentence"),
+    [
+        (0.5, NOISE[::-1], r"other is 2\.0\d* \[.*\] times as fast as first: FASTER\.$"),
+        (2.0, NOISE[::-1], r"first is 2\.0\d* \[.*\] times as fast as other: FASTER\.$"),
+        (1.0, NOISE[::-1], r"is 1(\.00\d*)? \[.*EQUIVALENT \(within ±3 % at 90 %\)\.$"),
+        (1.0, [0.5, 2.0] * 5, r"UNDECIDED \(margin ±3 %; more executions"),
+        (1.0, [1.0, 1.01], r"\[\?, \?\] .*UNDECIDED \(2 rounds are too few"),
+    ],
+)
+def test_the_faster_command_is_the_subject_of_the_verdict(
+    factor: float, noise: list[float], sentence: str
+) -> None:
+    lines, _ = planned(commands=("first", "other"))
+    first = [100 * value for value in NOISE[: len(noise)]]
+    other = [100 * factor * value for value in noise]
+    printed = text.comparison([against("other", first, other)], lines)
+    assert re.search(sentence, " ".join(printed.split())), printed
+
+
+def test_a_command_without_a_result_is_not_compared() -> None:
+    lines, _ = planned(commands=("first", "other"))
+    assert text.comparison([], lines) == "other cannot be compared with first."
+
+
 def test_words_of_verdicts_cover_every_verdict() -> None:
-    from typing import get_args
-
-    from nephoscope.model import VerdictWord
-
     assert set(text.WORDS) == set(get_args(VerdictWord))

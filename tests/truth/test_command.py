@@ -93,7 +93,7 @@ def test_steps_around_run_as_often_as_they_are_said_to(tmp_path: Path) -> None:
     run(
         "command",
         {
-            "argv": [f"echo run >> {log}; sleep 0.01"],
+            "argv": [f"echo run >> {log}; sleep 0.2"],
             "shell": ["sh"],
             "minimum_runs": 2,
             "maximum_runs": 2,
@@ -107,12 +107,11 @@ def test_steps_around_run_as_often_as_they_are_said_to(tmp_path: Path) -> None:
 def test_the_start_of_a_shell_is_subtracted() -> None:
     trial = run(
         "command",
-        {"argv": ["sleep 0.05"], "shell": ["sh"], "minimum_runs": 3, "maximum_runs": 3},
+        {"argv": ["sleep 0.3"], "shell": ["sh"], "minimum_runs": 3, "maximum_runs": 3},
     )
     assert trial.one("shell_ns") > 0
     # What is left is the sleep and the start of the program in the shell, not the shell's own.
-    (wall_ns,) = {sample["value"] for sample in trial.samples if sample["metric"] == "wall_ns"}
-    assert wall_ns + trial.one("shell_ns") >= 50_000_000
+    assert trial.one("wall_ns") + trial.one("shell_ns") >= 300_000_000
 
 
 def test_a_missing_program_is_lacking() -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from nephoscope import units
 from nephoscope.analysis.statistics.values import percent
-from nephoscope.analysis.verdicts import equivalence_confidence
 from nephoscope.commands import output
 from nephoscope.commands.command_lines.executions import Executions
 from nephoscope.commands.command_lines.plan import LABEL, CommandLine
@@ -17,6 +16,7 @@ from nephoscope.experiments.records import Against, Experiment
 from nephoscope.model import Estimate, MetricResult, RunResult
 
 WALL = "wall_ns"
+_EQUIVALENT = ("equivalent", "different but negligible")
 # Said of the faster one of both.
 WORDS = {
     "better": "faster",
@@ -46,7 +46,7 @@ def text(
     ]
     compared = result.part(Experiment)
     if compared is not None:
-        blocks.append(_comparison(compared.comparisons, lines))
+        blocks.append(comparison(compared.comparisons, lines))
     blocks.append(_notes(result, lines, by_label, executions, shell))
     trials = result.run.trials
     blocks.append(
@@ -98,7 +98,8 @@ def _measured(line: MetricResult) -> str:
     return units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
 
 
-def _comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) -> str:
+def comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) -> str:
+    """Returns a sentence for each command but the first, which it is compared with."""
     of_label = {
         against.factors[LABEL]: against for against in comparisons if against.metric == WALL
     }
@@ -111,7 +112,8 @@ def _comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) ->
             continue
         verdict = against.comparison.verdict
         # The interval that decided: that of the equivalence test is narrower.
-        ratio = (verdict.estimates or (against.comparison.ratio,))[0]
+        equivalence = against.comparison.equivalence if verdict.word in _EQUIVALENT else None
+        ratio = equivalence or against.comparison.ratio
         # Of both the one that looks faster is the subject, so that the factor is above 1.
         faster, slower = (line.label, first) if ratio.value < 1 else (first, line.label)
         times = _inverse(ratio) if ratio.value < 1 else ratio
@@ -125,17 +127,15 @@ def _comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) ->
 
 
 def _why(against: Against, decided: Estimate) -> str:
-    comparison = against.comparison
-    if comparison.verdict.word in ("equivalent", "different but negligible"):
-        level = percent(equivalence_confidence(comparison.ratio.confidence))  # type: ignore[union-attr]
-        return f" (within ±{percent(comparison.margin)} at {level})."
-    if comparison.verdict.word == "inconclusive":
-        if decided.low is None or decided.high is None:
-            return f" ({comparison.n_b} rounds are too few for an interval)."
-        return (
-            f" (margin ±{percent(comparison.margin)}; more executions would narrow the interval)."
-        )
-    return "."
+    result = against.comparison
+    margin = f"±{percent(result.margin)}"
+    if result.verdict.word in _EQUIVALENT:
+        return f" (within {margin} at {percent(decided.confidence)})."
+    if result.verdict.word != "inconclusive":
+        return "."
+    if decided.low is None or decided.high is None:
+        return f" ({result.n_b} rounds are too few for an interval)."
+    return f" (margin {margin}; more executions would narrow the interval)."
 
 
 def _inverse(ratio: Estimate) -> Estimate:
