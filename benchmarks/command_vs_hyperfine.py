@@ -3,7 +3,9 @@
 Both execute the same command equally often without a shell, alternated in random order. The median
 is that of all executions of one invocation. What a tool adds to a run is the wall time of the whole
 tool less the sum of its executions: the difference between many and few runs of `true`, divided by
-the number of runs between. What an invocation costs once is printed beside it.
+the number of runs between. What an invocation costs once is printed beside it, and so are
+hyperfine's default, which starts a shell with each run, and the probe's own time between two
+executions.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from _paired import (
     paired_ratio,
     parse,
     print_table,
+    run_probe,
     version,
     write_result,
 )
@@ -70,6 +73,21 @@ def theirs(command: str, runs: int, folder: Path) -> Invocation:
     return invoke([*words, "--export-json", str(export), command], export)
 
 
+def theirs_with_shell(command: str, runs: int, folder: Path) -> Invocation:
+    export = folder / "shell.json"
+    words = ["hyperfine", "--runs", str(runs), "--style=none"]
+    return invoke([*words, "--export-json", str(export), command], export)
+
+
+def between_executions_s() -> float:
+    """Seconds of a trial of the probe that belong to no execution, for each of them."""
+    params = {"argv": [OVERHEAD], "minimum_runs": MANY, "maximum_runs": MANY}
+    samples = run_probe("command", params)
+    (document,) = [one["document"] for one in samples if one["metric"] == "executions"]
+    # The first sample is written when the last execution has ended.
+    return float(samples[0]["at_ns"] - sum(document["wall_ns"])) / 1e9 / MANY
+
+
 def compare_tools(
     command: str, runs: int, rounds: int, seed: int, folder: Path
 ) -> dict[str, list[Invocation]]:
@@ -78,11 +96,11 @@ def compare_tools(
     def show(number: int, latest: object) -> None:
         print(f"{command} ({runs} runs): round {number}/{rounds}", file=sys.stderr)
 
+    tools = {"ours": ours, "theirs": theirs}
+    if command == OVERHEAD:
+        tools["theirs, with a shell"] = theirs_with_shell
     return alternate(
-        {
-            "ours": lambda: ours(command, runs, folder),
-            "theirs": lambda: theirs(command, runs, folder),
-        },
+        {name: lambda tool=tool: tool(command, runs, folder) for name, tool in tools.items()},
         rounds,
         seed,
         show,
@@ -110,7 +128,7 @@ def main() -> int:
     needed("hyperfine", "hyperfine")
     facts = machine()
     rows = []
-    beside: dict[str, dict[int, list[float]]] = {"ours": {}, "theirs": {}}
+    beside: dict[str, dict[int, list[float]]] = {}
     with tempfile.TemporaryDirectory(prefix="nephoscope-") as name:
         folder = Path(name)
         for seed, (label, (command, runs)) in enumerate(commands(folder).items(), start=args.seed):
@@ -120,9 +138,13 @@ def main() -> int:
             rows.append(Row(label, "s", medians["ours"], medians["theirs"], ratio, BOUND))
             if label == OVERHEAD:
                 pairs_of_many = compare_tools(command, MANY, args.rounds, seed, folder)
-                for tool in beside:
-                    beside[tool][FEW] = [one.beside_s for one in pairs[tool]]
-                    beside[tool][MANY] = [one.beside_s for one in pairs_of_many[tool]]
+                beside = {
+                    tool: {
+                        FEW: [one.beside_s for one in pairs[tool]],
+                        MANY: [one.beside_s for one in pairs_of_many[tool]],
+                    }
+                    for tool in pairs
+                }
     print_table(rows, "hyperfine")
     per_run = {
         tool: [(b - a) / (MANY - FEW) for a, b in zip(of[FEW], of[MANY], strict=True)]
@@ -139,6 +161,8 @@ def main() -> int:
         f"ours less hyperfine's, per run: {1e6 * added.value:+.1f} µs "
         f"[{1e6 * added.low:+.1f}, {1e6 * added.high:+.1f}], n = {added.n}"
     )
+    own = [between_executions_s() for _ in range(args.rounds)]
+    print(f"the probe between two executions: {1e6 * statistics.median(own):.1f} µs")
     holds = added.low <= 0 and all(row.verdict.startswith("holds") for row in rows)
     if args.write:
         record = {
@@ -151,6 +175,7 @@ def main() -> int:
             "medians": [{**asdict(row), "verdict": row.verdict} for row in rows],
             "beside_s": beside,
             "per_run_s": {**per_run, "difference": asdict(added)},
+            "probe_between_executions_s": own,
         }
         write_result("command", record)
     return 0 if holds else 1

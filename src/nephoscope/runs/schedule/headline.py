@@ -29,10 +29,11 @@ def headline_metrics(spec: BenchmarkSpec, chosen: Sequence[str]) -> dict[str, Sh
 
 def rows_of_samples(samples: Iterable[Sample], factors: Mapping[str, Any]) -> list[Row]:
     """Rows of samples that come from a target; factors: those of their trial."""
+    plain = factors_key(factors)
     return [
         (
             s.metric,
-            factors_key({**factors, **s.factors} if s.factors else factors),
+            factors_key({**factors, **s.factors}) if s.factors else plain,
             s.value,
             s.count,
         )
