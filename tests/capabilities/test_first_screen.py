@@ -144,3 +144,18 @@ def test_a_plan_that_varies_threads_is_answered_by_its_scaling() -> None:
     text = " ".join(capabilities.terminal(own, colour=False, width=79, full=False).split())
     assert text.index("Question: Does it scale?") < text.index("cpu.pi on 2 threads does 64.0 %")
     assert "Question" not in capabilities.terminal(SURVEY, colour=False, width=79, full=False)
+
+
+def test_the_readme_shows_the_screen_that_a_survey_prints() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("```text\n")[2].partition("```")[0].splitlines()
+    printed = capabilities.terminal(SURVEY, colour=False, width=79, full=False).splitlines()
+    assert len(block) <= MAX_LINES
+    assert max(map(len, block)) < 80
+    assert [line for line in block if line.isupper()] == ["SUMMARY"]
+    for beginning in ("Next step: ", "Precision of ", "All results: `nephoscope show "):
+        assert any(line.startswith(beginning) for line in block), beginning
+        assert any(line.startswith(beginning) for line in printed), beginning
+    head = ["value", "interval", "n"]
+    assert head in [line.split() for line in block]
+    assert head in [line.split() for line in printed]
