@@ -104,6 +104,7 @@ def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFix
         (["compare", "x", "y", "--margin", "2"], "--margin: '2' is no ratio."),
         (["compare", "x", "y", "--confidence", "0.2"], "--confidence must lie between"),
         (["compare", "x", "y", "--budget", "9s"], "--budget limits a new run."),
+        (["compare", "x", "y", "--label", "a=b"], "--label is for a new run."),
         (["compare", "local", "--interleave"], "--interleave takes two settings"),
         (["compare", "local", "no.yaml", "--interleave"], "There is no plan 'no.yaml'."),
         (["survey", "--gap", "9s"], "--gap is the time between repeated runs."),

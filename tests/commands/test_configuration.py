@@ -107,6 +107,11 @@ def test_configured_targets_are_measured_by_the_survey_only(
     assert cli.main(["runs", "--ids"]) == 0, "its --target is a filter"
 
 
+def test_a_key_of_one_command_leaves_options_of_that_name_elsewhere_alone(file: Path) -> None:
+    file.write_text('margin = "5%"\nconfidence = "90%"\n')
+    assert cli.main(["bench", "null", "--repetitions", "1"]) == 0
+
+
 def test_colours_may_be_switched_off(file: Path) -> None:
     file.write_text('colour = "never"\n')
     assert cli.main(["version"]) == 0

@@ -22,8 +22,13 @@ FILE_VARIABLE = "NEPHOSCOPE_CONFIG"
 PREFIX = "NEPHOSCOPE_"
 """With the key in capitals, the variable that replaces a key of the file."""
 
-MEASURES_TARGETS = ("survey", "scheduler")
-"""Commands whose `--target` is the host to measure, and not a role or a filter."""
+COMMANDS = {
+    "confidence": ("compare", "census"),
+    "margin": ("compare",),
+    "targets": ("survey", "scheduler"),
+}
+"""Commands that a key concerns: elsewhere the option of that name means another thing. A key that
+is missing here concerns all commands that have the option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,12 @@ def _below(group: click.Group, configured: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the defaults of the options below a group, by command."""
     defaults: dict[str, Any] = {}
     for name, command in group.commands.items():
-        names = {parameter.name for parameter in command.params}
-        if name not in MEASURES_TARGETS:
-            names -= {"targets"}
-        own = {key: value for key, value in configured.items() if key in names}
+        options = {parameter.name for parameter in command.params}
+        own = {
+            key: value
+            for key, value in configured.items()
+            if key in options and name in COMMANDS.get(key, (name,))
+        }
         if isinstance(command, click.Group):
             own |= _below(command, configured)
         if own:

@@ -66,6 +66,7 @@ class _Side:
     multiple=True,
     help="Exit with code 1 if any metric of B is so; may be repeated.",
 )
+@options.LABELS
 @options.STORE
 @options.JSON
 def compare(
@@ -100,8 +101,9 @@ def compare(
     if interleave:
         run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
         sides = [_Side(run_id, None)]
-    elif budget is not None:
-        raise UsageError("--budget limits a new run.", "Use it with --interleave.")
+    elif budget is not None or options.given_labels():
+        option = "--label is for" if budget is None else "--budget limits"
+        raise UsageError(f"{option} a new run.", "Use it with --interleave.")
     else:
         sides = [_side(a), *([_side(b)] if b is not None else [])]
     if all(side.file for side in sides):
