@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -57,6 +58,10 @@ def runs_alone(folder: str, marks: frozenset[str]) -> bool:
         f"tests/{folder} is in no list. Add it to ALONE or TOGETHER in tests/conftest.py."
     )
 
+
+# Hypothesis also draws the constants of whatever modules are loaded, so that examples would depend
+# on the tests that the same process ran before.
+providers._get_local_constants = providers.Constants
 
 # Property tests repeat themselves exactly and have no deadline: machines are noisy. `make test`
 # looks at fewer examples of each than `make test-all`, and than whoever calls pytest.

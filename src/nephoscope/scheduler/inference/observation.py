@@ -96,7 +96,7 @@ def observations_differ(busy: Sequence[Look]) -> bool:
 
 
 def without_minor(one: View | None, every: View | None) -> tuple[View | None, View | None]:
-    """Returns both with the loss that counts as other programs' beside a mechanism that follows a timer."""
+    """Returns both with the loss that is other programs' beside a mechanism with a timer."""
     timed = (Pattern.REFILLS, Pattern.CLOCKED)
     known = [view for view in (one, every) if view is not None]
     lost = [loop.lost for view in known for loop in view.loops if loop.pattern in timed]
@@ -132,7 +132,7 @@ def is_by_own_kernel(views: Sequence[View]) -> bool:
 
 
 def cycle_ns(view: View) -> float:
-    """Returns the usual time from main gap to main gap in nanoseconds; the window for fewer than two."""
+    """Returns the usual time between main gaps in nanoseconds; the window for fewer than two."""
     cycles = [
         float(b.start_ns - a.start_ns)
         for loop in view.look.loops
@@ -147,7 +147,7 @@ def loops_of(view: View) -> list[Loop]:
 
 
 def clock_read_slowdown(looks: Sequence[Look], every: View | None) -> float | None:
-    """Returns the time of a look on a CPU with all CPUs busy, over the longest of it with that one alone.
+    """Returns the time of a clock read with all CPUs busy, over the longest with one CPU busy.
 
     The longest of all looks that kept only one CPU busy: looks differ by themselves, with the clock
     rate and with what strangers do on the other thread of the core.
@@ -181,7 +181,7 @@ def is_stopped_often(view: View) -> bool:
 
 
 def is_caused_by(view: View, cause: str) -> bool:
-    """Returns whether most of what was lost in main gaps has this cause by the kernel's counters."""
+    """Returns whether most of the time in main gaps has this cause by the kernel's counters."""
     gaps = [gap for loop in view.look.loops for gap in refills.main_gaps(loop.gaps)]
     lost = sum(gap.length_ns for gap in gaps)
     own = sum(gap.length_ns for gap in gaps if gap.cause == cause)
@@ -201,7 +201,7 @@ def obtained_in_periods_cpus(view: View) -> float:
 
 
 def all_share_refills(view: View) -> bool:
-    """Returns whether every loop lost the CPU, those that lost little at the refills of the others."""
+    """Returns whether every loop lost the CPU, if only a little at the refills of the others."""
     found = [one.refills for one in view.lossy if one.refills is not None]
     grid = max(found, key=lambda refills: refills.n, default=None)
     origin = grid.origins_ns[0] if grid is not None else None
