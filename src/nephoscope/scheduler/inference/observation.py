@@ -69,14 +69,13 @@ def view_of_kind(
     losing: the loops that `grid` and `begun` were found in; a few short gaps of others would lie on
     any grid.
     """
-    found = of_kind(looks, kind)
-    if not found:
+    candidates = of_kind(looks, kind)
+    if not candidates:
         return None
-    longest = max(look.window_ns for look in found)
-    found = sorted(
-        (look for look in found if look.window_ns == longest), key=lambda look: look.obtained_cpus
-    )
-    look = found[(len(found) - 1) // 2]
+    longest_ns = max(look.window_ns for look in candidates)
+    longest = [look for look in candidates if look.window_ns == longest_ns]
+    longest.sort(key=lambda look: look.obtained_cpus)
+    look = longest[(len(longest) - 1) // 2]
     starts = begun.starts if begun.onset is Onset.CLOCK else None
     loops = []
     for loop in look.loops:
@@ -107,12 +106,12 @@ def without_minor(one: View | None, every: View | None) -> tuple[View | None, Vi
     return alone, together
 
 
-def may_be_cap(one: View | None, every: View | None) -> bool:
+def may_be_cap(alone: View | None, every: View | None) -> bool:
     """Returns whether turns are on a grid, and only while all CPUs are busy.
 
     Virtual CPUs that share one of the host's do so, and a cap with gaps of a tick.
     """
-    if one is None or every is None or one.lossy:
+    if alone is None or every is None or alone.lossy:
         return False
     return all(
         loop.refills is not None and loop.refills.regular >= _GRID_OF_TURNS for loop in every.lossy
