@@ -24,8 +24,9 @@ NOISE_LEAST_N = 30
 NOISE_LOOKS = 3
 NOISE_CHANGE = 0.10
 
-TAILS = 0.6
-"""Factor of the tails: with it, intervals at which a run stopped cover as often as they say."""
+TAILS = 0.65
+"""Factor of the tails: with it, intervals at which a run stopped cover as often as they say. Below
+0.625 six repetitions would have no interval of the median any more."""
 
 Word = Literal["continue", "converged", "noise_known", "max_reached"]
 
