@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope import cli
-from nephoscope.commands import export
+from nephoscope.commands import export, output
 from nephoscope.errors import Lacking, StoreError
 from nephoscope.store.export import FORMATS
 
@@ -148,6 +148,16 @@ def test_every_ending_has_its_exit_code(
     captured = capfd.readouterr()
     assert captured.out == ""
     assert expected in captured.err
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
+def test_a_limit_on_memory_or_threads_is_no_defect(
+    capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    assert output.complain_of_defect(error) == 3
+    said = capsys.readouterr().err
+    assert "Raise its limits" in said
+    assert "defect" not in said
 
 
 def test_a_defect_is_one_sentence_and_a_file_with_the_traceback(

@@ -133,6 +133,13 @@ def complain_of_defect(error: Exception) -> int:
         return complain(
             f"Cannot write{where}: {error.strerror}. Free disk space or use another directory.", 3
         )
+    # How the interpreter reports a limit on memory or processes (`ulimit -v`, `ulimit -u`).
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        return complain(
+            "This process may use no more memory or threads. Raise its limits (`ulimit -v`, "
+            "`ulimit -u`) to at least 1 GiB and 64; what is measured already is stored.",
+            3,
+        )
     import traceback
 
     if os.environ.get("NEPHOSCOPE_DEBUG"):
