@@ -90,7 +90,10 @@ def opening(result: RunResult, machines: int, sentences: int) -> list[Block]:
         if entry.answer
         for sentence in table.load(entry.answer)(result)
     ]
-    blocks += [Sentence(wording.clean(answer), lead=True) for answer in answers[:sentences]]
+    stated = answers[:sentences]
+    if len(answers) > sentences:
+        stated[-1] += f" {len(answers) - sentences} more in the full report."
+    blocks += [Sentence(wording.clean(answer), lead=True) for answer in stated]
     described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
     return blocks + described or [Sentence("This run has no measurements yet.", lead=True)]
 
