@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from e2e.conftest import Run
+from nephoscope.store import StoredRun
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "contracts" / "census.schema.json").read_text(encoding="utf-8"))
@@ -85,8 +86,7 @@ def test_a_damaged_run_leaves_the_others(nephoscope: Run, tmp_path: Path, plan: 
     store = tmp_path / "store"
     assert nephoscope("run", plan, "--store", store).code == 0
     (run,) = (store / "runs").iterdir()
-    without = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps({**without, "fingerprints": {}}))
+    StoredRun(run).update(fingerprints={})
     done = nephoscope("census", "--store", store)
     assert done.code == 2
     assert "1 target without a fingerprint" in done.sentence

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.e2e.conftest import Run
+
+from nephoscope.store import StoredRun
 
 
 def metrics(result: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -141,9 +142,7 @@ def test_an_unfinished_simulation_goes_on_with_the_chance_of_its_rounds(
     lost = sorted((parts / "runs").glob("*/trials/*.parquet"))[3]
     lost.unlink()
     # As a kill leaves it: the run is told as unfinished.
-    manifest = lost.parents[1] / "manifest.json"
-    values = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**values, "state": "running"}))
+    StoredRun(lost.parents[1]).update(state="running")
     assert nephoscope("run", plan, "--store", parts).code == 0
     assert len(list((parts / "runs").iterdir())) == 1
     assert sorted(samples(nephoscope, whole)) == sorted(samples(nephoscope, parts))
