@@ -32,10 +32,15 @@ class Mistakes:
     def report(self) -> None:
         """Raises PlanError for what was found, in the order of the file; each sentence once."""
         distinct = list({str(mistake): mistake for mistake in self._mistakes}.values())
-        if len(distinct) == 1:
+        if distinct and (len(distinct) == 1 or not any(map(_has_place, distinct))):
+            # A plan that stands in no file is the program's own: it has one cause.
             raise distinct[0]
         if distinct:
             raise PlanErrors(sorted(distinct, key=_position))
+
+
+def _has_place(mistake: PlanError) -> bool:
+    return re.match(r"\S+: |--set ", mistake.message) is not None
 
 
 def _position(mistake: PlanError) -> tuple[int, str, int, int]:
