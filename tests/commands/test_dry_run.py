@@ -107,7 +107,7 @@ def test_an_interrupted_run_goes_on_in_its_own_order(
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
-        (["--set", "repeat.min=9000000", "--set", "repeat.max=9000000"], 2, "repeat.min"),
+        (["--set", "repeat.min=9000000"], 2, "repeat.min"),
         (
             ["--set", "benchmarks.0.params.wait_ns=100s", "--set", "repeat={min: 999, max: 999}"],
             2,
