@@ -96,7 +96,8 @@ def disturbed(name: str, setting: Setting) -> Iterator[None]:
     finally:
         for one in started:
             one.terminate()
-            one.wait()
+            with one:  # waits, and closes the pipe
+                pass
 
 
 def params_of(setting: Setting, duration_s: float | None = None) -> list[dict[str, Any]]:
