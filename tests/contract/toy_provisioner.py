@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import UsageError
+from nephoscope.lab.processes import matching
 from nephoscope.provisioning import BROKEN, UP, Provisioned, Say
 
 MARK = "held-open"
@@ -94,14 +95,11 @@ class ToyProvisioner:
     def processes(self, name: str) -> list[int]:
         """Returns the ids of the processes of some toys."""
         wanted = str(self._root / name / MARK)
-        pids = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            with contextlib.suppress(OSError):
-                if any(os.readlink(fd).startswith(wanted) for fd in (entry / "fd").iterdir()):
-                    pids.append(int(entry.name))
-        return pids
+        return matching(
+            lambda process: any(
+                os.readlink(opened).startswith(wanted) for opened in (process / "fd").iterdir()
+            )
+        )
 
     def remains(self, name: str) -> list[object]:
         """Returns what of some toys is still here."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking, RunFailed
+from nephoscope.lab import processes
 from nephoscope.programs import find_launcher
 
 TIMEOUT_S = 60.0
@@ -253,12 +254,7 @@ async def stop_helper(log: Path, first: signal.Signals) -> None:
 
 def _writers(log: Path) -> list[int]:
     """Process ids whose standard output is this file."""
-    found = []
-    for entry in os.scandir("/proc"):
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and os.readlink(f"/proc/{entry.name}/fd/1") == str(log):
-                found.append(int(entry.name))
-    return found
+    return processes.matching(lambda process: os.readlink(process / "fd/1") == str(log))
 
 
 async def _until_ready(alive: int, log: Path, ready: bytes, timeout_s: float) -> None:

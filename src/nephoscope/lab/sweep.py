@@ -11,11 +11,11 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import names
+from nephoscope.lab import names, processes
 from nephoscope.lab.handle import Removed
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.limits.hierarchies import unescaped
@@ -83,16 +83,13 @@ def _kill_all(lab: str) -> int:
     return len(killed)
 
 
-def _inside(paths: Iterable[Path]) -> Iterator[int]:
+def _inside(paths: Iterable[Path]) -> list[int]:
     """Process ids whose network is one of these namespaces; never our own."""
-    wanted = {number for path in paths if (number := namespaces.inode(path)) is not None}
     # A file that is no mount yet has the number of a plain file, which no process can have.
-    own = os.getpid()
-    for entry in os.scandir("/proc") if wanted else ():
-        if entry.name.isdigit() and int(entry.name) != own:
-            with contextlib.suppress(OSError):
-                if os.stat(f"/proc/{entry.name}/ns/net").st_ino in wanted:
-                    yield int(entry.name)
+    wanted = {number for path in paths if (number := namespaces.inode(path)) is not None}
+    if not wanted:
+        return []
+    return processes.matching(lambda process: (process / "ns/net").stat().st_ino in wanted)
 
 
 def _unmount(folder: Path) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.errors import Lacking, RunFailed
-from nephoscope.lab import commands, names
+from nephoscope.lab import commands, names, processes
 from nephoscope.lab.commands import entering
 from nephoscope.lab.handle import HostPlan, Started
 from nephoscope.lab.limits import cgroups
@@ -166,13 +166,7 @@ async def launch(
 def _entering(words: Sequence[str]) -> bool:
     """Whether a process of ours is still on its way into the host."""
     wanted = os.fsencode("\0".join(words[-3:]))
-    with os.scandir("/proc") as entries:
-        for entry in entries:
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError):
-                    if wanted in Path(entry.path, "cmdline").read_bytes():
-                        return True
-    return False
+    return bool(processes.matching(lambda process: wanted in (process / "cmdline").read_bytes()))
 
 
 def last_words(log: Path) -> str:
