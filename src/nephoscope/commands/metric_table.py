@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nephoscope import units
 from nephoscope.commands import output
-from nephoscope.model import Factors, MetricResult, RunResult
+from nephoscope.model import Factors, MetricResult, RunResult, Severity
 
 
 def table(result: RunResult) -> str:
@@ -54,8 +54,9 @@ def _pair(line: MetricResult) -> tuple[str, str]:
 
 
 def _notes(result: RunResult) -> list[str]:
-    """Warnings, refusals and trials that do not count, a sentence each."""
-    told = [
+    """Warnings of findings and metrics, refusals, excluded trials: a sentence each."""
+    told = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
+    told += [
         f"{line.metric}: {note}"
         for line in result.metrics
         for note in (*line.warnings, line.estimate.note)

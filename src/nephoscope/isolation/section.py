@@ -72,8 +72,8 @@ def _lead(found: Isolation) -> str:
         return "No round has both a baseline and a loaded trial of the same victim."
     hurt = [cell for cell in cells if cell.comparison.verdict.word == "worse"]
     head = (
-        f"{len(cells)} pairs of victim and load, each compared with its baseline in the "
-        "same round: "
+        f"{wording.plural(len(cells), 'pair')} of victim and load, each compared with its "
+        "baseline in the same round: "
     )
     if not hurt:
         unharmed = sum(cell.comparison.verdict.word in KEPT for cell in cells)

@@ -300,7 +300,7 @@ def many_invalid(case: TargetEvidence) -> Answers:
         yield Finding(
             "many_invalid",
             Severity.WARNING if lost / trials.total > 0.2 else Severity.NOTICE,
-            f"{lost} of {trials.total} trials were excluded.",
+            f"{lost} of {trials.total} trials {'was' if lost == 1 else 'were'} excluded.",
             (f"invalid {trials.invalid}, failed {trials.failed}",),
             "See the reasons under Excluded trials; the same disturbances will affect your "
             "programs.",

@@ -97,7 +97,7 @@ def _chart(
     rows = [
         row for name, sweep in zip(names, swept, strict=True) for row in _rows(result, name, sweep)
     ]
-    head = (*charts.estimate_columns("curve", "threads"), Column("of ideal", True))
+    head = (*charts.estimate_columns("curve", "threads"), *Column.numbers("of ideal", "interval"))
     return Chart(
         f"scaling-{wording.slug(benchmark)}-{number}",
         f"{wording.full_name(benchmark, swept[0].metric)} by number of threads",
@@ -156,10 +156,19 @@ def _rows(result: RunResult, name: str, sweep: Sweep) -> list[tuple[str, ...]]:
     figures_of_machine = result.part(MachineFigures)
     efficiency = figures_of_machine.efficiency(sweep.key) if figures_of_machine else {}
     return [
-        (name, str(int(x)), *charts.estimate_cells(point), _share(efficiency.get(int(x))))
+        (
+            name,
+            str(int(x)),
+            *charts.estimate_cells(point),
+            *_ideal(efficiency.get(int(x)), point.estimate.n),
+        )
         for x, point in zip(sweep.x, sweep.points, strict=True)
     ]
 
 
-def _share(efficiency: Estimate | None) -> str:
-    return "–" if efficiency is None else wording.estimate_text(efficiency)
+def _ideal(efficiency: Estimate | None, n_of_row: int) -> tuple[str, str]:
+    """The share of N times one thread, and its interval; its n where that of the row differs."""
+    if efficiency is None:
+        return "–", ""
+    n = "" if efficiency.n == n_of_row else f" (n = {efficiency.n})"
+    return wording.value_text(efficiency), f"{wording.interval_text(efficiency)}{n}"

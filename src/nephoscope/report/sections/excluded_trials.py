@@ -22,7 +22,8 @@ def build(result: RunResult) -> Section:
         text = "No trial was excluded."
         return Section("excluded", "Excluded trials", (Sentence(text),))
     count = wording.plural(len(result.invalid), "trial")
-    intro = f"{count} were excluded as invalid or failed. No result above includes them."
+    verb = "was" if len(result.invalid) == 1 else "were"
+    intro = f"{count} {verb} excluded as invalid or failed. No result above includes them."
     groups: dict[tuple[str, str, str], list[InvalidTrial]] = {}
     for trial in result.invalid:
         for reason in trial.reasons or ("no reason recorded",):
