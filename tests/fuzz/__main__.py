@@ -1,6 +1,6 @@
 """`make fuzz`: mutates the input of every boundary for a time, and keeps what was found.
 
-    python -m tests.fuzz [--time SECONDS] [--seed N] [--keep FOLDER] [BOUNDARY…]
+    python -m tests.fuzz [--time SECONDS | --cases N] [--seed N] [--keep FOLDER] [BOUNDARY…]
 
 Exits with 1 when a case ended otherwise than by a result or a sentence.
 """
@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import resource
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-from .boundaries import BOUNDARIES, MEMORY_BYTES, Boundary
+from .boundaries import BOUNDARIES
+from .boundary import MEMORY_BYTES, Boundary
+
+MEMORY = Path("/dev/shm")
+"""Folder of the cases that are read from files: on a disk, most of the time goes into that."""
 
 
 def main() -> int:
@@ -24,6 +30,9 @@ def main() -> int:
     names = [boundary.name for boundary in BOUNDARIES]
     parser.add_argument("boundaries", nargs="*", metavar="BOUNDARY", help=", ".join(names))
     parser.add_argument("--time", type=float, default=60.0, metavar="SECONDS")
+    parser.add_argument(
+        "--cases", type=int, metavar="N", help="of each boundary, instead of a time"
+    )
     parser.add_argument("--seed", type=int, help="of the mutations [default: drawn]")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), metavar="FOLDER")
     options = parser.parse_args()
@@ -31,22 +40,26 @@ def main() -> int:
         parser.error(f"no boundary {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
     chosen = [one for one in BOUNDARIES if not options.boundaries or one.name in options.boundaries]
-    found = sum(_run(one, options.time / len(chosen), seed, options.keep) for one in chosen)
+    if MEMORY.is_dir():
+        tempfile.tempdir = str(MEMORY)
+    seconds = options.time / len(chosen)
+    found = sum(_run(one, seconds, options.cases, seed, options.keep) for one in chosen)
     used_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(f"seed {seed}; memory {used_bytes >> 20} MiB; {found} findings")
     return 1 if found or used_bytes > MEMORY_BYTES else 0
 
 
-def _run(boundary: Boundary, seconds: float, seed: int, folder: Path) -> int:
+def _run(boundary: Boundary, seconds: float, wanted: int | None, seed: int, folder: Path) -> int:
     draw = random.Random(f"{seed} {boundary.name}")
     until_s, cases, kinds = time.monotonic() + seconds, 0, set()
-    while time.monotonic() < until_s:
+    while time.monotonic() < until_s if wanted is None else cases < wanted:
         case = boundary.case(draw)
         cases += 1
         wrong = boundary.attack(case)
-        if wrong is None or wrong[:60] in kinds:
+        kind = re.sub(r"/\S+", "", wrong or "")[:60]  # folders of cases have random names
+        if wrong is None or kind in kinds:
             continue
-        kinds.add(wrong[:60])
+        kinds.add(kind)
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{boundary.name.replace(' ', '-')}-{len(kinds)}"
         file.write_bytes(case)

@@ -1,130 +1,53 @@
-"""Everything that Nephoscope reads from outside, as functions of bytes that a test can mutate.
-
-A boundary either reads a case or refuses it in one sentence; anything else is a finding.
-"""
+"""Everything that Nephoscope reads from outside, as boundaries that a test can attack."""
 
 from __future__ import annotations
 
 import functools
 import json
-import random
+import os
 import resource
-import signal
+import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
-import yaml
 from tests.store import factory as store_factory
 
 from nephoscope import capabilities, catalog, plans, programs
 from nephoscope.census import files as census_files
-from nephoscope.commands.output import one_line
+from nephoscope.commands import configuration
 from nephoscope.comparison import number_files
-from nephoscope.errors import NephoscopeError
 from nephoscope.lab import files as topology_files
 from nephoscope.plans.files import load as plan_files
+from nephoscope.results.past import past
+from nephoscope.runs import journal
 from nephoscope.store import Store
 from nephoscope.store.export import export
 from nephoscope.store.pkb import import_file
-from nephoscope.targets.probe.output import parse_output
+from nephoscope.studies import catalogue
+from nephoscope.targets.probe.output import check_version, parse_output
 
-from .mutation import mutated, mutated_bytes
+from .boundary import (
+    CASE_S,
+    FIRST_AND_JSON_LINES,
+    JSON,
+    JSON_LINES,
+    MEMORY_BYTES,
+    YAML,
+    Boundary,
+    json_bytes,
+    json_lines,
+)
 
 ROOT = Path(__file__).parents[2]
-CASE_S = 5.0
-"""A case that takes longer hangs."""
-MEMORY_BYTES = 500 << 20
-SENTENCE_MAX = 1200
 _PROGRAM_EXITS = {0, 2, 3, 4, 124}
 _DEADLINE_S = "2"
 
 
-@dataclass(frozen=True)
-class Boundary:
-    """seeds: valid inputs. read: reads a case; raises what the product raises. structured: turns
-    an input into the JSON value that is mutated, and back; None where only bytes are."""
-
-    name: str
-    seeds: Callable[[], Sequence[bytes]]
-    read: Callable[[bytes], object]
-    structured: tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None = None
-
-    def case(self, draw: random.Random) -> bytes:
-        """Returns a drawn mutation of a drawn valid input."""
-        seed = draw.choice(self.seeds())
-        if self.structured is None or draw.random() < 0.25:
-            return mutated_bytes(seed, draw)
-        parse, write = self.structured
-        return write(mutated(parse(seed), draw))
-
-    def attack(self, case: bytes) -> str | None:
-        """Returns what is wrong with how a case was taken; None when it was read or refused."""
-        began_s = time.monotonic()
-        try:
-            with _alarm(CASE_S):
-                self.read(case)
-        except NephoscopeError as error:
-            if len(sentence := one_line(str(error))) > SENTENCE_MAX:
-                return f"a sentence of {len(sentence)} characters"
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            return f"{type(error).__name__}: {str(error)[:300]}"
-        if time.monotonic() - began_s > CASE_S:
-            return f"took {time.monotonic() - began_s:.1f} s"
-        return None
-
-
-class HangError(BaseException):
-    """A case that does not end; no handler of the product may take it for its own."""
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise HangError(f"did not end within {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def _text(data: bytes) -> str:
     return data.decode(errors="replace")
-
-
-def _json_bytes(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _yaml_bytes(value: Any) -> bytes:
-    return yaml.safe_dump(value, allow_unicode=True).encode(errors="replace")
-
-
-YAML = (yaml.safe_load, _yaml_bytes)
-JSON = (json.loads, _json_bytes)
-
-
-def _lines(data: bytes) -> list[Any]:
-    return [json.loads(line) for line in data.splitlines() if line]
-
-
-def _json_lines(values: Any) -> bytes:
-    listed = values if isinstance(values, list) else [values]
-    return b"".join(_json_bytes(value) + b"\n" for value in listed)
-
-
-JSON_LINES = (_lines, _json_lines)
 
 
 @functools.cache
@@ -147,7 +70,7 @@ def _plan(case: bytes) -> object:
     return plans.expand(plan, catalog.load())
 
 
-_OUTPUT = _json_lines(
+_OUTPUT = json_lines(
     [
         {"sample": {"metric": "null_ns", "value": 100.0, "factors": {}}},
         {"sample": {"metric": "null_latency_ns", "value": 3, "count": 5, "at_ns": 7}},
@@ -166,11 +89,18 @@ def _import(file: Path) -> object:
 
 
 @functools.cache
+def _lines_to_import() -> tuple[bytes, ...]:
+    """Few lines at a time: each becomes a file."""
+    lines = (ROOT / "tests/golden/pkb/perfkitbenchmarker_results.json").read_bytes().splitlines()
+    return tuple(b"\n".join(lines[at : at + 4]) for at in range(0, len(lines), 4))
+
+
+@functools.cache
 def _scenarios() -> tuple[bytes, ...]:
     done = subprocess.run([programs.find_simulator(), "scenarios"], capture_output=True, check=True)
     named = json.loads(done.stdout)
     return tuple(
-        _json_bytes({"id": kind, "scenario": scenario})
+        json_bytes({"id": kind, "scenario": scenario})
         for kind, scenarios in named.items()
         for scenario in scenarios.values()
     )
@@ -213,23 +143,73 @@ def _probe_params(case: bytes) -> object:
 
 
 @functools.cache
+def _descriptions() -> tuple[bytes, ...]:
+    words = [programs.find_probe(), "describe"]
+    return (subprocess.run(words, capture_output=True, check=True).stdout,)
+
+
+@functools.cache
 def _stored_run() -> tuple[bytes, bytes]:
     """Manifest and a trial file of a small run, as earlier versions stored them: no digests."""
     with tempfile.TemporaryDirectory() as folder:
         run, _ = store_factory.filled(Path(folder), rounds=1)
         manifest = json.loads((run.path / "manifest.json").read_bytes())
         del manifest["sha256"]
-        return _json_bytes(manifest), (run.trials_path / f"{_TRIAL}.parquet").read_bytes()
+        return json_bytes(manifest), (run.trials_path / f"{_TRIAL}.parquet").read_bytes()
 
 
-def _analyse(manifest: bytes, trial: bytes) -> object:
+def _analyse(manifest: bytes, trial: bytes, journal_lines: bytes = b"") -> object:
     with tempfile.TemporaryDirectory() as folder:
         trials = Path(folder, "runs", _RUN, "trials")
         trials.mkdir(parents=True)
         (trials / f"{_TRIAL}.parquet").write_bytes(trial)
         (trials.parent / "manifest.json").write_bytes(manifest)
+        if not journal_lines:
+            run = Store(folder).open(_RUN)
+            return capabilities.document(capabilities.build(run)), export([run], "csv")
+        (trials.parent / "journal.jsonl").write_bytes(journal_lines)
         run = Store(folder).open(_RUN)
-        return capabilities.document(capabilities.build(run)), export([run], "csv")
+        with run.hold():  # so that the process that the journal names is looked for
+            run.holder()
+        return run.integrity(), run.status, journal.lines(run.events()), past(Store(folder))
+
+
+def _probe_description(case: bytes) -> object:
+    return check_version(case, catalog.load(), "here")
+
+
+def _matrix(file: Path) -> object:
+    return topology_files.from_text(_GEO, "lab.yaml", file.parent)
+
+
+def _configuration(file: Path) -> object:
+    with mock.patch.dict(os.environ, {configuration.FILE_VARIABLE: str(file)}):
+        return configuration.values()
+
+
+def _far_side(case: bytes) -> None:
+    """Sends lines to the far side of a benchmark, as a peer that knows the token."""
+    name, _, messages = case.partition(b"\n")
+    benchmark = "net.rtt" if b"rtt" in name else "net.throughput"
+    words = [str(programs.find_probe()), "serve", benchmark, "--token-file", "-"]
+    server = subprocess.Popen(
+        [*words, "--deadline", _DEADLINE_S],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=_limited,
+    )
+    with server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"a-token-of-the-test-0123456789\n")
+        server.stdin.flush()
+        ready = json.loads(server.stdout.readline())["ready"]
+        with socket.create_connection((ready["address"], ready["port"])) as peer:
+            peer.sendall(b"a-token-of-the-test-0123456789\n" + messages)
+        _, said = server.communicate(timeout=CASE_S)
+    if server.returncode not in _PROGRAM_EXITS or b"panicked" in said:
+        raise AssertionError(f"exit code {server.returncode}: {said[-300:]!r}")
 
 
 _RUN, _TRIAL = "20261122-120000-x-0000", "r0001-s000-local"
@@ -255,6 +235,43 @@ links:
     up: {rate: 10Mbit/s, loss: 0}
 """
 _CENSUS = b"instance_type,model,machines,zone\nm1.small,E5430,20,a\nm1.small,AMD,3,b\n"
+_MATRIX = b",paris,tokyo\nparis,,110ms\ntokyo,112ms,\n"
+_CONFIGURATION = b"""
+store = "/tmp/x"
+targets = ["ssh:a", "local"]
+colour = "auto"
+confidence = "0.95"
+margin = "0.03"
+"""
+_JOURNAL = json_lines(
+    [
+        {"at": "2026-01-02T03:04:05.678+00:00", "event": "session_started", "pid": 7}
+        | {"started_ticks": 1, "boot_id": "b", "machine": "m", "resumed": False, "trials": 0},
+        {"event": "target_opened", "target": "local"},
+        {"event": "trial_started", "trial": "r0001-s000-local", "together": "", "attempt": 1},
+        {"event": "trials_stored", "sha256": {"r0001-s000-local.parquet": "0" * 64}},
+        {"event": "trial_ended", "trial": "r0001-s000-local", "status": "valid", "spent_s": 0.5}
+        | {"timeline": {"measure": [1, 2]}, "skew_ns": 5, "attempt": 1, "reasons": []}
+        | {"loads": [{"name": "l", "target": "b", "covered_ratio": 0.5}]},
+        {"event": "trial_tried_again", "trial": "r1", "attempt": 1, "reasons": ["late"]},
+        {"event": "alternative_ended", "benchmark": "null", "target": "a", "word": "w"}
+        | {"factors": {"x": 1}, "reason": "n"},
+        {"event": "warning", "sentence": "s"},
+        {"event": "session_ended", "why": "measured"},
+    ]
+)
+_GEO = """
+version: 1
+name: t
+hosts: {a: {}, b: {}}
+geo: {sites: {paris: [a], tokyo: [b]}, latency: case}
+"""
+_RTT = b'rtt\n{"packet_bytes": 64, "packets": 10, "same_clock": true}\n"report"\n'
+_THROUGHPUT = (
+    b'throughput\n{"tcp": true, "up": true, "down": true, "streams": 2, "send_bytes": 4096, '
+    b'"warmup_ns": 0, "duration_ns": 1000000, "interval_ns": 100000, "packet_bytes": 1400, '
+    b'"per_s": 0.0, "wait_ns": 0, "press": null}\n"go"\n"finish"\n"report"\n'
+)
 _PARAMS = b'{"value": 3.5, "noise_ratio": 0.1, "samples": 4, "seed": 7, "wait_ns": 10}'
 
 BOUNDARIES = (
@@ -269,7 +286,7 @@ BOUNDARIES = (
     ),
     Boundary("probe output", lambda: (_OUTPUT,), _probe_output, JSON_LINES),
     Boundary("probe parameters", lambda: (_PARAMS,), _probe_params, JSON),
-    Boundary("import", lambda: _files("tests/golden/pkb/*.json*"), _in_file(_import), JSON_LINES),
+    Boundary("import", _lines_to_import, _in_file(_import), JSON_LINES),
     Boundary("numbers", lambda: (_NUMBERS,), _in_file(number_files.read)),
     Boundary("census", lambda: (_CENSUS,), _in_file(census_files.read)),
     Boundary(
@@ -284,4 +301,19 @@ BOUNDARIES = (
         lambda case: _analyse(_stored_run()[0], case),
     ),
     Boundary("simulator", _scenarios, _simulator, JSON),
+    Boundary(
+        "journal",
+        lambda: (_JOURNAL,),
+        lambda case: _analyse(*_stored_run(), case or b"\n"),
+        JSON_LINES,
+    ),
+    Boundary("probe description", _descriptions, _probe_description, JSON),
+    Boundary("far side", lambda: (_RTT, _THROUGHPUT), _far_side, FIRST_AND_JSON_LINES),
+    Boundary("latency matrix", lambda: (_MATRIX,), _in_file(_matrix)),
+    Boundary("configuration", lambda: (_CONFIGURATION,), _in_file(_configuration)),
+    Boundary(
+        "published numbers",
+        lambda: _files("studies/*/published.csv"),
+        _in_file(catalogue.read_numbers),
+    ),
 )

@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from .boundaries import BOUNDARIES, Boundary
+from .boundaries import BOUNDARIES
+from .boundary import Boundary
 
-CASES = {"simulator": 4, "probe parameters": 10, "import": 3}
+CASES = {"simulator": 4, "probe parameters": 10, "import": 10, "far side": 10}
 """Programs are started, and runs stored, for each case of these."""
 
 

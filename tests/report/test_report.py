@@ -450,6 +450,7 @@ def test_files_appear_whole_or_not_at_all(survey: RunResult, tmp_path: Path) -> 
     assert sorted(path.name for path in paths.html.parent.iterdir()) == [
         "report.html",
         "report.md",
+        "report.sha256",
         "result.json",
     ]
 

@@ -6,6 +6,8 @@ import contextlib
 import copy
 import json
 import random
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,19 @@ from .factory import SPEC, filled, new_run, record, samples
 
 
 def content(store: Path) -> tuple[Any, ...]:
-    """All that analyses and exports see of the only run of a store."""
+    """All that analyses and exports see of the only run of a store, and its reports."""
     (run,) = Store(store).runs()
-    return run.manifest, run.records(), flat_table(run).to_pylist()
+    reports = {path.name: path.read_bytes() for path in sorted(run.report_path.glob("*"))}
+    return run.manifest, run.records(), flat_table(run).to_pylist(), run.events(), reports
+
+
+def finished(path: Path) -> StoredRun:
+    """A whole run: trials, journal, report and manifest."""
+    run, _ = filled(path, rounds=1)
+    run.event({"event": "session_ended", "why": "measured"})
+    capabilities.write(capabilities.build(run), run.report_path)
+    run.finish("finished")
+    return run
 
 
 def without_digests(run: StoredRun) -> None:
@@ -51,7 +63,7 @@ def test_earlier_runs_are_read_and_said_to_be_unverified(
     run, _ = filled(tmp_path)
     before = content(tmp_path)
     without_digests(run)
-    assert content(tmp_path) == before
+    assert content(tmp_path)[1:3] == before[1:3]
     assert cli.main(["verify", run.id, "--store", str(tmp_path), "--json"]) == 0
     (result,) = json.loads(capsys.readouterr().out)["runs"]
     assert (result["verified"], result["unverified"], result["damaged"]) == (0, 8, [])
@@ -65,34 +77,108 @@ def cut(data: bytearray, rng: random.Random) -> None:
     del data[rng.randrange(len(data)) :]
 
 
-@pytest.mark.parametrize("damage", [flip, cut])
-def test_no_change_of_a_file_is_silent(
-    tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
-) -> None:
-    run, _ = filled(tmp_path, rounds=1)
-    whole = content(tmp_path)
-    files = [run.path / "manifest.json", *sorted(run.trials_path.iterdir())]
+def attack(store: Path, damage: Callable[[bytearray, random.Random], None], cases: int) -> str:
+    """Damages a file of a whole run so often; returns how many cases were named, by file."""
+    run = finished(store)
+    whole = content(store)
+    files = [path for path in sorted(run.path.rglob("*")) if path.is_file()]
     rng = random.Random(7)
-    for _ in range(150):
-        path = rng.choice(files)
+    named: Counter[str] = Counter()
+    for number in range(cases):
+        path = files[number % len(files)]
         original = path.read_bytes()
         data = bytearray(original)
         damage(data, rng)
         path.write_bytes(data)
-        runs = Store(tmp_path).runs()
-        if runs:
-            (now,) = runs
-            named = [one for one in now.records() if one.failure_name == DAMAGED]
-            # A flip inside the name of the key that holds the digest loses the digest alone.
-            assert named or content(tmp_path)[1:] == whole[1:]
-            assert [str(path) in one.reasons[0] for one in named] == [True] * len(named)
-            assert all(one.status is TrialStatus.INVALID for one in named)
-            assert bool(named) == bool(now.integrity().damaged)
-        else:
-            (problem,) = Store(tmp_path).damaged()
-            assert str(path) in problem
+        problems = problems_of(store, path)
+        # A flip inside the name of the key that holds the digest of a file or a report loses the
+        # digest alone.
+        assert problems or content(store)[1:4] == whole[1:4]
+        assert problems or path.name in ("manifest.json", "report.sha256"), path
+        assert all(str(path) in one or path.suffix == ".sha256" for one in problems)
+        named[path.name if path.suffix != ".parquet" else "trials"] += bool(problems)
         path.write_bytes(original)
-    assert content(tmp_path) == whole
+    assert content(store) == whole
+    return ", ".join(f"{name} {count}" for name, count in sorted(named.items()))
+
+
+def problems_of(store: Path, path: Path) -> list[str]:
+    """What reading the store says is damaged."""
+    runs = Store(store).runs()
+    if not runs:
+        return Store(store).damaged()
+    (now,) = runs
+    damaged = [one for one in now.records() if one.failure_name == DAMAGED]
+    assert [str(path) in one.reasons[0] for one in damaged] == [True] * len(damaged)
+    assert all(one.status is TrialStatus.INVALID for one in damaged)
+    return list(now.integrity().damaged)
+
+
+@pytest.mark.parametrize("damage", [flip, cut])
+def test_no_change_of_a_file_is_silent(
+    tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
+) -> None:
+    attack(tmp_path, damage, 120)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [flip, cut])
+def test_no_change_of_five_thousand_is_silent(
+    tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
+) -> None:
+    sys.stdout.write(f"named of 5,000: {attack(tmp_path, damage, 5000)}\n")
+
+
+def test_a_damaged_line_of_the_journal_is_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = finished(tmp_path)
+    lines = run.journal_path.read_text().splitlines(keepends=True)
+    changed = [lines[0], lines[1].replace("w0000", "w0001", 1), *lines[2:]]
+    run.journal_path.write_text("".join(changed))
+    again = Store(tmp_path).open(run.id)
+    assert again.events()[1] == {"at": None, "event": "line_damaged", "line": 2}
+    sentence = f"{run.journal_path}: line 2 is damaged and left out."
+    assert again.integrity().damaged == (sentence,)
+    assert again.integrity().unverified == 1, "its trial has no digest any more"
+    assert cli.main(["show", run.id, "--store", str(tmp_path)]) == 0
+    assert sentence in capsys.readouterr().err
+    assert cli.main(["show", run.id, "--journal", "--store", str(tmp_path)]) == 0
+    assert "line damaged: line 2" in capsys.readouterr().out
+
+
+def test_a_journal_that_lost_whole_lines_is_named_once_the_run_ended(tmp_path: Path) -> None:
+    run = finished(tmp_path)
+    lines = run.journal_path.read_text().splitlines(keepends=True)
+    run.journal_path.write_text("".join(lines[:-1]))
+    (sentence,) = Store(tmp_path).open(run.id).integrity().damaged
+    assert "is not what was stored when the run ended" in sentence
+    run.journal_path.unlink()
+    assert Store(tmp_path).open(run.id).integrity().damaged == (sentence,)
+
+
+def test_a_line_that_a_kill_cut_off_is_no_damage(tmp_path: Path) -> None:
+    run, _ = new_run(tmp_path)
+    run.event({"event": "one"})
+    with run.journal_path.open("a") as stream:
+        stream.write('{"at": "2026')
+    assert not Store(tmp_path).open(run.id).integrity().damaged
+    run.event({"event": "two"})
+    again = Store(tmp_path).open(run.id)
+    assert [event["event"] for event in again.events()] == ["one", "two"]
+    assert not again.integrity().damaged
+
+
+def test_a_changed_report_is_named_and_written_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = finished(tmp_path)
+    page = run.report_path / "report.md"
+    page.write_text(page.read_text() + "1")
+    assert cli.main(["verify", "--store", str(tmp_path)]) == 1
+    assert f"{page} is not as it was written" in capsys.readouterr().out
+    assert cli.main(["show", run.id, "--store", str(tmp_path)]) == 0
+    assert cli.main(["verify", "--store", str(tmp_path)]) == 0
 
 
 def test_damage_exits_with_1_and_is_named(
@@ -213,3 +299,12 @@ def test_a_manifest_of_an_impossible_time_is_refused(tmp_path: Path) -> None:
     run.update(created_at=1e300)
     with pytest.raises(StoreError, match="its 'created_at' cannot be read"):
         Store(tmp_path).open(run.id)
+
+
+def test_a_journal_without_checksums_names_files_that_can_exist(tmp_path: Path) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    without_digests(run)
+    for name in ("r1-s\0.parquet", f"r1-s{'x' * 300}.parquet", "../r1-s1.parquet", "x"):
+        line = json.dumps({"event": "trials_stored", "sha256": {name: "0"}})
+        run.journal_path.write_text(line + "\n")
+        assert Store(tmp_path).open(run.id).integrity().unverified == 4

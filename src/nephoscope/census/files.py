@@ -8,8 +8,6 @@ beside. The full description is docs/how-to/census.md.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,33 +47,27 @@ class Imported:
 def read(file: Path) -> Imported:
     """The counts and speeds of a CSV file. UsageError with file and line for whatever is wrong."""
     text = textfile.read(file, "list of counts", UsageError).removeprefix("\ufeff")
-    rows = csv.reader(io.StringIO(text), strict=True)
     head: list[str] = []
     counts: list[Count] = []
     told: list[Told] = []
-    try:
-        for fields in rows:
-            if not any(field.strip() for field in fields) or fields[0].lstrip().startswith("#"):
-                continue
-            where = f"{file}:{rows.line_num}"
-            cells = [field.strip() for field in fields]
-            if not head:
-                head = _head(cells, where)
-                continue
-            if len(cells) != len(head):
-                raise UsageError(
-                    f"{where}: {len(cells)} fields under {len(head)} columns.",
-                    'Put text with a comma into "quotes".',
-                )
-            row = _Row(dict(zip(head, cells, strict=True)), where)
-            if row.text("benchmark") or row.text("speed"):
-                told.append(_told(row, file))
-            else:
-                counts.append(_count(row))
-    except csv.Error as error:
-        raise UsageError(
-            f"{file}:{rows.line_num}: invalid CSV: {error}.", "Check the quotes."
-        ) from error
+    for line, fields in textfile.csv_rows(text, str(file)):
+        if not any(field.strip() for field in fields) or fields[0].lstrip().startswith("#"):
+            continue
+        where = f"{file}:{line}"
+        cells = [field.strip() for field in fields]
+        if not head:
+            head = _head(cells, where)
+            continue
+        if len(cells) != len(head):
+            raise UsageError(
+                f"{where}: {len(cells)} fields under {len(head)} columns.",
+                'Put text with a comma into "quotes".',
+            )
+        row = _Row(dict(zip(head, cells, strict=True)), where)
+        if row.text("benchmark") or row.text("speed"):
+            told.append(_told(row, file))
+        else:
+            counts.append(_count(row))
     if not counts and not told:
         raise UsageError(
             f"{file}: no rows of counts or speeds.",

@@ -128,6 +128,8 @@ def present(
     """
     from nephoscope import capabilities
 
+    for sentence in run.journal_problems():
+        output.complain(sentence, 1)
     result = _analysed(run)
     page: Path | None = None
     try:

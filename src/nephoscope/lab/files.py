@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -128,7 +126,7 @@ def _known(topology: Topology, steps: list[str], path: str) -> None:
 def _matrix(file: Path, place: Place) -> dict[str, dict[str, float]]:
     """A matrix of a CSV file: names in the first row and column; empty cells are left out."""
     text = textfile.read(file, "latency matrix", PlanError)
-    rows = list(csv.reader(io.StringIO(text)))
+    rows = [cells for _, cells in textfile.csv_rows(text, str(file), PlanError)]
     if len(rows) < 2 or len(rows[0]) < 2:
         raise PlanError(
             f"{file}:1:1: a latency matrix has site names in its first row and column.",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,6 +45,20 @@ def read(
             f"{file}:{line}:{column}: this is no UTF-8 text (byte 0x{raw[failure.start]:02x}).",
             f"Save the {what} as UTF-8.",
         ) from failure
+
+
+def csv_rows(
+    text: str, name: str, error: type[UsageError] = UsageError
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields number and cells of each line of a CSV text. Raises `error` where it is none."""
+    rows = csv.reader(io.StringIO(text), strict=True)
+    try:
+        for cells in rows:
+            yield rows.line_num, cells
+    except csv.Error as problem:
+        raise error(f"{name}:{rows.line_num}: invalid CSV: {problem}.", "Check the quotes.") from (
+            problem
+        )
 
 
 def open_regular(file: Path, *, pipe: bool = False) -> BinaryIO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,11 +24,15 @@ def write(
 ) -> None:
     """Writes .html, .md and .json files of one folder, made if need be, each whole or not at all.
 
+    Their digests go into a file for `sha256sum --check`, which `nephoscope verify` reads.
+
     Raises StoreError with this next step where they cannot be written.
     """
     folder = paths[0].parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        sums = paths[0].with_suffix(".sha256")
+        sums.unlink(missing_ok=True)  # after a kill among the files, none is better than old ones
         for path in paths:
             if path.suffix == ".html":
                 text = html_output.render(title, subtitle, sections)
@@ -36,10 +41,15 @@ def write(
             else:
                 text = documents.to_text(documents.versioned(document)) + "\n"
             _replace(path, text)
+        _replace(sums, "".join(f"{_digest(path)}  {path.name}\n" for path in paths))
     except OSError as error:
         raise StoreError(
             f"Cannot write the report to '{folder}': {error.strerror or error}.", next_step
         ) from error
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _replace(path: Path, text: str) -> None:

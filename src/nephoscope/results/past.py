@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.plans.estimate import past_key
-from nephoscope.store import Store
+from nephoscope.store import Store, is_number
 
 MAX_RUNS = 30
 """Newest runs that are read; times of long ago are those of another machine or version."""
@@ -20,9 +22,9 @@ def past(store: Store) -> dict[tuple[str, str], list[float]]:
     for run in runs:
         settings = run.manifest["settings"]
         for event in run.events():
-            seconds = event.get("spent_s")
+            seconds: Any = event.get("spent_s")
             number = str(event.get("trial", "")).partition("-s")[2].partition("-")[0]
-            if event.get("event") != "trial_ended" or not isinstance(seconds, int | float):
+            if event.get("event") != "trial_ended" or not is_number(seconds):
                 continue
             if not number.isdecimal() or int(number) >= len(settings):
                 continue

@@ -24,9 +24,15 @@ def lines(events: Iterable[Event]) -> list[str]:
             day = f"{moment:%Y-%m-%d}"
             out.append(f"{day} (UTC)")
         at = f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}" if moment else " " * 12
-        told = _TOLD.get(str(event.get("event")), _other)
-        out.append(f"{at}  {told(event)}")
+        out.append(f"{at}  {_text(event)}")
     return out
+
+
+def _text(event: Event) -> str:
+    try:
+        return _TOLD.get(str(event.get("event")), _other)(event)
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return _other(event)  # of another version: its parts are not what they are here
 
 
 def _moment(event: Event) -> datetime | None:

@@ -1,16 +1,16 @@
 """Digests of what a run stored, so that a change of a file afterwards is noticed.
 
-The journal has the digest of each trial file, the manifest its own. They show damage by disks,
-copies and editors; whoever may write to the store may write new digests as well.
+The journal has the digest of each trial file, the manifest its own and that of the journal when the
+run ended, a report the sums of its files. They show damage by disks, copies and editors; whoever
+may write to the store may write new digests as well.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ KEY = "sha256"
 _NONE = "0" * 64
 """What stands in the digest's place while it is computed."""
 
-_EVENT = "trials_stored"
 _OWN = re.compile(rb'\{\s*"sha256": "([0-9a-f]{64})"')
 
 
@@ -45,40 +44,14 @@ def has_own_digest(text: bytes) -> bool:
     return digest_of(text[:start] + _NONE.encode() + text[end:]) == match[1].decode()
 
 
-def stored_event(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Returns the event of trial files (name -> content) that were put into their place."""
-    return {"event": _EVENT, "sha256": {name: digest_of(text) for name, text in files.items()}}
-
-
-def removed_event(names: Iterable[str]) -> dict[str, Any]:
-    """Returns the event of trial files that were taken away again."""
-    return {"event": _EVENT, "sha256": dict.fromkeys(names)}
-
-
-class DigestLog:
-    """The digests of one journal; a later reading continues where the one before ended."""
-
-    def __init__(self) -> None:
-        self._offset = 0
-        self._digests: dict[str, str | None] = {}
-
-    def read(self, journal: Path) -> Mapping[str, str]:
-        """Returns the digest of each trial file by its name; the last one where it was rewritten.
-
-        A line that was cut off or damaged leaves its trials without a digest.
-        """
-        with translating_os_errors(journal, "read"):
-            try:
-                with journal.open("rb") as stream:
-                    stream.seek(self._offset)
-                    whole, newline, _ = stream.read().rpartition(b"\n")
-            except FileNotFoundError:
-                return {}
-        self._offset += len(whole) + len(newline)
-        for line in whole.split(b"\n"):
-            if _EVENT.encode() in line:
-                with contextlib.suppress(ValueError, AttributeError, RecursionError):
-                    digests = json.loads(line).get("sha256")
-                    # A name is of this folder, whatever else a damaged line may hold.
-                    self._digests |= {name: one for name, one in digests.items() if "/" not in name}
-        return {name: str(digest) for name, digest in self._digests.items() if digest}
+def changed_reports(folder: Path) -> list[str]:
+    """Returns a sentence for each file of a run's reports that is not as it was written."""
+    problems = []
+    for sums in sorted(folder.glob("*.sha256")):
+        with translating_os_errors(sums, "read"):
+            for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
+                digest, _, name = line.partition("  ")
+                path = folder / Path(name).name
+                if not path.is_file() or digest_of(path.read_bytes()) != digest:
+                    problems.append(f"{path} is not as it was written.")
+    return problems

@@ -17,6 +17,8 @@ from typing import Any
 
 from nephoscope.store.files import translating_os_errors
 
+_PIDS = 1 << 22
+"""No process id of Linux is as large."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -46,7 +48,8 @@ def holder_of(journal: Path, events: list[dict[str, Any]]) -> Holder | None:
         return None
     sessions = [event for event in events if event.get("event") == "session_started"]
     last: Mapping[str, Any] = sessions[-1] if sessions else {}
-    pid = int(last.get("pid", 0))
+    pid = last.get("pid")
+    pid = pid if isinstance(pid, int) and 0 < pid < _PIDS else 0
     return Holder(pid, str(last.get("machine", "")), pid > 0 and _is(pid, last, journal))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,8 +60,17 @@ def read_manifest(path: Path) -> dict[str, Any]:
     for key, is_valid in {**_NEEDED, **_OPTIONAL}.items():
         if key in manifest and not is_valid(manifest[key]):
             raise StoreError(f"{path} is damaged: its '{key}' cannot be read.", _HINT)
+    if not _entries_exist(manifest["settings"], manifest["plan"].get("benchmarks")):
+        raise StoreError(f"{path} is damaged: its 'settings' are not of its plan.", _HINT)
     manifest.pop(digests.KEY, None)
     return manifest
+
+
+def _entries_exist(settings: Sequence[Mapping[str, Any]], benchmarks: Any) -> bool:
+    """States whether each setting is of an entry of the plan (a nested design boots of none)."""
+    count = len(benchmarks) if isinstance(benchmarks, list) else 0
+    entries = [setting.get("entry", 0) for setting in settings]
+    return all(isinstance(one, int) and 0 <= one < max(count, 1) for one in entries)
 
 
 def is_number(value: Any) -> bool:
@@ -133,6 +142,9 @@ _OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
     "spent_s": _maybe(is_number),
     "fingerprints": lambda value: _is_mapping(value) and all(map(_is_mapping, value.values())),
     "outcomes": _list_of(_is_mapping),
+    "journal": lambda value: (
+        has_types(value, {"bytes": int, "sha256": str}) and value["bytes"] >= 0
+    ),
     "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "refused": _list_of(_is_text),
     "lost": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),

@@ -96,6 +96,7 @@ def import_file(path: Path, store: Store) -> StoredRun:
                 run.append(record, [sample], specs[setting.benchmark])
                 position += 1
         run.event({"event": "imported", "file": str(path), "lines": len(lines)})
+        run.finish(FINISHED)
     return run
 
 

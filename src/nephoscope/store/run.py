@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import json
 import math
 import os
 import time
@@ -18,11 +17,8 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
-from nephoscope.reading import jsontext
-from nephoscope.store.digests import (
-    removed_event,
-    stored_event,
-)
+from nephoscope.store import journal
+from nephoscope.store.digests import changed_reports
 from nephoscope.store.files import (
     make_durable,
     recover,
@@ -31,6 +27,7 @@ from nephoscope.store.files import (
     write_all_or_none,
 )
 from nephoscope.store.holder import Holder, holder_of
+from nephoscope.store.journal import Journal, removed_event, stored_event
 from nephoscope.store.manifest import (
     RUNNING,
     STATES,
@@ -64,6 +61,7 @@ class StoredRun:
         self._id = run_id
         self._manifest: dict[str, Any] | None = None
         self._files = TrialFiles()
+        self._journal = Journal()
         self._unsynced: list[Path] = []
         self._synced_s = -math.inf
 
@@ -110,6 +108,11 @@ class StoredRun:
         return self.path / "trials"
 
     @property
+    def journal_path(self) -> Path:
+        """The file of the events."""
+        return self.path / "journal.jsonl"
+
+    @property
     def report_path(self) -> Path:
         """The folder into which reports are written."""
         return self.path / "report"
@@ -140,7 +143,7 @@ class StoredRun:
         """Sets the state; `finished_at` is the moment at which measuring ended."""
         if state not in STATES:
             raise ValueError(f"{state} is no state of a run")
-        changes: dict[str, Any] = {"state": state}
+        changes: dict[str, Any] = {"state": state, "journal": journal.extent(self.journal_path)}
         if not self.manifest.get("finished_at"):
             changes["finished_at"] = datetime.now(UTC).timestamp()
         self.update(**changes)
@@ -200,7 +203,8 @@ class StoredRun:
 
     def integrity(self) -> Integrity:
         """Returns which trials are as they were stored; reads every file."""
-        return integrity_of(self._look())
+        more = [*self.journal_problems(), *changed_reports(self.report_path)]
+        return integrity_of(self._look(), more)
 
     def samples(self) -> Sequence[tuple[TrialRecord, pa.Table]]:
         """Returns the samples of the trials that count (columns: trialfile.SCHEMA)."""
@@ -217,32 +221,16 @@ class StoredRun:
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Adds one line to the journal, with the time. For people; decisions rest on the trials."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"at": at, **event}, allow_nan=False, default=str) + "\n"
-        journal = self.path / "journal.jsonl"
-        with translating_os_errors(journal, "written"), journal.open("ab+") as stream:
-            # A kill may have cut the last line off; it must not swallow this one.
-            size = stream.seek(0, os.SEEK_END)
-            if size:
-                stream.seek(size - 1)
-                if stream.read(1) != b"\n":
-                    line = "\n" + line
-            stream.write(line.encode())
+        journal.append(self.journal_path, event)
 
     def events(self) -> list[dict[str, Any]]:
         """The journal's events in order; a line that was cut off is left out."""
-        journal = self.path / "journal.jsonl"
-        if not journal.exists():
-            return []
-        with translating_os_errors(journal, "read"):
-            lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
-        events = []
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                event = jsontext.parse(line)
-                if isinstance(event, dict):
-                    events.append(event)
-        return events
+        return self._journal.read(self.journal_path).events()
+
+    def journal_problems(self) -> list[str]:
+        """Returns a sentence for what is damaged in the journal."""
+        read = self._journal.read(self.journal_path)
+        return read.problems(self.journal_path, self.manifest.get("journal"))
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -263,9 +251,8 @@ class StoredRun:
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """Holds the lock alone, of a damaged run too; the kernel ends it with this process."""
-        journal = self.path / "journal.jsonl"
-        with translating_os_errors(journal, "opened"):
-            descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with translating_os_errors(self.journal_path, "opened"):
+            descriptor = os.open(self.journal_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -279,10 +266,12 @@ class StoredRun:
 
     def holder(self) -> Holder | None:
         """The process that measures this run now; None when none does."""
-        return holder_of(self.path / "journal.jsonl", self.events())
+        return holder_of(self.journal_path, self.events())
 
     def _busy(self) -> StoreError:
-        pids = [event["pid"] for event in self.events() if event.get("event") == "session_started"]
+        pids = [
+            event.get("pid") for event in self.events() if event.get("event") == "session_started"
+        ]
         who = f"process {pids[-1]}" if pids else "another process"
         return StoreError(
             f"Run {self.id} is being measured by {who}.",
@@ -299,8 +288,8 @@ class StoredRun:
                 self.event(stored_event({file.path.name: file.path.read_bytes()}))
 
     def _look(self) -> list[TrialFile]:
-        journal = self.path / "journal.jsonl"
-        return self._files.look(self.trials_path, journal, self.manifest["settings"])
+        digests = self._journal.read(self.journal_path).digests()
+        return self._files.look(self.trials_path, digests, self.manifest["settings"])
 
 
 def counts(record: TrialRecord) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope.errors import StoreError
 from nephoscope.model import TrialRecord
-from nephoscope.store.digests import DigestLog
 from nephoscope.store.files import translating_os_errors
 
 if TYPE_CHECKING:
@@ -39,9 +38,9 @@ class TrialFile:
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """How many trial files are as they were stored, are without a digest, and are damaged.
+    """How many trial files are as they were stored, and how many are without a digest.
 
-    damaged: one sentence for each.
+    damaged: one sentence for each other file of the run.
     """
 
     verified: int
@@ -49,14 +48,15 @@ class Integrity:
     damaged: tuple[str, ...]
 
 
-def integrity_of(files: Sequence[TrialFile]) -> Integrity:
-    """Returns the integrity of a run's files."""
+def integrity_of(files: Sequence[TrialFile], sentences: Sequence[str] = ()) -> Integrity:
+    """Returns the integrity of a run's files. sentences: on damaged files that are no trials."""
     return Integrity(
         verified=sum(file.readable and bool(file.digest) for file in files),
         unverified=sum(file.readable and not file.digest for file in files),
         damaged=tuple(
             reason for file in files if not file.readable for reason in file.record.reasons
-        ),
+        )
+        + tuple(sentences),
     )
 
 
@@ -68,13 +68,14 @@ class TrialFiles:
 
     def __init__(self) -> None:
         self._files: dict[Path, TrialFile] = {}
-        self._digests = DigestLog()
 
     def look(
-        self, folder: Path, journal: Path, settings: Sequence[Mapping[str, Any]]
+        self, folder: Path, digests: Mapping[str, str], settings: Sequence[Mapping[str, Any]]
     ) -> list[TrialFile]:
-        """Returns the files in the order of execution; what is damaged or missing comes first."""
-        digests = self._digests.read(journal)
+        """Returns the files in the order of execution; what is damaged or missing comes first.
+
+        digests: of each file that the journal knows.
+        """
         with translating_os_errors(folder, "read"):
             present = set(folder.glob("[rw]*.parquet"))
         files = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -15,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from nephoscope import plans
 from nephoscope.errors import Lacking, UnknownName, UsageError
-from nephoscope.reading import yamltext
+from nephoscope.reading import textfile, yamltext
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import did_you_mean, mistakes, place_in, record_at
 from nephoscope.studies.definition.selectors import Cell
@@ -151,12 +149,12 @@ def _record(path: Path, record: type[_Record]) -> _Record:
 
 def read_numbers(path: Path) -> tuple[Number, ...]:
     """Reads the published numbers of a file. UsageError with file and line for any mistake."""
-    rows = csv.reader(io.StringIO(_text(path)))
-    if tuple(next(rows, ())) != COLUMNS:
+    rows = textfile.csv_rows(_text(path), str(path))
+    if tuple(next(rows, (1, []))[1]) != COLUMNS:
         raise UsageError(f"{path}:1: the columns must be {','.join(COLUMNS)}.")
     numbers: dict[tuple[str, Cell], Number] = {}
-    for fields in rows:
-        where = f"{path}:{rows.line_num}"
+    for line, fields in rows:
+        where = f"{path}:{line}"
         if len(fields) != len(COLUMNS):
             raise UsageError(f"{where}: {len(fields)} columns instead of {len(COLUMNS)}.")
         number = _number(fields, where)
@@ -181,7 +179,4 @@ def _number(fields: list[str], where: str) -> Number:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    return textfile.read(path, "study", UsageError)

@@ -64,7 +64,7 @@ def minimum_n(q: float, confidence: float = 0.95) -> int:
         raise Refused(f"The quantile {q} has no interval; choose a share between 0 and 1.")
     tail, side = (1 - confidence) / 2, max(q, 1 - q)
     # The tolerance keeps 0.5**6 style equalities from costing one repetition more.
-    return math.ceil(math.log(tail) / math.log(side) - 1e-12)
+    return max(2, math.ceil(math.log(tail) / math.log(side) - 1e-12))
 
 
 def median(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import functools
@@ -25,7 +26,7 @@ _TICKS_AT = 19
 """Field of /proc/PID/stat with the start time, counted after the name."""
 
 
-class Platform:
+class Platform(abc.ABC):
     """One way of realising a host; the base class needs nothing and leaves nothing."""
 
     name: str
@@ -34,9 +35,10 @@ class Platform:
         """What this machine lacks for it; None when it can be used here."""
         return None
 
-    async def prepare(self, say: Say) -> None:
+    async def prepare(self, say: Say) -> None:  # noqa: B027 - most platforms share nothing
         """Makes what all hosts of it share (images). Raises RunFailed, Lacking."""
 
+    @abc.abstractmethod
     async def start(
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
     ) -> Started:
@@ -47,9 +49,8 @@ class Platform:
         keep: boot the disk that an earlier `start` left (a reboot), not a new instance.
         Raises RunFailed when it does not start; what it made may be left for the sweep.
         """
-        raise NotImplementedError
 
-    async def stop(self, plan: HostPlan) -> None:
+    async def stop(self, plan: HostPlan) -> None:  # noqa: B027 - a bare host has no program
         """Ends it in order, within a bound, then kills it. May be called twice, also for a host
         that never started."""
 

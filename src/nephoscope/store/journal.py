@@ -1,0 +1,138 @@
+"""The journal of a run, journal.jsonl: one event a line, each with a checksum of its own.
+
+A line that was changed afterwards is named and left out, whatever it says now. Journals of versions
+without checksums are read as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nephoscope.reading import jsontext
+from nephoscope.store.digests import digest_of
+from nephoscope.store.files import translating_os_errors
+
+DAMAGED = "line_damaged"
+"""Event that stands for a line whose checksum is not that of its text."""
+
+_STORED = "trials_stored"
+_FILE = re.compile(r"[rw]\d+-s[^/\0]{1,200}\.parquet")
+"""Name of a trial's file: in the run's folder, whatever else a line may hold."""
+_SUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\Z')
+
+
+def stored_event(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """Returns the event of trial files (name -> content) that were put into their place."""
+    return {"event": _STORED, "sha256": {name: digest_of(text) for name, text in files.items()}}
+
+
+def removed_event(names: Iterable[str]) -> dict[str, Any]:
+    """Returns the event of trial files that were taken away again."""
+    return {"event": _STORED, "sha256": dict.fromkeys(names)}
+
+
+def append(path: Path, event: Mapping[str, Any]) -> None:
+    """Adds one line, with the time and its checksum."""
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    text = json.dumps({"at": at, **event}, allow_nan=False, default=str)
+    line = f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'
+    with translating_os_errors(path, "written"), path.open("ab+") as stream:
+        _remove_cut_off_line(stream)
+        stream.write(line.encode())
+
+
+def _remove_cut_off_line(stream: Any) -> None:
+    """Removes what a kill left of a last line, which would swallow the next one."""
+    size = stream.seek(0, 2)
+    if size:
+        stream.seek(size - 1)
+        if stream.read(1) != b"\n":
+            stream.seek(0)
+            stream.truncate(stream.read().rfind(b"\n") + 1)
+
+
+def extent(path: Path) -> dict[str, Any]:
+    """Returns length and digest of a journal, for the manifest of a run that ends."""
+    with translating_os_errors(path, "read"):
+        content = path.read_bytes() if path.exists() else b""
+    return {"bytes": len(content), "sha256": digest_of(content)}
+
+
+class Journal:
+    """The events of one journal; a later reading continues where the one before ended."""
+
+    def __init__(self) -> None:
+        self._offset = 0
+        self._lines: list[tuple[dict[str, Any] | None, bool]] = []
+        """Of each line the event, None where it cannot be read, and whether its checksum holds."""
+
+    def read(self, path: Path) -> Journal:
+        """Reads what was added since; a last line that was cut off is left out."""
+        with translating_os_errors(path, "read"):
+            try:
+                with path.open("rb") as stream:
+                    stream.seek(self._offset)
+                    whole, newline, _ = stream.read().rpartition(b"\n")
+            except FileNotFoundError:
+                return self
+        self._offset += len(whole) + len(newline)
+        if newline:
+            self._lines += map(_parsed, whole.split(b"\n"))
+        return self
+
+    @property
+    def has_checksums(self) -> bool:
+        """States whether a version that writes checksums wrote it."""
+        return any(holds for _, holds in self._lines)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Returns the events in order; DAMAGED stands for a line that was changed."""
+        if not self.has_checksums:
+            return [event for event, _ in self._lines if event is not None]
+        return [
+            event if holds and event is not None else {"at": None, "event": DAMAGED, "line": number}
+            for number, (event, holds) in enumerate(self._lines, start=1)
+        ]
+
+    def digests(self) -> dict[str, str]:
+        """Returns the digest of each trial file by its name; the last one where it was rewritten.
+
+        The trials of a line that was cut off or damaged have none.
+        """
+        known: dict[str, Any] = {}
+        for event in self.events():
+            digests = event.get("sha256") if event.get("event") == _STORED else None
+            if isinstance(digests, dict):
+                known |= {name: one for name, one in digests.items() if _FILE.fullmatch(name)}
+        return {name: str(digest) for name, digest in known.items() if digest}
+
+    def problems(self, path: Path, ended: Mapping[str, Any] | None) -> list[str]:
+        """Returns a sentence for what is damaged. ended: `extent` when the run ended, if it did."""
+        lines = [str(one["line"]) for one in self.events() if one.get("event") == DAMAGED]
+        if lines:
+            which = f"lines {', '.join(lines)} are" if len(lines) > 1 else f"line {lines[0]} is"
+            return [f"{path}: {which} damaged and left out."]
+        if ended is None:
+            return []
+        with translating_os_errors(path, "read"):
+            content = path.read_bytes() if path.exists() else b""
+        if digest_of(content[: ended["bytes"]]) == ended["sha256"]:
+            return []
+        return [f"{path} is damaged: it is not what was stored when the run ended."]
+
+
+def _parsed(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+    match = _SUM.search(line)
+    text = line[: match.start()] + b"}" if match else line
+    holds = match is not None and zlib.crc32(text) == int(match[1], 16)
+    try:
+        event = jsontext.parse(text)
+    except ValueError:
+        return None, holds
+    return (event if isinstance(event, dict) else None), holds
