@@ -29,7 +29,7 @@ install_packages() { # Debian package names
   fi
   say "installing $*"
   "${root[@]}" apt-get update -qq >.setup/apt.log 2>&1 &&
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$@" \
       >>.setup/apt.log 2>&1 ||
     stop "apt-get could not install $*. Read .setup/apt.log, then run the same command again."
 }
@@ -55,6 +55,16 @@ system_packages() {
   find_python >/dev/null || stop "this needs Python 3.11 or newer. Install it, then run the same command again."
 }
 
+# Under systemd these packages start servers, some of which listen to everyone: the user's own
+# decision. Elsewhere nothing starts them.
+server_packages() { # Debian package names
+  if [ -d /run/systemd/system ]; then
+    say "tests that need $* will be skipped: the package would also start its service"
+  else
+    missing+=("$@")
+  fi
+}
+
 # What truth tests make their truths with. Without the right to install them those tests say so and
 # are skipped; everything else runs.
 test_packages() {
@@ -64,17 +74,21 @@ test_packages() {
   command -v mkfs.ext4 >/dev/null || missing+=(e2fsprogs)
   command -v nft >/dev/null || missing+=(nftables)
   command -v ethtool >/dev/null || missing+=(ethtool)
-  # Under systemd that package starts a server that listens to everyone: the user's own decision.
-  if ! [ -x /usr/sbin/sshd ]; then
-    if [ -d /run/systemd/system ]; then
-      say "the ssh tests will be skipped without openssh-server, which would also start its service"
-    else
-      missing+=(openssh-server)
-    fi
-  fi
+  [ -x /usr/sbin/sshd ] || server_packages openssh-server
+  [ -x /usr/sbin/nginx ] || server_packages nginx-light
+  command -v redis-server >/dev/null || server_packages redis-server
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || server_packages postgresql
   command -v ssh >/dev/null || missing+=(openssh-client)
   command -v busybox >/dev/null || missing+=(busybox-static)
+  # Third-party tools that have an adapter.
   command -v postmark >/dev/null || missing+=(postmark)
+  command -v ab >/dev/null || missing+=(apache2-utils)
+  command -v h2load >/dev/null || missing+=(nghttp2-client)
+  command -v redis-benchmark >/dev/null || missing+=(redis-tools)
+  local tool
+  for tool in httperf siege sqlite3 sysbench wrk; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+  done
   # The platforms of lab hosts.
   command -v runc >/dev/null || missing+=(runc)
   command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)

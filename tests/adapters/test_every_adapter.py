@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from nephoscope import adapters, catalog
 from nephoscope.adapters import ADAPTERS, Adapter, Output, ToolError
-from nephoscope.adapters.frame import SCRATCH
 from nephoscope.errors import UnknownName
 from nephoscope.model import Better, Sample, Shape
 
@@ -54,8 +53,12 @@ def parsed(adapter: Adapter, said: Output) -> list[Sample] | ToolError:
 
 
 def test_every_file_is_in_the_table() -> None:
-    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "frame"}
-    assert files == set(ADAPTERS)
+    """A tool with several benchmarks has them in one file: `sysbench.cpu` is in sysbench.py."""
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "declare", "frame"}
+    assert files == {
+        "sysbench" if name.startswith("sysbench.") else re.sub("[.-]", "_", name)
+        for name in ADAPTERS
+    }
 
 
 def test_the_contract_is_what_the_code_says() -> None:
@@ -91,12 +94,18 @@ def test_defaults_make_a_command_and_unknown_names_do_not(adapter: Adapter) -> N
     command = adapter.called({})
     job = command.job(adapter.spec.tool)
     # What the probe takes, and nothing that a shell would have to read.
-    assert set(job) == {"program", "arguments", "input", "directory", "needs_bytes"}
+    assert set(job) == {
+        *("program", "arguments", "input", "directory", "needs_bytes"),
+        *("prepare", "paths", "user", "closing", "after"),
+    }
+    assert job["closing"] == job["after"] == []
     assert all(isinstance(word, str) for word in job["arguments"])
     assert "/" not in adapter.spec.tool
     # Everything happens in its scratch folder, in which it starts.
-    words = [*command.arguments, *command.input.replace(SCRATCH, "").split()]
-    assert not any(word.startswith("/") for word in words)
+    words = [*command.arguments, *command.input.split()]
+    if adapter.server is not None:
+        words += adapter.called({}, serving=True).arguments
+    assert not any(re.match(r"/(?!dev/std).", word) for word in words)
     with pytest.raises(UnknownName):
         adapter.called({"no_such_parameter": 1})
 
@@ -113,6 +122,14 @@ def test_versions_are_compared_by_their_numbers(adapter: Adapter) -> None:
 
 
 @every
+def test_the_version_is_read_from_what_the_tool_answers(adapter: Adapter) -> None:
+    version = adapter.version(output(record(adapter.spec.id, "version")))
+    assert adapter.recent(version)
+    for path in captures(adapter.spec.id):
+        assert record(adapter.spec.id, path.stem)["version"] == version
+
+
+@every
 def test_there_are_captures_of_success_and_of_failure(adapter: Adapter) -> None:
     said = [output(record(adapter.spec.id, path.stem)) for path in captures(adapter.spec.id)]
     outcomes = [isinstance(parsed(adapter, one), list) for one in said]
@@ -123,7 +140,6 @@ def test_there_are_captures_of_success_and_of_failure(adapter: Adapter) -> None:
 @every_capture
 def test_a_capture_gives_declared_figures_or_a_sentence(adapter: Adapter, name: str) -> None:
     said = output(record(adapter.spec.id, name))
-    assert adapter.recent(adapter.version(said))
     found = parsed(adapter, said)
     if isinstance(found, ToolError):
         assert str(found).endswith(".")

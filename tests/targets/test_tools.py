@@ -46,7 +46,7 @@ def tool(name: str) -> dict[str, Any]:
 
 
 def test_a_trial_has_the_tool_s_figures_and_the_machine_s_counters() -> None:
-    trial = wrapped_by(POSTMARK)(lines(tool("study"), done()), 0, "")
+    trial = wrapped_by(POSTMARK, "1.51")(lines(tool("study"), done()), 0, "")
     assert trial.failure is None
     assert trial.done is not None
     assert trial.done.beside == {"load_1m": 0.5}
@@ -59,7 +59,7 @@ def test_a_trial_has_the_tool_s_figures_and_the_machine_s_counters() -> None:
 
 @pytest.mark.parametrize("name", ["no-folder", "crash", "terse"])
 def test_what_is_no_measurement_is_a_named_failure(name: str) -> None:
-    trial = wrapped_by(POSTMARK)(lines(tool(name), done()), 0, "")
+    trial = wrapped_by(POSTMARK, "1.51")(lines(tool(name), done()), 0, "")
     assert trial.failure is not None
     assert (trial.failure.name, trial.samples) == ("tool_failed", ())
     assert trial.failure.message.startswith("postmark: postmark failed: ")
@@ -67,7 +67,7 @@ def test_what_is_no_measurement_is_a_named_failure(name: str) -> None:
 
 def test_a_missing_tool_is_lacking_with_the_command_that_installs_it() -> None:
     error = {"name": "no_program", "message": "There is no program.", "hint": "Install it."}
-    trial = wrapped_by(POSTMARK)(lines({"error": error}), 4, "")
+    trial = wrapped_by(POSTMARK, "1.51")(lines({"error": error}), 4, "")
     assert trial.failure is not None
     assert trial.failure.exit_code == 4
     assert "apt-get install postmark" in trial.failure.hint
@@ -99,7 +99,7 @@ def test_the_version_is_asked_and_held_to_the_minimum() -> None:
     ],
 )
 def test_half_an_answer_is_no_trial(text: bytes) -> None:
-    trial = wrapped_by(POSTMARK)(text, 0, "")
+    trial = wrapped_by(POSTMARK, "1.51")(text, 0, "")
     assert trial.failure is not None
     assert trial.failure.name in ("bad_output", "probe_died")
     assert trial.samples == ()
@@ -108,7 +108,7 @@ def test_half_an_answer_is_no_trial(text: bytes) -> None:
 @pytest.mark.parametrize("samples", [[], [Sample("made_up", 1.0)]])
 def test_an_adapter_may_not_make_up_figures(samples: list[Sample]) -> None:
     wrong = replace(POSTMARK, parse=lambda _: samples)
-    trial = wrapped_by(wrong)(lines(tool("study"), done()), 0, "")
+    trial = wrapped_by(wrong, "1.51")(lines(tool("study"), done()), 0, "")
     assert trial.failure is not None
     assert trial.failure.name == "bad_output"
 
@@ -117,7 +117,7 @@ def test_the_tool_s_error_is_not_swallowed() -> None:
     def parse(_: Output) -> list[Sample]:
         raise ToolError("it is tired.")
 
-    trial = wrapped_by(replace(POSTMARK, parse=parse))(lines(tool("study"), done()), 0, "")
+    trial = wrapped_by(replace(POSTMARK, parse=parse), "1.51")(lines(tool("study"), done()), 0, "")
     assert str(trial.failure).startswith("postmark: postmark failed: it is tired.")
 
 

@@ -9,10 +9,19 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from nephoscope.adapters import postmark
+from nephoscope.adapters import ab, h2load, httperf, postmark, siege, wrk
 from nephoscope.adapters.frame import Adapter, Command, Output, Server, ToolError
 
-ADAPTERS: dict[str, Adapter] = {adapter.spec.id: adapter for adapter in (postmark.ADAPTER,)}
+_TABLE = (
+    ab.ADAPTER,
+    h2load.ADAPTER,
+    httperf.ADAPTER,
+    postmark.ADAPTER,
+    siege.ADAPTER,
+    wrk.ADAPTER,
+)
+
+ADAPTERS: dict[str, Adapter] = {adapter.spec.id: adapter for adapter in _TABLE}
 """Name of the benchmark -> its adapter."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
@@ -19,11 +19,15 @@ from nephoscope.model import Better, Sample, Shape
 SCRATCH = "{scratch}"
 """Stands in arguments and input for the path of the tool's scratch folder, in which it starts."""
 
-ADDRESS, PORT, TOKEN = "{address}", "{port}", "{token}"
-"""Stand in a server's arguments and input for where it listens; the token in its input only."""
+ADDRESS, HOST, PORT, TOKEN = "{address}", "{host}", "{port}", "{token}"
+"""Stand in a server's arguments and input for where it listens; the token in its input only. HOST
+is the address as it stands in a URL."""
 
-PEER_ADDRESS, PEER_PORT, PEER_TOKEN = "{peer_address}", "{peer_port}", "{peer_token}"
-"""Stand in a client's arguments and input for its server; the token in its input only."""
+PEER_ADDRESS, PEER_HOST, PEER_PORT = "{peer_address}", "{peer_host}", "{peer_port}"
+"""Stand in a client's arguments and input for its server."""
+
+PEER_TOKEN = "{peer_token}"
+"""Stands in a client's input for the token of its server."""
 
 TOOL = MetricSpec(
     "tool",
@@ -41,17 +45,42 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A program that is called beside the tool, in the same scratch folder; it has to succeed."""
+
+    program: str
+    arguments: Sequence[str] = ()
+    input: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """How the tool is called: arguments (no shell reads them), text for its standard input.
 
     directory: where its scratch folder is made; '' takes $TMPDIR, else /var/tmp. needs_bytes: what
-    it will have on the disk at once.
+    it will have on the disk at once. prepare: what runs before it, untimed. paths: folders in which
+    programs are looked for after PATH; a `*` in one stands for the highest number there. user: the
+    account as which all of them run where the probe is root; '' is root.
+    Of a server, closing: what runs in the end while it still serves; after: the same after its end.
+    Their output follows the server's own.
     """
 
     arguments: Sequence[str] = ()
     input: str = ""
     directory: str = ""
     needs_bytes: int = 0
+    prepare: Sequence[Step] = ()
+    paths: Sequence[str] = ()
+    user: str = ""
+    closing: Sequence[Step] = ()
+    after: Sequence[Step] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """All arguments and inputs, also those of its steps."""
+        steps = (*self.prepare, *self.closing, *self.after)
+        others = [text for step in steps for text in (*step.arguments, step.input)]
+        return [*self.arguments, self.input, *others]
 
     def job(self, tool: str) -> dict[str, Any]:
         """The job for `nephoscope-probe wrap`."""
@@ -61,6 +90,11 @@ class Command:
             "input": self.input,
             "directory": self.directory,
             "needs_bytes": self.needs_bytes,
+            "prepare": [asdict(step) for step in self.prepare],
+            "paths": list(self.paths),
+            "user": self.user,
+            "closing": [asdict(step) for step in self.closing],
+            "after": [asdict(step) for step in self.after],
         }
 
 
@@ -147,7 +181,7 @@ class Adapter:
             self.spec.param(name)
         made = self.server.command if serving and self.server else self.command
         command = made({p.id: params.get(p.id, p.default) for p in self.spec.params})
-        for text in (*command.arguments, command.input, command.directory):
+        for text in (*command.texts, command.directory):
             if "\0" in text:
                 raise UsageError(f"{self.spec.id}: a parameter has a NUL byte in it.", "Remove it.")
         return command
@@ -159,6 +193,41 @@ class Adapter:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def matched(output: Output, pattern: str, what: str) -> tuple[str, ...]:
+    """Returns the groups of the one place in the output where a pattern matches, line by line.
+
+    The pattern has to end with the line's end, so that a figure that was cut off is none. Raises
+    ToolError where there is no such place, or more than one.
+    """
+    matches = list(re.finditer(pattern, output.stdout, re.MULTILINE | re.ASCII))
+    if len(matches) != 1:
+        how = "lacks" if not matches else "has more than once"
+        raise ToolError(f"its report {how} {what}.{last_words(output)}")
+    return matches[0].groups()
+
+
+def numbers(output: Output, pattern: str, what: str) -> tuple[float, ...]:
+    """Returns the same groups as numbers; ToolError where one is none."""
+    groups = matched(output, pattern, what)
+    try:
+        return tuple(float(group) for group in groups)
+    except ValueError as error:
+        words = " ".join(groups)
+        raise ToolError(f"its report has '{words}' for {what}.") from error
+
+
+def version_by(pattern: str) -> Callable[[Output], str]:
+    """Returns a reader of a tool's version: the pattern's group in whatever the tool printed."""
+
+    def read(output: Output) -> str:
+        match = re.search(pattern, f"{output.stdout}\n{output.stderr}", re.MULTILINE | re.ASCII)
+        if match is None:
+            raise ToolError(f"it does not state its version.{last_words(output)}")
+        return match.group(1)
+
+    return read
 
 
 def last_words(output: Output) -> str:

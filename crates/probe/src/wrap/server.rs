@@ -6,13 +6,14 @@
 //! its `input`.
 use super::listening;
 use super::output::Output;
-use super::{Group, Job, Placeholders, Wrapped};
+use super::{url_host, Group, Job, Place, Placeholders};
 use crate::clock;
 use crate::error::{Kind, ProbeError};
 use crate::files::Files;
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use serde_json::{json, Value};
+use std::io::Error;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -32,18 +33,22 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
     let address = address(&job, listen.bind)?;
     let values = Placeholders::from([
         ("{address}", address.ip().to_string()),
+        ("{host}", url_host(address.ip())),
         ("{port}", address.port().to_string()),
         ("{token}", listen.token.clone()),
     ]);
     let folder = job.folder()?;
-    let served = Wrapped::prepare(&job, &folder, values).and_then(|mut wrapped| {
-        let before = ChildrenUsage::read();
-        let group = wrapped.start()?;
+    let served = Place::new(&job, &folder, values).and_then(|place| {
+        place.run_all(&job.prepare, trial.session)?;
+        let group = place.wrapped(&job.main())?.start()?;
         let mut server = Server::new(trial.session, &job, address, group);
         server.wait_until_ready()?;
         trial.listens_at(address)?;
-        let status = server.wait_for_stop()?;
-        Ok(server.report(status, &before))
+        let (status, counted) = server.wait_for_stop(&place)?;
+        let mut report = server.report(status);
+        let counted = counted + &place.run_all(&job.after, trial.session)?;
+        report["stdout"] = format!("{}{counted}", report["stdout"].as_str().unwrap_or("")).into();
+        Ok(report)
     });
     let removed = folder.remove();
     let served = served?;
@@ -78,12 +83,13 @@ struct Server<'a> {
     address: SocketAddr,
     group: Group,
     output: Output,
+    usage: Usage,
 }
 
 impl<'a> Server<'a> {
     fn new(session: Session, job: &'a Job, address: SocketAddr, mut group: Group) -> Self {
         let output = Output::of(&mut group.0, clock::monotonic_ns());
-        Self { session, job, address, group, output }
+        Self { session, job, address, group, output, usage: Usage::default() }
     }
 
     fn wait_until_ready(&mut self) -> Result<(), ProbeError> {
@@ -123,25 +129,27 @@ impl<'a> Server<'a> {
         Ok(printed && listening.contains(&wanted))
     }
 
-    /// Waits for `stop` and ends the server; returns how it ended.
-    fn wait_for_stop(&mut self) -> Result<ExitStatus, ProbeError> {
+    /// Waits for `stop` and ends the server; returns how it ended, and what the closing programs
+    /// printed while it still served.
+    fn wait_for_stop(&mut self, place: &Place) -> Result<(ExitStatus, String), ProbeError> {
         while !self.session.is_stopped() {
             self.session.check()?;
             if let Some(status) = self.status()? {
                 // Some servers end after the client that they were told to expect.
                 return match status.success() {
-                    true => Ok(status),
+                    true => Ok((status, String::new())),
                     false => Err(self.ended(status, "while it served")),
                 };
             }
             self.read_output()?;
         }
+        let counted = place.run_all(&self.job.closing, self.session)?;
         self.group.signal(libc::SIGTERM);
         let until_ns = clock::monotonic_ns() + END_NS;
         loop {
             self.session.check()?;
             if let Some(status) = self.status()? {
-                return Ok(status);
+                return Ok((status, counted));
             }
             if clock::monotonic_ns() > until_ns {
                 self.group.signal(libc::SIGKILL);
@@ -161,14 +169,16 @@ impl<'a> Server<'a> {
     }
 
     fn status(&mut self) -> Result<Option<ExitStatus>, ProbeError> {
-        let status = self.group.0.try_wait();
-        status.map_err(|error| ProbeError::os("Waiting for the server", &error))
+        let found = ended(self.group.0.id().cast_signed())?;
+        Ok(found.map(|(status, usage)| {
+            self.usage = usage;
+            status
+        }))
     }
 
     /// How it ended, what it used and what it printed last.
-    fn report(&mut self, status: ExitStatus, before: &ChildrenUsage) -> Value {
+    fn report(&mut self, status: ExitStatus) -> Value {
         self.read_rest();
-        let usage = ChildrenUsage::read();
         let (stdout, stderr) = self.output.tails();
         json!({
             "program": self.job.program,
@@ -176,8 +186,8 @@ impl<'a> Server<'a> {
             "signal": status.signal(),
             "stdout": stdout,
             "stderr": stderr,
-            "cpu_ns": usage.cpu_ns - before.cpu_ns,
-            "max_rss_bytes": usage.max_rss_bytes,
+            "cpu_ns": self.usage.cpu_ns,
+            "max_rss_bytes": self.usage.max_rss_bytes,
         })
     }
 
@@ -210,26 +220,32 @@ impl<'a> Server<'a> {
     }
 }
 
-/// What the children that were waited for have used.
-struct ChildrenUsage {
+/// What a program has used, with those of its descendants that it waited for.
+#[derive(Default)]
+struct Usage {
     cpu_ns: u64,
     max_rss_bytes: u64,
 }
 
-impl ChildrenUsage {
-    fn read() -> Self {
-        // SAFETY: fills a plain struct.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-            usage
-        };
-        let ns = |time: libc::timeval| {
-            time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
-        };
-        Self {
-            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
-            max_rss_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
-        }
+/// How a child ended and what it used; `None` while it runs. It is waited for here, once.
+fn ended(pid: libc::pid_t) -> Result<Option<(ExitStatus, Usage)>, ProbeError> {
+    // SAFETY: fills two plain values.
+    let (waited, status, usage) = unsafe {
+        let (mut status, mut usage): (libc::c_int, libc::rusage) = (0, std::mem::zeroed());
+        let waited = libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage);
+        (waited, status, usage)
+    };
+    match waited {
+        0 => return Ok(None),
+        -1 => return Err(ProbeError::os("Waiting for the server", &Error::last_os_error())),
+        _ => {}
     }
+    let ns = |time: libc::timeval| {
+        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
+    };
+    let usage = Usage {
+        cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+        max_rss_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
+    };
+    Ok(Some((ExitStatus::from_raw(status), usage)))
 }

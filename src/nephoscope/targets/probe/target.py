@@ -118,8 +118,8 @@ class Target:
             job, parse = server_job(adapter, params), served_by(adapter)
             command = [*wrap(await self._where(), job, timeout_s), "--server"]
         elif adapter is not None:
-            await self.tool(benchmark)
-            job, parse = client_job(adapter, params, peer), wrapped_by(adapter)
+            version = await self.tool(benchmark)
+            job, parse = client_job(adapter, params, peer), wrapped_by(adapter, version)
             command = wrap(await self._where(), job, timeout_s)
         else:
             verb = "run" if serve is None else "serve"

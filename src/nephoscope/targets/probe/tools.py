@@ -91,8 +91,8 @@ def version_of(adapter: Adapter, ended: Ended, target: str) -> str:
     return version
 
 
-def wrapped_by(adapter: Adapter) -> Parse:
-    """Returns the parser of what the probe prints around the tool.
+def wrapped_by(adapter: Adapter, version: str) -> Parse:
+    """Returns the parser of what the probe prints around the tool of this version.
 
     Besides the failures of `parse_output`: `no_program` with the command that installs it;
     `tool_failed` when the tool's output is no measurement; `bad_output` when the adapter makes of
@@ -101,7 +101,7 @@ def wrapped_by(adapter: Adapter) -> Parse:
     spec = adapter.spec
 
     def read(trial: TargetTrial, output: Output) -> TargetTrial:
-        version, samples = adapter.version(output), tuple(adapter.parse(output))
+        samples = tuple(adapter.parse(output))
         if undeclared := _undeclared(adapter, samples):
             return replace(trial, done=None, failure=undeclared)
         assert trial.done is not None

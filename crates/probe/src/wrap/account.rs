@@ -1,0 +1,68 @@
+//! The account as which a third-party program runs where the probe is root: some servers refuse to run
+//! as root, and none should.
+use crate::error::{Kind, ProbeError};
+use std::fs::File;
+use std::os::unix::fs::{chown, fchown};
+use std::path::Path;
+
+/// A user of this machine.
+pub struct Account {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+impl Account {
+    /// Returns the account of that name, from /etc/passwd; `None` where the probe's own is to be used:
+    /// none is named, or the probe is not root.
+    pub fn to_use(name: &str) -> Result<Option<Self>, ProbeError> {
+        // SAFETY: asks who this process is.
+        if name.is_empty() || unsafe { libc::geteuid() } != 0 {
+            return Ok(None);
+        }
+        let table = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let found = table.lines().find_map(|line| parse(line, name));
+        found.map(Some).ok_or_else(|| {
+            ProbeError::new(
+                Kind::Lacks,
+                "no_user",
+                format!("This machine has no user '{name}', as which the program would run."),
+                "Install the program's package, which makes that user, or do not run as root.",
+            )
+        })
+    }
+
+    /// Gives the folder to the account.
+    pub fn own(&self, folder: &Path) -> Result<(), ProbeError> {
+        chown(folder, Some(self.uid), Some(self.gid))
+            .map_err(|error| ProbeError::os("Changing the owner of the scratch folder", &error))
+    }
+
+    /// Gives an open file to the account.
+    pub fn own_file(&self, file: &File) -> Result<(), ProbeError> {
+        fchown(file, Some(self.uid), Some(self.gid))
+            .map_err(|error| ProbeError::os("Changing the owner of the input", &error))
+    }
+}
+
+fn parse(line: &str, name: &str) -> Option<Account> {
+    let mut fields = line.split(':');
+    if fields.next()? != name {
+        return None;
+    }
+    let uid = fields.nth(1)?.parse().ok()?;
+    Some(Account { uid, gid: fields.next()?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_its_line_of_the_table() {
+        let line = "postgres:x:101:104:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash";
+        let found = parse(line, "postgres").unwrap();
+        assert_eq!((found.uid, found.gid), (101, 104));
+        assert!(parse(line, "post").is_none());
+        assert!(parse("postgres:x:101", "postgres").is_none());
+    }
+}

@@ -1,0 +1,1 @@
+"""Servers that several tools measure, as far sides of their adapters."""

@@ -1,0 +1,79 @@
+"""nginx with one static body, for the tools that load a web server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.adapters.declare import whole
+from nephoscope.adapters.frame import Command, Output, Server, Step, numbers
+
+URL = "http://{peer_host}:{peer_port}/"
+"""Where a client finds the body."""
+
+BODY = whole(
+    "body_bytes", 166, 0, 1 << 30, "Size of the body that nginx returns to each request.", "bytes"
+)
+
+# One process: it ends with the probe, and is the same server on any number of CPUs.
+_CONFIGURATION = """\
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log stderr warn;
+worker_rlimit_nofile LIMIT;
+events { worker_connections LIMIT; }
+http {
+  client_body_temp_path body-temp; proxy_temp_path proxy-temp; fastcgi_temp_path fastcgi-temp;
+  uwsgi_temp_path uwsgi-temp; scgi_temp_path scgi-temp;
+  log_format line '.';
+  map $status $succeeded { ~^2 1; default 0; }
+  map $status $failed { ~^2 0; default 1; }
+  access_log succeeded.log line buffer=64k if=$succeeded;
+  access_log failed.log line buffer=64k if=$failed;
+  keepalive_requests 4294967295;
+  keepalive_timeout 600s;
+  default_type application/octet-stream;
+  open_file_cache max=16;
+  server {
+    listen {host}:{port} backlog=4096HTTP2;
+    root .;
+    location = / { try_files /body =404; }
+  }
+}
+"""
+
+_CONNECTIONS = 16_384
+
+
+def _command(params: Mapping[str, Any]) -> Command:
+    http2 = " http2" if params.get("protocol") == "h2c" else ""
+    text = _CONFIGURATION.replace("LIMIT", str(_CONNECTIONS)).replace("HTTP2", http2)
+    return Command(
+        ("-p", ".", "-e", "stderr", "-c", "/dev/stdin"),
+        input=text,
+        needs_bytes=params["body_bytes"],
+        prepare=(Step("truncate", ("--size", str(params["body_bytes"]), "body")),),
+        paths=("/usr/sbin",),
+        user="nobody",
+        after=(Step("wc", ("-l", "succeeded.log", "failed.log")),),
+    )
+
+
+def _counters(output: Output) -> dict[str, int]:
+    names = {"served_count": "succeeded", "refused_count": "failed"}
+    return {
+        name: int(numbers(output, rf"^ *([0-9]+) {log}\.log\n", f"the requests of {log}.log")[0])
+        for name, log in names.items()
+    }
+
+
+SERVER = Server(
+    tool="nginx", command=_command, install="apt-get install nginx-light", counters=_counters
+)
+
+PAGE = """\
+The server is nginx with one worker process on the target that `peer` names (without one, on the
+machine itself), with a configuration of its own in a scratch folder; it returns one static body. It
+counts the requests that it served. No TLS."""
+"""What the pages of these tools say about the server."""

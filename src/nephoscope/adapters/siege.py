@@ -1,0 +1,133 @@
+"""siege, the load generator of Jeffrey Fulmer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.adapters.declare import duration, errors, rate, scalars, seconds, time, whole
+from nephoscope.adapters.frame import (
+    TOOL,
+    Adapter,
+    Command,
+    Output,
+    ToolError,
+    check_ending,
+    last_words,
+    version_by,
+)
+from nephoscope.adapters.servers import nginx
+from nephoscope.catalog import ADAPTER as KIND
+from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.model import Sample
+
+SPEC = BenchmarkSpec(
+    id="siege",
+    summary="siege: requests to a web server by concurrent users in a closed loop",
+    params=(
+        whole("connections", 10, 1, 4_096, "Users, each a thread (`--concurrent`)."),
+        duration(2),
+        ParamSpec("keep_alive", "bool", "none", False, "Whether users keep their connections."),
+        nginx.BODY,
+    ),
+    metrics=(
+        rate("requests_per_s", "Successful requests a second."),
+        time(
+            "latency_mean_ns", "Mean time of a request, from siege's sum of all times (page: How)."
+        ),
+        errors("Requests that failed."),
+        TOOL,
+    ),
+    overhead="a thread for each user, and the server's CPU",
+    source="Fulmer, siege: an http load tester and benchmarking utility, joedog.org",
+    two_sided=True,
+    kind=KIND,
+    tool="siege",
+    minimum="4.0",
+    install="apt-get install siege",
+    page=f"""\
+# What it measures
+How many requests a second a web server answers when each of a number of users sends its next
+request as soon as the last one was answered.
+
+# How
+{nginx.PAGE}
+siege reports times in steps of 10 ms, and 0.00 s for the mean of most. It reports its sum of times
+too, as the mean number of requests in flight; the mean time is that number times the duration over
+the requests. Users do not pause (`--benchmark`).
+
+# Known truth
+The transactions that siege counts are those that nginx serves, up to one in flight for each user.
+
+# Cross-check
+`wrk`, `ab` and `h2load` load the same server.
+
+# Overhead
+A thread for each user; nginx's worker keeps a CPU busy. On one machine they share its CPUs.
+
+# Caveats
+It runs up to a second longer than `duration_ns`, because it ends when the clock's second changes.
+Closed loop: while the server stalls, nobody sends. A single request's time is 0 or 10 ms to siege,
+so that there are no percentiles, and the mean is good for many requests only.""",
+)
+
+
+def _command(params: Mapping[str, Any]) -> Command:
+    # It ends when the clock's second changes: up to one earlier than it was told.
+    limit_s = 1 + seconds("siege", "duration_ns", params["duration_ns"])
+    settings = {
+        "limit": params["connections"],
+        "connection": "keep-alive" if params["keep_alive"] else "close",
+        "logging": "false",
+        "parser": "false",
+        # The default ends the run after 1024 failures.
+        "failures": 1_000_000_000,
+    }
+    return Command(
+        (
+            "--rc=/dev/stdin",
+            "--quiet",
+            "--json-output",
+            "--benchmark",
+            f"--concurrent={params['connections']}",
+            f"--time={limit_s}S",
+            nginx.URL,
+        ),
+        input="".join(f"{name} = {value}\n" for name, value in settings.items()),
+    )
+
+
+def _parse(output: Output) -> list[Sample]:
+    check_ending(output)
+    at = output.stdout.rfind("{")
+    try:
+        report = json.loads(output.stdout[at:])
+        elapsed_s, count, failed, in_flight = (
+            float(report[name])
+            for name in ("elapsed_time", "transactions", "failed_transactions", "concurrency")
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise ToolError(f"its report is no whole JSON object.{last_words(output)}") from error
+    if not count:
+        raise ToolError(f"no request succeeded; {failed:.0f} failed.")
+    # Its clock has steps of 10 ms; a report of less is none of a run.
+    if elapsed_s < 0.5:
+        raise ToolError(f"it ended after {elapsed_s} s.{last_words(output)}")
+    return scalars(
+        {
+            "requests_per_s": count / elapsed_s,
+            "latency_mean_ns": in_flight * elapsed_s / count * 1e9,
+            "errors_count": failed,
+        }
+    )
+
+
+ADAPTER = Adapter(
+    spec=SPEC,
+    command=_command,
+    look=Command(("--version",)),
+    version=version_by(r"^SIEGE ([0-9]+(?:\.[0-9]+)+)"),
+    parse=_parse,
+    server=nginx.SERVER,
+)

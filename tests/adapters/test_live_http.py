@@ -1,0 +1,89 @@
+"""The tools that load a web server, live on loopback: what they count is what nginx counts."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nephoscope.adapters import ADAPTERS
+from nephoscope.targets import parse, session
+from nephoscope.targets.base import TargetTrial
+
+EXACT = [
+    ("ab", {"requests": 2000, "connections": 4}),
+    ("ab", {"requests": 500, "connections": 4, "keep_alive": False, "body_bytes": 30_000}),
+    ("h2load", {"requests": 2000, "connections": 4, "streams": 5}),
+    ("h2load", {"requests": 2000, "connections": 4, "protocol": "http/1.1"}),
+    ("httperf", {"rate": 400, "connections": 200, "calls": 2}),
+]
+TIMED = [
+    ("siege", {"connections": 4, "duration_ns": 1_000_000_000}),
+    ("wrk", {"connections": 4, "duration_ns": 1_000_000_000}),
+    ("wrk", {"connections": 6, "threads": 2, "duration_ns": 1_000_000_000}),
+]
+
+
+def needs(tool: str) -> None:
+    """Skips the test where the tool, or the server, is not installed."""
+    for program in (tool, "nginx"):
+        if shutil.which(program, path="/usr/sbin:/usr/bin:/bin:/usr/local/bin") is None:
+            pytest.skip(f"needs {program}")
+
+
+async def pair(tool: str, params: dict[str, Any]) -> tuple[TargetTrial, dict[str, Any]]:
+    """Returns a trial on loopback and what its server counted."""
+    target = parse("local").make()
+    try:
+        await target.open()
+        trial, served = await session.run_pair(target, target, tool, params, 60)
+    finally:
+        await target.close()
+    assert trial.failure is None, trial.failure
+    assert served.failure is None, served.failure
+    assert served.done is not None
+    return trial, dict(served.done.served)
+
+
+def values(trial: TargetTrial) -> dict[str, float]:
+    return {sample.metric: sample.value for sample in trial.samples}
+
+
+@pytest.mark.parametrize(("tool", "params"), EXACT)
+def test_what_was_asked_for_is_served(probe: Path, tool: str, params: dict[str, Any]) -> None:
+    needs(tool)
+    trial, served = asyncio.run(pair(tool, params))
+    asked = params.get("requests") or params["connections"] * params["calls"]
+    assert values(trial)["errors_count"] == 0
+    assert (served["served_count"], served["refused_count"]) == (asked, 0)
+    assert served["cpu_ns"] > 0
+
+
+@pytest.mark.parametrize(("tool", "params"), TIMED)
+def test_what_is_counted_is_served_but_for_the_last(
+    probe: Path, tool: str, params: dict[str, Any]
+) -> None:
+    needs(tool)
+    trial, served = asyncio.run(pair(tool, params))
+    text = trial.documents["tool"]["stdout"]
+    found = values(trial)
+    assert found["errors_count"] == 0
+    if tool == "wrk":
+        counted = int(text.partition("\ncounts ")[2].split()[0])
+        # Little's law, with what each connection does between two requests.
+        in_flight = found["requests_per_s"] * found["latency_mean_ns"] / 1e9
+        assert 0 < in_flight <= params["connections"] * 1.05
+        assert found["corrected_mean_ns"] >= found["latency_mean_ns"]
+    else:
+        counted = int(text.partition('"transactions":')[2].split(",")[0])
+    seen = served["served_count"] + served["refused_count"]
+    assert counted <= seen <= counted + params["connections"]
+
+
+def test_every_tool_of_a_web_server_is_tried() -> None:
+    servers = {name: adapter.server for name, adapter in ADAPTERS.items()}
+    of_nginx = {name for name, server in servers.items() if server and server.tool == "nginx"}
+    assert of_nginx == {tool for tool, _ in (*EXACT, *TIMED)}
