@@ -87,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from nephoscope.commands import completion, configuration, output
 
     output.prepare_streams()
+    output.refuse_libraries_without_memory()
     if completion.VARIABLE in os.environ:
         completion.attach(app)
     try:

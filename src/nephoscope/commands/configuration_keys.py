@@ -33,7 +33,10 @@ def _text(value: Any) -> str:
 
 
 def _directory(value: Any) -> str:
-    path = Path(_text(value)).expanduser()
+    try:
+        path = Path(_text(value)).expanduser()
+    except RuntimeError:
+        raise UsageError("there is no such home directory.", "Write the path from /.") from None
     if not path.is_absolute():
         raise UsageError("the path is not absolute.", "Write it from / or ~.")
     return str(path)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -20,6 +21,8 @@ MAX_WIDTH = 200
 """Columns; longer lines are hard to read."""
 MAX_WORD = 300
 """Longest word of a sentence that is printed whole: a path may have 255 characters a part."""
+MEMORY_MIN = 640 << 20
+"""Bytes of address space with which an analysis ends in a result or a sentence."""
 
 
 def prepare_streams() -> None:
@@ -106,6 +109,21 @@ def complain(sentence: str, code: int) -> int:
     """One line on stderr; returns the exit code, for the caller to return."""
     log(f"nephoscope: {one_line(sentence)}")
     return code
+
+
+def refuse_libraries_without_memory() -> None:
+    """Makes the import of numerical libraries a MemoryError where they would end the process.
+
+    They reserve memory for each CPU; under a small `ulimit -v` that ends the process or crashes it.
+    """
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < MEMORY_MIN:
+        sys.addaudithook(_refuse_library)
+
+
+def _refuse_library(event: str, details: tuple[Any, ...]) -> None:
+    if event == "import" and details[0] in ("numpy", "pyarrow"):
+        raise MemoryError
 
 
 def complain_of_usage(error: Any) -> int:

@@ -104,7 +104,8 @@ def _is_target(value: Any) -> bool:
 
 
 def _is_setting(value: Any) -> bool:
-    return has_types(value, {"benchmark": str, "params": dict, "factors": dict, "index": int})
+    types = {"benchmark": str, "params": dict, "factors": dict, "index": int}
+    return has_types(value, types) and _list_of(_is_text)(value.get("headline") or [])
 
 
 def _is_spec(value: Any) -> bool:
