@@ -57,6 +57,12 @@ pub fn psi_total_us(pressure: &str, line: &str) -> Option<u64> {
     line.split_whitespace().find_map(|word| word.strip_prefix("total=")?.parse().ok())
 }
 
+/// Nanoseconds that a thread waited for a CPU while it could have run (`schedstat`; Linux
+/// `Documentation/scheduler/sched-stats.rst`).
+pub fn run_queue_wait_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Value of `key` in a text of `key value` lines (`/proc/vmstat`, `cpu.stat`).
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
@@ -154,6 +160,12 @@ mod tests {
         assert_eq!(psi_total_us(text, "full"), Some(11_308_186));
         assert_eq!(psi_total_us("some avg10=0.00\n", "some"), None);
         assert_eq!(psi_total_us("", "full"), None);
+    }
+
+    #[test]
+    fn the_wait_for_a_cpu_is_the_second_number() {
+        assert_eq!(run_queue_wait_ns("1017 69323 4\n"), Some(69323));
+        assert_eq!(run_queue_wait_ns("1017\n"), None);
     }
 
     #[test]

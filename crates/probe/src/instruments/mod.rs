@@ -14,6 +14,7 @@ mod disk_files;
 mod disk_io;
 mod disk_records;
 mod disk_sync;
+mod http_load;
 mod load_cache;
 mod load_cpu;
 mod load_disk;
@@ -72,6 +73,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(net_loopback),
     Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
+    instrument!(http_load),
     instrument!(command),
     instrument!(load_cpu),
     instrument!(load_memory),

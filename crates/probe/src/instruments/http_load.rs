@@ -1,0 +1,201 @@
+//! # What it measures
+//! How an HTTP server answers under load: valid responses per second, and the time from the intended
+//! sending of a request to the end of its response.
+//!
+//! # How
+//! One event loop per thread (`epoll`); each connection carries one request at a time. In a closed
+//! loop (`arrivals` closed) a connection sends its next request after the response and the think
+//! time, so that a slow server gets fewer requests. In an open loop the sending times are fixed in
+//! advance, evenly spaced, as a Poisson process or from a file: `latency_ns` counts from there, even
+//! where a request had to wait for a free connection. `service_time_ns` counts from the actual
+//! sending. A request that took longer than `timeout_ns` is given up, with its connection, and counts
+//! in `latency_ns` with at least that time; so does, with the time that had passed, a request that
+//! never found a free connection (error `unsent`). Other failed requests have no latency; they are
+//! counted by kind. Requests that were due in the warm-up are sent and not timed. Redirects are
+//! responses like others and not followed.
+//!
+//! Every response is checked: its syntax, its length, its status (200 to 399 unless
+//! `expected_statuses` says otherwise) and, if asked for, size, text or digest of its body. Bodies
+//! are checked while they are read and not kept. Only this machine gets load, and hosts that
+//! `authorised_hosts` names.
+//!
+//! # Known truth
+//! A server with a known service time and one connection is measured with that time and its inverse
+//! as the rate. The server's own count of requests is `sent_count`. Poisson arrivals pass a
+//! Kolmogorov-Smirnov test. Responses are the same however the network splits them. Servers that
+//! refuse, reset, close early, send garbage, endless headers or a wrong length, or do not answer are
+//! counted as such.
+//!
+//! # Cross-check
+//! wrk, interleaved (`benchmarks/http_load_vs_wrk.py`). wrk counts from the actual sending and leaves
+//! out the wait for it.
+//!
+//! # Overhead
+//! `threads` threads, each up to a whole CPU; a socket and a few hundred bytes per connection.
+//!
+//! # Caveats
+//! A closed loop hides stalls of the server: while it stalls, nothing is sent. If more than 1 % of the
+//! requests left more than 1 ms late although a connection was free (`late_sends_ratio`), the
+//! generator was measured, and the trial is invalid; so is one that runs out of local ports or file
+//! descriptors. A generator whose thread uses its whole CPU (`generator_busy_ratio`) or waits for one
+//! (`generator_wait_ratio`) may be the limit itself.
+use crate::error::ProbeError;
+use crate::http::expected::Expected;
+use crate::http::request::Request;
+use crate::http::url::Url;
+use crate::http::Http;
+use crate::load;
+use crate::requests::{self, report, spec, target, Settings};
+use crate::trial::{factors, Trial};
+use nephoscope_wire::params::Params;
+use nephoscope_wire::spec::{Metric, Param, Spec};
+use std::sync::Arc;
+
+pub const SPEC: Spec = Spec {
+    id: "http.load",
+    summary: "Requests per second and latency of an HTTP server under load",
+    params: &[
+        Param::text("url", "").doc("Address of the requests, such as http://127.0.0.1:8080/path."),
+        spec::AUTHORISED_HOSTS,
+        Param::text("method", "GET").doc("HTTP method of the requests."),
+        Param::texts("headers").doc("Header lines of the requests, as `Name: value`."),
+        Param::text("body", "").doc("Body of the requests."),
+        Param::switch("keep_alive", true)
+            .doc("Keep connections open; else each request opens its own."),
+        spec::CONNECTIONS,
+        spec::THREADS,
+        spec::CPUS,
+        spec::ARRIVALS,
+        spec::RATE,
+        spec::RATE_STEPS,
+        spec::RAMP_END,
+        spec::ARRIVALS_FILE,
+        spec::THINK,
+        spec::THINK_DISTRIBUTION,
+        spec::WARMUP,
+        spec::DURATION,
+        load::INTERVAL,
+        spec::TIMEOUT,
+        spec::SPIN,
+        Param::ints("expected_statuses", &[], 200..=999)
+            .doc("Statuses of valid responses; an empty list accepts 200 to 399."),
+        Param::int("expected_body_bytes", -1, -1..=i64::MAX)
+            .doc("Size of the body of valid responses; -1 accepts any."),
+        Param::text("expected_body_text", "")
+            .doc("Text that the body of valid responses contains."),
+        Param::text("expected_body_sha256", "")
+            .doc("SHA-256 digest of the body of valid responses, in hexadecimal."),
+        Param::seed().doc("Random seed of arrivals and think times; 0 takes the clock."),
+    ],
+    metrics: &[
+        spec::REQUESTS,
+        spec::LATENCY,
+        spec::SERVICE_TIME,
+        spec::FIRST_BYTE,
+        spec::CONNECT,
+        spec::OFFERED,
+        spec::RECEIVED,
+        spec::SENT,
+        spec::COMPLETED,
+        Metric::neutral("responses_count")
+            .doc("Number of whole responses by status, including warm-up."),
+        spec::ERRORS,
+        spec::ERROR_RATIO,
+        spec::OPENED,
+        spec::LATE_SENDS,
+        spec::SEND_DELAY,
+        spec::GENERATOR_CPUS,
+        spec::GENERATOR_CPU,
+        spec::GENERATOR_BUSY,
+        spec::GENERATOR_WAIT,
+        spec::INTERVAL_REQUESTS,
+        spec::INTERVAL_P50,
+        spec::INTERVAL_P99,
+        spec::INTERVAL_MAX,
+        spec::INTERVAL_ERRORS,
+    ],
+    overhead: "threads at up to a CPU each; the server and the link, full or at the offered rate",
+    source: "wrk2 and HdrHistogram (Tene: coordinated omission); RFC 9112",
+    two_sided: false,
+    load: true,
+};
+
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let params = &trial.params;
+    let url = url(params.text("url"))?;
+    let request = Arc::new(request(&url, params)?);
+    let expected = Arc::new(expected(params)?);
+    let address = target::reach(&url.host, url.port, &params.texts("authorised_hosts"))?;
+    let settings = Settings { connect_ahead: request.keeps_alive, ..Settings::of(trial, address)? };
+    let http = |_| Http::new(Arc::clone(&request), Arc::clone(&expected));
+    let (recorder, threads) = requests::run(trial, &settings, http)?;
+    report::emit(trial, &settings, &recorder, &[factors! {}])?;
+    for status in 0..threads[0].statuses.len() {
+        let count: u64 = threads.iter().map(|http| http.statuses[status]).sum();
+        if count > 0 {
+            trial.out.emit("responses_count", count as f64, factors! {"status": status})?;
+        }
+    }
+    Ok(())
+}
+
+fn url(text: &str) -> Result<Url, ProbeError> {
+    let hint = "Set `url` to an address such as http://127.0.0.1:8080/.";
+    if text.is_empty() {
+        return Err(ProbeError::usage("http.load needs the address of a server.", hint));
+    }
+    let url = Url::parse(text).map_err(|why| {
+        let shown: String = text.chars().take(100).collect();
+        ProbeError::usage(format!("'{}' cannot be requested: {why}.", shown.escape_debug()), hint)
+    })?;
+    if url.is_tls {
+        return Err(ProbeError::usage("http.load cannot speak TLS yet.", hint));
+    }
+    Ok(url)
+}
+
+fn request(url: &Url, params: &Params) -> Result<Request, ProbeError> {
+    let (method, headers) = (params.text("method"), params.texts("headers"));
+    let body = params.text("body").as_bytes();
+    Request::new(url, method, &headers, body, params.bool("keep_alive")).map_err(|sentence| {
+        ProbeError::usage(sentence, "Correct `method` or `headers` of http.load.")
+    })
+}
+
+fn expected(params: &Params) -> Result<Expected, ProbeError> {
+    let statuses = params.ints("expected_statuses");
+    let mut expected = Expected::containing(params.text("expected_body_text").as_bytes());
+    expected.statuses = statuses.iter().filter_map(|status| u16::try_from(*status).ok()).collect();
+    expected.body_bytes = u64::try_from(params.int("expected_body_bytes")).ok();
+    let digest = params.text("expected_body_sha256");
+    if !digest.is_empty() {
+        expected.sha256 = Some(hexadecimal(digest).ok_or_else(|| {
+            ProbeError::usage(
+                "expected_body_sha256 is not a SHA-256 digest in hexadecimal.",
+                "Compute it with `sha256sum`.",
+            )
+        })?);
+    }
+    Ok(expected)
+}
+
+fn hexadecimal(text: &str) -> Option<[u8; 32]> {
+    let digits: Vec<u8> =
+        text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[pair.len() - 1]).collect();
+    (digits.len() == 64).then(|| bytes.try_into().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_64_hexadecimal_digits() {
+        let text = "00ff".repeat(16);
+        assert_eq!(hexadecimal(&text).unwrap()[..2], [0, 255]);
+        for text in [&text[1..], "", "zz", &"0g".repeat(32)] {
+            assert_eq!(hexadecimal(text), None);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! One connection of the engine: its socket, the requests in flight on it, and what could not be read
+//! or written yet.
+use super::failures::{Failure, CLOSED_EARLY, WRONG_LENGTH};
+use super::recorder::Recorder;
+use super::socket::Socket;
+use super::{Parsed, Protocol};
+use std::collections::VecDeque;
+use std::io::{Error, ErrorKind};
+
+/// A buffer that has grown beyond this is given back once it is empty.
+const RETAINED_BYTES: usize = 4096;
+
+/// A request that was given to a connection. Times are 0 until they are known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InFlight {
+    pub intended_ns: u64,
+    /// When the connection got it.
+    pub begun_ns: u64,
+    pub sent_ns: u64,
+    pub first_byte_ns: u64,
+    pub class: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Closed,
+    Connecting,
+    Open,
+}
+
+pub struct Connection<Parser> {
+    pub state: State,
+    pub socket: Option<Socket>,
+    pub parser: Parser,
+    /// Requests that were not answered, the oldest first.
+    pub in_flight: VecDeque<InFlight>,
+    /// Number of them that were written.
+    pub written: usize,
+    /// Bytes that the protocol could not use yet.
+    unread: Vec<u8>,
+    /// Bytes that the kernel would not take yet.
+    unsent: Vec<u8>,
+    pub connecting_since_ns: u64,
+    /// From when on it could take another request.
+    pub free_since_ns: u64,
+    /// Whether it is among those that wait for a request.
+    pub queued: bool,
+}
+
+/// How a connection stands after what was read from it.
+pub enum Standing {
+    Open,
+    /// To be closed: the last response was the last one.
+    Ended,
+    Failed(Failure),
+}
+
+impl<Parser: Default> Connection<Parser> {
+    pub fn new() -> Self {
+        Self {
+            state: State::Closed,
+            socket: None,
+            parser: Parser::default(),
+            in_flight: VecDeque::new(),
+            written: 0,
+            unread: Vec::new(),
+            unsent: Vec::new(),
+            connecting_since_ns: 0,
+            free_since_ns: 0,
+            queued: false,
+        }
+    }
+
+    /// Takes a new socket that is connecting.
+    pub fn open(&mut self, socket: Socket, now_ns: u64) {
+        self.socket = Some(socket);
+        self.state = State::Connecting;
+        self.connecting_since_ns = now_ns;
+        self.parser = Parser::default();
+    }
+
+    /// Closes the socket. Requests in flight stay until they are taken.
+    pub fn close(&mut self) {
+        self.socket = None;
+        self.state = State::Closed;
+        self.written = 0;
+        self.unread.clear();
+        self.unsent.clear();
+    }
+
+    /// Writes `bytes` behind what waits to be sent; true when all is sent.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> Result<bool, Error> {
+        if !self.unsent.is_empty() {
+            self.unsent.extend_from_slice(bytes);
+            return self.write_unsent();
+        }
+        let sent = self.write_some(bytes)?;
+        self.unsent.extend_from_slice(&bytes[sent..]);
+        Ok(sent == bytes.len())
+    }
+
+    pub fn write_unsent(&mut self) -> Result<bool, Error> {
+        let unsent = std::mem::take(&mut self.unsent);
+        let sent = self.write_some(&unsent)?;
+        self.unsent = unsent;
+        self.unsent.drain(..sent);
+        if self.unsent.is_empty() && self.unsent.capacity() > RETAINED_BYTES {
+            self.unsent = Vec::new();
+        }
+        Ok(self.unsent.is_empty())
+    }
+
+    fn write_some(&self, bytes: &[u8]) -> Result<usize, Error> {
+        let Some(socket) = &self.socket else { return Ok(0) };
+        match socket.write(bytes) {
+            Err(error) if is_wait(&error) => Ok(0),
+            result => result,
+        }
+    }
+
+    /// Reads the responses in `bytes`, records them, and returns how the connection stands.
+    #[inline]
+    pub fn receive<P: Protocol<Parser = Parser>>(
+        &mut self,
+        protocol: &mut P,
+        bytes: &[u8],
+        now_ns: u64,
+        recorder: &mut Recorder,
+    ) -> Standing {
+        if self.unread.is_empty() {
+            let (used, standing) = self.parse(protocol, bytes, now_ns, recorder);
+            self.unread.extend_from_slice(&bytes[used..]);
+            return standing;
+        }
+        let mut unread = std::mem::take(&mut self.unread);
+        unread.extend_from_slice(bytes);
+        let (used, standing) = self.parse(protocol, &unread, now_ns, recorder);
+        unread.drain(..used);
+        if !unread.is_empty() || unread.capacity() <= RETAINED_BYTES {
+            self.unread = unread;
+        }
+        standing
+    }
+
+    /// Returns the number of bytes used.
+    fn parse<P: Protocol<Parser = Parser>>(
+        &mut self,
+        protocol: &mut P,
+        bytes: &[u8],
+        now_ns: u64,
+        recorder: &mut Recorder,
+    ) -> (usize, Standing) {
+        let mut used = 0;
+        while used < bytes.len() {
+            let oldest = self.in_flight.front_mut().filter(|_| self.written > 0);
+            let Some(oldest) = oldest else { return (used, Standing::Failed(WRONG_LENGTH)) };
+            if oldest.first_byte_ns == 0 {
+                oldest.first_byte_ns = now_ns;
+            }
+            match protocol.parse(&mut self.parser, oldest.class, &bytes[used..]) {
+                Ok(Parsed::Partial(count)) => return (used + count, Standing::Open),
+                Ok(Parsed::Complete(count, response)) => {
+                    used += count;
+                    recorder.completed(oldest, response.failure, now_ns);
+                    self.answered();
+                    if !response.keeps_alive {
+                        return (used, Standing::Ended);
+                    }
+                }
+                Err(failure) => return (used, Standing::Failed(failure)),
+            }
+        }
+        (used, Standing::Open)
+    }
+
+    fn answered(&mut self) {
+        self.in_flight.pop_front();
+        self.written -= 1;
+    }
+
+    /// Returns how the connection stands after the server ended it.
+    pub fn end<P: Protocol<Parser = Parser>>(
+        &mut self,
+        protocol: &mut P,
+        now_ns: u64,
+        recorder: &mut Recorder,
+    ) -> Standing {
+        let Some(oldest) = self.in_flight.front_mut() else { return Standing::Ended };
+        match protocol.end(&mut self.parser, oldest.class).filter(|_| self.written > 0) {
+            Some(response) => {
+                recorder.completed(oldest, response.failure, now_ns);
+                self.answered();
+                Standing::Ended
+            }
+            None => Standing::Failed(CLOSED_EARLY),
+        }
+    }
+}
+
+/// Whether a call only has to be made again.
+pub fn is_wait(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

@@ -1,0 +1,54 @@
+//! Why a request failed: the value of the factor `kind` in `errors_count`.
+use std::io::{Error, ErrorKind};
+
+/// A stable name; a protocol adds its own.
+pub type Failure = &'static str;
+
+pub const REFUSED: Failure = "refused";
+pub const RESET: Failure = "reset";
+pub const UNREACHABLE: Failure = "unreachable";
+/// The server ended the connection before the end of the response.
+pub const CLOSED_EARLY: Failure = "closed_early";
+pub const TIMEOUT: Failure = "timeout";
+/// Bytes that are no response of the protocol.
+pub const GARBAGE: Failure = "garbage";
+/// More bytes than the response has by its own account.
+pub const WRONG_LENGTH: Failure = "wrong_length";
+/// Due in the measured time, but every connection was busy until its end.
+pub const UNSENT: Failure = "unsent";
+/// Any other failure of a socket.
+pub const SOCKET: Failure = "socket";
+
+/// Limits of the generator, which say nothing about the server.
+pub const NO_PORT: Failure = "no_free_port";
+pub const NO_DESCRIPTOR: Failure = "no_free_descriptor";
+
+/// Returns the kind of a failed call on a socket.
+pub fn of_error(error: &Error) -> Failure {
+    match (error.kind(), error.raw_os_error()) {
+        (ErrorKind::ConnectionRefused, _) => REFUSED,
+        (ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted, _) => {
+            RESET
+        }
+        (ErrorKind::TimedOut, _) => TIMEOUT,
+        (_, Some(libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN)) => UNREACHABLE,
+        (_, Some(libc::EADDRNOTAVAIL)) => NO_PORT,
+        (_, Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)) => NO_DESCRIPTOR,
+        _ => SOCKET,
+    }
+}
+
+/// Returns the end of the sentence about a request that failed so.
+pub fn words(failure: Failure) -> &'static str {
+    match failure {
+        REFUSED => "the connection was refused",
+        RESET => "the connection was reset",
+        UNREACHABLE => "the host is unreachable",
+        CLOSED_EARLY => "the server closed the connection early",
+        TIMEOUT => "the time limit passed",
+        GARBAGE => "the answer was not of the protocol",
+        WRONG_LENGTH => "the answer had more bytes than it stated",
+        UNSENT => "no connection was free",
+        _ => failure,
+    }
+}

@@ -1,0 +1,170 @@
+//! The engine of request generators: connections to one server, requests in a closed or an open loop,
+//! responses timed from the moment at which each request was intended to be sent.
+//!
+//! A protocol says how a request is written and how a response is read ([`Protocol`]); the engine
+//! does the rest. Each thread has its own event loop, connections, protocol and recorder: threads
+//! share nothing while they measure. A connection costs a few hundred bytes, whatever it receives.
+pub mod arrivals;
+mod connection;
+mod epoll;
+pub mod failures;
+mod gate;
+mod limits;
+mod recorder;
+pub mod report;
+mod socket;
+pub mod spec;
+pub mod target;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use crate::error::{Kind, ProbeError};
+use crate::trial::Trial;
+use crate::workers;
+use arrivals::Arrivals;
+use failures::Failure;
+use gate::{Gate, Message};
+use recorder::Recorder;
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use worker::Worker;
+
+/// The language of a server. Each thread of the engine has its own value.
+pub trait Protocol: Send {
+    /// State of one connection; a new one for each connection that is opened.
+    type Parser: Default + Send;
+
+    /// Number of classes of requests that latencies are kept apart for.
+    fn classes(&self) -> usize {
+        1
+    }
+
+    /// Appends the next request to `out`; returns its class.
+    fn encode(&mut self, parser: &mut Self::Parser, out: &mut Vec<u8>) -> u8;
+
+    /// Reads of the response to a request of `class`, the oldest that was not answered. The engine
+    /// presents what was not consumed again, followed by what came next; so a protocol consumes what
+    /// it can, and refuses what it would have to wait for without an end.
+    fn parse(
+        &mut self,
+        parser: &mut Self::Parser,
+        class: u8,
+        bytes: &[u8],
+    ) -> Result<Parsed, Failure>;
+
+    /// Returns the response that the end of the connection completes, if it does.
+    fn end(&mut self, _parser: &mut Self::Parser, _class: u8) -> Option<Response> {
+        None
+    }
+}
+
+/// How far a protocol came with the bytes that it was given: the number of bytes consumed.
+pub enum Parsed {
+    Partial(usize),
+    Complete(usize, Response),
+}
+
+/// A whole response.
+#[derive(Clone, Copy, Debug)]
+pub struct Response {
+    /// Why it is not the one that was wanted.
+    pub failure: Option<Failure>,
+    /// Whether the connection can carry another request.
+    pub keeps_alive: bool,
+}
+
+/// What the engine is to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub address: SocketAddr,
+    pub connections: usize,
+    /// CPU of each thread, if it is pinned.
+    pub threads: Vec<Option<usize>>,
+    /// Requests in flight on each connection.
+    pub depth: usize,
+    /// Whether connections are opened before the first request is due.
+    pub connect_ahead: bool,
+    pub pacing: Pacing,
+    pub warmup_ns: u64,
+    /// Measured time after the warm-up; 0 until stopped.
+    pub duration_ns: u64,
+    pub timeout_ns: u64,
+    pub interval_ns: u64,
+    /// Busy waiting before a request is due.
+    pub spin_ns: u64,
+    pub seed: u64,
+}
+
+/// What decides when the next request is sent.
+#[derive(Clone, Debug)]
+pub enum Pacing {
+    /// A response, and the time that a user thinks about it.
+    Closed(Think),
+    Open(Arrivals),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Think {
+    pub mean_ns: u64,
+    pub exponential: bool,
+}
+
+/// Runs the trial: connects, opens the trial's gate, sends and measures. Returns what was recorded,
+/// and the protocols of the threads with what they counted.
+pub fn run<P: Protocol>(
+    trial: &mut Trial,
+    settings: &Settings,
+    protocol: impl Fn(usize) -> P,
+) -> Result<(Recorder, Vec<P>), ProbeError> {
+    limits::allow_sockets(settings.connections)?;
+    let gate = Gate::new();
+    std::thread::scope(|scope| {
+        // Dropped before the scope waits for its threads, so that none waits for a start in vain.
+        let opener = gate.opener();
+        let (sender, messages) = mpsc::channel();
+        let mut threads = Vec::new();
+        for (number, cpu) in settings.threads.iter().enumerate() {
+            let worker =
+                Worker::new(settings, trial.session, number, protocol(number), sender.clone())?;
+            let gate = &gate;
+            threads.push(workers::start(scope, *cpu, move || worker.run(gate))?);
+        }
+        drop(sender);
+        let ready = (0..threads.len()).all(|_| matches!(messages.recv(), Ok(Message::Ready)));
+        if ready {
+            trial.prepared()?;
+            let start_ns = opener.open();
+            report::emit_intervals(trial, settings, start_ns, &messages)?;
+        }
+        drop(opener);
+        merge(threads.into_iter().map(workers::Worker::join))
+    })
+}
+
+fn merge<P>(
+    results: impl Iterator<Item = Result<(Recorder, P), ProbeError>>,
+) -> Result<(Recorder, Vec<P>), ProbeError> {
+    let (mut whole, mut protocols): (Option<Recorder>, _) = (None, Vec::new());
+    let mut failure: Option<ProbeError> = None;
+    for result in results {
+        match result {
+            Ok((recorder, protocol)) => {
+                protocols.push(protocol);
+                match &mut whole {
+                    Some(whole) => whole.add(&recorder),
+                    None => whole = Some(recorder),
+                }
+            }
+            // The cause, and not that the others were stopped for it.
+            Err(error) => match &failure {
+                Some(first) if first.kind != Kind::Cancelled => {}
+                _ => failure = Some(error),
+            },
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok((whole.expect("there is at least one thread"), protocols)),
+    }
+}

@@ -1,0 +1,269 @@
+//! The engine against small servers on loopback: what is counted, not how fast it was.
+use super::arrivals::{Arrivals, Rate};
+use super::*;
+use crate::http::expected::Expected;
+use crate::http::request::Request;
+use crate::http::url::Url;
+use crate::http::Http;
+use crate::session::Session;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Answers each connection by a function on a thread of its own, until it is dropped.
+struct Server {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+}
+
+impl Server {
+    fn start(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let (stopped, answer) = (Arc::clone(&stop), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                let answer = Arc::clone(&answer);
+                std::thread::spawn(move || answer(stream));
+            }
+        });
+        Self { address, stop }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Reads a request, up to its empty line; false at the end of the connection.
+fn read_request(stream: &mut TcpStream) -> bool {
+    let mut last = [0u8; 4];
+    loop {
+        let mut byte = [0u8];
+        if !matches!(stream.read(&mut byte), Ok(1)) {
+            return false;
+        }
+        last.rotate_left(1);
+        last[3] = byte[0];
+        if &last == b"\r\n\r\n" {
+            return true;
+        }
+    }
+}
+
+/// Writes `response` to each request of a connection.
+fn repeat(response: &'static [u8]) -> impl Fn(TcpStream) + Send + Sync + 'static {
+    move |mut stream| {
+        while read_request(&mut stream) && stream.write_all(response).is_ok() {}
+    }
+}
+
+/// Writes `response` to the first request and closes.
+fn once(response: Vec<u8>) -> impl Fn(TcpStream) + Send + Sync + 'static {
+    move |mut stream| {
+        read_request(&mut stream);
+        let _ = stream.write_all(&response);
+        let _ = stream.shutdown(Shutdown::Write);
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+}
+
+fn settings(address: SocketAddr) -> Settings {
+    Settings {
+        address,
+        connections: 2,
+        threads: vec![None],
+        depth: 1,
+        connect_ahead: true,
+        pacing: Pacing::Closed(Think { mean_ns: 0, exponential: false }),
+        warmup_ns: 0,
+        duration_ns: 60_000_000,
+        timeout_ns: 20_000_000_000,
+        interval_ns: 20_000_000,
+        spin_ns: 0,
+        seed: 3,
+    }
+}
+
+/// Times that are set in advance: `count` requests, a microsecond apart.
+fn burst(count: u64) -> Pacing {
+    Pacing::Open(Arrivals::Times((0..count).map(|index| index * 1000).collect()))
+}
+
+fn http(keeps_alive: bool) -> impl Fn(usize) -> Http {
+    let url = Url::parse("http://test/").unwrap();
+    let request = Arc::new(Request::new(&url, "GET", &[], b"", keeps_alive).unwrap());
+    let expected = Arc::new(Expected::default());
+    move |_| Http::new(Arc::clone(&request), Arc::clone(&expected))
+}
+
+/// The engine without a trial: one thread.
+fn run_with(settings: &Settings, protocol: &dyn Fn(usize) -> Http) -> Recorder {
+    let gate = Gate::new();
+    let (sender, messages) = mpsc::channel();
+    let worker = Worker::new(settings, Session::detached(), 0, protocol(0), sender).unwrap();
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| worker.run(&gate));
+        assert!(matches!(messages.recv(), Ok(Message::Ready)));
+        gate.opener().open();
+        thread.join().unwrap().unwrap().0
+    })
+}
+
+fn run_keeping_alive(settings: &Settings) -> Recorder {
+    run_with(settings, &http(true))
+}
+
+/// What an open loop of ten requests meets.
+fn failures_of(server: &Server) -> Vec<(Failure, u64)> {
+    let settings = Settings { pacing: burst(10), ..settings(server.address) };
+    let recorder = run_keeping_alive(&settings);
+    assert_eq!(recorder.completed + recorder.failed_in_all(), 10);
+    recorder.failures.into_iter().collect()
+}
+
+#[test]
+fn a_closed_loop_counts_what_the_server_counts() {
+    let served = Arc::new(Mutex::new(0u64));
+    let count = Arc::clone(&served);
+    let server = Server::start(move |mut stream| {
+        while read_request(&mut stream) {
+            *count.lock().unwrap() += 1;
+            stream.write_all(OK).unwrap();
+        }
+    });
+    let recorder = run_keeping_alive(&settings(server.address));
+    assert_eq!((recorder.sent, recorder.sent), (*served.lock().unwrap(), recorder.completed));
+    assert!(recorder.failures.is_empty() && recorder.connections == 2);
+    let times = &recorder.classes[0];
+    // What was under way at the end has a latency, and is no part of the rate.
+    assert_eq!(times.latency.len(), recorder.completed);
+    assert!(recorder.completed_in_window >= recorder.completed - 2);
+    assert!(times.service.max() <= times.latency.max());
+    assert_eq!(recorder.first_byte.len(), recorder.completed);
+}
+
+#[test]
+fn an_open_loop_sends_its_schedule() {
+    let server = Server::start(repeat(OK));
+    let rate = Rate::constant(5000.0);
+    let pacing = Pacing::Open(Arrivals::Drawn { rate, poisson: false, seed: 1 });
+    let settings = Settings { pacing, warmup_ns: 10_000_000, ..settings(server.address) };
+    let recorder = run_keeping_alive(&settings);
+    // 70 ms at 5,000 per second, of which 60 ms are measured.
+    assert_eq!(recorder.completed + recorder.failed_in_all(), 350);
+    assert_eq!(recorder.due, 300);
+    assert!(recorder.failures.keys().all(|kind| *kind == failures::UNSENT));
+    assert_eq!(recorder.classes[0].latency.len(), 300);
+}
+
+#[test]
+fn every_connection_carries_one_request_without_keep_alive() {
+    let server = Server::start(once(OK.to_vec()));
+    let pacing = burst(10);
+    let settings = Settings { pacing, connect_ahead: false, ..settings(server.address) };
+    let recorder = run_with(&settings, &http(false));
+    assert_eq!((recorder.completed, recorder.connections), (10, 10));
+    assert_eq!(recorder.connect.len(), 10);
+}
+
+#[test]
+fn a_connection_that_the_server_ends_is_opened_again() {
+    let closing = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let server = Server::start(once(closing.to_vec()));
+    assert_eq!(failures_of(&server), []);
+    // A body that ends with the connection.
+    let server = Server::start(once(b"HTTP/1.1 200 OK\r\n\r\nbody".to_vec()));
+    assert_eq!(failures_of(&server), []);
+}
+
+#[test]
+fn hostile_answers_are_counted_by_kind() {
+    let endless = format!("HTTP/1.1 200 OK\r\n{}", "X-Y: z\r\n".repeat(1000));
+    for (response, kind) in [
+        (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), failures::GARBAGE),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc".to_vec(), failures::CLOSED_EARLY),
+        (b"HTTP/1.1 200 OK\r\nContent-Le".to_vec(), failures::CLOSED_EARLY),
+        (Vec::new(), failures::CLOSED_EARLY),
+        (endless.into_bytes(), crate::http::response::ENDLESS_HEADERS),
+        (
+            b"HTTP/1.1 404 x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec(),
+            "status_4xx",
+        ),
+        (b"HTTP/1.1 503 x\r\n\r\nsorry".to_vec(), "status_5xx"),
+    ] {
+        assert_eq!(failures_of(&Server::start(once(response))), [(kind, 10)]);
+    }
+}
+
+#[test]
+fn bytes_after_a_response_are_counted() {
+    let server = Server::start(once(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokX".to_vec()));
+    let settings = Settings { pacing: burst(4), ..settings(server.address) };
+    let recorder = run_keeping_alive(&settings);
+    assert_eq!(recorder.completed, 4);
+    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::WRONG_LENGTH, 4)]);
+}
+
+#[test]
+fn a_reset_and_a_refusal_are_told_apart() {
+    let reset = Server::start(|mut stream: TcpStream| {
+        read_request(&mut stream);
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        let socket = std::os::fd::AsRawFd::as_raw_fd(&stream);
+        crate::net::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, linger).unwrap();
+    });
+    assert_eq!(failures_of(&reset), [(failures::RESET, 10)]);
+    let address = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let settings = Settings { pacing: burst(3), connect_ahead: false, ..settings(address) };
+    let recorder = run_keeping_alive(&settings);
+    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::REFUSED, 3)]);
+}
+
+#[test]
+fn a_timeout_counts_with_at_least_the_time_limit() {
+    // A byte now and then never makes a response: a slow loris.
+    let server = Server::start(|mut stream: TcpStream| {
+        read_request(&mut stream);
+        for byte in OK.iter().cycle().take(10_000) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            if stream.write_all(&[if *byte == b'\n' { b' ' } else { *byte }]).is_err() {
+                return;
+            }
+        }
+    });
+    let timeout_ns = 30_000_000;
+    let settings = Settings { pacing: burst(4), timeout_ns, ..settings(server.address) };
+    let recorder = run_keeping_alive(&settings);
+    let timeouts = recorder.failures.get(failures::TIMEOUT).copied().unwrap_or_default();
+    assert!(timeouts >= 2 && recorder.failed_in_all() == 4, "{:?}", recorder.failures);
+    let latency = &recorder.classes[0].latency;
+    assert_eq!(latency.len(), 4);
+    assert!(latency.max() >= timeout_ns && recorder.classes[0].service.is_empty());
+}
+
+#[test]
+fn a_large_body_is_read_and_not_kept() {
+    const BYTES: usize = 8 << 20;
+    let server = Server::start(|mut stream: TcpStream| {
+        while read_request(&mut stream) {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            for _ in 0..BYTES >> 16 {
+                stream.write_all(&[7; 1 << 16]).unwrap();
+            }
+        }
+    });
+    let settings = Settings { pacing: burst(4), ..settings(server.address) };
+    let recorder = run_keeping_alive(&settings);
+    assert_eq!((recorder.completed, recorder.failed_in_all()), (4, 0));
+}
