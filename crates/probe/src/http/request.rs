@@ -47,10 +47,10 @@ impl Request {
 }
 
 fn split(line: &str) -> Result<(&str, &str), String> {
-    let shown = || line.chars().take(40).collect::<String>();
+    let start = || line.chars().take(40).collect::<String>();
     let pair = line.split_once(':').map(|(name, value)| (name, value.trim()));
     pair.filter(|(name, value)| is_token(name) && value.bytes().all(is_text)).ok_or_else(|| {
-        format!("'{}' is no header; headers are 'Name: value'.", shown().escape_debug())
+        format!("'{}' is no header; headers are 'Name: value'.", start().escape_debug())
     })
 }
 
