@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -212,6 +213,35 @@ def _far_side(case: bytes) -> None:
         raise AssertionError(f"exit code {server.returncode}: {said[-300:]!r}")
 
 
+@functools.cache
+def _http_server() -> tuple[subprocess.Popen[bytes], tuple[str, int]]:
+    """Returns a server of http.serve, which ends with this process, and where it listens."""
+    words = ["serve", "http.serve", "--control", "--with-parent", "--deadline", "86400"]
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(
+        [str(programs.find_probe()), *words], stdin=pipe, stdout=pipe, preexec_fn=_limited
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(b"token a-token-of-the-test-0123456789\n")
+    server.stdin.flush()
+    ready = json.loads(server.stdout.readline())["ready"]
+    return server, (ready["address"], ready["port"])
+
+
+def _http_requests(case: bytes) -> None:
+    """Sends requests and ends; the server answers or hangs up, and goes on."""
+    server, address = _http_server()
+    answer = b""
+    connected = socket.create_connection(address, timeout=CASE_S)
+    with connected as client, contextlib.suppress(ConnectionError):
+        client.sendall(case)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    if server.poll() is not None or (answer and not answer.startswith(b"HTTP/1.1 ")):
+        raise AssertionError(f"exit code {server.returncode}: {answer[:300]!r}")
+
+
 _RUN, _TRIAL = "20261122-120000-x-0000", "r0001-s000-local"
 _NUMBERS = b"1\n2.5\n3e2\n# a comment\n4\n"
 _TOPOLOGY = b"""
@@ -272,6 +302,11 @@ _THROUGHPUT = (
     b'"warmup_ns": 0, "duration_ns": 1000000, "interval_ns": 100000, "packet_bytes": 1400, '
     b'"per_s": 0.0, "wait_ns": 0, "press": null}\n"go"\n"finish"\n"report"\n'
 )
+_REQUESTS = (
+    b"GET /bytes/5 HTTP/1.1\r\nHost: a\r\nUser-Agent: curl\r\n\r\n",
+    b"POST /sum HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nbody",
+    b"HEAD /service?bytes=7 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n" * 2,
+)
 _PARAMS = b'{"value": 3.5, "noise_ratio": 0.1, "samples": 4, "seed": 7, "wait_ns": 10}'
 
 BOUNDARIES = (
@@ -309,6 +344,7 @@ BOUNDARIES = (
     ),
     Boundary("probe description", _descriptions, _probe_description, JSON),
     Boundary("far side", lambda: (_RTT, _THROUGHPUT), _far_side, FIRST_AND_JSON_LINES),
+    Boundary("HTTP requests", lambda: _REQUESTS, _http_requests),
     Boundary("latency matrix", lambda: (_MATRIX,), _in_file(_matrix)),
     Boundary("configuration", lambda: (_CONFIGURATION,), _in_file(_configuration)),
     Boundary(

@@ -112,6 +112,11 @@ impl Trial {
     /// section. Only the first call does something. With a control channel it says that the probe
     /// is ready and waits for the start.
     pub fn prepared(&mut self) -> Result<(), ProbeError> {
+        self.prepared_at(None)
+    }
+
+    /// As [`Self::prepared`], for a benchmark that listens at an address, which is told to anybody.
+    pub fn prepared_at(&mut self, address: Option<SocketAddr>) -> Result<(), ProbeError> {
         if self.opened.is_some() {
             return Ok(());
         }
@@ -123,9 +128,11 @@ impl Trial {
             let began_ns = clock::monotonic_ns();
             std::hint::black_box(Counters::read());
             lead_ns = COUNTERS_LEAD * (clock::monotonic_ns() - began_ns);
-            self.out.ready(&ready(None))?;
+            self.out.ready(&ready(address))?;
             let go = self.session.wait_for_go()?;
             (start_wall_ns, self.peer) = (go.start_wall_ns, go.peer);
+        } else if address.is_some() {
+            self.out.ready(&ready(address))?;
         }
         // Read as late as possible, so that they tell of the measured part and not of the waiting;
         // but before a start that was set for a moment, so that reading them does not delay it.

@@ -1,0 +1,660 @@
+//! The event loop of the server: connections, requests, answers, deadlines, all on one thread.
+use super::connection::{is_wait, Connection, Input, Pending, BODY_PERIOD};
+use super::cpu_workers::CpuWorkers;
+use super::queue::{Job, Queue, Service};
+use super::records::{Counters, Records, Times};
+use super::request::{self, Parsed, Refusal, Request, HEAD_MAX};
+use super::routes::{self, Route};
+use super::service_times::ServiceTimes;
+use super::stalls::Stalls;
+use super::Settings;
+use crate::clock;
+use crate::epoll::{Epoll, Event, NO_EVENT, READABLE, WRITABLE};
+use crate::error::ProbeError;
+use crate::session::Session;
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Write};
+use std::net::TcpListener;
+use std::os::fd::AsRawFd;
+
+const LISTENER: u64 = u64::MAX;
+const WORKERS: u64 = u64::MAX - 1;
+const EVENTS: usize = 512;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 16 << 10;
+/// Bodies up to this size are sent in one piece with their head.
+const SMALL_BODY_BYTES: usize = 16 << 10;
+/// Unfinished requests of all connections together.
+const INPUT_BYTES_MAX: usize = 64 << 20;
+/// Deadlines are looked at so often, of so many connections.
+const SWEEP_NS: u64 = 50_000_000;
+const SWEEP_SLOTS: usize = 4096;
+/// After a refused request the client has so long to read why.
+const DRAIN_NS: u64 = 1_000_000_000;
+/// The listener rests so long when the system has no descriptor or memory for a connection.
+const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+const BUSY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// How often the slot was used: an event or a job of an earlier connection is none of this one.
+    generation: u32,
+    connection: Option<Box<Connection>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Keep,
+    Close,
+}
+
+pub struct Server<'a> {
+    settings: &'a Settings,
+    session: Session,
+    listener: TcpListener,
+    /// What every request has to present.
+    token: Option<String>,
+    epoll: Epoll,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    queue: Queue,
+    stalls: Stalls,
+    times: ServiceTimes,
+    cpu: CpuWorkers,
+    /// Answers and connections that wait for the end of a stall.
+    withheld: VecDeque<(u64, Option<Times>)>,
+    /// What bodies consist of.
+    pattern: Vec<u8>,
+    answer: Vec<u8>,
+    buffer: Vec<u8>,
+    /// Capacity of all input buffers.
+    input_bytes: usize,
+    /// When the events that are handled were seen.
+    now_ns: u64,
+    sweep_slot: usize,
+    next_sweep_ns: u64,
+    /// When the listener is watched again.
+    accepts_from_ns: Option<u64>,
+    pub counters: Counters,
+    pub records: Records,
+}
+
+impl<'a> Server<'a> {
+    pub fn new(
+        settings: &'a Settings,
+        session: Session,
+        listener: TcpListener,
+        token: Option<String>,
+        started_ns: u64,
+    ) -> Result<Self, ProbeError> {
+        let epoll = Epoll::new()?;
+        let cpu = CpuWorkers::new(session, settings.worker_cpus())?;
+        for (fd, data) in [(listener.as_raw_fd(), LISTENER), (cpu.wake_fd(), WORKERS)] {
+            epoll.add(fd, READABLE, data).map_err(|error| ProbeError::os("epoll_ctl", &error))?;
+        }
+        Ok(Self {
+            settings,
+            session,
+            listener,
+            token,
+            epoll,
+            slots: Vec::new(),
+            free: Vec::new(),
+            queue: Queue::new(settings.workers),
+            stalls: Stalls::new(started_ns, settings.stall_every_ns, settings.stall_ns),
+            times: settings.service_times(),
+            cpu,
+            withheld: VecDeque::new(),
+            pattern: super::body_pattern(BODY_PERIOD),
+            answer: Vec::with_capacity(SMALL_BODY_BYTES + 512),
+            buffer: vec![0; READ_BYTES],
+            input_bytes: 0,
+            now_ns: started_ns,
+            sweep_slot: 0,
+            next_sweep_ns: 0,
+            accepts_from_ns: None,
+            counters: Counters::default(),
+            records: Records::new(settings.records),
+        })
+    }
+
+    /// Serves until `end_ns` or until it is stopped.
+    pub fn run(&mut self, end_ns: u64) -> Result<(), ProbeError> {
+        let mut events = [NO_EVENT; EVENTS];
+        loop {
+            self.session.check()?;
+            let now_ns = clock::monotonic_ns();
+            if self.session.is_stopped() || now_ns >= end_ns {
+                return Ok(());
+            }
+            let wake_ns = self.next_wake_ns(now_ns).min(end_ns);
+            let count = self.epoll.wait(&mut events, wake_ns.saturating_sub(now_ns))?;
+            self.end_services()?;
+            let seen_ns = self.now_ns;
+            for event in &events[..count] {
+                // All that came together arrived at once, whatever the earlier ones cost.
+                self.now_ns = seen_ns;
+                self.handle(*event)?;
+                if self.queue.next_end_ns().is_some() {
+                    self.end_services()?;
+                }
+            }
+            if seen_ns >= self.next_sweep_ns {
+                self.sweep()?;
+            }
+        }
+    }
+
+    fn next_wake_ns(&self, now_ns: u64) -> u64 {
+        let stall = (!self.withheld.is_empty()).then(|| self.stalls.resume_at(now_ns));
+        let next = self.next_sweep_ns.max(now_ns);
+        [self.queue.next_end_ns(), stall].into_iter().flatten().fold(next, u64::min)
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), ProbeError> {
+        match event.u64 {
+            LISTENER => self.accept(),
+            WORKERS => {
+                for ended in self.cpu.take_ended() {
+                    self.counters.cpu_work_ns += ended.cpu_ns;
+                    self.queue.free(ended.job.end_ns);
+                    self.end_job(ended.job)?;
+                }
+                self.start_jobs()
+            }
+            id => self.with_connection(id, |server, connection| {
+                let is_broken = event.events & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
+                if is_broken && (connection.waits || connection.is_sending()) {
+                    // One that waits is counted when its service ends.
+                    server.counters.aborted += u64::from(!connection.waits);
+                    return Ok(Fate::Close);
+                }
+                if connection.is_sending() {
+                    return server.send_rest(id, connection);
+                }
+                if connection.waits {
+                    // What has come is read when the answer is sent.
+                    return server.watch(id, connection, 0);
+                }
+                server.read(id, connection)
+            }),
+        }
+    }
+
+    /// Takes a connection out of its slot for `act`, and puts it back or closes it.
+    fn with_connection(
+        &mut self,
+        id: u64,
+        act: impl FnOnce(&mut Self, &mut Connection) -> Result<Fate, ProbeError>,
+    ) -> Result<(), ProbeError> {
+        let Some(slot) = self.slot(id) else { return Ok(()) };
+        let Some(mut connection) = slot.connection.take() else { return Ok(()) };
+        let before = connection.input.capacity();
+        let fate = act(self, &mut connection)?;
+        if connection.input.is_empty() && connection.input.capacity() > 1024 {
+            connection.input = Vec::new();
+        }
+        self.input_bytes = self.input_bytes + connection.input.capacity() - before;
+        if fate == Fate::Keep && self.input_bytes <= INPUT_BYTES_MAX {
+            self.slots[(id & 0xffff_ffff) as usize].connection = Some(connection);
+            return Ok(());
+        }
+        if fate == Fate::Keep {
+            self.counters.out_of_memory += 1;
+        }
+        self.input_bytes -= connection.input.capacity();
+        self.counters.open -= 1;
+        self.free.push(id as u32);
+        Ok(())
+    }
+
+    /// The slot of a connection; `None` if another one has it now.
+    fn slot(&mut self, id: u64) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut((id & 0xffff_ffff) as usize)?;
+        (u64::from(slot.generation) == id >> 32).then_some(slot)
+    }
+
+    fn accept(&mut self) -> Result<(), ProbeError> {
+        loop {
+            match self.listener.accept() {
+                Ok((mut stream, _)) => {
+                    self.counters.accepted += 1;
+                    if self.counters.open >= self.settings.connections as u64 {
+                        self.counters.refused += 1;
+                        // Whoever is flooded cannot wait until a client reads.
+                        let _ = stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
+                        continue;
+                    }
+                    if stream.set_nonblocking(true).is_err() || !self.add(stream) {
+                        self.counters.accept_errors += 1;
+                    }
+                }
+                Err(error) if is_wait(&error) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    // No descriptors, no memory: the listener would be readable all the time.
+                    self.counters.accept_errors += 1;
+                    if !matches!(
+                        error.raw_os_error(),
+                        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
+                    ) {
+                        return Ok(());
+                    }
+                    self.accepts_from_ns = Some(self.now_ns + ACCEPT_PAUSE_NS);
+                    return self.watch_listener(0);
+                }
+            }
+        }
+    }
+
+    fn watch_listener(&self, events: u32) -> Result<(), ProbeError> {
+        let watched = self.epoll.modify(self.listener.as_raw_fd(), events, LISTENER);
+        watched.map_err(|error| ProbeError::os("epoll_ctl", &error))
+    }
+
+    /// Gives a connection a slot and watches it; false if the kernel cannot.
+    fn add(&mut self, stream: std::net::TcpStream) -> bool {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[place as usize];
+        slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
+        let id = u64::from(slot.generation) << 32 | u64::from(place);
+        if self.epoll.add(stream.as_raw_fd(), READABLE, id).is_err() {
+            self.free.push(place);
+            return false;
+        }
+        let deadline_ns = self.now_ns + self.settings.request_timeout_ns;
+        slot.connection = Some(Box::new(Connection::new(stream, deadline_ns, READABLE)));
+        self.counters.open += 1;
+        self.counters.open_max = self.counters.open_max.max(self.counters.open);
+        true
+    }
+
+    fn watch(&self, id: u64, connection: &mut Connection, events: u32) -> Result<Fate, ProbeError> {
+        if connection.watched != events {
+            connection.watched = events;
+            let watched = self.epoll.modify(connection.stream.as_raw_fd(), events, id);
+            watched.map_err(|error| ProbeError::os("epoll_ctl", &error))?;
+        }
+        Ok(Fate::Keep)
+    }
+
+    fn read(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
+        let mut bytes = match connection.read(&mut self.buffer) {
+            Input::Nothing => return Ok(Fate::Keep),
+            Input::End => {
+                let within = connection.pending.is_some() || !connection.input.is_empty();
+                self.counters.broken += u64::from(within && !connection.drains);
+                return Ok(Fate::Close);
+            }
+            Input::Bytes(bytes) => &self.buffer[..bytes],
+        };
+        self.counters.received_bytes += bytes.len() as u64;
+        if connection.drains {
+            return Ok(Fate::Keep);
+        }
+        if connection.input.is_empty() && connection.pending.is_none() {
+            connection.deadline_ns = self.now_ns + self.settings.request_timeout_ns;
+        }
+        // The body of a request is dropped.
+        let dropped = connection.body_left.min(bytes.len() as u64);
+        connection.body_left -= dropped;
+        bytes = &bytes[dropped as usize..];
+        connection.input.extend_from_slice(bytes);
+        self.advance(id, connection)
+    }
+
+    /// Goes through the requests that have come, until one is incomplete or waits.
+    fn advance(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
+        loop {
+            if connection.drains || connection.is_sending() || connection.waits {
+                return Ok(Fate::Keep);
+            }
+            if connection.pending.is_none() {
+                let (pending, body_bytes, head_bytes) = match request::parse(&connection.input) {
+                    Parsed::Incomplete if connection.input.len() < HEAD_MAX => {
+                        return Ok(Fate::Keep);
+                    }
+                    Parsed::Incomplete => (refused(Refusal::HeadTooLarge), 0, 0),
+                    Parsed::Refused(refusal) => (refused(refusal), 0, 0),
+                    Parsed::Complete(request) => {
+                        (self.pending(&request), request.content_length, request.head_bytes)
+                    }
+                };
+                connection.requests += 1;
+                connection.pending = Some(pending);
+                match pending.route {
+                    Route::Refused(refusal) => {
+                        self.counters.refusal(refusal);
+                        connection.input.clear();
+                    }
+                    _ => {
+                        let here = (connection.input.len() - head_bytes) as u64;
+                        let dropped = body_bytes.min(here);
+                        connection.input.drain(..head_bytes + dropped as usize);
+                        connection.body_left = body_bytes - dropped;
+                    }
+                }
+                if connection.body_left > 0 && pending.expects_continue {
+                    // A client that does not get it sends its body all the same, later.
+                    let _ = connection.stream.write(b"HTTP/1.1 100 Continue\r\n\r\n");
+                }
+            }
+            if connection.body_left > 0 {
+                return Ok(Fate::Keep);
+            }
+            let fate = self.dispatch(id, connection)?;
+            if fate == Fate::Close {
+                return Ok(fate);
+            }
+        }
+    }
+
+    /// Decides on a request that can be read.
+    fn pending(&self, request: &Request<'_>) -> Pending {
+        if let Some(token) = &self.token {
+            if request.token != Some(token.as_bytes()) {
+                return refused(Refusal::NoToken);
+            }
+        }
+        if request.content_length > self.settings.request_body_bytes {
+            return refused(Refusal::BodyTooLarge);
+        }
+        let (route, bytes) = match routes::find(request.target) {
+            Ok(found) => found,
+            Err(refusal) => return refused(refusal),
+        };
+        Pending {
+            route,
+            body_bytes: bytes.unwrap_or(self.settings.body_bytes),
+            head_only: request.head_only,
+            is_old: request.is_old,
+            keep_alive: request.keep_alive,
+            expects_continue: request.expects_continue,
+        }
+    }
+
+    /// Answers the pending request, or has it wait for a worker.
+    fn dispatch(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
+        let now_ns = self.now_ns;
+        let route = connection.pending.as_ref().expect("there is one").route;
+        if let Some(kind) = route.kind() {
+            self.counters.requests[kind] += 1;
+        }
+        let service = match route {
+            Route::Cpu(ns) => Service::Cpu(ns),
+            Route::Service(ns) => Service::Time(ns.unwrap_or_else(|| self.times.draw_ns())),
+            Route::Stall(ns) => {
+                let times = Times { arrival_ns: now_ns, start_ns: now_ns, end_ns: now_ns };
+                let fate = self.send(id, connection, times)?;
+                self.queue.delay(self.stalls.begin(now_ns, ns));
+                return Ok(fate);
+            }
+            _ => {
+                let end_ns = self.stalls.resume_at(now_ns);
+                let times = Times { arrival_ns: now_ns, start_ns: end_ns, end_ns };
+                return self.deliver(id, connection, times);
+            }
+        };
+        connection.waits = true;
+        connection.deadline_ns = u64::MAX;
+        self.queue.push(id, service, now_ns);
+        self.start_jobs()?;
+        Ok(Fate::Keep)
+    }
+
+    fn start_jobs(&mut self) -> Result<(), ProbeError> {
+        while let Some(job) = self.queue.start(&self.stalls) {
+            self.cpu.start(job)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the answers that are due.
+    fn end_services(&mut self) -> Result<(), ProbeError> {
+        let now_ns = clock::monotonic_ns();
+        self.now_ns = now_ns;
+        while self.stalls.resume_at(now_ns) == now_ns {
+            let Some((id, times)) = self.withheld.pop_front() else { break };
+            if times.is_some() {
+                self.count_if_gone(id);
+            }
+            self.with_connection(id, |server, connection| {
+                connection.waits = false;
+                match times {
+                    Some(times) => server.send_and_advance(id, connection, times),
+                    None => server.send_rest(id, connection),
+                }
+            })?;
+        }
+        while let Some(job) = self.queue.take_ended(now_ns) {
+            self.start_jobs()?;
+            self.end_job(job)?;
+        }
+        Ok(())
+    }
+
+    fn end_job(&mut self, job: Job) -> Result<(), ProbeError> {
+        let times =
+            Times { arrival_ns: job.arrival_ns, start_ns: job.start_ns, end_ns: job.end_ns };
+        let wait_ns = job.start_ns.saturating_sub(job.arrival_ns);
+        self.records.wait.saturating_record(wait_ns.max(1));
+        self.count_if_gone(job.connection);
+        self.with_connection(job.connection, |server, connection| {
+            connection.waits = false;
+            let fate = server.deliver(job.connection, connection, times)?;
+            if fate == Fate::Close {
+                return Ok(fate);
+            }
+            server.advance(job.connection, connection)
+        })
+    }
+
+    fn count_if_gone(&mut self, id: u64) {
+        let is_there = self.slot(id).is_some_and(|slot| slot.connection.is_some());
+        self.counters.aborted += u64::from(!is_there);
+    }
+
+    fn send_and_advance(
+        &mut self,
+        id: u64,
+        connection: &mut Connection,
+        times: Times,
+    ) -> Result<Fate, ProbeError> {
+        match self.send(id, connection, times)? {
+            Fate::Close => Ok(Fate::Close),
+            Fate::Keep => self.advance(id, connection),
+        }
+    }
+
+    /// Sends the answer to the pending request, after the stall if there is one.
+    fn deliver(
+        &mut self,
+        id: u64,
+        connection: &mut Connection,
+        times: Times,
+    ) -> Result<Fate, ProbeError> {
+        if self.is_stalled() {
+            connection.waits = true;
+            connection.deadline_ns = u64::MAX;
+            self.withheld.push_back((id, Some(times)));
+            return Ok(Fate::Keep);
+        }
+        self.send(id, connection, times)
+    }
+
+    fn is_stalled(&self) -> bool {
+        if !self.stalls.are_possible() {
+            return false;
+        }
+        let now_ns = clock::monotonic_ns();
+        self.stalls.resume_at(now_ns) > now_ns
+    }
+
+    fn send(
+        &mut self,
+        id: u64,
+        connection: &mut Connection,
+        times: Times,
+    ) -> Result<Fate, ProbeError> {
+        let pending = connection.pending.take().expect("only a pending request is answered");
+        let limit = self.settings.requests_per_connection;
+        connection.closes = !pending.keep_alive || limit > 0 && connection.requests >= limit;
+        let mut answer = std::mem::take(&mut self.answer);
+        let body_bytes = self.compose(&mut answer, &pending, connection.closes);
+        let head_bytes = answer.len();
+        if body_bytes <= SMALL_BODY_BYTES as u64 {
+            answer.extend_from_slice(&self.pattern[..body_bytes as usize]);
+        }
+        let sent = match connection.stream.write(&answer) {
+            Ok(sent) => sent,
+            Err(error) if is_wait(&error) => 0,
+            Err(_) => {
+                self.counters.aborted += 1;
+                self.answer = answer;
+                return Ok(Fate::Close);
+            }
+        };
+        self.counters.sent_bytes += sent as u64;
+        connection.sending = Some((pending.route.kind(), times));
+        connection.keep_unsent(&answer[..head_bytes], body_bytes, sent);
+        connection.drains = matches!(pending.route, Route::Refused(_));
+        answer.clear();
+        self.answer = answer;
+        if connection.is_sent() {
+            return self.sent(id, connection);
+        }
+        self.send_rest(id, connection)
+    }
+
+    /// Writes head and short texts into `answer`; returns the length of the body that follows.
+    fn compose(&self, answer: &mut Vec<u8>, pending: &Pending, closes: bool) -> u64 {
+        let (status, text) = match pending.route {
+            Route::Refused(refusal) => {
+                let (status, _) = refusal.status();
+                (status, Some(format!("{status}\n")))
+            }
+            Route::Sum => {
+                let sum: u64 = (1..=100u64).map(std::hint::black_box).sum();
+                ("200 OK", Some(format!("{sum}\n")))
+            }
+            Route::Counters => ("200 OK", Some(format!("{}\n", self.counters.as_json()))),
+            _ => ("200 OK", None),
+        };
+        let body_bytes = text.as_ref().map_or(pending.body_bytes, |text| text.len() as u64);
+        let connection = match (closes, pending.is_old) {
+            (true, _) => "Connection: close\r\n",
+            (false, true) => "Connection: keep-alive\r\n",
+            (false, false) => "",
+        };
+        write!(
+            answer,
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {body_bytes}\r\n\
+             {connection}\r\n"
+        )
+        .expect("memory takes everything");
+        match text {
+            _ if pending.head_only => 0,
+            Some(text) => {
+                answer.extend_from_slice(text.as_bytes());
+                0
+            }
+            None => body_bytes,
+        }
+    }
+
+    /// Sends more of an answer.
+    fn send_rest(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
+        if self.is_stalled() {
+            self.withheld.push_back((id, None));
+            return self.watch(id, connection, 0);
+        }
+        let Ok(bytes) = connection.send_rest(&self.pattern) else {
+            self.counters.aborted += 1;
+            return Ok(Fate::Close);
+        };
+        self.counters.sent_bytes += bytes;
+        if connection.is_sent() {
+            return match self.sent(id, connection)? {
+                Fate::Close => Ok(Fate::Close),
+                Fate::Keep => self.advance(id, connection),
+            };
+        }
+        if bytes > 0 || connection.watched != WRITABLE {
+            connection.deadline_ns = self.now_ns + self.settings.request_timeout_ns;
+        }
+        self.watch(id, connection, WRITABLE)
+    }
+
+    /// The whole answer is handed to the kernel.
+    fn sent(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
+        let (kind, times) = connection.sending.take().expect("an answer was being sent");
+        if let Some(kind) = kind {
+            self.counters.answered[kind] += 1;
+            let is_timed = matches!(kind, routes::CPU | routes::SERVICE);
+            if is_timed || self.records.keeps_times() {
+                let sent_ns = clock::monotonic_ns();
+                self.records.add(kind, times, sent_ns);
+                if is_timed {
+                    let late_ns = sent_ns.saturating_sub(times.end_ns);
+                    self.records.late.saturating_record(late_ns.max(1));
+                }
+            }
+        }
+        if connection.drains {
+            let _ = connection.stream.shutdown(std::net::Shutdown::Write);
+            connection.deadline_ns = self.now_ns + DRAIN_NS;
+        } else if connection.closes {
+            return Ok(Fate::Close);
+        } else {
+            connection.deadline_ns = self.now_ns + self.settings.idle_timeout_ns;
+        }
+        self.watch(id, connection, READABLE)
+    }
+
+    /// Closes some of the connections whose time is over.
+    fn sweep(&mut self) -> Result<(), ProbeError> {
+        let now_ns = self.now_ns;
+        self.next_sweep_ns = now_ns + SWEEP_NS;
+        if self.accepts_from_ns.is_some_and(|from_ns| now_ns >= from_ns) {
+            self.accepts_from_ns = None;
+            self.watch_listener(READABLE)?;
+        }
+        for _ in 0..SWEEP_SLOTS.min(self.slots.len()) {
+            self.sweep_slot = (self.sweep_slot + 1) % self.slots.len();
+            let slot = &self.slots[self.sweep_slot];
+            let late = slot.connection.as_ref().is_some_and(|one| one.deadline_ns < now_ns);
+            if !late {
+                continue;
+            }
+            let id = u64::from(slot.generation) << 32 | self.sweep_slot as u64;
+            self.with_connection(id, |server, connection| {
+                let counters = &mut server.counters;
+                if connection.is_sending() {
+                    counters.send_timeouts += 1;
+                } else if connection.pending.is_some() || !connection.input.is_empty() {
+                    counters.request_timeouts += 1;
+                } else if !connection.drains {
+                    counters.idle_timeouts += 1;
+                }
+                Ok(Fate::Close)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// An answer that refuses a request and closes the connection.
+fn refused(refusal: Refusal) -> Pending {
+    Pending {
+        route: Route::Refused(refusal),
+        body_bytes: 0,
+        head_only: false,
+        is_old: false,
+        keep_alive: false,
+        expects_continue: false,
+    }
+}

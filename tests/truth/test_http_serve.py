@@ -1,0 +1,296 @@
+"""http.serve: its queue against Lindley's recursion, its counts against its clients'."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import veth
+from channel import TOKEN, controlled
+from http_truth import Server, body, rows, service_times, serving
+from tests.attempts import attempt
+from trials import needs_root, probe_path
+
+together = pytest.mark.together
+MS = 1_000_000
+OK = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+
+def load(server: Server, path: str, clients: int, requests: int) -> None:
+    """Requests of several clients at once, each on one connection, one after the other."""
+
+    def client() -> None:
+        connection = server.connect()
+        for _ in range(requests):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.status == 200
+            answer.read()
+        connection.close()
+        done.append(True)
+
+    done: list[bool] = []
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == clients
+
+
+@together
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_bodies_have_the_content_and_length_asked_for(address: str) -> None:
+    if address == "::1" and not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this machine has no IPv6")
+    with serving({"body_bytes": 166}, bind=address) as server:
+        assert server.get("/") == (200, body(166))
+        assert server.get("/sum") == (200, b"5050\n")
+        assert server.get("/service/1000?bytes=7") == (200, body(7))
+        assert server.get("/cpu/1000?bytes=0") == (200, b"")
+        assert server.get("/bytes/100", "HEAD") == (200, b"")
+        assert server.get("/bytes/100", "POST") == (200, body(100))
+        assert server.get("/nothing")[0] == 404
+        status, content = server.get("/bytes/5000000")
+        assert (status, len(content)) == (200, 5_000_000)
+        assert content[: 1 << 20] == content[1 << 20 : 2 << 20]
+        assert content[:9000] == body(9000)
+        served = server.stop()
+    kinds = {"body": 4, "sum": 1, "cpu": 1, "service": 1, "stall": 0, "counters": 0}
+    assert served["requests"] == served["answered"] == kinds
+    assert served["cpu_work_ns"] >= 1000
+    assert (served["accepted"], served["errors"]["unknown_path"]) == (8, 1)
+
+
+@together
+@pytest.mark.parametrize("distribution", ["fixed", "exponential", "lognormal"])
+def test_one_worker_obeys_lindleys_recursion(distribution: str) -> None:
+    """Exactly, whatever disturbs the machine: only the answers may be late."""
+    times = {"service": distribution, "service_mean_ns": 200_000, "service_cv_ratio": 0.7}
+    with serving({**times, "seed": 42, "records": 1000}) as server:
+        load(server, "/service", clients=8, requests=40)
+        served = server.stop()
+    found = rows(served, "service")
+    drawn = list(islice(service_times(distribution, 200_000, 0.7, served["seed"]), len(found)))
+    assert len(found) == 320
+    free_ns = 0
+    for row, service_ns in zip(found, drawn, strict=True):
+        start_ns = max(row["arrival_ns"], free_ns)
+        assert row["start_ns"] == start_ns
+        # Two mathematical libraries may differ in the last digit before rounding.
+        assert abs(row["end_ns"] - start_ns - service_ns) <= 1
+        free_ns = row["end_ns"]
+        assert row["sent_ns"] >= row["end_ns"]
+    waits = [row["start_ns"] - row["arrival_ns"] for row in found]
+    assert sum(wait > 0 for wait in waits) > 100
+
+
+def test_answers_are_sent_when_their_service_ends() -> None:
+    def measure() -> tuple[str, bool]:
+        params = {"service": "exponential", "service_mean_ns": MS, "seed": 7, "records": 1000}
+        with serving(params) as server:
+            load(server, "/service", clients=2, requests=200)
+            found = rows(server.stop(), "service")
+        late = sorted(row["sent_ns"] - row["end_ns"] for row in found)
+        median, most = statistics.median(late) / 1e3, late[int(0.99 * len(late))] / 1e3
+        return f"late by {median:.0f} us, p99 {most:.0f} us", median < 100 and most < 1000
+
+    attempt("lateness of answers", measure)
+
+
+def test_cpu_work_uses_the_cpu_time_asked_for() -> None:
+    """Less is impossible; more is a clock read, and interrupts that the kernel charges to it."""
+
+    def measure() -> tuple[str, bool]:
+        with serving({"workers": 2, "records": 100}) as server:
+            load(server, f"/cpu/{5 * MS}", clients=2, requests=10)
+            served = server.stop()
+        assert served["cpu_work_ns"] >= 100 * MS
+        assert all(row["end_ns"] - row["start_ns"] >= 5 * MS for row in rows(served, "cpu"))
+        used_ms = served["cpu_work_ns"] / MS
+        return f"{used_ms:.2f} ms of CPU time instead of 100", used_ms <= 101
+
+    attempt("CPU work", measure, contends=True)
+
+
+@together
+def test_nothing_is_answered_in_a_stall() -> None:
+    stalls = {"stall_every_ns": 50 * MS, "stall_ns": 20 * MS}
+    with serving({**stalls, "service_mean_ns": 2 * MS, "records": 1000}) as server:
+        load(server, "/service", clients=1, requests=60)
+        load(server, "/", clients=1, requests=200)
+        served = server.stop()
+    found = [*rows(served, "service"), *rows(served, "body")]
+    assert len(found) == 260
+
+    def is_stalled(ns: int) -> bool:
+        return ns >= 50 * MS and ns % (50 * MS) < 20 * MS
+
+    # A service may end in the moment in which a stall begins, and no later.
+    ends = [row["end_ns"] for row in found]
+    assert not any(is_stalled(end_ns) and end_ns % (50 * MS) for end_ns in ends)
+    # A service of 2 ms that meets a stall lasts 20 ms longer.
+    times = {row["end_ns"] - row["start_ns"] for row in rows(served, "service")}
+    assert times <= {2 * MS, 22 * MS}
+
+
+@together
+def test_a_stall_on_command_delays_what_comes_next() -> None:
+    with serving() as server:
+        began_s = time.monotonic()
+        assert server.get(f"/stall/{200 * MS}")[0] == 200
+        assert server.get("/")[0] == 200
+        assert time.monotonic() - began_s >= 0.2
+        assert server.stop()["answered"]["stall"] == 1
+
+
+@together
+@pytest.mark.skipif(shutil.which("ab") is None, reason="needs ab (apache2-utils)")
+def test_ab_and_the_server_count_alike() -> None:
+    with serving() as server:
+        url = "http://{}:{}/".format(*server.address)
+        words = ["ab", "-q", "-k", "-n", "2000", "-c", "10", url]
+        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        served = server.stop()
+    assert re.search(r"Complete requests: +2000\b", text)
+    assert re.search(r"Failed requests: +0\b", text)
+    (total,) = re.findall(r"Total transferred: +(\d+) bytes", text)
+    assert served["answered"]["body"] == 2000
+    assert served["sent_bytes"] == int(total)
+
+
+@together
+@pytest.mark.skipif(shutil.which("wrk") is None, reason="needs wrk")
+def test_wrk_and_the_server_count_alike() -> None:
+    """Up to the requests that are under way when wrk ends."""
+    with serving() as server:
+        url = "http://{}:{}/".format(*server.address)
+        words = ["wrk", "-t1", "-c8", "-d1", url]
+        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        served = server.stop()
+    (counted,) = re.findall(r"(\d+) requests in", text)
+    assert 0 <= served["requests"]["body"] - int(counted) <= 8
+    assert served["accepted"] in (8, 9)  # the first one only tries
+    assert "Socket errors" not in text
+
+
+@together
+def test_hostile_clients_are_counted_and_others_served() -> None:
+    patience = {"request_timeout_ns": 1000 * MS, "idle_timeout_ns": 1000 * MS}
+    head = b"GET / HTTP/1.1\r\nHost: a\r\n"
+    with serving({**patience, "request_body_bytes": 1000}) as server:
+        assert server.send(b"\x16\x03\x01\x02\x00").startswith(b"HTTP/1.1 400 ")
+        assert server.send(head + b"X: 1\r\n" * 3000).startswith(b"HTTP/1.1 431 ")
+        huge = server.send(head + b"Content-Length: 99999999999\r\n\r\n")
+        assert huge.startswith(b"HTTP/1.1 413 ")
+        assert server.send(head + b"Transfer-Encoding: chunked\r\n\r\n").startswith(b"HTTP/1.1 411")
+        # Slow clients are waited for together: half a request, half a body, none at all.
+        slow = [server.socket() for _ in range(30)]
+        for index, client in enumerate(slow):
+            starts = [head, head + b"Content-Length: 9\r\n\r\n1234", b""]
+            client.sendall(starts[index % 3])
+        assert server.send(OK).endswith(body(128))
+        for client in slow:
+            assert client.recv(1) == b""
+            client.close()
+        served = server.stop()
+    errors = {cause: count for cause, count in served["errors"].items() if count}
+    refused = {"malformed": 1, "head_too_large": 1, "body_too_large": 1, "length_required": 1}
+    assert errors == {**refused, "request_timeout": 20, "idle_timeout": 10}
+    assert served["answered"]["body"] == 1
+
+
+@together
+def test_connections_have_limits() -> None:
+    with serving({"connections": 500, "requests_per_connection": 2}) as server:
+        clients = [server.socket() for _ in range(800)]
+        refused = sum(client.recv(12) == b"HTTP/1.1 503" for client in clients[500:])
+        for client in clients[1:]:
+            client.close()
+        assert refused == 300
+        first = clients[0]
+        first.sendall(b"GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
+        text = b"".join(iter(lambda: first.recv(65536), b""))
+        first.close()
+        assert (text.count(b"200 OK"), text.count(b"Connection: close")) == (2, 1)
+        status = Path(f"/proc/{server.pid}/status").read_text()
+        served = server.stop()
+    (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
+    assert int(kilobytes) < 20_000
+    assert (served["accepted"], served["refused"], served["open_max"]) == (800, 300, 500)
+
+
+@together
+def test_a_client_that_leaves_is_counted() -> None:
+    with serving() as server:
+        client = server.socket()
+        client.sendall(b"GET /service/50000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        while server.counters()["requests"]["service"] == 0:
+            time.sleep(0.01)
+        client.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER 0: the kernel sends a reset
+        client.close()
+        assert server.get("/service/0")[0] == 200
+        served = server.stop()
+    assert served["errors"]["aborted"] == 1
+    assert served["answered"]["service"] == 1
+
+
+@together
+@needs_root
+def test_strangers_need_the_token_beyond_loopback() -> None:
+    program = (
+        "import sys, urllib.request as r\n"
+        "q = r.Request(sys.argv[1], headers=dict([a.split('=') for a in sys.argv[2:]]))\n"
+        "try: print(r.urlopen(q, timeout=30).status)\n"
+        "except r.HTTPError as e: print(e.code)\n"
+    )
+    with veth.pair() as path, serving(bind=veth.FAR, before=path.far) as server:
+        url = "http://{}:{}/".format(*server.address)
+        words = [*path.near, sys.executable, "-c", program, url]
+        for header, status in (([], 401), ([f"Authorization=Bearer {TOKEN}"], 200)):
+            done = subprocess.run([*words, *header], capture_output=True, text=True, check=True)
+            assert int(done.stdout) == status
+        assert server.stop()["errors"]["no_token"] == 1
+
+
+@together
+def test_it_runs_as_a_load_of_its_own() -> None:
+    with controlled("run", "http.serve", {"duration_ns": 0, "records": 5}) as probe:
+        ready = probe.ready()
+        assert ready["address"] == "127.0.0.1"
+        probe.say("go")
+        server = Server.__new__(Server)
+        server.address = (ready["address"], ready["port"])
+        assert server.get("/sum")[0] == 200
+        probe.say("stop")
+        trial = probe.trial()
+    (document,) = [s["document"] for s in trial.samples if s["metric"] == "served"]
+    assert trial.one("accepted_count") == 1
+    assert document["answered"]["sum"] == 1
+    assert len(document["records"]["rows"]) == 1
+
+
+@together
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"address": "localhost"}, "address must be an IP address, not 'localhost'."),
+        ({"address": "192.0.2.1"}, "Nothing can listen on 192.0.2.1:0: "),
+        ({"stall_ns": MS, "stall_every_ns": MS}, "leave no time to answer."),
+        ({"duration_ns": 0}, "runs until it is told to stop, and nobody can tell it."),
+    ],
+)
+def test_bad_parameters_are_refused_in_a_sentence(params: dict[str, object], words: str) -> None:
+    command = [probe_path(), "run", "http.serve", "--params", json.dumps(params)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (2, 4)
+    assert words in json.loads(done.stdout)["error"]["message"]
