@@ -135,6 +135,7 @@ class StoredRun:
     def update(self, **changes: Any) -> None:
         """Changes keys of the manifest, durably."""
         self.sync()
+        remove_leftovers(self.path)  # of a process that was killed while it did this
         manifest = {**self.manifest, **changes}
         write_manifest(self.path, manifest)
         self._manifest = manifest
