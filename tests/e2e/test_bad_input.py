@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -315,3 +316,11 @@ def test_ten_kills_at_any_moment_lose_and_double_nothing(
             check_finished(tmp_path)
             return
     finished_once(nephoscope, plan, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_lose_double_and_leave_nothing(root_only: None) -> None:
+    """25 of each kind: runs, labs, reports and imports."""
+    script = Path(__file__).parents[2] / "benchmarks" / "kill_and_resume.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
