@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from captured import captures, output, record
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nephoscope import adapters, catalog
@@ -145,13 +145,16 @@ def test_a_capture_gives_declared_figures_or_a_sentence(adapter: Adapter, name: 
         assert str(found).endswith(".")
         return
     declared = {m.id for m in adapter.spec.metrics if m.shape is not Shape.DOCUMENT}
-    assert {sample.metric for sample in found} == declared
+    metrics = {sample.metric for sample in found}
+    assert metrics <= declared
+    # A time below the tool's resolution is left out.
+    assert all(name.endswith("_ns") for name in declared - metrics)
+    assert all(sample.value > 0 for sample in found if sample.metric.endswith("_ns"))
     assert all(sample.value >= 0 for sample in found)
 
 
 @every_capture
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_what_is_cut_off_is_never_a_smaller_figure(
     adapter: Adapter, name: str, data: st.DataObject
 ) -> None:
@@ -165,7 +168,6 @@ def test_what_is_cut_off_is_never_a_smaller_figure(
 
 @every_capture
 @given(junk=st.text(max_size=60), data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_junk_in_between_is_a_sentence_or_changes_nothing_declared(
     adapter: Adapter, name: str, junk: str, data: st.DataObject
 ) -> None:
@@ -179,7 +181,6 @@ def test_junk_in_between_is_a_sentence_or_changes_nothing_declared(
 
 @every
 @given(text=st.text(max_size=300), errors=st.text(max_size=80), code=st.integers(0, 255))
-@settings(max_examples=100, deadline=None)
 def test_any_other_text_is_no_measurement(
     adapter: Adapter, text: str, errors: str, code: int
 ) -> None:

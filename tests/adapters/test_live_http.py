@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from live import measured, needs, values
 
 from nephoscope.adapters import ADAPTERS
-from nephoscope.targets import parse, session
-from nephoscope.targets.base import TargetTrial
 
 EXACT = [
     ("ab", {"requests": 2000, "connections": 4}),
@@ -27,35 +24,10 @@ TIMED = [
 ]
 
 
-def needs(tool: str) -> None:
-    """Skips the test where the tool, or the server, is not installed."""
-    for program in (tool, "nginx"):
-        if shutil.which(program, path="/usr/sbin:/usr/bin:/bin:/usr/local/bin") is None:
-            pytest.skip(f"needs {program}")
-
-
-async def pair(tool: str, params: dict[str, Any]) -> tuple[TargetTrial, dict[str, Any]]:
-    """Returns a trial on loopback and what its server counted."""
-    target = parse("local").make()
-    try:
-        await target.open()
-        trial, served = await session.run_pair(target, target, tool, params, 60)
-    finally:
-        await target.close()
-    assert trial.failure is None, trial.failure
-    assert served.failure is None, served.failure
-    assert served.done is not None
-    return trial, dict(served.done.served)
-
-
-def values(trial: TargetTrial) -> dict[str, float]:
-    return {sample.metric: sample.value for sample in trial.samples}
-
-
 @pytest.mark.parametrize(("tool", "params"), EXACT)
 def test_what_was_asked_for_is_served(probe: Path, tool: str, params: dict[str, Any]) -> None:
-    needs(tool)
-    trial, served = asyncio.run(pair(tool, params))
+    needs(tool, "nginx")
+    trial, served = measured(tool, params)
     asked = params.get("requests") or params["connections"] * params["calls"]
     assert values(trial)["errors_count"] == 0
     assert (served["served_count"], served["refused_count"]) == (asked, 0)
@@ -66,8 +38,8 @@ def test_what_was_asked_for_is_served(probe: Path, tool: str, params: dict[str, 
 def test_what_is_counted_is_served_but_for_the_last(
     probe: Path, tool: str, params: dict[str, Any]
 ) -> None:
-    needs(tool)
-    trial, served = asyncio.run(pair(tool, params))
+    needs(tool, "nginx")
+    trial, served = measured(tool, params)
     text = trial.documents["tool"]["stdout"]
     found = values(trial)
     assert found["errors_count"] == 0

@@ -9,15 +9,30 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from nephoscope.adapters import ab, h2load, httperf, postmark, siege, wrk
+from nephoscope.adapters import (
+    ab,
+    db_pgbench,
+    db_sqlite,
+    h2load,
+    httperf,
+    postmark,
+    redis_benchmark,
+    siege,
+    sysbench,
+    wrk,
+)
 from nephoscope.adapters.frame import Adapter, Command, Output, Server, ToolError
 
 _TABLE = (
     ab.ADAPTER,
+    db_pgbench.ADAPTER,
+    db_sqlite.ADAPTER,
     h2load.ADAPTER,
     httperf.ADAPTER,
     postmark.ADAPTER,
+    redis_benchmark.ADAPTER,
     siege.ADAPTER,
+    *sysbench.ADAPTERS,
     wrk.ADAPTER,
 )
 

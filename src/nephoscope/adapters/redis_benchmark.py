@@ -1,0 +1,132 @@
+"""redis-benchmark, which comes with Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.adapters.declare import rate, scalars, time, whole
+from nephoscope.adapters.frame import (
+    PEER_ADDRESS,
+    PEER_PORT,
+    TOOL,
+    Adapter,
+    Command,
+    Output,
+    Step,
+    check_ending,
+    numbers,
+    version_by,
+)
+from nephoscope.adapters.servers import redis
+from nephoscope.catalog import ADAPTER as KIND
+from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.errors import UsageError
+from nephoscope.model import Sample
+
+SPEC = BenchmarkSpec(
+    id="redis-benchmark",
+    summary="redis-benchmark: commands to a Redis server in a closed loop",
+    params=(
+        ParamSpec(
+            "command",
+            "choice",
+            "none",
+            "get",
+            "Command that is sent (`-t`).",
+            choices=("get", "set", "incr", "lpush", "mset", "ping_mbulk"),
+        ),
+        whole("requests", 100_000, 1, 1_000_000_000, "Commands in all (`-n`)."),
+        whole("clients", 50, 1, 10_000, "Connections (`-c`)."),
+        whole("pipeline", 1, 1, 10_000, "Commands in flight on a connection (`-P`)."),
+        whole("value_bytes", 3, 1, 1 << 28, "Size of a value (`-d`).", "bytes"),
+        whole("keys", 1, 1, 1_000_000, "Keys, drawn uniformly; 1 is always the same (`-r`)."),
+    ),
+    metrics=(
+        rate("requests_per_s", "Executed commands a second."),
+        time("latency_mean_ns", "Mean time from sending a command (or pipeline) to its answer."),
+        time("latency_min_ns", "Shortest of these times."),
+        time("latency_p50_ns", "Median of these times."),
+        time("latency_p95_ns", "95th percentile of these times."),
+        time("latency_p99_ns", "99th percentile of these times."),
+        time("latency_max_ns", "Longest of these times."),
+        TOOL,
+    ),
+    overhead="one CPU, and one for the server; memory for `keys` values",
+    source="redis-benchmark, redis.io/docs",
+    two_sided=True,
+    kind=KIND,
+    tool="redis-benchmark",
+    minimum="6.2",
+    install="apt-get install redis-tools",
+    page="""\
+# What it measures
+How many commands a second a Redis server executes when each connection sends its next command, or
+pipeline of them, as soon as the last one was answered.
+
+# How
+The server is redis-server without persistence, on the target that `peer` names (without one, on the
+machine itself). It accepts commands that read and write keys, and none that administers it. Before
+the trial, keys that are to be read are written (with many keys nearly all: they are drawn). Figures
+come from the tool's CSV (`--csv`).
+
+# Known truth
+The commands that it reports are exactly those that the server counts (`INFO commandstats`).
+
+# Cross-check
+`memtier` loads the same server.
+
+# Overhead
+The tool and the server keep a CPU busy each. On one machine they share its CPUs.
+
+# Caveats
+Closed loop: while the server stalls, nobody sends, so that a stall is one slow answer for each
+connection. With a pipeline the time is that of the whole pipeline. Times have a resolution of 1 µs.
+An answer that is an error ends the tool.""",
+)
+
+
+def _command(params: Mapping[str, Any]) -> Command:
+    if params["clients"] > params["requests"]:
+        raise UsageError(
+            f"redis-benchmark: {params['clients']} clients are more than {params['requests']} "
+            "requests.",
+            "Set more requests.",
+        )
+    common = ["-h", PEER_ADDRESS, "-p", PEER_PORT, "-d", str(params["value_bytes"])]
+    common += ["-r", str(params["keys"])] if params["keys"] > 1 else []
+    # Four draws for each key leave one of 55 unwritten.
+    filling = ["-t", "set", "-n", str(4 * params["keys"]), "-c", "1", "-P", "16", "-q"]
+    return Command(
+        (
+            *common,
+            *("-t", params["command"], "-n", str(params["requests"]), "--csv"),
+            *("-c", str(params["clients"]), "-P", str(params["pipeline"])),
+        ),
+        prepare=(Step("redis-benchmark", (*common, *filling)),)
+        if params["command"] == "get"
+        else (),
+    )
+
+
+def _parse(output: Output) -> list[Sample]:
+    check_ending(output)
+    names = ("avg", "min", "p50", "p95", "p99", "max")
+    header = ",".join(f'"{name}_latency_ms"' for name in names)
+    row = ",".join([r'"([0-9.]+)"'] * 7)
+    per_s, *times_ms = numbers(
+        output, rf'\A"test","rps",{header}\n"[^"\n]+",{row}\n\Z', "one row of figures"
+    )
+    metrics = ("latency_mean_ns", *(f"latency_{name}_ns" for name in names[1:]))
+    times = {name: value * 1e6 for name, value in zip(metrics, times_ms, strict=True)}
+    return scalars({"requests_per_s": per_s, **times})
+
+
+ADAPTER = Adapter(
+    spec=SPEC,
+    command=_command,
+    look=Command(("--version",)),
+    version=version_by(r"^redis-benchmark ([0-9]+(?:\.[0-9]+)+)"),
+    parse=_parse,
+    server=redis.SERVER,
+)
