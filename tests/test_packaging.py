@@ -191,3 +191,31 @@ def test_licence_expressions(
     import audit
 
     assert audit.is_allowed(expression) is allowed
+
+
+@pytest.mark.parametrize(
+    ("report", "code", "words"),
+    [
+        ('{"dependencies": [{"name": "a", "version": "1", "vulns": []}]}', 0, ""),
+        (
+            '{"dependencies": [{"name": "a", "skip_reason": "not found on PyPI"}]}',
+            4,
+            "1 of 1 packages were not checked; this is not a pass: not found on PyPI.",
+        ),
+        (
+            '{"dependencies": [{"name": "a", "version": "1", "vulns": '
+            '[{"id": "PYSEC-1", "fix_versions": ["2"]}]}, {"name": "b", "skip_reason": "x"}]}',
+            1,
+            "package a 1: PYSEC-1, mended in 2.",
+        ),
+        ("", 4, "the packages were not checked: pip-audit gave no report."),
+    ],
+)
+def test_a_package_that_was_not_looked_up_is_no_pass(
+    report: str, code: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import audit
+
+    found, sentences = audit.packages_of(report)
+    assert (found, sentences[:1]) == (code, [words] if words else [])

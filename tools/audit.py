@@ -10,6 +10,7 @@ reviewed. Online: pip-audit (installed into .setup/auditor) and cargo-deny or ca
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -27,6 +28,10 @@ ALLOWED = frozenset(
 )
 REVIEWED = {"asyncssh": "EPL-2.0 OR GPL-2.0-or-later: imported unchanged, not part of the wheel"}
 """Python packages with another licence, and why they may be used."""
+
+
+UNCHECKED = 4
+"""Exit code where a tool or its database is missing."""
 
 
 def is_allowed(expression: str) -> bool:
@@ -85,7 +90,7 @@ def embedded_problems() -> Iterator[str]:
 
 
 def vulnerabilities() -> int:
-    """Runs the tools that know vulnerabilities; returns the exit code."""
+    """Runs the tools that know vulnerabilities; returns 4 where something could not be checked."""
     folder = ROOT / ".setup" / "auditor"
     tool = folder / "bin" / "pip-audit"
     if not tool.exists():
@@ -93,16 +98,46 @@ def vulnerabilities() -> int:
         pip = [str(folder / "bin" / "pip"), "install", "-q", "--disable-pip-version-check"]
         subprocess.run([*pip, "pip-audit"], check=True)
     lock = ["-r", str(ROOT / "requirements-dev.lock"), "--require-hashes", "--disable-pip"]
-    code = subprocess.run([str(tool), *lock], cwd=ROOT).returncode
-    for name, words in (("deny", ["check", "advisories", "sources"]), ("audit", [])):
+    words = [str(tool), *lock, "--format", "json", "--progress-spinner", "off"]
+    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    code, sentences = packages_of(done.stdout)
+    sys.stderr.writelines(f"audit: {sentence}\n" for sentence in sentences)
+    for name, options in (("deny", ["check", "advisories", "sources"]), ("audit", [])):
         if shutil.which(f"cargo-{name}"):
-            return max(code, subprocess.run(["cargo", name, *words], cwd=ROOT).returncode)
-    sys.stderr.write("audit: no tool knows the crates' vulnerabilities: cargo install cargo-deny\n")
-    return max(code, 4)
+            return max(code, subprocess.run(["cargo", name, *options], cwd=ROOT).returncode)
+    sys.stderr.write(
+        "audit: the crates were not checked, because no tool knows their vulnerabilities; this is "
+        "not a pass: cargo install cargo-deny\n"
+    )
+    return max(code, UNCHECKED)
+
+
+def packages_of(report: str) -> tuple[int, list[str]]:
+    """Returns the exit code and the sentences for the JSON report of pip-audit.
+
+    A package that it could not look up is no finding for pip-audit, which then exits with 0.
+    """
+    try:
+        packages: list[dict[str, Any]] = json.loads(report)["dependencies"]
+    except (ValueError, KeyError):
+        return UNCHECKED, ["the packages were not checked: pip-audit gave no report."]
+    sentences = [
+        f"package {one['name']} {one['version']}: {found['id']}, mended in "
+        f"{', '.join(found['fix_versions']) or 'no version'}."
+        for one in packages
+        for found in one.get("vulns", ())
+    ]
+    skipped = [one["skip_reason"] for one in packages if "skip_reason" in one]
+    if skipped:
+        sentences.append(
+            f"{len(skipped)} of {len(packages)} packages were not checked; this is not a pass: "
+            f"{skipped[0]}."
+        )
+    return (1 if len(sentences) > bool(skipped) else UNCHECKED if skipped else 0), sentences
 
 
 def main() -> int:
-    """Prints every problem; returns 1 with one, 4 where a tool is missing."""
+    """Prints every problem; returns 1 with one, 4 where something could not be checked."""
     problems = [*crate_problems(), *package_problems(), *embedded_problems()]
     for problem in problems:
         sys.stderr.write(f"audit: {problem}\n")
