@@ -99,8 +99,11 @@ def vulnerabilities() -> int:
         subprocess.run([*pip, "pip-audit"], check=True)
     lock = ["-r", str(ROOT / "requirements-dev.lock"), "--require-hashes", "--disable-pip"]
     words = [str(tool), *lock, "--format", "json", "--progress-spinner", "off"]
-    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    # Its own words say that none was found also where it looked nothing up.
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     code, sentences = packages_of(done.stdout)
+    if not done.stdout:
+        sys.stderr.write(done.stderr)
     sys.stderr.writelines(f"audit: {sentence}\n" for sentence in sentences)
     for name, options in (("deny", ["check", "advisories", "sources"]), ("audit", [])):
         if shutil.which(f"cargo-{name}"):

@@ -125,6 +125,7 @@ def test_colours_may_be_switched_off(file: Path) -> None:
         ('\nstroe = "/x"\n', "config.toml:2: unknown key 'stroe' (did you mean 'store'?)."),
         ("\n\n[survey]\nx = 1\n", "config.toml:3: unknown key 'survey'."),
         ('store = "runs"\n', "config.toml:1: store: the path is not absolute. Write it from /"),
+        ('store = "~no-such-user/x"\n', "config.toml:1: store: there is no such home directory."),
         ("\nmargin = 5\n", "config.toml:2: margin: it must be a text. Put it in quotes."),
         ('margin = "much"\n', "config.toml:1: margin: 'much' is no ratio."),
         ('confidence = "5%"\n', "config.toml:1: confidence: '5%' does not lie between 0.5 and"),

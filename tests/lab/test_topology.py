@@ -188,6 +188,9 @@ def test_a_latency_matrix_may_be_a_csv_file(tmp_path: Path) -> None:
     matrix.write_text(",paris,tokyo,lima\nparis,,110ms\n")
     with pytest.raises(PlanError, match=r"m.csv:2:1: this line has 3 columns, the first 4"):
         files.load(file)
+    matrix.write_text(f',paris,tokyo,lima\nparis,"{"x" * 200_000}",1,2\n')
+    with pytest.raises(PlanError, match=r"m.csv:2: invalid CSV: field larger than"):
+        files.load(file)
     matrix.unlink()
     with pytest.raises(PlanError, match=r"m.csv: there is no such file"):
         files.load(file)

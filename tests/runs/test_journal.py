@@ -60,6 +60,8 @@ def test_what_it_does_not_know_is_shown_as_it_stands() -> None:
     assert one(event="imported", file="f", lines=3) == "imported: file f, lines 3"
     assert one(event="trial_ended", trial="r1", status="valid") == "r1 valid"
     assert lines([{"event": "odd", "at": "nonsense"}]) == ["              odd"]
+    assert one(event="trial_ended", loads=True) == "trial ended: loads True"
+    assert one(event="trial_ended", timeline={"measure": 1}).startswith("trial ended: timeline")
 
 
 def test_the_date_stands_once_a_day() -> None:

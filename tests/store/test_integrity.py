@@ -262,6 +262,19 @@ def test_a_manifest_without_digest_is_read_or_refused_in_one_sentence(tmp_path: 
     assert 10 < refused < 60
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("entry", 10**30), ("entry", -1), ("entry", 1), ("headline", 5)]
+)
+def test_a_setting_that_its_plan_does_not_have_is_refused(
+    tmp_path: Path, key: str, value: int
+) -> None:
+    run, _ = filled(tmp_path, rounds=1)
+    settings = [{**setting, key: value} for setting in run.manifest["settings"]]
+    run.update(settings=settings)
+    with pytest.raises(StoreError, match="its 'settings'"):
+        Store(tmp_path).open(run.id)
+
+
 def test_a_trial_file_without_digest_is_held_to_its_types(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

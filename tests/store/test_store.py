@@ -162,6 +162,16 @@ def test_the_default_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert default_path() == Path("/home/someone/.local/share/nephoscope")
 
 
+@pytest.mark.parametrize("pid", [None, "x", -1, 2**64, [1]])
+def test_a_process_that_cannot_be_is_nobody(tmp_path: Path, pid: object) -> None:
+    run, _ = new_run(tmp_path)
+    run.event({"event": "session_started", "pid": pid})
+    with run.lock():
+        holder = Store(tmp_path).open(run.id).holder()
+    assert holder is not None
+    assert (holder.pid, holder.here) == (0, False)
+
+
 def test_two_processes_cannot_measure_one_run(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
     run.event({"event": "session_started", "pid": 4242})

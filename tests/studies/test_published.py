@@ -351,3 +351,10 @@ def test_a_damaged_file_is_told_with_its_line(tmp_path: Path, line: str, words: 
         return
     with pytest.raises(UsageError, match=re.escape(words)):
         catalogue.read_numbers(file)
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "published.csv"
+    file.write_bytes(b"table\xff")
+    with pytest.raises(UsageError, match=r"published.csv:1:6: this is no UTF-8 text"):
+        catalogue.read_numbers(file)

@@ -59,6 +59,11 @@ def test_smallest_n_at_95_percent(q, one_sided, two_sided):
     assert estimates.rank_bounds(one_sided - 1, q, 0.9)[1] > one_sided - 1
 
 
+def test_one_value_has_no_interval_at_any_confidence():
+    assert estimates.minimum_n(0.5, 1e-300) == 2
+    assert estimates.median([5.0], unit="ms", confidence=1e-300).low is None
+
+
 def test_median_needs_six_for_an_interval():
     assert estimates.minimum_n(0.5) == 6
     five = estimates.median([5, 1, 4, 2, 3], unit="ms")

@@ -183,6 +183,9 @@ def test_a_container_cannot_change_its_root(lab: Lab, loop: asyncio.AbstractEven
     assert "NoNewPrivs:\t1" in _inside(loop, host, "cat /proc/self/status")
     for folder in ("/tmp", "/var/tmp", "/root"):
         assert _inside(loop, host, f"echo here > {folder}/x && cat {folder}/x") == "here\n"
+    # Its users are the machine's: /sys inside a user namespace of its own would not show its
+    # network interfaces, which the probe reads.
+    assert _inside(loop, host, "cat /proc/self/uid_map").split() == ["0", "0", "4294967295"]
     # Its processes are its own, and it is where its namespace is.
     assert _inside(loop, host, "cat /proc/1/cmdline").startswith("/bin/busybox")
     assert _inside(loop, host, "ls /sys/class/net").split() == ["eth0", "lo"]
