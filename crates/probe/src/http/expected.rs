@@ -14,6 +14,8 @@ pub struct Expected {
     pub statuses: Vec<u16>,
     pub body_bytes: Option<u64>,
     pub sha256: Option<[u8; 32]>,
+    /// Whether cookies are kept and sent back.
+    pub keep_cookies: bool,
     text: Vec<u8>,
     /// Length of the longest proper beginning of the text that its first n bytes end in, for each n
     /// (Knuth, Morris and Pratt, 1977).

@@ -1,6 +1,9 @@
 //! HTTP/1.1 (RFC 9112) as a protocol of the request engine.
-pub mod body;
+mod body;
+mod cookies;
+pub mod data;
 pub mod expected;
+pub mod mix;
 pub mod request;
 pub mod response;
 pub mod url;
@@ -8,7 +11,8 @@ pub mod url;
 use crate::requests::failures::Failure;
 use crate::requests::{Parsed, Protocol, Response};
 use expected::Expected;
-use request::Request;
+use mix::Mix;
+use nephoscope_wire::random::Random;
 use response::Reader;
 use std::sync::Arc;
 
@@ -16,46 +20,78 @@ use std::sync::Arc;
 const STATUSES: usize = 1000;
 
 pub struct Http {
-    request: Arc<Request>,
+    mix: Arc<Mix>,
     expected: Arc<Expected>,
+    random: Random,
+    /// The next row of data; threads take turns.
+    row: usize,
+    threads: usize,
     /// Number of responses by status.
     pub statuses: Vec<u64>,
 }
 
 impl Http {
-    pub fn new(request: Arc<Request>, expected: Arc<Expected>) -> Self {
-        Self { request, expected, statuses: vec![0; STATUSES] }
+    pub fn new(
+        mix: &Arc<Mix>,
+        expected: &Arc<Expected>,
+        thread: usize,
+        threads: usize,
+        seed: u64,
+    ) -> Self {
+        Self {
+            mix: Arc::clone(mix),
+            expected: Arc::clone(expected),
+            random: Random::stream(seed, 1 << 32 | thread as u64),
+            row: thread,
+            threads,
+            statuses: vec![0; STATUSES],
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, reader: &mut Reader, class: u8) -> Response {
+        self.statuses[usize::from(reader.status()).min(STATUSES - 1)] += 1;
+        let keeps_alive = reader.keeps_alive() && self.mix.requests[usize::from(class)].keeps_alive;
+        Response { failure: reader.finish(&self.expected), keeps_alive }
     }
 }
 
 impl Protocol for Http {
     type Parser = Reader;
 
-    #[inline]
-    fn encode(&mut self, _reader: &mut Reader, out: &mut Vec<u8>) -> u8 {
-        out.extend_from_slice(&self.request.bytes);
-        0
+    fn classes(&self) -> usize {
+        self.mix.requests.len()
+    }
+
+    /// A user keeps the cookies where the connection is lost.
+    fn reopen(&mut self, reader: &mut Reader) {
+        reader.restart();
     }
 
     #[inline]
-    fn parse(&mut self, reader: &mut Reader, _class: u8, bytes: &[u8]) -> Result<Parsed, Failure> {
-        let (used, whole) = reader.read(&self.expected, self.request.is_head, bytes)?;
+    fn encode(&mut self, reader: &mut Reader, out: &mut Vec<u8>) -> u8 {
+        let class = match self.mix.requests.len() {
+            1 => 0,
+            _ => self.mix.pick(self.random.below(self.mix.total_weight())),
+        };
+        let rows = &self.mix.table.rows;
+        let row: &[String] = if rows.is_empty() { &[] } else { &rows[self.row % rows.len()] };
+        self.row = self.row.wrapping_add(self.threads);
+        self.mix.requests[class].write(row, reader.cookies(), out);
+        class as u8
+    }
+
+    #[inline]
+    fn parse(&mut self, reader: &mut Reader, class: u8, bytes: &[u8]) -> Result<Parsed, Failure> {
+        let is_head = self.mix.requests[usize::from(class)].is_head;
+        let (used, whole) = reader.read(&self.expected, is_head, bytes)?;
         if !whole {
             return Ok(Parsed::Partial(used));
         }
-        Ok(Parsed::Complete(used, self.complete(reader)))
+        Ok(Parsed::Complete(used, self.complete(reader, class)))
     }
 
-    fn end(&mut self, reader: &mut Reader, _class: u8) -> Option<Response> {
-        reader.ends_with_connection().then(|| self.complete(reader))
-    }
-}
-
-impl Http {
-    #[inline]
-    fn complete(&mut self, reader: &mut Reader) -> Response {
-        self.statuses[usize::from(reader.status()).min(STATUSES - 1)] += 1;
-        let keeps_alive = reader.keeps_alive() && self.request.keeps_alive;
-        Response { failure: reader.finish(&self.expected), keeps_alive }
+    fn end(&mut self, reader: &mut Reader, class: u8) -> Option<Response> {
+        reader.ends_with_connection().then(|| self.complete(reader, class))
     }
 }

@@ -1,6 +1,7 @@
 //! Reads responses from bytes that come in pieces of any size. Memory is bounded: a head is kept until
 //! it is whole, a body never.
 use super::body::Framing;
+use super::cookies::Cookies;
 use super::expected::{BodyCheck, Expected, WRONG_BODY};
 use crate::requests::failures::{Failure, GARBAGE};
 use httparse::{Header, ParserConfig, Status};
@@ -22,9 +23,22 @@ pub struct Reader {
     scanned: usize,
     interim: usize,
     check: BodyCheck,
+    /// What the user of this connection got; nothing unless cookies are kept.
+    cookies: Option<Box<Cookies>>,
 }
 
 impl Reader {
+    /// Begins with a new connection of the same user.
+    pub fn restart(&mut self) {
+        *self = Self { cookies: take(&mut self.cookies), ..Self::default() };
+    }
+
+    /// The value of the Cookie header; empty where there is none.
+    #[inline]
+    pub fn cookies(&self) -> &str {
+        self.cookies.as_ref().map_or("", |cookies| &cookies.header)
+    }
+
     pub fn status(&self) -> u16 {
         self.status
     }
@@ -49,7 +63,7 @@ impl Reader {
     ) -> Result<(usize, bool), Failure> {
         let mut used = 0;
         while self.body.is_none() {
-            let Some(count) = self.read_head(is_head, &bytes[used..])? else {
+            let Some(count) = self.read_head(expected, is_head, &bytes[used..])? else {
                 return Ok((used, false));
             };
             used += count;
@@ -71,7 +85,12 @@ impl Reader {
     }
 
     /// Returns the length of the head, once it is whole.
-    fn read_head(&mut self, is_head: bool, bytes: &[u8]) -> Result<Option<usize>, Failure> {
+    fn read_head(
+        &mut self,
+        expected: &Expected,
+        is_head: bool,
+        bytes: &[u8],
+    ) -> Result<Option<usize>, Failure> {
         if self.scanned > 0 && !ends_head(bytes, self.scanned) {
             self.scanned = bytes.len();
             return self.check_length(bytes.len()).map(|()| None);
@@ -88,6 +107,9 @@ impl Reader {
                 self.scanned = 0;
                 self.check_length(length)?;
                 self.note_head(&head, is_head)?;
+                if expected.keep_cookies {
+                    self.note_cookies(&head);
+                }
                 if self.body.is_none() {
                     self.interim += length;
                 }
@@ -107,6 +129,14 @@ impl Reader {
             return Err(ENDLESS_HEADERS);
         }
         Ok(())
+    }
+
+    fn note_cookies(&mut self, head: &httparse::Response) {
+        for header in head.headers.iter() {
+            if header.name.eq_ignore_ascii_case("set-cookie") {
+                self.cookies.get_or_insert_default().set(header.value);
+            }
+        }
     }
 
     fn note_head(&mut self, head: &httparse::Response, is_head: bool) -> Result<(), Failure> {

@@ -40,16 +40,23 @@
 //! descriptors. A generator whose thread uses its whole CPU (`generator_busy_ratio`) or waits for one
 //! (`generator_wait_ratio`) may be the limit itself.
 use crate::error::ProbeError;
+use crate::http::data::Table;
 use crate::http::expected::Expected;
-use crate::http::request::Request;
+use crate::http::mix::Mix;
+use crate::http::request::Common;
 use crate::http::url::Url;
 use crate::http::Http;
 use crate::load;
 use crate::requests::{self, report, spec, target, Settings};
 use crate::trial::{factors, Trial};
+use nephoscope_wire::input::read_text;
 use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::{Metric, Param, Spec};
+use std::path::Path;
 use std::sync::Arc;
+
+/// Each request of a mix has its own histograms.
+const REQUESTS_MAX: usize = 32;
 
 pub const SPEC: Spec = Spec {
     id: "http.load",
@@ -60,6 +67,16 @@ pub const SPEC: Spec = Spec {
         Param::text("method", "GET").doc("HTTP method of the requests."),
         Param::texts("headers").doc("Header lines of the requests, as `Name: value`."),
         Param::text("body", "").doc("Body of the requests."),
+        Param::texts("requests").doc(
+            "Mix of requests to the server of `url`, each as `WEIGHT METHOD TARGET [BODY]`; they \
+             replace its path, `method` and `body`.",
+        ),
+        Param::text("data_file", "").doc(
+            "File of comma-separated values with column names in the first line; `{column}` in \
+             requests stands for the value of the next row.",
+        ),
+        Param::switch("keep_cookies", false)
+            .doc("Send cookies back that the server set on the same connection."),
         Param::switch("keep_alive", true)
             .doc("Keep connections open; else each request opens its own."),
         spec::CONNECTIONS,
@@ -123,13 +140,19 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let params = &trial.params;
     let url = url(params.text("url"))?;
-    let request = Arc::new(request(&url, params)?);
+    let keeps_alive = params.bool("keep_alive");
+    let mix = Arc::new(mix(&url, params)?);
     let expected = Arc::new(expected(params)?);
     let address = target::reach(&url.host, url.port, &params.texts("authorised_hosts"))?;
-    let settings = Settings { connect_ahead: request.keeps_alive, ..Settings::of(trial, address)? };
-    let http = |_| Http::new(Arc::clone(&request), Arc::clone(&expected));
+    let settings = Settings { connect_ahead: keeps_alive, ..Settings::of(trial, address)? };
+    let (threads, seed) = (settings.threads.len(), settings.seed);
+    let http = |thread| Http::new(&mix, &expected, thread, threads, seed);
     let (recorder, threads) = requests::run(trial, &settings, http)?;
-    report::emit(trial, &settings, &recorder, &[factors! {}])?;
+    let classes: Vec<_> = match mix.names.as_slice() {
+        [_] => vec![factors! {}],
+        names => names.iter().map(|name| factors! {"request": name}).collect(),
+    };
+    report::emit(trial, &settings, &recorder, &classes)?;
     for status in 0..threads[0].statuses.len() {
         let count: u64 = threads.iter().map(|http| http.statuses[status]).sum();
         if count > 0 {
@@ -154,11 +177,30 @@ fn url(text: &str) -> Result<Url, ProbeError> {
     Ok(url)
 }
 
-fn request(url: &Url, params: &Params) -> Result<Request, ProbeError> {
-    let (method, headers) = (params.text("method"), params.texts("headers"));
-    let body = params.text("body").as_bytes();
-    Request::new(url, method, &headers, body, params.bool("keep_alive")).map_err(|sentence| {
-        ProbeError::usage(sentence, "Correct `method` or `headers` of http.load.")
+fn mix(url: &Url, params: &Params) -> Result<Mix, ProbeError> {
+    let table = table(params.text("data_file"))?;
+    let headers = params.texts("headers");
+    let columns = table.columns.clone();
+    let keeps_alive = params.bool("keep_alive");
+    let common = Common { url, headers: &headers, keeps_alive, columns: &columns };
+    let requests = params.texts("requests");
+    let (method, body) = (params.text("method"), params.text("body"));
+    let mix = match requests.len() {
+        0 => Mix::of_one(&common, method, &url.target, body, table),
+        1..=REQUESTS_MAX => Mix::new(&requests, &common, table),
+        number => Err(format!("A mix has at most {REQUESTS_MAX} requests, not {number}.")),
+    };
+    mix.map_err(|sentence| ProbeError::usage(sentence, "Correct the parameters of http.load."))
+}
+
+fn table(path: &str) -> Result<Table, ProbeError> {
+    if path.is_empty() {
+        return Ok(Table::default());
+    }
+    let text = read_text(Path::new(path)).map_err(|error| error.to_string());
+    text.and_then(|text| Table::parse(&text)).map_err(|why| {
+        let hint = "Set `data_file` to a file of comma-separated values.";
+        ProbeError::usage(format!("The data in '{path}' cannot be used: {why}."), hint)
     })
 }
 
@@ -167,6 +209,7 @@ fn expected(params: &Params) -> Result<Expected, ProbeError> {
     let mut expected = Expected::containing(params.text("expected_body_text").as_bytes());
     expected.statuses = statuses.iter().filter_map(|status| u16::try_from(*status).ok()).collect();
     expected.body_bytes = u64::try_from(params.int("expected_body_bytes")).ok();
+    expected.keep_cookies = params.bool("keep_cookies");
     let digest = params.text("expected_body_sha256");
     if !digest.is_empty() {
         expected.sha256 = Some(hexadecimal(digest).ok_or_else(|| {

@@ -76,7 +76,6 @@ impl<Parser: Default> Connection<Parser> {
         self.socket = Some(socket);
         self.state = State::Connecting;
         self.connecting_since_ns = now_ns;
-        self.parser = Parser::default();
     }
 
     /// Closes the socket. Requests in flight stay until they are taken.

@@ -32,12 +32,17 @@ use worker::Worker;
 
 /// The language of a server. Each thread of the engine has its own value.
 pub trait Protocol: Send {
-    /// State of one connection; a new one for each connection that is opened.
+    /// State of one connection.
     type Parser: Default + Send;
 
     /// Number of classes of requests that latencies are kept apart for.
     fn classes(&self) -> usize {
         1
+    }
+
+    /// Begins anew with a connection that was opened again.
+    fn reopen(&mut self, parser: &mut Self::Parser) {
+        *parser = Self::Parser::default();
     }
 
     /// Appends the next request to `out`; returns its class.

@@ -1,8 +1,10 @@
 //! The engine against small servers on loopback: what is counted, not how fast it was.
 use super::arrivals::{Arrivals, Rate};
 use super::*;
+use crate::http::data::Table;
 use crate::http::expected::Expected;
-use crate::http::request::Request;
+use crate::http::mix::Mix;
+use crate::http::request::Common;
 use crate::http::url::Url;
 use crate::http::Http;
 use crate::session::Session;
@@ -101,9 +103,10 @@ fn burst(count: u64) -> Pacing {
 
 fn http(keeps_alive: bool) -> impl Fn(usize) -> Http {
     let url = Url::parse("http://test/").unwrap();
-    let request = Arc::new(Request::new(&url, "GET", &[], b"", keeps_alive).unwrap());
+    let common = Common { url: &url, headers: &[], keeps_alive, columns: &[] };
+    let mix = Arc::new(Mix::of_one(&common, "GET", "/", "", Table::default()).unwrap());
     let expected = Arc::new(Expected::default());
-    move |_| Http::new(Arc::clone(&request), Arc::clone(&expected))
+    move |_| Http::new(&mix, &expected, 0, 1, 3)
 }
 
 /// The engine without a trial: one thread.
@@ -277,4 +280,39 @@ fn a_large_body_is_read_and_not_kept() {
     let settings = Settings { pacing: burst(4), ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     assert_eq!((recorder.completed, recorder.failed_in_all()), (4, 0));
+}
+
+#[test]
+fn a_mix_takes_rows_in_turn_and_users_keep_their_cookies() {
+    // Answers with the target that was asked for and the cookie that came.
+    let server = Server::start(|mut stream: TcpStream| {
+        let mut bytes = [0u8; 4096];
+        while let Ok(count @ 1..) = stream.read(&mut bytes) {
+            let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+            let target = text.split(' ').nth(1).unwrap();
+            let body = if text.contains("Cookie: n=1\r\n") { "back" } else { target };
+            let length = body.len();
+            let answer = format!("HTTP/1.1 200 OK\r\nSet-Cookie: n=1; Path=/\r\nContent-Length: {length}\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let url = Url::parse("http://test/").unwrap();
+    let table = Table::parse("id\n7\n8\n").unwrap();
+    let columns = table.columns.clone();
+    let common = Common { url: &url, headers: &[], keeps_alive: true, columns: &columns };
+    let mix = Arc::new(Mix::new(&["1 GET /{id}", "1 GET /{id}"], &common, table).unwrap());
+    for (keep_cookies, text) in [(false, "/"), (true, "back")] {
+        let mut expected = Expected::containing(text.as_bytes());
+        expected.keep_cookies = keep_cookies;
+        let expected = Arc::new(expected);
+        let pacing = burst(40);
+        let settings = Settings { pacing, connections: 1, ..settings(server.address) };
+        let recorder = run_with(&settings, &|_| Http::new(&mix, &expected, 0, 1, 3));
+        let classes: Vec<_> = recorder.classes.iter().map(|times| times.service.len()).collect();
+        let wrong = recorder.failures.get("wrong_body").copied().unwrap_or_default();
+        // The first request has no cookie yet.
+        assert_eq!(wrong, u64::from(keep_cookies));
+        assert_eq!(classes.iter().sum::<u64>(), recorder.completed);
+        assert!(classes.len() == 2 && recorder.completed > 0);
+    }
 }

@@ -356,7 +356,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
         });
         match opened {
             Ok(socket) => {
-                self.connections[slot].open(socket, now_ns);
+                let connection = &mut self.connections[slot];
+                connection.open(socket, now_ns);
+                self.protocol.reopen(&mut connection.parser);
                 Ok(())
             }
             Err(error) => self.fail(slot, failures::of_error(&error), now_ns),
