@@ -1,6 +1,6 @@
-"""Collects the commands, which are defined in commands/ and in the folders of capabilities.
+"""Lists the commands, which are defined in commands/ and in the folders of capabilities.
 
-Their modules import what is heavy only when they run, so that `--help` stays fast. Data goes to
+A command is imported when it is called, and what is heavy when it runs. Data goes to
 stdout, progress and errors to stderr. Exit codes: 0 success, 1 an objective was missed, 2 usage
 error, 3 a run failed, 4 a requirement is missing, 130 interrupted.
 """
@@ -9,41 +9,135 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, cast
 
 import click
 
 from nephoscope import __version__
-from nephoscope.capabilities.table import TABLE, load
-from nephoscope.commands.options import InOrder
+from nephoscope.capabilities.table import TABLE, Command, load
 from nephoscope.errors import NephoscopeError
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
-MEASURING = ("survey:survey", "run:run", "bench:bench")
-"""Commands of commands/ that stand before those of the capabilities."""
-
-OTHERS = (
-    "runs:runs",
-    "show:show",
-    "stop:stop",
-    "verify:verify",
-    "export:export",
-    "import_:import_",
-    "list_:list_",
-    "doctor:doctor",
-    "config:config",
-    "schema:schema",
-    "completion:completion",
-    "version:version",
-    "lab:lab",
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "survey",
+        "Measure CPU, memory, disk and network of a machine.",
+        "nephoscope.commands.survey:survey",
+    ),
+    Command(
+        "run",
+        "Run an experiment plan, or resume its unfinished run.",
+        "nephoscope.commands.run:run",
+    ),
+    Command(
+        "bench",
+        "Measure one benchmark, or compare command lines.",
+        "nephoscope.commands.bench:bench",
+    ),
+    *(command for capability in TABLE for command in capability.commands),
+    Command(
+        "compare",
+        "Compare two runs, two targets of a run, or two files.",
+        "nephoscope.comparison.command:compare",
+    ),
+    Command("study", "Reproduce the five reference studies.", "nephoscope.studies.command:study"),
+    Command(
+        "runs",
+        "List stored runs, newest first; label or remove them.",
+        "nephoscope.commands.runs:runs",
+    ),
+    Command(
+        "show", "Analyse a stored run again and print its summary.", "nephoscope.commands.show:show"
+    ),
+    Command(
+        "stop",
+        "Stop a running measurement and keep its completed trials.",
+        "nephoscope.commands.stop:stop",
+    ),
+    Command(
+        "verify",
+        "Check the files of stored runs against their digests.",
+        "nephoscope.commands.verify:verify",
+    ),
+    Command(
+        "export",
+        "Export the samples of runs as CSV, JSON lines or Parquet.",
+        "nephoscope.commands.export:export",
+    ),
+    Command(
+        "import", "Import results from PerfKit Benchmarker.", "nephoscope.commands.import_:import_"
+    ),
+    Command(
+        "list",
+        "List benchmarks, or describe one: parameters and metrics.",
+        "nephoscope.commands.list_:list_",
+    ),
+    Command(
+        "doctor",
+        "Check this host for missing tools and kernel features.",
+        "nephoscope.commands.doctor:doctor",
+    ),
+    Command(
+        "config",
+        "Print the configuration and the source of each value.",
+        "nephoscope.commands.config:config",
+    ),
+    Command(
+        "schema",
+        "Print a JSON Schema; without NAME, list the schemas.",
+        "nephoscope.commands.schema:schema",
+    ),
+    Command(
+        "completion",
+        "Print the completion script of a shell.",
+        "nephoscope.commands.completion:completion",
+    ),
+    Command(
+        "version",
+        "Print the versions of the program and of its probe.",
+        "nephoscope.commands.version:version",
+    ),
+    Command(
+        "lab", "Emulate hosts and network links on this machine.", "nephoscope.commands.lab:lab"
+    ),
 )
-"""Commands of commands/ that stand behind them."""
+"""All commands in the order of the help, which is printed without importing them:
+`tests/commands/test_cli.py` holds each summary to the help of its command."""
+
+
+class OnDemand(Mapping[str, click.Command]):
+    """The commands by name, each imported when it is looked up."""
+
+    references: ClassVar = {command.name: command.reference for command in COMMANDS}
+
+    def __getitem__(self, name: str) -> click.Command:
+        return cast(click.Command, load(self.references[name]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.references)
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+
+class App(click.Group):
+    """The program, whose help lists the commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names in order of the table."""
+        return [command.name for command in COMMANDS]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(command.name, command.summary) for command in COMMANDS])
 
 
 @click.group(
-    cls=InOrder,
+    cls=App,
+    commands=OnDemand(),
     context_settings=SETTINGS,
     invoke_without_command=True,
     help="Measure cloud machines; every result has a confidence interval.",
@@ -56,16 +150,6 @@ def app(context: click.Context) -> int:
         click.echo(context.get_help(), err=True)
         return 2
     return 0
-
-
-for reference in (
-    *(f"nephoscope.commands.{name}" for name in MEASURING),
-    *(reference for capability in TABLE for reference in capability.commands),
-    "nephoscope.comparison.command:compare",
-    "nephoscope.studies.command:study",
-    *(f"nephoscope.commands.{name}" for name in OTHERS),
-):
-    app.add_command(load(reference))
 
 
 def reference_markdown() -> str:
@@ -84,11 +168,13 @@ def reference_markdown() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code; never prints a traceback."""
-    from nephoscope.commands import completion, configuration, output
+    from nephoscope.commands import configuration, output
 
     output.prepare_streams()
     output.refuse_libraries_without_memory()
-    if completion.VARIABLE in os.environ:
+    if output.COMPLETION_VARIABLE in os.environ:
+        from nephoscope.commands import completion
+
         completion.attach(app)
     try:
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)

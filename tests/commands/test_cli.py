@@ -196,6 +196,22 @@ def test_help_and_list_load_no_heavy_library(words: list[str]) -> None:
     assert not loaded & heavy
 
 
+def test_the_summary_of_each_command_is_the_first_sentence_of_its_help() -> None:
+    for command in cli.COMMANDS:
+        assert cli.app.commands[command.name].get_short_help_str(200) == command.summary
+
+
+def test_only_the_called_command_is_imported() -> None:
+    program = (
+        "import sys; from nephoscope.cli import main; main(['version']); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    loaded = set(done.stderr.split())
+    assert "nephoscope.commands.version" in loaded
+    assert not loaded & {"nephoscope.commands.bench", "nephoscope.isolation.command"}
+
+
 def test_only_the_output_module_and_the_frame_print() -> None:
     for path in COMMANDS.glob("*.py"):
         if path.name != "output.py":

@@ -13,7 +13,7 @@ from click.shell_completion import ShellComplete
 from tests.store.factory import filled
 
 from nephoscope import cli
-from nephoscope.commands import completion
+from nephoscope.commands import completion, output
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -23,7 +23,7 @@ def _attached() -> None:
 
 def completed(*words: str) -> list[str]:
     """What the last of the words is completed to."""
-    shell = ShellComplete(cli.app, {}, "nephoscope", completion.VARIABLE)
+    shell = ShellComplete(cli.app, {}, "nephoscope", output.COMPLETION_VARIABLE)
     return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
 
 
@@ -81,7 +81,7 @@ def test_an_unreadable_store_completes_nothing(tmp_path: Path) -> None:
 def test_each_shell_has_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert f"{completion.VARIABLE}={shell}_complete" in script
+    assert f"{output.COMPLETION_VARIABLE}={shell}_complete" in script
     program = shutil.which(shell)
     if program is not None:
         subprocess.run([program, "-n"], input=script, text=True, check=True, timeout=60)

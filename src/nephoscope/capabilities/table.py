@@ -36,6 +36,15 @@ class ReportSection:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A click command, imported when it is called. summary: first sentence of its help."""
+
+    name: str
+    summary: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
 class Capability:
     """One capability and its contributions.
 
@@ -44,7 +53,7 @@ class Capability:
     without importing the capability. findings, sections: used where the run has a record.
     headline: function `(result) -> list[Tile]`, the record's own figures for the summary.
     answer: function `(result) -> list[str]`, sentences that answer the question of the plan.
-    commands: click commands, which are loaded at every start.
+    commands: of the command line.
     """
 
     name: str
@@ -55,7 +64,7 @@ class Capability:
     sections: tuple[ReportSection, ...] = ()
     headline: str = ""
     answer: str = ""
-    commands: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
 
 
 def load(reference: str) -> Any:
@@ -103,7 +112,13 @@ TABLE: tuple[Capability, ...] = (
         sections=(ReportSection("isolation", "nephoscope.isolation.section:build", 210),),
         headline="nephoscope.isolation.section:headline",
         answer="nephoscope.isolation.section:answer",
-        commands=("nephoscope.isolation.command:isolate",),
+        commands=(
+            Command(
+                "isolate",
+                "Measure how much a neighbour on the same host slows you.",
+                "nephoscope.isolation.command:isolate",
+            ),
+        ),
     ),
     Capability(
         "scheduler",
@@ -111,7 +126,13 @@ TABLE: tuple[Capability, ...] = (
         analyse="nephoscope.scheduler.result:analyse",
         applies=lambda data: "cpu.gaps" in data.benchmarks,
         sections=(ReportSection("scheduling", "nephoscope.scheduler.section:build", 600),),
-        commands=("nephoscope.scheduler.command:scheduler",),
+        commands=(
+            Command(
+                "scheduler",
+                "Infer the hypervisor's CPU scheduling policy (takes 9 s).",
+                "nephoscope.scheduler.command:scheduler",
+            ),
+        ),
     ),
     Capability(
         "simulation",
@@ -128,7 +149,13 @@ TABLE: tuple[Capability, ...] = (
             ReportSection("saving", "nephoscope.simulation.saving_section:build", 140),
         ),
         answer="nephoscope.simulation.placement_section:answer",
-        commands=("nephoscope.simulation.command:simulate",),
+        commands=(
+            Command(
+                "simulate",
+                "Simulate sites and users, CPU schedulers, instance selection.",
+                "nephoscope.simulation.command:simulate",
+            ),
+        ),
     ),
     Capability(
         "census",
@@ -136,7 +163,13 @@ TABLE: tuple[Capability, ...] = (
         analyse="nephoscope.census.sightings:analyse",
         applies=lambda data: len(data.manifest["targets"]) > 1,
         sections=(ReportSection("census", "nephoscope.census.section:build", 400),),
-        commands=("nephoscope.census.command:census",),
+        commands=(
+            Command(
+                "census",
+                "Count CPU models by instance type and compare their speed.",
+                "nephoscope.census.command:census",
+            ),
+        ),
     ),
     Capability(
         "execution",

@@ -13,9 +13,6 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from nephoscope.commands import output
 
-VARIABLE = "_NEPHOSCOPE_COMPLETE"
-"""Environment variable by which a shell asks for completions; click derives it from the name."""
-
 _BASH = """_nephoscope_completion() {
     local line="${COMP_LINE:0:COMP_POINT}" type value
     local -a words
@@ -52,7 +49,8 @@ def completion(shell: str) -> None:
         return
     script = get_completion_class(shell)
     assert script is not None
-    output.say(script(click.Command("nephoscope"), {}, "nephoscope", VARIABLE).source())
+    variable = output.COMPLETION_VARIABLE
+    output.say(script(click.Command("nephoscope"), {}, "nephoscope", variable).source())
 
 
 Names = Callable[[click.Context], Iterable[str]]

@@ -16,6 +16,9 @@ from typing import Any, TextIO
 from nephoscope.errors import UsageError
 from nephoscope.reading.printable import escaped, printable
 
+COMPLETION_VARIABLE = "_NEPHOSCOPE_COMPLETE"
+"""Environment variable by which a shell asks for completions; click derives it from the name."""
+
 MIN_WIDTH = 40
 MAX_WIDTH = 200
 """Columns; longer lines are hard to read."""
