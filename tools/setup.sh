@@ -77,6 +77,7 @@ test_packages() {
   [ -x /usr/sbin/sshd ] || server_packages openssh-server
   [ -x /usr/sbin/nginx ] || server_packages nginx-light
   command -v redis-server >/dev/null || server_packages redis-server
+  command -v memcached >/dev/null || server_packages memcached
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || server_packages postgresql
   command -v ssh >/dev/null || missing+=(openssh-client)
   command -v busybox >/dev/null || missing+=(busybox-static)

@@ -24,6 +24,7 @@ mod http_server;
 mod idle_cpu;
 mod instruments;
 mod kernel;
+mod kv;
 mod ladder;
 mod load;
 mod machine;

@@ -16,6 +16,7 @@ mod disk_records;
 mod disk_sync;
 mod http_load;
 mod http_serve;
+mod kv_load;
 mod load_cache;
 mod load_cpu;
 mod load_disk;
@@ -76,6 +77,7 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
     instrument!(http_load),
     Instrument { serve: Some(http_serve::serve), ..instrument!(http_serve) },
+    instrument!(kv_load),
     instrument!(command),
     instrument!(load_cpu),
     instrument!(load_memory),

@@ -19,6 +19,17 @@ pub const UNSENT: Failure = "unsent";
 /// Any other failure of a socket.
 pub const SOCKET: Failure = "socket";
 
+/// The server refused the password, or wants one.
+pub const AUTHENTICATION: Failure = "authentication";
+/// The server has no memory for a value.
+pub const OUT_OF_MEMORY: Failure = "out_of_memory";
+/// Another node of a cluster has the key.
+pub const MOVED: Failure = "moved";
+/// Any other error that a server reports.
+pub const ERROR_REPLY: Failure = "error_reply";
+/// A value of another length than the one that was stored.
+pub const WRONG_VALUE: Failure = "wrong_value";
+
 /// Limits of the generator, which say nothing about the server.
 pub const NO_PORT: Failure = "no_free_port";
 pub const NO_DESCRIPTOR: Failure = "no_free_descriptor";
@@ -48,6 +59,11 @@ pub fn words(failure: Failure) -> &'static str {
         TIMEOUT => "the time limit passed",
         GARBAGE => "the answer was not of the protocol",
         WRONG_LENGTH => "the answer had more bytes than it stated",
+        AUTHENTICATION => "the server wants a password, or another one",
+        OUT_OF_MEMORY => "the server has no memory for a value",
+        MOVED => "another node of its cluster has the keys",
+        ERROR_REPLY => "the server replied with an error",
+        WRONG_VALUE => "a value had another length than `value_bytes`",
         UNSENT => "no connection was free",
         _ => failure,
     }

@@ -10,7 +10,7 @@ mod epoll;
 pub mod failures;
 mod gate;
 mod limits;
-mod recorder;
+pub mod recorder;
 pub mod report;
 mod socket;
 pub mod spec;

@@ -1,0 +1,291 @@
+//! # What it measures
+//! How a key-value store (Redis or what speaks its protocol, memcached) answers under load: valid
+//! replies per second, and the time from the intended sending of a request to the end of its reply.
+//!
+//! # How
+//! The engine of `http.load`: one event loop per thread, closed or open loop, latencies from the
+//! intended sending. Each connection keeps `pipeline` requests in flight. `operations` lists what is
+//! asked for, with weights (`get=9`, `set=1`); keys are drawn uniformly or by Zipf's law, the first
+//! key most often. Before the trial the values that are read are stored (`fill`); in the end all keys
+//! of the workload are deleted (`delete_keys`). Keys begin with `key_prefix`, followed by a letter for
+//! their type and a number of 12 digits.
+//!
+//! A miss is a valid reply. An error that the server reports, a value of another length than
+//! `value_bytes` and bytes that are no reply are failures, counted by kind (`error_reply`,
+//! `authentication`, `out_of_memory`, `moved`, `wrong_value`, `garbage`). Only this machine gets load,
+//! and hosts that `authorised_hosts` names.
+//!
+//! # Known truth
+//! The server's own counters of commands, hits and misses (Redis `INFO`, memcached `stats`) agree.
+//! Replies are the same however the network splits them. Keys have the probabilities of Zipf's law.
+//!
+//! # Cross-check
+//! redis-benchmark, interleaved (`benchmarks/kv_load_vs_redis_benchmark.py`).
+//!
+//! # Overhead
+//! `threads` threads, each up to a whole CPU; the server, its memory for the values.
+//!
+//! # Caveats
+//! Redis executes commands on one thread: more connections queue there. LPUSH makes lists longer
+//! until the trial ends. With `pipeline` above 1 a latency includes the wait for the replies before.
+use crate::error::ProbeError;
+use crate::kv::keys::{Keys, Zipf};
+use crate::kv::{filling, Dialect, Kv, Operation, Workload};
+use crate::load;
+use crate::requests::recorder::Recorder;
+use crate::requests::{self, report, spec, target, Settings};
+use crate::trial::{factors, Trial};
+use nephoscope_wire::input::read_text;
+use nephoscope_wire::params::Params;
+use nephoscope_wire::random::Random;
+use nephoscope_wire::spec::{Metric, Param, Spec};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Streams of the seed from here on are those of keys and operations.
+const FIRST_STREAM: u64 = 1000;
+const LIST_BYTES_MAX: u64 = 16 << 20;
+
+pub const SPEC: Spec = Spec {
+    id: "kv.load",
+    summary: "Requests per second and latency of Redis or memcached under load",
+    params: &[
+        Param::choice("protocol", "redis", &["redis", "memcached", "memcached_meta"])
+            .doc("Protocol of the server: RESP2, or memcached's text or meta protocol."),
+        Param::text("host", "127.0.0.1").doc("Name or address of the server."),
+        Param::int("port", 0, 0..=65_535)
+            .doc("TCP port of the server; 0 takes 6379 (Redis) or 11211 (memcached)."),
+        spec::AUTHORISED_HOSTS,
+        Param::text("password_file", "").doc("File with the password of a Redis server."),
+        Param::texts("operations").doc(
+            "Operations (get, set, incr; lpush and lrange of Redis), each with =WEIGHT if it is not \
+             1; an empty list is get alone.",
+        ),
+        Param::count("keys", 10_000, 1..=1_000_000_000).doc("Number of keys of each type."),
+        Param::choice("key_distribution", "uniform", &["uniform", "zipf"])
+            .doc("Distribution of the requests over the keys."),
+        Param::float("zipf_exponent", 0.99, 0.0..=10.0)
+            .doc("Exponent of Zipf's law; 0 is the uniform distribution."),
+        Param::text("key_prefix", "nephoscope:").doc("Beginning of all keys."),
+        Param::int("value_bytes", 128, 0..=1 << 20).doc("Size of a value."),
+        Param::count("range_items", 100, 1..=10_000).doc("Elements that lrange reads."),
+        Param::switch("fill", true).doc("Store the values that are read before the trial."),
+        Param::switch("delete_keys", true).doc("Delete all keys of the workload in the end."),
+        spec::CONNECTIONS,
+        Param::count("pipeline", 1, 1..=10_000).doc("Requests in flight on each connection."),
+        spec::THREADS,
+        spec::CPUS,
+        spec::ARRIVALS,
+        spec::RATE,
+        spec::RATE_STEPS,
+        spec::RAMP_END,
+        spec::ARRIVALS_FILE,
+        spec::THINK,
+        spec::THINK_DISTRIBUTION,
+        spec::WARMUP,
+        spec::DURATION,
+        load::INTERVAL,
+        spec::TIMEOUT,
+        spec::SPIN,
+        Param::ints(
+            "latency_limits_ns",
+            &[1_000_000, 3_000_000, 10_000_000, 15_000_000, 23_000_000, 60_000_000],
+            1..=3_600_000_000_000,
+        )
+        .doc("Limits whose shares within_ratio reports."),
+        Param::seed().doc("Random seed of keys, operations, arrivals; 0 takes the clock."),
+    ],
+    metrics: &[
+        spec::REQUESTS,
+        spec::LATENCY,
+        Metric::higher("within_ratio")
+            .doc("Share of the requests in latency_ns that took at most limit_ns."),
+        Metric::higher("hit_ratio").doc("Share of the keys asked for that were there."),
+        Metric::neutral("hits_count")
+            .doc("Number of replies with a key that was there, including warm-up."),
+        Metric::neutral("misses_count")
+            .doc("Number of replies without the key, including warm-up."),
+        spec::SERVICE_TIME,
+        spec::FIRST_BYTE,
+        spec::CONNECT,
+        spec::OFFERED,
+        spec::RECEIVED,
+        spec::SENT,
+        spec::COMPLETED,
+        spec::ERRORS,
+        spec::ERROR_RATIO,
+        spec::OPENED,
+        spec::LATE_SENDS,
+        spec::SEND_DELAY,
+        spec::GENERATOR_CPUS,
+        spec::GENERATOR_CPU,
+        spec::GENERATOR_BUSY,
+        spec::GENERATOR_WAIT,
+        spec::INTERVAL_REQUESTS,
+        spec::INTERVAL_P50,
+        spec::INTERVAL_P99,
+        spec::INTERVAL_MAX,
+        spec::INTERVAL_ERRORS,
+    ],
+    overhead: "threads at up to a CPU each; the server, full or at the offered rate",
+    source: "redis-benchmark; RESP2 and memcached protocol descriptions; Zhuang 2012, Table 4.4",
+    two_sided: false,
+    load: true,
+};
+
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let params = &trial.params;
+    let workload = Arc::new(workload(params)?);
+    let port = match (params.u64("port"), workload.dialect) {
+        (0, Dialect::Redis) => 6379,
+        (0, _) => 11_211,
+        (port, _) => port as u16,
+    };
+    let (fills, deletes) = (params.bool("fill"), params.bool("delete_keys"));
+    let limits_ns = params.ints("latency_limits_ns");
+    let address = target::reach(params.text("host"), port, &params.texts("authorised_hosts"))?;
+    let settings = Settings { depth: params.size("pipeline"), ..Settings::of(trial, address)? };
+    if fills {
+        filling::fill(&workload, address, trial.session)?;
+    }
+    let seed = settings.seed;
+    let kv = |thread| {
+        let random = Random::stream(seed, FIRST_STREAM + thread as u64);
+        Kv::new(Arc::clone(&workload), random)
+    };
+    let measured = requests::run(trial, &settings, kv);
+    if deletes {
+        if let Err(error) = filling::delete(&workload, address, trial.session) {
+            trial.session.check()?;
+            trial.out.note(error.message);
+        }
+    }
+    let (recorder, threads) = measured?;
+    let classes = Operation::ALL.map(|operation| factors! {"operation": operation.name()});
+    report::emit(trial, &settings, &recorder, &classes)?;
+    emit_shares(trial, &recorder, &limits_ns)?;
+    let hits: u64 = threads.iter().map(|kv| kv.hits).sum();
+    let misses: u64 = threads.iter().map(|kv| kv.misses).sum();
+    if hits + misses > 0 {
+        trial.out.emit("hit_ratio", hits as f64 / (hits + misses) as f64, factors! {})?;
+    }
+    trial.out.emit("hits_count", hits as f64, factors! {})?;
+    trial.out.emit("misses_count", misses as f64, factors! {})
+}
+
+fn emit_shares(
+    trial: &mut Trial,
+    recorder: &Recorder,
+    limits_ns: &[i64],
+) -> Result<(), ProbeError> {
+    for limit_ns in limits_ns {
+        let limit = limit_ns.cast_unsigned();
+        let latencies = recorder.classes.iter().map(|times| &times.latency);
+        let (within, all) = latencies.fold((0, 0), |(within, all), latency| {
+            (within + latency.count_between(0, limit), all + latency.len())
+        });
+        if all > 0 {
+            let share = within as f64 / all as f64;
+            trial.out.emit("within_ratio", share, factors! {"limit_ns": *limit_ns})?;
+        }
+    }
+    Ok(())
+}
+
+fn workload(params: &Params) -> Result<Workload, ProbeError> {
+    let dialect = match params.text("protocol") {
+        "memcached" => Dialect::Memcached,
+        "memcached_meta" => Dialect::MemcachedMeta,
+        _ => Dialect::Redis,
+    };
+    let weights = weights(&params.texts("operations"), dialect)?;
+    let key_count = params.u64("keys");
+    let keys = match params.text("key_distribution") {
+        "zipf" => Keys::Zipf(Zipf::new(key_count, params.float("zipf_exponent"))),
+        _ => Keys::Uniform(key_count),
+    };
+    let prefix = params.text("key_prefix");
+    if prefix.len() > 200 || !prefix.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(ProbeError::usage(
+            "kv.load: key_prefix has spaces, characters beyond ASCII or more than 200 characters.",
+            "Set `key_prefix` to letters, digits and signs.",
+        ));
+    }
+    let value_bytes = params.u64("value_bytes");
+    let range_items = match weights[Operation::Lrange as usize] {
+        0 => 1,
+        _ => params.u64("range_items"),
+    };
+    if value_bytes * range_items > LIST_BYTES_MAX {
+        return Err(ProbeError::usage(
+            format!("kv.load: lists of {range_items} values of {value_bytes} bytes exceed 16 MiB."),
+            "Set a smaller `value_bytes` or `range_items`.",
+        ));
+    }
+    let password = password(params.text("password_file"), dialect)?;
+    let keys = (prefix, keys, key_count);
+    Ok(Workload::new(dialect, weights, keys, (value_bytes, range_items), &password))
+}
+
+fn weights(
+    operations: &[&str],
+    dialect: Dialect,
+) -> Result<[u64; Operation::ALL.len()], ProbeError> {
+    let mut weights = [0; Operation::ALL.len()];
+    for text in if operations.is_empty() { &["get"] } else { operations } {
+        let (name, weight) = text.split_once('=').unwrap_or((text, "1"));
+        let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name);
+        let weight = weight.parse::<u64>().ok().filter(|weight| (1..=1_000_000).contains(weight));
+        let (Some(operation), Some(weight)) = (operation, weight) else {
+            let shown: String = text.chars().take(40).collect();
+            return Err(ProbeError::usage(
+                format!("kv.load: '{}' is no operation with a weight.", shown.escape_debug()),
+                "Use get, set, incr, lpush, lrange, each with =WEIGHT (1 to 1000000) if needed.",
+            ));
+        };
+        if matches!(operation, Operation::Lpush | Operation::Lrange) && dialect != Dialect::Redis {
+            return Err(ProbeError::usage(
+                format!("kv.load: memcached has no lists, so there is no {name}."),
+                "Use get, set and incr, or a Redis server.",
+            ));
+        }
+        weights[operation as usize] += weight;
+    }
+    Ok(weights)
+}
+
+fn password(path: &str, dialect: Dialect) -> Result<String, ProbeError> {
+    if path.is_empty() {
+        return Ok(String::new());
+    }
+    let hint = "Set `password_file` to a file whose first line is the password.";
+    if dialect != Dialect::Redis {
+        let message = "kv.load presents a password to Redis servers only.";
+        return Err(ProbeError::usage(message, "Drop `password_file`."));
+    }
+    let text = read_text(Path::new(path)).map_err(|error| {
+        let message = format!("kv.load: the password cannot be read from '{path}': {error}.");
+        ProbeError::usage(message, hint)
+    })?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_owned()),
+        _ => Err(ProbeError::usage(format!("kv.load: '{path}' has no password."), hint)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_has_operations_and_weights() {
+        let weights = |texts: &[&str], dialect| weights(texts, dialect).ok();
+        assert_eq!(weights(&[], Dialect::Redis), Some([1, 0, 0, 0, 0]));
+        assert_eq!(weights(&["get=9", "set"], Dialect::Memcached), Some([9, 1, 0, 0, 0]));
+        assert_eq!(weights(&["lrange=2", "lpush"], Dialect::Redis), Some([0, 0, 0, 1, 2]));
+        for text in ["del", "get=0", "get=-1", "get=", "GET", "set=x", ""] {
+            assert_eq!(weights(&[text], Dialect::Redis), None, "{text}");
+        }
+        assert_eq!(weights(&["lpush"], Dialect::MemcachedMeta), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! Requests in the words of a server: each command is written once, and only the number of its key
+//! changes.
+use super::{Dialect, Operation};
+
+/// Digits of a key's number.
+const DIGITS: usize = 12;
+
+/// A command without the number of its key.
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl Command {
+    #[inline]
+    pub fn write(&self, key: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.before);
+        let (mut digits, mut rest) = ([b'0'; DIGITS], key);
+        for digit in digits.iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        out.extend_from_slice(&digits);
+        out.extend_from_slice(&self.after);
+    }
+
+    /// A command of Redis; the key is its second word.
+    fn redis(name: &str, key: &str, more: &[&[u8]]) -> Self {
+        let length = key.len() + DIGITS;
+        let words = more.len() + 2;
+        let before = format!("*{words}\r\n${}\r\n{name}\r\n${length}\r\n{key}", name.len());
+        let mut after = b"\r\n".to_vec();
+        for word in more {
+            after.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            after.extend_from_slice(word);
+            after.extend_from_slice(b"\r\n");
+        }
+        Self { before: before.into_bytes(), after }
+    }
+
+    fn memcached(before: String, after: &str, value: Option<&[u8]>) -> Self {
+        let mut after = format!("{after}\r\n").into_bytes();
+        if let Some(value) = value {
+            after.extend_from_slice(value);
+            after.extend_from_slice(b"\r\n");
+        }
+        Self { before: before.into_bytes(), after }
+    }
+}
+
+/// The commands of a dialect. Each type of value has keys of its own.
+#[derive(Clone, Debug)]
+pub struct Commands {
+    /// By the number of the operation.
+    pub operations: [Command; Operation::ALL.len()],
+    /// What stores the value that the operation needs; `None` where it needs none.
+    pub fills: [Option<Command>; Operation::ALL.len()],
+    pub deletes: [Command; Operation::ALL.len()],
+}
+
+impl Commands {
+    /// Writes values of a length; lists have `range_items` of them.
+    pub fn new(dialect: Dialect, prefix: &str, value_bytes: usize, range_items: u64) -> Self {
+        let value: Vec<u8> = (0..value_bytes).map(|at| b'a' + (at % 26) as u8).collect();
+        let key = |operation: Operation| {
+            let letter = match operation {
+                Operation::Get | Operation::Set => 's',
+                Operation::Incr => 'n',
+                Operation::Lpush | Operation::Lrange => 'l',
+            };
+            format!("{prefix}{letter}")
+        };
+        match dialect {
+            Dialect::Redis => Self::redis(&key, &value, range_items),
+            Dialect::Memcached => Self::text(&key, &value),
+            Dialect::MemcachedMeta => Self::meta(&key, &value),
+        }
+    }
+
+    fn redis(key: &dyn Fn(Operation) -> String, value: &[u8], range_items: u64) -> Self {
+        let last = (range_items - 1).to_string();
+        let items = vec![value; range_items as usize];
+        let operation = |operation| {
+            let key = key(operation);
+            match operation {
+                Operation::Get => Command::redis("GET", &key, &[]),
+                Operation::Set => Command::redis("SET", &key, &[value]),
+                Operation::Incr => Command::redis("INCR", &key, &[]),
+                Operation::Lpush => Command::redis("LPUSH", &key, &[value]),
+                Operation::Lrange => Command::redis("LRANGE", &key, &[b"0", last.as_bytes()]),
+            }
+        };
+        let fill = |operation| match operation {
+            Operation::Get => Some(Command::redis("SET", &key(operation), &[value])),
+            Operation::Lrange => Some(Command::redis("RPUSH", &key(operation), &items)),
+            _ => None,
+        };
+        Self {
+            operations: Operation::ALL.map(operation),
+            fills: Operation::ALL.map(fill),
+            deletes: Operation::ALL.map(|operation| Command::redis("DEL", &key(operation), &[])),
+        }
+    }
+
+    fn text(key: &dyn Fn(Operation) -> String, value: &[u8]) -> Self {
+        let set = |operation, value: &[u8]| {
+            let after = format!(" 0 0 {}", value.len());
+            Command::memcached(format!("set {}", key(operation)), &after, Some(value))
+        };
+        let operation = |operation| match operation {
+            Operation::Get => Command::memcached(format!("get {}", key(operation)), "", None),
+            Operation::Set => set(operation, value),
+            Operation::Incr => Command::memcached(format!("incr {}", key(operation)), " 1", None),
+            Operation::Lpush | Operation::Lrange => Command::default(),
+        };
+        let fill = |operation| match operation {
+            Operation::Get => Some(set(operation, value)),
+            Operation::Incr => Some(set(operation, b"0")),
+            _ => None,
+        };
+        let delete = |operation| Command::memcached(format!("delete {}", key(operation)), "", None);
+        Self {
+            operations: Operation::ALL.map(operation),
+            fills: Operation::ALL.map(fill),
+            deletes: Operation::ALL.map(delete),
+        }
+    }
+
+    fn meta(key: &dyn Fn(Operation) -> String, value: &[u8]) -> Self {
+        let set = |operation, value: &[u8]| {
+            let after = format!(" {}", value.len());
+            Command::memcached(format!("ms {}", key(operation)), &after, Some(value))
+        };
+        let operation = |operation| match operation {
+            Operation::Get => Command::memcached(format!("mg {}", key(operation)), " v", None),
+            Operation::Set => set(operation, value),
+            Operation::Incr => Command::memcached(format!("ma {}", key(operation)), "", None),
+            Operation::Lpush | Operation::Lrange => Command::default(),
+        };
+        let fill = |operation| match operation {
+            Operation::Get => Some(set(operation, value)),
+            Operation::Incr => Some(set(operation, b"0")),
+            _ => None,
+        };
+        let delete = |operation| Command::memcached(format!("md {}", key(operation)), "", None);
+        Self {
+            operations: Operation::ALL.map(operation),
+            fills: Operation::ALL.map(fill),
+            deletes: Operation::ALL.map(delete),
+        }
+    }
+}
+
+/// The command that presents a password to Redis.
+pub fn authenticate(password: &str) -> Vec<u8> {
+    format!("*2\r\n$4\r\nAUTH\r\n${}\r\n{password}\r\n", password.len()).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(dialect: Dialect, operation: Operation) -> String {
+        let commands = Commands::new(dialect, "b:", 3, 5);
+        let mut out = Vec::new();
+        commands.operations[operation as usize].write(42, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn commands_are_those_of_the_protocol() {
+        for (dialect, operation, wanted) in [
+            (Dialect::Redis, Operation::Get, "*2\r\n$3\r\nGET\r\n$15\r\nb:s000000000042\r\n"),
+            (
+                Dialect::Redis,
+                Operation::Set,
+                "*3\r\n$3\r\nSET\r\n$15\r\nb:s000000000042\r\n$3\r\nabc\r\n",
+            ),
+            (
+                Dialect::Redis,
+                Operation::Lrange,
+                "*4\r\n$6\r\nLRANGE\r\n$15\r\nb:l000000000042\r\n$1\r\n0\r\n$1\r\n4\r\n",
+            ),
+            (Dialect::Memcached, Operation::Get, "get b:s000000000042\r\n"),
+            (Dialect::Memcached, Operation::Set, "set b:s000000000042 0 0 3\r\nabc\r\n"),
+            (Dialect::Memcached, Operation::Incr, "incr b:n000000000042 1\r\n"),
+            (Dialect::MemcachedMeta, Operation::Get, "mg b:s000000000042 v\r\n"),
+            (Dialect::MemcachedMeta, Operation::Set, "ms b:s000000000042 3\r\nabc\r\n"),
+        ] {
+            assert_eq!(written(dialect, operation), wanted);
+        }
+        assert_eq!(authenticate("pass"), b"*2\r\n$4\r\nAUTH\r\n$4\r\npass\r\n");
+    }
+}
