@@ -39,6 +39,7 @@ from _paired import (
 NEPHOSCOPE = str(Path(__file__).resolve().parents[1] / ".venv" / "bin" / "nephoscope")
 BOUND = (0.95, 1.05)
 FEW, MANY = 300, 2000
+RUNS = 100
 OVERHEAD = "true"
 
 
@@ -115,10 +116,10 @@ def commands(folder: Path) -> dict[str, tuple[str, int]]:
     archive.write_bytes(gzip.compress(text.read_bytes()))
     return {
         OVERHEAD: ("true", FEW),
-        "ls": ("ls -l /usr/bin", 30),
-        "gunzip": (f"gzip -dc {archive}", 30),
-        "python": ("python3 -S -c pass", 30),
-        "sleep": ("sleep 0.02", 30),
+        "ls": ("ls -l /usr/bin", RUNS),
+        "gunzip": (f"gzip -dc {archive}", RUNS),
+        "python": ("python3 -S -c pass", RUNS),
+        "sleep": ("sleep 0.02", RUNS),
     }
 
 
@@ -171,7 +172,7 @@ def main() -> int:
                 "nephoscope": version(NEPHOSCOPE, "version"),
                 "hyperfine": version("hyperfine", "--version"),
             },
-            "settings": {"seed": args.seed, "rounds": args.rounds, "runs": [FEW, MANY]},
+            "settings": {"seed": args.seed, "rounds": args.rounds, "runs": [RUNS, FEW, MANY]},
             "medians": [{**asdict(row), "verdict": row.verdict} for row in rows],
             "beside_s": beside,
             "per_run_s": {**per_run, "difference": asdict(added)},

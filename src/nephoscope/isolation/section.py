@@ -78,8 +78,8 @@ def _lead(found: Isolation) -> str:
     if not hurt:
         unharmed = sum(cell.comparison.verdict.word in KEPT for cell in cells)
         return (
-            f"{head}none is shown to lose more than the margin; {unharmed} are shown not to, "
-            f"{len(cells) - unharmed} are undecided."
+            f"{head}none is shown to lose more than the margin "
+            f"(shown not to: {unharmed}, undecided: {len(cells) - unharmed})."
         )
     worst = max(hurt, key=_size)
     assert worst.factor is not None
