@@ -31,6 +31,7 @@ TOGETHER = frozenset(
         "isolation",
         "lab",
         "labcheck",
+        "load",
         "machine",
         "plans",
         "reading",

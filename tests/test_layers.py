@@ -36,6 +36,7 @@ ORDER = [
     "experiments",
     "isolation",
     "scheduler",
+    "load",
     "census",
     "simulation",
     "capabilities",
@@ -47,7 +48,7 @@ ORDER = [
     "__main__",
 ]
 ANALYSIS_MAY_IMPORT = {"errors", "units", "model", "analysis"}
-COMMANDS = {"command", "text", "measured_latency"}
+COMMANDS = {"command", "capacity_command", "live", "measured_latency", "options", "text"}
 """Modules of a capability's folder that belong to the command line, above all folders."""
 
 

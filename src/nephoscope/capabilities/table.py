@@ -177,6 +177,14 @@ TABLE: tuple[Capability, ...] = (
         analyse="nephoscope.results.execution:analyse",
     ),
     Capability(
+        "load",
+        record="nephoscope.load.result:Load",
+        analyse="nephoscope.load.result:analyse",
+        applies=lambda data: any(name.endswith(".load") for name in data.benchmarks),
+        sections=(ReportSection("load", "nephoscope.load.section:build", 650),),
+        commands=("nephoscope.load.command:load", "nephoscope.load.capacity_command:capacity"),
+    ),
+    Capability(
         "counters",
         record="nephoscope.results.counters:TrialCounters",
         analyse="nephoscope.results.counters:analyse",

@@ -12,6 +12,7 @@ from typing import Any
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.commands.checks.frame import Finding
 from nephoscope.commands.configuration import Value
+from nephoscope.load.records import CapacityResult
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "survey": {"": "result", "--repeat-runs": "repeats"},
@@ -19,6 +20,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "bench": {"": "result"},
     "isolate": {"": "result", "--dry-run": "preview"},
     "scheduler": {"": "result"},
+    "load": {"": "result"},
+    "capacity": {"": "capacity"},
     "simulate geo": {"": "result", "no SCENARIO": "scenarios"},
     "simulate scheduler": {"": "result", "no SCENARIO": "scenarios"},
     "simulate selection": {"": "result", "no SCENARIO": "scenarios"},
@@ -280,6 +283,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "host_check": HostCheck,
     "configuration": ConfigurationValues,
     "preview": Preview,
+    "capacity": CapacityResult,
     "scenarios": Scenarios,
     "studies": Studies,
     "study": Study,

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from nephoscope.commands import options, output
 from nephoscope.errors import StoreError
 
 if TYPE_CHECKING:
+    from nephoscope.commands.progress import Progress
     from nephoscope.model import RunResult
     from nephoscope.plans import Plan
     from nephoscope.store import Store, StoredRun
@@ -99,15 +100,24 @@ async def _cpus(records: Sequence[Target]) -> dict[str, int]:
     return counts
 
 
-def executed(plan: Plan, store: Store, *, fresh: bool = False) -> StoredRun:
-    """Runs the plan, or goes on with its unfinished run; progress goes to stderr."""
+def executed(
+    plan: Plan,
+    store: Store,
+    *,
+    fresh: bool = False,
+    progress: Callable[[TextIO], Progress] | None = None,
+) -> StoredRun:
+    """Runs the plan, or goes on with its unfinished run; progress goes to stderr.
+
+    progress: what shows it, where a command has its own.
+    """
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
 
     for target in plan.targets:
         target.require_programs()  # without them no run is begun, so that none is left behind empty
-    with Progress(sys.stderr) as progress:
-        return runs.execute(plan, store, progress, fresh=fresh, labels=options.given_labels())
+    with (progress or Progress)(sys.stderr) as observer:
+        return runs.execute(plan, store, observer, fresh=fresh, labels=options.given_labels())
 
 
 def present(

@@ -48,20 +48,20 @@ class Progress(Observer):
     def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
         """Says which run it is, and whether it goes on."""
         if resumed:
-            self._say(f"Resuming run {run.id} with {trials} completed trials.")
+            self.say(f"Resuming run {run.id} with {trials} completed trials.")
         else:
-            self._say(f"Run {run.id}")
+            self.say(f"Run {run.id}")
 
     def warning(self, sentence: str) -> None:
         """Shows the sentence."""
-        self._say(f"! {sentence}")
+        self.say(f"! {sentence}")
 
     def said(self, sentence: str) -> None:
         """Shows what is made ready; a lab may take minutes."""
         if self._live is not None:
             self._live.preparing(output.one_line(sentence))
         else:
-            self._say(sentence)
+            self.say(sentence)
 
     def trial_started(self, key: TrialKey, setting: Setting, status: Status) -> None:
         """Shows what is being measured now, on which target where there are several, and what is
@@ -73,7 +73,7 @@ class Progress(Observer):
         elif self._now() - self._last_line >= LINE_EVERY_S:
             self._last_line = self._now()
             done = f"{status.trials} trials, {status.ended} of {status.alternatives} settings done"
-            self._say("; ".join(filter(None, (left(status), f"{text}: {done}"))))
+            self.say("; ".join(filter(None, (left(status), f"{text}: {done}"))))
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
         """Says at once when a trial failed: waiting for the report would cost the user's time."""
@@ -84,14 +84,15 @@ class Progress(Observer):
             sentence = f"! {record.benchmark}: {record.reasons[0]}"
             if sentence not in self._failures:
                 self._failures.add(sentence)
-                self._say(sentence)
+                self.say(sentence)
 
     def alternative_ended(self, outcome: Outcome, status: Status) -> None:
         """Says which settings are given up, and why."""
         if outcome.word in _WORTH_TELLING:
-            self._say(f"! {outcome.benchmark} on {outcome.target}: {outcome.reason}")
+            self.say(f"! {outcome.benchmark} on {outcome.target}: {outcome.reason}")
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Shows a line that stays."""
         line = output.one_line(text)
         if self._live is not None:
             self._live.say(line)

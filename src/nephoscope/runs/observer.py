@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.model import Setting, TrialKey, TrialRecord
+from nephoscope.model import Sample, Setting, TrialKey, TrialRecord
 from nephoscope.runs.schedule.alternatives import Outcome
 from nephoscope.runs.schedule.progress import TimeLeft
 from nephoscope.store import StoredRun
@@ -57,6 +57,9 @@ class Observer:
 
     def trial_started(self, key: TrialKey, setting: Setting, status: Status) -> None:
         """A trial begins."""
+
+    def trial_measured(self, record: TrialRecord, samples: Sequence[Sample]) -> None:
+        """A trial has samples; `trial_ended` follows."""
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
         """A trial was finished and stored."""

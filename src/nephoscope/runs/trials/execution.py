@@ -159,6 +159,7 @@ class Execution:
             self._progress.add(one.record, self._values(one))
         for one in trials:
             self._run.event(_ended(one.record))
+            self._observer.trial_measured(one.record, one.samples)
             self._observer.trial_ended(one.record, self._status())
 
     def _remember(self, measured: GroupResult) -> None:

@@ -1,0 +1,116 @@
+"""Finds the highest rate at which a server meets an objective of response time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nephoscope.errors import NephoscopeError, RunFailed
+from nephoscope.load.capacity_search import Capacity, Outcome, Range, estimate, next_rates
+from nephoscope.load.objective import Objective
+from nephoscope.load.records import Tried
+
+_ROUNDS = 2
+_SPREAD = 100.0  # of the range that is searched below the rate of the closed loop
+_ABOVE = 1.2
+_TRIAL_S = (1.0, 60.0)
+_STAGES_WITHOUT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Outcomes of one run, how many trials were excluded, and why where none is left."""
+
+    outcomes: Sequence[Outcome]
+    excluded: int
+    failure: NephoscopeError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """When a search ends: a relative half-width, or a time."""
+
+    precision_ratio: float
+    budget_s: float
+    confidence: float
+
+
+Measure = Callable[[Sequence[float], int, float], Stage]
+"""Measures rates in so many interleaved rounds of trials of so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search found: the capacity, all outcomes, and how many trials were excluded."""
+
+    capacity: Capacity
+    outcomes: Sequence[Outcome]
+    excluded: int
+
+
+def search(
+    measure: Measure,
+    objective: Objective,
+    closed_loop_per_s: float,
+    limits: SearchLimits,
+    now: Callable[[], float] = time.monotonic,
+) -> Search:
+    """Measures the rates that tell most until the interval is narrow enough or time is spent.
+
+    Raises the failure of the third stage in a row without an outcome.
+    """
+    among = Range(closed_loop_per_s / _SPREAD, closed_loop_per_s * _ABOVE)
+    outcomes: list[Outcome] = []
+    excluded = without = 0
+    began_s = now()
+    while True:
+        rates = next_rates(outcomes, among)
+        stage = measure(rates, _ROUNDS, trial_s(objective, rates[0]))
+        outcomes += stage.outcomes
+        excluded += stage.excluded
+        without = 0 if stage.outcomes else without + 1
+        if without == _STAGES_WITHOUT:
+            raise stage.failure or RunFailed(
+                "No trial of the search is valid.", "Run `nephoscope load` at a set rate."
+            )
+        found = estimate(outcomes, among, limits.confidence)
+        spent_s = now() - began_s
+        if found.relative_width <= limits.precision_ratio or spent_s >= limits.budget_s:
+            return Search(found, outcomes, excluded)
+
+
+def trial_s(objective: Objective, rate_per_s: float) -> float:
+    """Seconds in which this rate has enough requests for the objective's percentile."""
+    low, high = _TRIAL_S
+    return min(high, max(low, math.ceil(objective.least_requests / rate_per_s)))
+
+
+def tried(outcomes: Sequence[Outcome]) -> tuple[Tried, ...]:
+    """Counts the trials of each rate."""
+    rates = sorted({one.rate_per_s for one in outcomes})
+    own = {rate: [one.met for one in outcomes if one.rate_per_s == rate] for rate in rates}
+    return tuple(Tried(rate, len(met), sum(met)) for rate, met in own.items())
+
+
+def conclusion(found: Capacity, objective: Objective, confidence: float) -> tuple[str, bool]:
+    """What is known of the capacity in a sentence, and whether it has an interval."""
+    level = f"{100 * confidence:g} %"
+    if found.reaches_high_end:
+        return (
+            f"{objective} holds up to {found.low:,.0f} requests per second at least ({level}); "
+            "the search ended there, at the rate of the closed loop.",
+            False,
+        )
+    if found.reaches_low_end:
+        return (
+            f"{objective} holds up to {found.high:,.0f} requests per second at most ({level}), if "
+            "at any rate.",
+            False,
+        )
+    return (
+        f"{objective} holds up to {found.rate_per_s:,.0f} requests per second "
+        f"[{found.low:,.0f}, {found.high:,.0f}] at {level} (n = {found.n} trials).",
+        True,
+    )

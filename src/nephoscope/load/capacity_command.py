@@ -1,0 +1,250 @@
+"""`nephoscope capacity URL`: the highest rate at which a server meets an objective."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nephoscope.commands import measuring, options, output
+from nephoscope.errors import Interrupted, RunFailed, TargetError
+from nephoscope.load.options import params_of, with_request_options
+
+if TYPE_CHECKING:
+    from nephoscope.load.capacity import Search, Stage
+    from nephoscope.load.objective import Objective
+    from nephoscope.load.records import CapacityResult
+    from nephoscope.model import Sample
+    from nephoscope.plans import Plan
+    from nephoscope.store import Store, StoredRun
+    from nephoscope.targets.kinds.record import TargetRecord
+
+_BUDGET_S = 120.0
+_CLOSED_LOOP_TRIALS = 3
+_CLOSED_LOOP_S = 2.0
+_CONFIDENCE = 0.95
+NO_RESPONSE = "no_valid_response"
+"""Name of the failure of a trial whose server never answered as it should."""
+
+
+@click.command()
+@click.argument("url")
+@click.option(
+    "--objective",
+    "objective_text",
+    required=True,
+    metavar="'pN < TIME'",
+    help="Objective of response time, e.g. 'p99 < 20ms'.",
+)
+@click.option(
+    "--precision",
+    type=click.FloatRange(0.005, 0.5),
+    default=0.05,
+    show_default=True,
+    metavar="RATIO",
+    help="Half-width of the interval, relative to the rate, at which the search ends.",
+)
+@with_request_options
+@click.option(
+    "--target", default="local", metavar="TARGET", show_default=True, help="Host of the generator."
+)
+@options.BUDGET
+@options.SEED
+@options.LABELS
+@options.STORE
+@options.JSON
+def capacity(
+    url: str,
+    objective_text: str,
+    precision: float,
+    values: dict[str, str],
+    target: str,
+    budget: float | None,
+    seed: int | None,
+    store: Path | None,
+    as_json: bool,
+    **requests: Any,
+) -> int:
+    """Find the highest rate at which a server meets an objective.
+
+    Measures the rate of a closed loop, then searches below it: a few rates at a time, interleaved,
+    where the trials so far tell most. Failed requests count as slower than the objective's limit.
+
+    \b
+    nephoscope capacity --objective 'p99 < 20ms' http://127.0.0.1:8080/
+    """
+    from nephoscope.load import capacity as search
+    from nephoscope.load.objective import Objective
+    from nephoscope.reading import yamltext
+    from nephoscope.store import Store
+    from nephoscope.targets.kinds import parse
+
+    objective = Objective.of(objective_text)
+    params = params_of(url, requests)
+    params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
+    server = _Server(params, parse(target), Store(store), seed, objective)
+    closed_loop_per_s = server.closed_loop_per_s()
+    params["arrivals"] = "poisson" if requests["poisson"] else "constant"
+    limits = search.SearchLimits(precision, budget or _BUDGET_S, _CONFIDENCE)
+    found = search.search(server.measure, objective, closed_loop_per_s, limits)
+    result = _result(found, server, closed_loop_per_s)
+    if as_json:
+        output.document(result)
+    else:
+        output.say(_text(result))
+    return 0
+
+
+class _Server:
+    """The server under load: measures rates, and remembers the runs."""
+
+    def __init__(
+        self,
+        params: dict[str, Any],
+        target: TargetRecord,
+        store: Store,
+        seed: int | None,
+        objective: Objective,
+    ) -> None:
+        self.params = params
+        self.objective = objective
+        self.runs: list[str] = []
+        self._target = target
+        self._store = store
+        self._seed = seed
+
+    def closed_loop_per_s(self) -> float:
+        """The median rate of a closed loop. Raises RunFailed where no trial is valid."""
+        from nephoscope import capabilities
+        from nephoscope.load.plan import plan_of
+
+        plan = plan_of(
+            self.params,
+            self._target,
+            trials=_CLOSED_LOOP_TRIALS,
+            trial_s=_CLOSED_LOOP_S,
+            name="capacity",
+            seed=self._seed,
+        )
+        run, failure = self._executed(plan)
+        if failure is not None:
+            raise failure
+        (line,) = (
+            line for line in capabilities.build(run).metrics if line.metric == "requests_per_s"
+        )
+        return line.estimate.value
+
+    def measure(self, rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
+        """See `nephoscope.load.capacity.Measure`."""
+        from nephoscope.load.capacity import Stage
+        from nephoscope.load.capacity_search import Outcome
+        from nephoscope.load.plan import plan_of
+
+        seed = None if self._seed is None else self._seed + len(self.runs)
+        rounded = sorted({float(f"{rate:.4g}") for rate in rates})
+        plan = plan_of(
+            self.params,
+            self._target,
+            trials=rounds,
+            trial_s=trial_s,
+            name="capacity",
+            rates_per_s=rounded,
+            seed=seed,
+        )
+        run, failure = self._executed(plan)
+        outcomes = [
+            Outcome(rate, samples is not None and self.objective.met_by(samples))
+            for rate, samples in _trials(run)
+        ]
+        return Stage(outcomes, rounds * len(rounded) - len(outcomes), failure)
+
+    def _executed(self, plan: Plan) -> tuple[StoredRun, RunFailed | None]:
+        """The run, and its failure where none of its trials is valid."""
+        from nephoscope import runs
+        from nephoscope.load.live import LoadProgress
+
+        progress = LoadProgress(sys.stderr)
+        failure = None
+        try:
+            run = measuring.executed(plan, self._store, fresh=True, progress=lambda _: progress)
+            runs.mark_reported(run)
+        except (Interrupted, TargetError):
+            raise
+        except RunFailed as error:
+            if progress.run is None:
+                raise
+            run, failure = progress.run, error
+        self.runs.append(run.id)
+        return run, failure
+
+
+def _trials(run: StoredRun) -> list[tuple[float, list[Sample] | None]]:
+    """The rate of each valid trial with its samples; without where the server never answered."""
+    import json
+
+    from nephoscope.model import Sample
+    from nephoscope.store import counts
+
+    names = ("metric", "value", "count", "factors")
+    found: list[tuple[float, list[Sample] | None]] = []
+    for record, table in run.tables():
+        if record.failure_name == NO_RESPONSE:
+            found.append((float(record.factors["rate_per_s"]), None))
+        elif counts(record):
+            rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
+            samples = [
+                Sample(metric, value, count, factors=json.loads(factors))
+                for metric, value, count, factors in rows
+                if metric in ("latency_ns", "errors_count")
+            ]
+            found.append((float(record.factors["rate_per_s"]), samples))
+    return found
+
+
+def _result(found: Search, server: _Server, closed_loop_per_s: float) -> CapacityResult:
+    from nephoscope.load import capacity as search
+    from nephoscope.load.records import CapacityResult
+    from nephoscope.model import Estimate
+
+    sentence, known = search.conclusion(found.capacity, server.objective, _CONFIDENCE)
+    params: Mapping[str, Any] = server.params
+    estimate = Estimate(
+        found.capacity.rate_per_s,
+        found.capacity.low,
+        found.capacity.high,
+        _CONFIDENCE,
+        found.capacity.n,
+        "per_s",
+        "posterior of a logistic curve over rates",
+    )
+    return CapacityResult(
+        url=params["url"],
+        objective=str(server.objective),
+        connections=params["connections"],
+        capacity_per_s=estimate if known else None,
+        sentence=sentence,
+        closed_loop_per_s=closed_loop_per_s,
+        tried=search.tried(found.outcomes),
+        excluded_trials=found.excluded,
+        runs=tuple(server.runs),
+    )
+
+
+def _text(result: CapacityResult) -> str:
+    rows = [(f"  {one.rate_per_s:,.0f}/s", str(one.trials), str(one.met)) for one in result.tried]
+    parts = [
+        f"{result.url}\nclosed loop with {result.connections} connections: "
+        f"{result.closed_loop_per_s:,.0f} requests per second",
+        output.table(("  RATE", "TRIALS", "OBJECTIVE MET"), rows, right=(0, 1, 2)),
+        result.sentence,
+    ]
+    if result.excluded_trials:
+        parts.append(
+            f"! {result.excluded_trials} trials were excluded; `nephoscope show {result.runs[-1]}` "
+            "prints why."
+        )
+    parts.append(f"runs {result.runs[0]} to {result.runs[-1]}")
+    return "\n\n".join(parts)

@@ -1,0 +1,50 @@
+"""What a person sees while a server is under load: a line for each trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nephoscope import units
+from nephoscope.analysis.statistics import histograms
+from nephoscope.commands.progress import Progress
+from nephoscope.model import Sample, TrialRecord, TrialStatus
+from nephoscope.store import StoredRun
+
+
+class LoadProgress(Progress):
+    """Adds rate, percentiles and errors of each trial to the progress of a run.
+
+    run: the run once it began.
+    """
+
+    run: StoredRun | None = None
+
+    def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
+        """Remembers the run, and says which it is."""
+        self.run = run
+        super().run_started(run, resumed, trials)
+
+    def trial_measured(self, record: TrialRecord, samples: Sequence[Sample]) -> None:
+        """Shows the figures of a trial; percentiles only where it has enough requests."""
+        if record.status is not TrialStatus.FAILED:
+            self.say(f"trial {record.key.round}: {line(samples)}")
+
+
+def line(samples: Sequence[Sample]) -> str:
+    """Returns '998/s, p50 1.20 ms, p99 4.31 ms, max 9.80 ms, no errors'."""
+    values = {one.metric: one.value for one in samples if not one.factors}
+    latency = [(one.value, one.count) for one in samples if one.metric == "latency_ns"]
+    merged, counts = histograms.merge([([v for v, _ in latency], [n for _, n in latency])])
+    total = int(counts.sum())
+    parts = [units.format_value(values["requests_per_s"], "per_s")]
+    for name, q in (("p50", 0.5), ("p99", 0.99)):
+        if total * (1 - q) >= 1:
+            value = histograms.quantile_of_counts(merged, counts, q)
+            parts.append(f"{name} {units.format_value(value, 'ns')}")
+    if total:
+        parts.append(f"max {units.format_value(float(merged[-1]), 'ns')}")
+    failed = [
+        one for one in samples if one.metric == "errors_count" and one.factors["kind"] != "any"
+    ]
+    parts += [f"{one.value:g} {one.factors['kind']}" for one in failed]
+    return ", ".join(parts if failed else [*parts, "no errors"])

@@ -1,0 +1,63 @@
+"""An objective of response time: a share of the requests below a limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nephoscope import units
+from nephoscope.errors import UsageError
+from nephoscope.model import Sample
+
+_TEXT = re.compile(r"\s*p(\d{1,2}(?:\.\d+)?)\s*<\s*(\S.*?)\s*")
+_EXPECTED_BEYOND = 10
+"""Requests beyond the percentile that a trial just at the limit has: fewer say little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """At least `share_ratio` of all requests are answered within `limit_ns`."""
+
+    share_ratio: float
+    limit_ns: int
+
+    @classmethod
+    def of(cls, text: str) -> Objective:
+        """Reads 'p99 < 20ms'. Raises UsageError for anything else."""
+        hint = "Write, for example, 'p99 < 20ms'."
+        found = _TEXT.fullmatch(text)
+        if found is None or not 0 < float(found[1]) < 100:
+            raise UsageError(f"'{text}' is no objective of response time.", hint)
+        try:
+            limit_ns = units.parse_duration_ns(found[2])
+        except UsageError as error:
+            raise UsageError(f"'{text}' is no objective: {error.message}", hint) from None
+        if limit_ns <= 0:
+            raise UsageError(f"'{text}' is no objective: its limit is 0.", hint)
+        return cls(round(float(found[1]) / 100, 9), limit_ns)
+
+    @property
+    def least_requests(self) -> int:
+        """Requests that a trial needs."""
+        return round(_EXPECTED_BEYOND / (1 - self.share_ratio))
+
+    def met_by(self, samples: Sequence[Sample]) -> bool:
+        """Whether the requests of a trial meet it; failed ones are beyond the limit."""
+        latency = [one for one in samples if one.metric == "latency_ns"]
+        within = sum(one.count for one in latency if one.value < self.limit_ns)
+        failed = sum(
+            one.value
+            for one in samples
+            if one.metric == "errors_count" and one.factors["kind"] not in _TIMED
+        )
+        total = sum(one.count for one in latency) + failed
+        return bool(total) and within >= self.share_ratio * total
+
+    def __str__(self) -> str:
+        limit = units.format_value(float(self.limit_ns), "ns")
+        return f"p{100 * self.share_ratio:g} < {limit}"
+
+
+_TIMED = frozenset({"any", "timeout", "unsent"})
+"""Kinds of errors that have a latency, and the sum of all."""

@@ -1,0 +1,123 @@
+"""The options that `load` and `capacity` share, and the parameters of http.load that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from nephoscope import units
+from nephoscope.commands import options
+from nephoscope.errors import UsageError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_TIMEOUT_S = (0.001, 3600.0)
+
+_SHARED = (
+    click.option(
+        "-c",
+        "--connections",
+        type=click.IntRange(1, 1_000_000),
+        default=10,
+        show_default=True,
+        metavar="N",
+        help="Number of connections.",
+    ),
+    click.option(
+        "-t",
+        "--threads",
+        type=click.IntRange(0, 1024),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Number of threads of the generator; 0 takes one per CPU.",
+    ),
+    click.option(
+        "-X", "--method", default="GET", show_default=True, metavar="NAME", help="HTTP method."
+    ),
+    click.option(
+        "-H",
+        "--header",
+        "headers",
+        multiple=True,
+        metavar="'NAME: VALUE'",
+        help="Header of each request; may be repeated.",
+    ),
+    click.option("--body", default="", metavar="TEXT", help="Body of each request."),
+    click.option("--no-keep-alive", is_flag=True, help="Open a new connection for each request."),
+    click.option(
+        "--poisson", is_flag=True, help="Poisson arrivals instead of evenly spaced requests."
+    ),
+    click.option(
+        "--timeout",
+        default="10s",
+        show_default=True,
+        metavar="TIME",
+        help="Time limit of a request.",
+    ),
+    click.option(
+        "--i-own-this-host",
+        "authorised_hosts",
+        multiple=True,
+        metavar="HOST",
+        help="Allow load on a host other than this machine; may be repeated.",
+    ),
+)
+
+
+def with_request_options(function: Function) -> Function:
+    """Adds the options that describe requests and connections."""
+    for option in reversed(_SHARED):
+        function = option(function)
+    return options.SETS(function)
+
+
+def params_of(url: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parameters of http.load that the shared options describe.
+
+    given: values by name of the option's variable. Raises UsageError for a timeout out of range.
+    """
+    timeout_s = options.seconds_of("--timeout", given["timeout"], _TIMEOUT_S, "1ms to 1h")
+    assert timeout_s is not None
+    return {
+        "url": url if "://" in url else f"http://{url}",
+        "connections": given["connections"],
+        "threads": given["threads"],
+        "method": given["method"],
+        "headers": list(given["headers"]),
+        "body": given["body"],
+        "keep_alive": not given["no_keep_alive"],
+        "timeout_ns": round(timeout_s * 1e9),
+        "authorised_hosts": list(given["authorised_hosts"]),
+    }
+
+
+def rate_of(text: str) -> float:
+    """Requests per second of '1000', '1000/s', '1k/s' or '60/min'."""
+    number, _, per = text.strip().partition("/")
+    seconds = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}.get(per.strip())
+    factor = {"k": 1e3, "M": 1e6}.get(number.strip()[-1:], 1.0)
+    try:
+        rate = float(number.strip().rstrip("kM")) * factor / (seconds or 0.0)
+    except (ValueError, ZeroDivisionError):
+        rate = float("nan")
+    if not 0.001 <= rate <= 1e7:
+        raise UsageError(
+            f"'{text}' is no rate from 0.001 to 10,000,000 requests per second.",
+            "Write, for example, 1000, 1000/s or 60/min.",
+        )
+    return rate
+
+
+def sentence_of(params: Mapping[str, Any], trials: int, trial_s: float) -> str:
+    """Describes the load: 'open loop, 1 k/s (poisson), 10 connections; 10 trials of 3 s'."""
+    arrivals = params.get("arrivals", "closed")
+    if arrivals == "closed":
+        loop = "closed loop"
+    else:
+        loop = f"open loop, {units.format_value(params['rate_per_s'], 'per_s')} ({arrivals})"
+    connections = params["connections"]
+    plural = "" if connections == 1 else "s"
+    return f"{loop}, {connections} connection{plural}; {trials} trials of {trial_s:g} s"

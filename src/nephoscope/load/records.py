@@ -1,0 +1,36 @@
+"""The document of `nephoscope capacity`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nephoscope.model import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A rate that was tried, and how many of its trials met the objective."""
+
+    rate_per_s: float
+    trials: int
+    met: int
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityResult:
+    """The highest rate under an objective.
+
+    capacity_per_s: where half of the trials meet the objective; None where the end of the range was
+    not excluded: then `sentence` says what is known. closed_loop_per_s: rate of the closed loop
+    with as many connections. tried: rates in rising order. runs: ids of the stored runs.
+    """
+
+    url: str
+    objective: str
+    connections: int
+    capacity_per_s: Estimate | None
+    sentence: str
+    closed_loop_per_s: float
+    tried: tuple[Tried, ...]
+    excluded_trials: int
+    runs: tuple[str, ...]

@@ -1,0 +1,92 @@
+"""Counts of the request generators of a run: requests, errors by kind, notes of trials."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.model import Factors, TrialRecord, factors_key
+from nephoscope.results.run_data import RunData
+from nephoscope.store import counts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BENCHMARKS = frozenset({"http.load", "kv.load"})
+SUM = "any"
+"""The kind of error that stands for all of them."""
+_COUNTS = frozenset({"sent_count", "completed_count"})
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCounts:
+    """Counts of one setting on one target, summed over its valid trials, warm-up included.
+
+    completed_count: valid responses. errors_count: failed requests by kind. notes: what a trial
+    states about itself, with the number of trials that state it.
+    """
+
+    benchmark: str
+    target: str
+    factors: Factors
+    params: Mapping[str, Any]
+    trials: int
+    sent_count: int
+    completed_count: int
+    errors_count: Mapping[str, int]
+    notes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Counts of a run's request generators, a line for each setting and target."""
+
+    lines: tuple[LoadCounts, ...]
+
+
+def analyse(data: RunData) -> Load | None:
+    """Returns the counts; None where no trial of a generator is valid."""
+    lines: dict[tuple[str, str, str], LoadCounts] = {}
+    for record, table in data.run.tables():
+        if record.benchmark in BENCHMARKS and counts(record):
+            line = _line(record, table)
+            key = (line.benchmark, line.target, factors_key(line.factors))
+            lines[key] = _sum(lines[key], line) if key in lines else line
+    return Load(tuple(lines.values())) if lines else None
+
+
+def _line(record: TrialRecord, table: pa.Table) -> LoadCounts:
+    """The counts of one trial."""
+    sums: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    names = ("metric", "value", "factors")
+    for metric, value, factors in zip(*(table.column(n).to_pylist() for n in names), strict=True):
+        if metric == "errors_count":
+            errors[json.loads(factors)["kind"]] += int(value)
+        else:
+            sums[metric] += int(value) if metric in _COUNTS else 0
+    return LoadCounts(
+        record.benchmark,
+        record.key.target,
+        record.factors,
+        record.params,
+        trials=1,
+        sent_count=sums["sent_count"],
+        completed_count=sums["completed_count"],
+        errors_count={kind: count for kind, count in errors.items() if kind != SUM},
+        notes=Counter(record.notes),
+    )
+
+
+def _sum(one: LoadCounts, two: LoadCounts) -> LoadCounts:
+    return replace(
+        one,
+        trials=one.trials + two.trials,
+        sent_count=one.sent_count + two.sent_count,
+        completed_count=one.completed_count + two.completed_count,
+        errors_count=Counter(one.errors_count) + Counter(two.errors_count),
+        notes=Counter(one.notes) + Counter(two.notes),
+    )

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from nephoscope.errors import RunFailed
+from nephoscope.load import capacity
+from nephoscope.load.capacity import SearchLimits, Stage
+from nephoscope.load.capacity_search import Outcome
+from nephoscope.load.objective import Objective
+
+OBJECTIVE = Objective.of("p99 < 20ms")
+LIMITS = SearchLimits(precision_ratio=0.05, budget_s=1000.0, confidence=0.95)
+
+
+class Server:
+    """Meets the objective up to a rate; counts the seconds that its trials take."""
+
+    def __init__(self, holds_to: float) -> None:
+        self.holds_to = holds_to
+        self.spent_s = 0.0
+        self.lengths_s: list[float] = []
+
+    def measure(self, rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
+        self.lengths_s.append(trial_s)
+        self.spent_s += trial_s * rounds * len(rates)
+        return Stage([Outcome(rate, rate <= self.holds_to) for rate in [*rates] * rounds], 0)
+
+
+def run(server: Server, closed_loop_per_s: float, limits: SearchLimits = LIMITS) -> capacity.Search:
+    return capacity.search(
+        server.measure, OBJECTIVE, closed_loop_per_s, limits, now=lambda: server.spent_s
+    )
+
+
+def test_a_limit_is_found_to_the_precision_asked_for() -> None:
+    found = run(Server(3000.0), 10_000.0)
+    assert found.capacity.low <= 3000 <= found.capacity.high
+    assert found.capacity.relative_width <= 0.05
+    sentence, known = capacity.conclusion(found.capacity, OBJECTIVE, 0.95)
+    assert known
+    assert sentence.startswith("p99 < 20.0 ms holds up to 2,9") or "up to 3,0" in sentence
+
+
+def test_time_ends_a_search() -> None:
+    server = Server(3000.0)
+    found = run(server, 10_000.0, SearchLimits(0.0001, 30.0, 0.95))
+    assert 30 <= server.spent_s <= 60
+    assert found.capacity.relative_width > 0.0001
+
+
+@pytest.mark.parametrize(
+    ("holds_to", "words"), [(1e9, "at least"), (0.0, "at most (95 %), if at any rate")]
+)
+def test_a_limit_outside_of_the_range_has_no_interval(holds_to: float, words: str) -> None:
+    found = run(Server(holds_to), 10_000.0, SearchLimits(0.05, 60.0, 0.95))
+    sentence, known = capacity.conclusion(found.capacity, OBJECTIVE, 0.95)
+    assert not known
+    assert words in sentence
+
+
+def test_trials_have_enough_requests_for_the_percentile() -> None:
+    assert capacity.trial_s(OBJECTIVE, 100_000.0) == 1
+    assert capacity.trial_s(OBJECTIVE, 100.0) == 10
+    assert capacity.trial_s(Objective.of("p99.9 < 20ms"), 1.0) == 60
+
+
+def test_a_server_that_gives_no_valid_trial_ends_the_search() -> None:
+    with pytest.raises(RunFailed, match="No valid trial"):
+        capacity.search(lambda rates, rounds, seconds: Stage([], 6), OBJECTIVE, 1000.0, LIMITS)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from nephoscope.errors import UsageError
+from nephoscope.load.objective import Objective
+from nephoscope.model import Sample
+
+
+def latency(value_ns: float, count: int) -> Sample:
+    return Sample("latency_ns", value_ns, count)
+
+
+def error(kind: str, count: int) -> Sample:
+    return Sample("errors_count", count, factors={"kind": kind})
+
+
+def test_an_objective_is_read_as_it_is_printed() -> None:
+    objective = Objective.of("p99.9<20 ms")
+    assert objective == Objective(0.999, 20_000_000)
+    assert Objective.of(str(objective)) == objective
+    assert objective.least_requests == 10_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "p99", "p0 < 1ms", "p100 < 1ms", "99 < 1ms", "p99 < 0s", "p99 < 1 parsec", "p99 > 1ms"],
+)
+def test_other_text_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(UsageError, match="is no objective") as refused:
+        Objective.of(text)
+    assert "p99 < 20ms" in (refused.value.hint or "")
+
+
+def test_a_share_of_requests_below_the_limit_meets_it() -> None:
+    objective = Objective.of("p99 < 20ms")
+    assert objective.met_by([latency(1e6, 990), latency(30e6, 10)])
+    assert not objective.met_by([latency(1e6, 989), latency(30e6, 11)])
+
+
+def test_failed_requests_are_beyond_the_limit_once() -> None:
+    """A request that timed out has a latency; one that was refused has none."""
+    objective = Objective.of("p99 < 20ms")
+    timeouts = [latency(1e6, 990), latency(10e9, 10), error("timeout", 10), error("any", 10)]
+    assert objective.met_by(timeouts)
+    assert not objective.met_by([latency(1e6, 990), error("refused", 11), error("any", 11)])
+
+
+def test_no_request_meets_nothing() -> None:
+    assert not Objective.of("p50 < 1s").met_by([])

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from nephoscope.errors import UsageError
+from nephoscope.load.options import rate_of
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("1000", 1000.0), ("1000/s", 1000.0), ("1.5k", 1500.0), ("2M/s", 2e6), ("60/min", 1.0)],
+)
+def test_rates_have_a_unit(text: str, rate: float) -> None:
+    assert rate_of(text) == rate
+
+
+@pytest.mark.parametrize("text", ["", "fast", "0", "-3", "nan", "inf", "10/day", "1e9", "k"])
+def test_what_is_no_rate_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(UsageError, match="is no rate"):
+        rate_of(text)
