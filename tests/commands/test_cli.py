@@ -22,6 +22,8 @@ VERBS = [
     "survey",
     "run",
     "bench",
+    "load",
+    "capacity",
     "isolate",
     "scheduler",
     "simulate",
@@ -68,7 +70,7 @@ def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture
     assert cli.main([verb, "-h"]) == 0
     assert verb in capsys.readouterr().out
     names = [COMMANDS / f"{verb}.py", COMMANDS / f"{verb}_.py"]
-    names += sorted(COMMANDS.parent.glob("*/command.py"))
+    names += sorted(COMMANDS.parent.glob("*/*command.py"))
     files = [path for path in names if path.is_file()]
     texts = [ast.get_docstring(ast.parse(path.read_text())) or "" for path in files]
     assert sum(text.startswith(f"`nephoscope {verb}") for text in texts) == 1

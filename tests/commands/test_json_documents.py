@@ -17,6 +17,9 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from nephoscope import catalog, cli
 from nephoscope.commands import json_documents, measuring
 from nephoscope.documents import SCHEMA_VERSION
+from nephoscope.load import capacity_command
+from nephoscope.load.capacity import Stage
+from nephoscope.load.capacity_search import Outcome
 from nephoscope.model import Sample, Setting
 from nephoscope.plans import Plan
 from nephoscope.store import Store, StoredRun
@@ -52,7 +55,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
     def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
         return stored
 
+    def measured(server: Any, rates: Sequence[float], rounds: int, seconds: float) -> Stage:
+        server.runs.append(stored.id)
+        return Stage([Outcome(rate, rate < 500) for rate in [*rates] * rounds], 0)
+
     monkeypatch.setattr(measuring, "executed", executed)
+    monkeypatch.setattr(capacity_command._Server, "closed_loop_per_s", lambda server: 1000.0)
+    monkeypatch.setattr(capacity_command._Server, "measure", measured)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(NULL_PLAN)
     return stored
@@ -67,6 +76,8 @@ CASES = [
     ("run", "--repeat-runs", ["plan.yaml", "--repeat-runs", "2", "--gap", "1ms"]),
     ("run", "--dry-run", ["plan.yaml", "--dry-run"]),
     ("bench", "", ["null"]),
+    ("load", "", ["http://127.0.0.1/"]),
+    ("capacity", "", ["http://127.0.0.1/", "--objective", "p99 < 20ms"]),
     ("isolate", "", ["cpu.hash", *HERE]),
     ("isolate", "--dry-run", ["cpu", *HERE, "--dry-run"]),
     ("scheduler", "", []),

@@ -5,8 +5,14 @@ In an expected output `...` stands for anything. A block with a title is written
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
 
@@ -28,20 +34,59 @@ def commands(block: str) -> list[tuple[list[str], int, str]]:
     return found
 
 
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+@contextlib.contextmanager
+def served(words: list[str]) -> Iterator[None]:
+    """Runs a server in the background until the context ends; its port is its first number."""
+    address = "127.0.0.1", int(next(word for word in words if word.isdigit()))
+    words = [sys.executable, *words[1:]]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            until = time.monotonic() + 30
+            while True:
+                with contextlib.suppress(ConnectionRefusedError):
+                    socket.create_connection(address).close()
+                    break
+                assert server.poll() is None, f"{shlex.join(words)} ended"
+                assert time.monotonic() < until, f"{shlex.join(words)} accepts no connection"
+                time.sleep(0.02)
+            yield
+        finally:
+            server.kill()
+
+
 def test_every_command_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The port of the tutorial may be taken on this machine, so another one takes its place."""
+    tutorial = TUTORIAL.replace("8000", free_port())
+    with contextlib.ExitStack() as background:
+        follow(tutorial, tmp_path, monkeypatch, background)
+
+
+def follow(
+    tutorial: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, background: contextlib.ExitStack
+) -> None:
+    """Runs the commands of the tutorial in order, servers in the background."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "79")
     ran = 0
-    for language, title, body in BLOCK.findall(TUTORIAL):
+    for language, title, body in BLOCK.findall(tutorial):
         if title:
             (tmp_path / title).write_text(body, encoding="utf-8")
         if language != "console":
             continue
         for words, exit_code, expected in commands(body):
+            ran += 1
+            if words[-1] == "&":
+                background.enter_context(served(words[:-1]))
+                continue
             assert words[0] == "nephoscope"
             done = run_inside(words[1:])
-            output = done.out + done.err
+            output = done.err + done.out
             told = f"$ {shlex.join(words)}\n{output}"
             assert done.code == exit_code, told
             assert "Traceback" not in output, told
@@ -49,5 +94,4 @@ def test_every_command_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.Monke
                 expected, output, ELLIPSIS | NORMALIZE_WHITESPACE
             )
             assert matches, told
-            ran += 1
-    assert ran == len(re.findall(r"^\$ ", TUTORIAL, flags=re.M)) > 10
+    assert ran == len(re.findall(r"^\$ ", tutorial, flags=re.M)) > 10

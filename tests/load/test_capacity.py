@@ -67,5 +67,16 @@ def test_trials_have_enough_requests_for_the_percentile() -> None:
 
 
 def test_a_server_that_gives_no_valid_trial_ends_the_search() -> None:
-    with pytest.raises(RunFailed, match="No valid trial"):
+    with pytest.raises(RunFailed, match="No trial of the search is valid"):
         capacity.search(lambda rates, rounds, seconds: Stage([], 6), OBJECTIVE, 1000.0, LIMITS)
+
+
+def test_a_search_without_any_outcome_states_no_capacity() -> None:
+    limits = SearchLimits(precision_ratio=0.05, budget_s=0.0, confidence=0.95)
+    with pytest.raises(RunFailed, match="sent too late"):
+        capacity.search(
+            lambda rates, rounds, seconds: Stage([], 6, RunFailed("All were sent too late.", "")),
+            OBJECTIVE,
+            1000.0,
+            limits,
+        )

@@ -104,6 +104,25 @@ TABLE: tuple[Capability, ...] = (
         answer="nephoscope.experiments.answer:answer",
     ),
     Capability(
+        "load",
+        record="nephoscope.load.result:Load",
+        analyse="nephoscope.load.result:analyse",
+        applies=lambda data: any(name.endswith(".load") for name in data.benchmarks),
+        sections=(ReportSection("load", "nephoscope.load.section:build", 650),),
+        commands=(
+            Command(
+                "load",
+                "Put an HTTP server under load; print rate and latency.",
+                "nephoscope.load.command:load",
+            ),
+            Command(
+                "capacity",
+                "Find the highest rate at which a server meets an objective.",
+                "nephoscope.load.capacity_command:capacity",
+            ),
+        ),
+    ),
+    Capability(
         "isolation",
         record="nephoscope.isolation.records:Isolation",
         analyse="nephoscope.isolation.result:analyse",
@@ -175,14 +194,6 @@ TABLE: tuple[Capability, ...] = (
         "execution",
         record="nephoscope.results.execution:Execution",
         analyse="nephoscope.results.execution:analyse",
-    ),
-    Capability(
-        "load",
-        record="nephoscope.load.result:Load",
-        analyse="nephoscope.load.result:analyse",
-        applies=lambda data: any(name.endswith(".load") for name in data.benchmarks),
-        sections=(ReportSection("load", "nephoscope.load.section:build", 650),),
-        commands=("nephoscope.load.command:load", "nephoscope.load.capacity_command:capacity"),
     ),
     Capability(
         "counters",

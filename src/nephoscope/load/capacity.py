@@ -59,7 +59,7 @@ def search(
 ) -> Search:
     """Measures the rates that tell most until the interval is narrow enough or time is spent.
 
-    Raises the failure of the third stage in a row without an outcome.
+    Raises the failure of the third stage in a row without an outcome, or where none has one.
     """
     among = Range(closed_loop_per_s / _SPREAD, closed_loop_per_s * _ABOVE)
     outcomes: list[Outcome] = []
@@ -71,13 +71,13 @@ def search(
         outcomes += stage.outcomes
         excluded += stage.excluded
         without = 0 if stage.outcomes else without + 1
-        if without == _STAGES_WITHOUT:
+        time_is_over = now() - began_s >= limits.budget_s
+        if without == _STAGES_WITHOUT or (time_is_over and not outcomes):
             raise stage.failure or RunFailed(
                 "No trial of the search is valid.", "Run `nephoscope load` at a set rate."
             )
         found = estimate(outcomes, among, limits.confidence)
-        spent_s = now() - began_s
-        if found.relative_width <= limits.precision_ratio or spent_s >= limits.budget_s:
+        if found.relative_width <= limits.precision_ratio or time_is_over:
             return Search(found, outcomes, excluded)
 
 
@@ -94,23 +94,23 @@ def tried(outcomes: Sequence[Outcome]) -> tuple[Tried, ...]:
     return tuple(Tried(rate, len(met), sum(met)) for rate, met in own.items())
 
 
-def conclusion(found: Capacity, objective: Objective, confidence: float) -> tuple[str, bool]:
+def conclusion(capacity: Capacity, objective: Objective, confidence: float) -> tuple[str, bool]:
     """What is known of the capacity in a sentence, and whether it has an interval."""
     level = f"{100 * confidence:g} %"
-    if found.reaches_high_end:
+    if capacity.reaches_high_end:
         return (
-            f"{objective} holds up to {found.low:,.0f} requests per second at least ({level}); "
-            "the search ended there, at the rate of the closed loop.",
+            f"{objective} holds up to {capacity.low:,.0f} requests per second at least ({level}); "
+            "no higher rate than that of the closed loop was tried.",
             False,
         )
-    if found.reaches_low_end:
+    if capacity.reaches_low_end:
         return (
-            f"{objective} holds up to {found.high:,.0f} requests per second at most ({level}), if "
-            "at any rate.",
+            f"{objective} holds up to {capacity.high:,.0f} requests per second at most ({level}), "
+            "if at any rate.",
             False,
         )
     return (
-        f"{objective} holds up to {found.rate_per_s:,.0f} requests per second "
-        f"[{found.low:,.0f}, {found.high:,.0f}] at {level} (n = {found.n} trials).",
+        f"{objective} holds up to {capacity.rate_per_s:,.0f} requests per second "
+        f"[{capacity.low:,.0f}, {capacity.high:,.0f}] at {level} (n = {capacity.n} trials).",
         True,
     )

@@ -89,8 +89,8 @@ def capacity(
     closed_loop_per_s = server.closed_loop_per_s()
     params["arrivals"] = "poisson" if requests["poisson"] else "constant"
     limits = search.SearchLimits(precision, budget or _BUDGET_S, _CONFIDENCE)
-    found = search.search(server.measure, objective, closed_loop_per_s, limits)
-    result = _result(found, server, closed_loop_per_s)
+    searched = search.search(server.measure, objective, closed_loop_per_s, limits)
+    result = _result(searched, server, closed_loop_per_s)
     if as_json:
         output.document(result)
     else:
@@ -159,7 +159,7 @@ class _Server:
             Outcome(rate, samples is not None and self.objective.met_by(samples))
             for rate, samples in _trials(run)
         ]
-        return Stage(outcomes, rounds * len(rounded) - len(outcomes), failure)
+        return Stage(outcomes, max(0, rounds * len(rounded) - len(outcomes)), failure)
 
     def _executed(self, plan: Plan) -> tuple[StoredRun, RunFailed | None]:
         """The run, and its failure where none of its trials is valid."""
@@ -189,10 +189,10 @@ def _trials(run: StoredRun) -> list[tuple[float, list[Sample] | None]]:
     from nephoscope.store import counts
 
     names = ("metric", "value", "count", "factors")
-    found: list[tuple[float, list[Sample] | None]] = []
+    trials: list[tuple[float, list[Sample] | None]] = []
     for record, table in run.tables():
         if record.failure_name == NO_RESPONSE:
-            found.append((float(record.factors["rate_per_s"]), None))
+            trials.append((float(record.factors["rate_per_s"]), None))
         elif counts(record):
             rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
             samples = [
@@ -200,23 +200,23 @@ def _trials(run: StoredRun) -> list[tuple[float, list[Sample] | None]]:
                 for metric, value, count, factors in rows
                 if metric in ("latency_ns", "errors_count")
             ]
-            found.append((float(record.factors["rate_per_s"]), samples))
-    return found
+            trials.append((float(record.factors["rate_per_s"]), samples))
+    return trials
 
 
-def _result(found: Search, server: _Server, closed_loop_per_s: float) -> CapacityResult:
+def _result(search_result: Search, server: _Server, closed_loop_per_s: float) -> CapacityResult:
     from nephoscope.load import capacity as search
     from nephoscope.load.records import CapacityResult
     from nephoscope.model import Estimate
 
-    sentence, known = search.conclusion(found.capacity, server.objective, _CONFIDENCE)
+    sentence, known = search.conclusion(search_result.capacity, server.objective, _CONFIDENCE)
     params: Mapping[str, Any] = server.params
     estimate = Estimate(
-        found.capacity.rate_per_s,
-        found.capacity.low,
-        found.capacity.high,
+        search_result.capacity.rate_per_s,
+        search_result.capacity.low,
+        search_result.capacity.high,
         _CONFIDENCE,
-        found.capacity.n,
+        search_result.capacity.n,
         "per_s",
         "posterior of a logistic curve over rates",
     )
@@ -227,8 +227,8 @@ def _result(found: Search, server: _Server, closed_loop_per_s: float) -> Capacit
         capacity_per_s=estimate if known else None,
         sentence=sentence,
         closed_loop_per_s=closed_loop_per_s,
-        tried=search.tried(found.outcomes),
-        excluded_trials=found.excluded,
+        tried=search.tried(search_result.outcomes),
+        excluded_trials=search_result.excluded,
         runs=tuple(server.runs),
     )
 

@@ -87,10 +87,10 @@ def _posterior(
     """Rates on a grid of equal ratios, and the probability that each is the capacity."""
     logs = np.linspace(np.log(among.low), np.log(among.high), _POINTS)
     likelihood = np.repeat(_LOG_PRIOR[:, None], _POINTS, axis=1)
-    for one in outcomes:
-        distance = (logs - np.log(one.rate_per_s)) / _SLOPES[:, None]
+    for outcome in outcomes:
+        distance = (logs - np.log(outcome.rate_per_s)) / _SLOPES[:, None]
         met = _LAPSE + (1 - 2 * _LAPSE) / (1 + np.exp(-np.clip(distance, -500, 500)))
-        likelihood += np.log(met if one.met else 1 - met)
+        likelihood += np.log(met if outcome.met else 1 - met)
     weights = np.exp(likelihood - likelihood.max()).sum(axis=0)
     return np.exp(logs), weights / weights.sum()
 

@@ -26,16 +26,16 @@ class Objective:
     def of(cls, text: str) -> Objective:
         """Reads 'p99 < 20ms'. Raises UsageError for anything else."""
         hint = "Write, for example, 'p99 < 20ms'."
-        found = _TEXT.fullmatch(text)
-        if found is None or not 0 < float(found[1]) < 100:
+        match = _TEXT.fullmatch(text)
+        if match is None or not 0 < float(match[1]) < 100:
             raise UsageError(f"'{text}' is no objective of response time.", hint)
         try:
-            limit_ns = units.parse_duration_ns(found[2])
+            limit_ns = units.parse_duration_ns(match[2])
         except UsageError as error:
             raise UsageError(f"'{text}' is no objective: {error.message}", hint) from None
         if limit_ns <= 0:
             raise UsageError(f"'{text}' is no objective: its limit is 0.", hint)
-        return cls(round(float(found[1]) / 100, 9), limit_ns)
+        return cls(round(float(match[1]) / 100, 9), limit_ns)
 
     @property
     def least_requests(self) -> int:

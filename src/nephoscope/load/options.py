@@ -74,23 +74,24 @@ def with_request_options(function: Function) -> Function:
     return options.SETS(function)
 
 
-def params_of(url: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the parameters of http.load that the shared options describe.
 
-    given: values by name of the option's variable. Raises UsageError for a timeout out of range.
+    options_by_name: values by name of the option's variable. Raises UsageError for a timeout out of
+    range.
     """
-    timeout_s = options.seconds_of("--timeout", given["timeout"], _TIMEOUT_S, "1ms to 1h")
+    timeout_s = options.seconds_of("--timeout", options_by_name["timeout"], _TIMEOUT_S, "1ms to 1h")
     assert timeout_s is not None
     return {
         "url": url if "://" in url else f"http://{url}",
-        "connections": given["connections"],
-        "threads": given["threads"],
-        "method": given["method"],
-        "headers": list(given["headers"]),
-        "body": given["body"],
-        "keep_alive": not given["no_keep_alive"],
+        "connections": options_by_name["connections"],
+        "threads": options_by_name["threads"],
+        "method": options_by_name["method"],
+        "headers": list(options_by_name["headers"]),
+        "body": options_by_name["body"],
+        "keep_alive": not options_by_name["no_keep_alive"],
         "timeout_ns": round(timeout_s * 1e9),
-        "authorised_hosts": list(given["authorised_hosts"]),
+        "authorised_hosts": list(options_by_name["authorised_hosts"]),
     }
 
 

@@ -81,12 +81,12 @@ def _line(record: TrialRecord, table: pa.Table) -> LoadCounts:
     )
 
 
-def _sum(one: LoadCounts, two: LoadCounts) -> LoadCounts:
+def _sum(total: LoadCounts, trial: LoadCounts) -> LoadCounts:
     return replace(
-        one,
-        trials=one.trials + two.trials,
-        sent_count=one.sent_count + two.sent_count,
-        completed_count=one.completed_count + two.completed_count,
-        errors_count=Counter(one.errors_count) + Counter(two.errors_count),
-        notes=Counter(one.notes) + Counter(two.notes),
+        total,
+        trials=total.trials + trial.trials,
+        sent_count=total.sent_count + trial.sent_count,
+        completed_count=total.completed_count + trial.completed_count,
+        errors_count=Counter(total.errors_count) + Counter(trial.errors_count),
+        notes=Counter(total.notes) + Counter(trial.notes),
     )

@@ -60,6 +60,7 @@ def _notes(result: RunResult) -> str:
     sentences = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
     load = result.part(Load)
     sentences += notes_of(load) if load is not None else []
+    sentences += [text for text in result.refused if " latency_ns" in text]
     sentences += [f"{one.trial} {one.status.value}: {one.reasons[0]}" for one in result.invalid]
     return "\n".join(
         textwrap.fill(f"! {sentence}", output.width(), subsequent_indent="  ")

@@ -55,7 +55,7 @@ fn check_authorised(
         Kind::Usage,
         "not_authorised",
         format!("{host} is not this machine, and load could disturb its owner."),
-        "If it is yours, name it in `authorised_hosts`.",
+        "If it is yours, add `--i-own-this-host HOST`, or `authorised_hosts` in a plan.",
     ))
 }
 

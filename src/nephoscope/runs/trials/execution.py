@@ -150,17 +150,17 @@ class Execution:
 
     def _keep(self, trials: Sequence[StoredTrial]) -> None:
         self._run.append_together(
-            [(one.record, one.samples, one.spec, one.beside) for one in trials]
+            [(trial.record, trial.samples, trial.spec, trial.beside) for trial in trials]
         )
         self._position += len(trials)
         self.trials += len(trials)
-        for one in trials:
-            self.valid += counts(one.record)
-            self._progress.add(one.record, self._values(one))
-        for one in trials:
-            self._run.event(_ended(one.record))
-            self._observer.trial_measured(one.record, one.samples)
-            self._observer.trial_ended(one.record, self._status())
+        for trial in trials:
+            self.valid += counts(trial.record)
+            self._progress.add(trial.record, self._values(trial))
+        for trial in trials:
+            self._run.event(_ended(trial.record))
+            self._observer.trial_measured(trial.record, trial.samples)
+            self._observer.trial_ended(trial.record, self._status())
 
     def _remember(self, measured: GroupResult) -> None:
         """Keeps the last failure: the words with which a run ends in which nothing counts."""
