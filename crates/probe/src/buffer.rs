@@ -142,3 +142,25 @@ fn no_memory(bytes: usize) -> ProbeError {
         "Ask for a smaller working set, or raise the memory limit.",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_would_wrap_are_refused() {
+        for pages in [Pages::Default, Pages::Small, Pages::Huge] {
+            assert!(Buffer::map(usize::MAX, pages).is_err());
+            assert!(Buffer::map_parts(usize::MAX / 4096, 8192, pages).is_err());
+        }
+        // With the room for its alignment it would wrap.
+        assert!(Buffer::map(usize::MAX - 2 * ALIGN + 1, Pages::Huge).is_err());
+    }
+
+    #[test]
+    fn a_range_beyond_the_end_is_touched_to_the_end() {
+        let mut buffer = Buffer::map(8192, Pages::Small).unwrap();
+        buffer.touch(0..usize::MAX);
+        assert_eq!(buffer.as_slice().len(), 8192);
+    }
+}
