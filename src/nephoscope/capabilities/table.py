@@ -109,6 +109,7 @@ TABLE: tuple[Capability, ...] = (
         analyse="nephoscope.load.result:analyse",
         applies=lambda data: any(name.endswith(".load") for name in data.benchmarks),
         sections=(ReportSection("load", "nephoscope.load.section:build", 650),),
+        answer="nephoscope.load.section:answer",
         commands=(
             Command(
                 "load",

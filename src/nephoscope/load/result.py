@@ -15,7 +15,7 @@ from nephoscope.store import counts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BENCHMARKS = frozenset({"http.load", "kv.load"})
+GENERATORS = frozenset({"http.load", "kv.load"})
 SUM = "any"
 """The kind of error that stands for all of them."""
 _COUNTS = frozenset({"sent_count", "completed_count"})
@@ -51,11 +51,20 @@ def analyse(data: RunData) -> Load | None:
     """Returns the counts; None where no trial of a generator is valid."""
     lines: dict[tuple[str, str, str], LoadCounts] = {}
     for record, table in data.run.tables():
-        if record.benchmark in BENCHMARKS and counts(record):
+        if record.benchmark in GENERATORS and counts(record):
             line = _line(record, table)
             key = (line.benchmark, line.target, factors_key(line.factors))
             lines[key] = _sum(lines[key], line) if key in lines else line
-    return Load(tuple(lines.values())) if lines else None
+    return Load(tuple(sorted(lines.values(), key=_place))) if lines else None
+
+
+def _place(line: LoadCounts) -> tuple[Any, ...]:
+    """Settings by their levels, numbers ascending."""
+    levels = [
+        (name, (0, level, "") if isinstance(level, int | float) else (1, 0, str(level)))
+        for name, level in sorted(line.factors.items())
+    ]
+    return line.benchmark, line.target, levels
 
 
 def _line(record: TrialRecord, table: pa.Table) -> LoadCounts:
