@@ -25,9 +25,10 @@ class Controlled:
         *,
         more: Sequence[str] = (),
         before: Sequence[str] = (),
+        deadline_s: int = 60,
     ) -> None:
         words = [*before, probe_path(), verb, benchmark, "--params", json.dumps(params or {})]
-        words += ["--deadline", "60", "--with-parent", "--control", *more]
+        words += ["--deadline", str(deadline_s), "--with-parent", "--control", *more]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 

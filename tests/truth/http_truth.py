@@ -66,11 +66,17 @@ class Server:
 
 @contextmanager
 def serving(
-    params: dict[str, Any] | None = None, *, bind: str = "127.0.0.1", before: Sequence[str] = ()
+    params: dict[str, Any] | None = None,
+    *,
+    bind: str = "127.0.0.1",
+    before: Sequence[str] = (),
+    deadline_s: int = 60,
 ) -> Iterator[Server]:
     """A server that is gone afterwards; `before` are words ahead of the probe's."""
     more = ["--bind", bind]
-    with controlled("serve", "http.serve", params, more=more, before=before) as probe:
+    with controlled(
+        "serve", "http.serve", params, more=more, before=before, deadline_s=deadline_s
+    ) as probe:
         probe.say(f"token {TOKEN}")
         yield Server(probe)
 
