@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import statistics
@@ -16,9 +17,9 @@ from pathlib import Path
 import pytest
 import veth
 from channel import TOKEN, controlled
-from http_truth import Server, body, rows, service_times, serving
+from http_truth import Server, SplitMix64, body, rows, service_times, serving
 from tests.attempts import attempt
-from trials import needs_root, probe_path
+from trials import needs_root, probe_path, run
 
 together = pytest.mark.together
 MS = 1_000_000
@@ -102,7 +103,8 @@ def test_answers_are_sent_when_their_service_ends() -> None:
             found = rows(server.stop(), "service")
         late = sorted(row["sent_ns"] - row["end_ns"] for row in found)
         median, most = statistics.median(late) / 1e3, late[int(0.99 * len(late))] / 1e3
-        return f"late by {median:.0f} us, p99 {most:.0f} us", median < 100 and most < 1000
+        # An idle virtual CPU takes up to some 100 us to wake.
+        return f"late by {median:.0f} us, p99 {most:.0f} us", median < 200 and most < 2000
 
     attempt("lateness of answers", measure)
 
@@ -151,6 +153,84 @@ def test_a_stall_on_command_delays_what_comes_next() -> None:
         assert server.get("/")[0] == 200
         assert time.monotonic() - began_s >= 0.2
         assert server.stop()["answered"]["stall"] == 1
+
+
+def in_order(latencies_ns: list[float], q: float) -> float:
+    return sorted(latencies_ns)[math.ceil(q * len(latencies_ns)) - 1]
+
+
+def loaded(server: Server, path: str, times_s: list[float], file: Path) -> list[float]:
+    """The latencies (ns) that http.load measures of requests that are due at these times."""
+    file.write_text("".join(f"{time_s:.9f}\n" for time_s in times_s))
+    params = {
+        "url": "http://{}:{}{}".format(*server.address, path),
+        "arrivals": "file",
+        "arrivals_file": str(file),
+        "connections": 300,
+        "warmup_ns": 0,
+        "duration_ns": int(times_s[-1] * 1e9) + MS,
+        "spin_ns": MS // 10,
+    }
+    trial = run("http.load", params)
+    found = [s for s in trial.samples if s["metric"] == "latency_ns"]
+    latencies = [float(s["value"]) for s in found for _ in range(s["count"])]
+    assert len(latencies) == len(times_s)
+    return latencies
+
+
+@pytest.mark.parametrize(
+    ("service", "utilisation"),
+    [
+        ("exponential", 0.8),
+        pytest.param("exponential", 0.5, marks=pytest.mark.slow),
+        pytest.param("fixed", 0.8, marks=pytest.mark.slow),
+        pytest.param("fixed", 0.5, marks=pytest.mark.slow),
+    ],
+)
+def test_a_generator_measures_what_lindleys_recursion_predicts(
+    service: str, utilisation: float, tmp_path: Path
+) -> None:
+    """Over the very arrivals and service times drawn; nothing of it is measured by the server."""
+    mean_ns, count = 10 * MS, 300
+    draw = SplitMix64(17)
+    times_s, at_s = [], 0.1
+    for _ in range(count):
+        at_s += -math.log(1 - draw.uniform()) * mean_ns / 1e9 / utilisation
+        times_s.append(at_s)
+    predicted, free_ns = [], 0.0
+    services_ns = service_times(service, mean_ns, 1, 42)
+    for time_s, service_ns in zip(times_s, services_ns, strict=False):
+        free_ns = max(1e9 * time_s, free_ns) + service_ns
+        predicted.append(free_ns - 1e9 * time_s)
+    params = {"service": service, "service_mean_ns": mean_ns, "seed": 42, "spin_ns": MS // 10}
+
+    def measure() -> tuple[str, bool]:
+        with serving(params) as server:
+            found = loaded(server, "/service", times_s, tmp_path / "times")
+        ratios = [
+            statistics.mean(found) / statistics.mean(predicted),
+            in_order(found, 0.99) / in_order(predicted, 0.99),
+        ]
+        text = "mean {:.4f}, p99 {:.4f} of what the recursion predicts".format(*ratios)
+        return text, all(abs(ratio - 1) < 0.03 for ratio in ratios)
+
+    attempt(f"{service} at {utilisation}", measure)
+
+
+def test_a_generator_measures_the_stalls_of_the_schedule(tmp_path: Path) -> None:
+    """A tenth of the requests is due in a stall and waits for its end: 90 of 100 ms at p99."""
+    stalls = {"stall_every_ns": 1000 * MS, "stall_ns": 100 * MS}
+    # Three periods from anywhere on, once stalls have begun, meet three whole stalls.
+    times_s = [1.2 + index / 1000 for index in range(3000)]
+
+    def measure() -> tuple[str, bool]:
+        with serving({**stalls, "spin_ns": MS // 10}) as server:
+            found = loaded(server, "/", times_s, tmp_path / "times")
+        p99_ms, most_ms = in_order(found, 0.99) / MS, max(found) / MS
+        held = abs(p99_ms / 90 - 1) < 0.02 and abs(most_ms / 100 - 1) < 0.02
+        return f"p99 {p99_ms:.1f} of 90 ms, maximum {most_ms:.1f} of 100 ms", held
+
+    attempt("stalls of the schedule", measure)
 
 
 @together

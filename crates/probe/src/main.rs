@@ -14,7 +14,6 @@ mod clock;
 mod closed_loop;
 mod counters;
 mod disk;
-mod epoll;
 mod error;
 mod execution;
 mod files;

@@ -9,17 +9,17 @@ use super::service_times::ServiceTimes;
 use super::stalls::Stalls;
 use super::Settings;
 use crate::clock;
-use crate::epoll::{Epoll, Event, NO_EVENT, READABLE, WRITABLE};
 use crate::error::ProbeError;
+use crate::requests::epoll::{Epoll, READ, WRITE};
 use crate::session::Session;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 
-const LISTENER: u64 = u64::MAX;
-const WORKERS: u64 = u64::MAX - 1;
-const EVENTS: usize = 512;
+/// What events of the listener and of the workers bring back; those of a connection bring its place.
+const LISTENER: u32 = u32::MAX;
+const WORKERS: u32 = u32::MAX - 1;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 << 10;
 /// Bodies up to this size are sent in one piece with their head.
@@ -38,7 +38,7 @@ const BUSY: &[u8] =
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// How often the slot was used: an event or a job of an earlier connection is none of this one.
+    /// How often the slot was used: a job of an earlier connection is none of this one.
     generation: u32,
     connection: Option<Box<Connection>>,
 }
@@ -88,10 +88,10 @@ impl<'a> Server<'a> {
         token: Option<String>,
         started_ns: u64,
     ) -> Result<Self, ProbeError> {
-        let epoll = Epoll::new()?;
+        let epoll = Epoll::new().map_err(|error| ProbeError::os("epoll_create1", &error))?;
         let cpu = CpuWorkers::new(session, settings.worker_cpus())?;
         for (fd, data) in [(listener.as_raw_fd(), LISTENER), (cpu.wake_fd(), WORKERS)] {
-            epoll.add(fd, READABLE, data).map_err(|error| ProbeError::os("epoll_ctl", &error))?;
+            epoll.add(fd, READ, data).map_err(|error| ProbeError::os("epoll_ctl", &error))?;
         }
         Ok(Self {
             settings,
@@ -121,7 +121,6 @@ impl<'a> Server<'a> {
 
     /// Serves until `end_ns` or until it is stopped.
     pub fn run(&mut self, end_ns: u64) -> Result<(), ProbeError> {
-        let mut events = [NO_EVENT; EVENTS];
         loop {
             self.session.check()?;
             let now_ns = clock::monotonic_ns();
@@ -129,13 +128,15 @@ impl<'a> Server<'a> {
                 return Ok(());
             }
             let wake_ns = self.next_wake_ns(now_ns).min(end_ns);
-            let count = self.epoll.wait(&mut events, wake_ns.saturating_sub(now_ns))?;
+            let waited = self.epoll.wait(wake_ns.saturating_sub(now_ns));
+            let count = waited.map_err(|error| ProbeError::os("epoll_pwait2", &error))?;
             self.end_services()?;
             let seen_ns = self.now_ns;
-            for event in &events[..count] {
+            for index in 0..count {
                 // All that came together arrived at once, whatever the earlier ones cost.
                 self.now_ns = seen_ns;
-                self.handle(*event)?;
+                let (token, ready) = self.epoll.event(index);
+                self.handle(token, ready)?;
                 if self.queue.next_end_ns().is_some() {
                     self.end_services()?;
                 }
@@ -149,11 +150,12 @@ impl<'a> Server<'a> {
     fn next_wake_ns(&self, now_ns: u64) -> u64 {
         let stall = (!self.withheld.is_empty()).then(|| self.stalls.resume_at(now_ns));
         let next = self.next_sweep_ns.max(now_ns);
-        [self.queue.next_end_ns(), stall].into_iter().flatten().fold(next, u64::min)
+        let end = self.queue.next_end_ns().map(|ns| ns.saturating_sub(self.settings.spin_ns));
+        [end, stall].into_iter().flatten().fold(next, u64::min)
     }
 
-    fn handle(&mut self, event: Event) -> Result<(), ProbeError> {
-        match event.u64 {
+    fn handle(&mut self, token: u32, ready: u32) -> Result<(), ProbeError> {
+        match token {
             LISTENER => self.accept(),
             WORKERS => {
                 for ended in self.cpu.take_ended() {
@@ -163,22 +165,25 @@ impl<'a> Server<'a> {
                 }
                 self.start_jobs()
             }
-            id => self.with_connection(id, |server, connection| {
-                let is_broken = event.events & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
-                if is_broken && (connection.waits || connection.is_sending()) {
-                    // One that waits is counted when its service ends.
-                    server.counters.aborted += u64::from(!connection.waits);
-                    return Ok(Fate::Close);
-                }
-                if connection.is_sending() {
-                    return server.send_rest(id, connection);
-                }
-                if connection.waits {
-                    // What has come is read when the answer is sent.
-                    return server.watch(id, connection, 0);
-                }
-                server.read(id, connection)
-            }),
+            place => {
+                let id = self.id(place as usize);
+                self.with_connection(id, |server, connection| {
+                    let is_broken = ready & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
+                    if is_broken && (connection.waits || connection.is_sending()) {
+                        // One that waits is counted when its service ends.
+                        server.counters.aborted += u64::from(!connection.waits);
+                        return Ok(Fate::Close);
+                    }
+                    if connection.is_sending() {
+                        return server.send_rest(id, connection);
+                    }
+                    if connection.waits {
+                        // What has come is read when the answer is sent.
+                        return server.watch(id, connection, 0);
+                    }
+                    server.read(id, connection)
+                })
+            }
         }
     }
 
@@ -207,6 +212,11 @@ impl<'a> Server<'a> {
         self.counters.open -= 1;
         self.free.push(id as u32);
         Ok(())
+    }
+
+    /// The number of the connection in a slot, which no other one ever had.
+    fn id(&self, place: usize) -> u64 {
+        u64::from(self.slots[place].generation) << 32 | place as u64
     }
 
     /// The slot of a connection; `None` if another one has it now.
@@ -249,7 +259,7 @@ impl<'a> Server<'a> {
     }
 
     fn watch_listener(&self, events: u32) -> Result<(), ProbeError> {
-        let watched = self.epoll.modify(self.listener.as_raw_fd(), events, LISTENER);
+        let watched = self.epoll.change(self.listener.as_raw_fd(), events, LISTENER);
         watched.map_err(|error| ProbeError::os("epoll_ctl", &error))
     }
 
@@ -260,14 +270,13 @@ impl<'a> Server<'a> {
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[place as usize];
-        slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
-        let id = u64::from(slot.generation) << 32 | u64::from(place);
-        if self.epoll.add(stream.as_raw_fd(), READABLE, id).is_err() {
+        slot.generation = slot.generation.wrapping_add(1);
+        if self.epoll.add(stream.as_raw_fd(), READ, place).is_err() {
             self.free.push(place);
             return false;
         }
         let deadline_ns = self.now_ns + self.settings.request_timeout_ns;
-        slot.connection = Some(Box::new(Connection::new(stream, deadline_ns, READABLE)));
+        slot.connection = Some(Box::new(Connection::new(stream, deadline_ns, READ)));
         self.counters.open += 1;
         self.counters.open_max = self.counters.open_max.max(self.counters.open);
         true
@@ -276,7 +285,7 @@ impl<'a> Server<'a> {
     fn watch(&self, id: u64, connection: &mut Connection, events: u32) -> Result<Fate, ProbeError> {
         if connection.watched != events {
             connection.watched = events;
-            let watched = self.epoll.modify(connection.stream.as_raw_fd(), events, id);
+            let watched = self.epoll.change(connection.stream.as_raw_fd(), events, id as u32);
             watched.map_err(|error| ProbeError::os("epoll_ctl", &error))?;
         }
         Ok(Fate::Keep)
@@ -583,10 +592,10 @@ impl<'a> Server<'a> {
                 Fate::Keep => self.advance(id, connection),
             };
         }
-        if bytes > 0 || connection.watched != WRITABLE {
+        if bytes > 0 || connection.watched != WRITE {
             connection.deadline_ns = self.now_ns + self.settings.request_timeout_ns;
         }
-        self.watch(id, connection, WRITABLE)
+        self.watch(id, connection, WRITE)
     }
 
     /// The whole answer is handed to the kernel.
@@ -612,7 +621,7 @@ impl<'a> Server<'a> {
         } else {
             connection.deadline_ns = self.now_ns + self.settings.idle_timeout_ns;
         }
-        self.watch(id, connection, READABLE)
+        self.watch(id, connection, READ)
     }
 
     /// Closes some of the connections whose time is over.
@@ -621,7 +630,7 @@ impl<'a> Server<'a> {
         self.next_sweep_ns = now_ns + SWEEP_NS;
         if self.accepts_from_ns.is_some_and(|from_ns| now_ns >= from_ns) {
             self.accepts_from_ns = None;
-            self.watch_listener(READABLE)?;
+            self.watch_listener(READ)?;
         }
         for _ in 0..SWEEP_SLOTS.min(self.slots.len()) {
             self.sweep_slot = (self.sweep_slot + 1) % self.slots.len();
@@ -630,7 +639,7 @@ impl<'a> Server<'a> {
             if !late {
                 continue;
             }
-            let id = u64::from(slot.generation) << 32 | self.sweep_slot as u64;
+            let id = self.id(self.sweep_slot);
             self.with_connection(id, |server, connection| {
                 let counters = &mut server.counters;
                 if connection.is_sending() {

@@ -63,6 +63,8 @@ pub const SPEC: Spec = Spec {
         Param::float("service_cv_ratio", 1.0, 0.0..=100.0)
             .doc("Coefficient of variation of log-normal service times."),
         Param::seed().doc("Seed of the service times; 0 draws another one each time."),
+        Param::int("spin_ns", 0, 0..=10_000_000)
+            .doc("Time of busy waiting before a service ends, so that its answer is less late."),
         Param::int("stall_every_ns", 10_000_000_000, 0..=24 * HOUR_NS)
             .doc("Time from the start of one scheduled stall to the next."),
         Param::int("stall_ns", 0, 0..=HOUR_NS)

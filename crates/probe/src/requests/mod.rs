@@ -6,7 +6,7 @@
 //! share nothing while they measure. A connection costs a few hundred bytes, whatever it receives.
 pub mod arrivals;
 mod connection;
-mod epoll;
+pub mod epoll;
 pub mod failures;
 mod gate;
 mod limits;
