@@ -25,6 +25,14 @@ def test_redis_executes_what_redis_benchmark_reports(
     assert found["latency_min_ns"] <= found["latency_p50_ns"] <= found["latency_max_ns"]
 
 
+def test_redis_executes_what_memtier_reports(probe: Path) -> None:
+    needs("memtier_benchmark", "redis-server")
+    params = {"requests": 500, "clients": 4, "keys": 100, "sets": 1, "gets": 4}
+    trial, served = measured("memtier", params)
+    assert served["set_count"] + served["get_count"] == 100 + 4 * 500
+    assert values(trial)["misses_per_s"] == 0
+
+
 def test_postgresql_inserts_what_pgbench_reports(probe: Path) -> None:
     needs("pgbench", "postgres", "initdb")
     params = {"clients": 2, "synchronous_commit": False, **SECOND}
