@@ -66,7 +66,7 @@ SPEC = BenchmarkSpec(
     kind=KIND,
     tool="pgbench",
     minimum="14",
-    install="apt-get install postgresql-contrib",
+    install="apt-get install postgresql",
     page=f"""\
 # What it measures
 How many transactions a second a PostgreSQL server commits, and how long one takes. With many

@@ -1,9 +1,9 @@
 //! The account as which a third-party program runs where the probe is root: some servers refuse to run
 //! as root, and none should.
 use crate::error::{Kind, ProbeError};
-use std::fs::File;
-use std::os::unix::fs::{chown, fchown};
-use std::path::Path;
+use std::fs::{DirBuilder, File, Permissions};
+use std::os::unix::fs::{chown, fchown, DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 /// A user of this machine.
 pub struct Account {
@@ -20,8 +20,8 @@ impl Account {
             return Ok(None);
         }
         let table = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let found = table.lines().find_map(|line| parse(line, name));
-        found.map(Some).ok_or_else(|| {
+        let account = table.lines().find_map(|line| parse(line, name));
+        account.map(Some).ok_or_else(|| {
             ProbeError::new(
                 Kind::Lacks,
                 "no_user",
@@ -31,10 +31,15 @@ impl Account {
         })
     }
 
-    /// Gives the folder to the account.
-    pub fn own(&self, folder: &Path) -> Result<(), ProbeError> {
-        chown(folder, Some(self.uid), Some(self.gid))
-            .map_err(|error| ProbeError::os("Changing the owner of the scratch folder", &error))
+    /// Makes a folder for the account in one of the probe's own, which stays the probe's: so it is
+    /// found after a kill.
+    pub fn folder_in(&self, folder: &Path) -> Result<PathBuf, ProbeError> {
+        let path = folder.join("work");
+        std::fs::set_permissions(folder, Permissions::from_mode(0o711))
+            .and_then(|()| DirBuilder::new().mode(0o700).create(&path))
+            .and_then(|()| chown(&path, Some(self.uid), Some(self.gid)))
+            .map_err(|error| ProbeError::os("Making the user's scratch folder", &error))?;
+        Ok(path)
     }
 
     /// Gives an open file to the account.

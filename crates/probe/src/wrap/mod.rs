@@ -191,15 +191,15 @@ struct Place {
 
 impl Place {
     fn new(job: &Job, folder: &Folder, mut values: Placeholders) -> Result<Self, ProbeError> {
-        let path = folder.path().to_str().ok_or_else(|| {
+        let account = Account::to_use(&job.user)?;
+        let folder = match &account {
+            None => folder.path().to_owned(),
+            Some(account) => account.folder_in(folder.path())?,
+        };
+        let path = folder.to_str().ok_or_else(|| {
             ProbeError::usage("`directory` is no UTF-8 text.", "Set it to another directory.")
         })?;
         values.push(("{scratch}", path.to_owned()));
-        let account = Account::to_use(&job.user)?;
-        if let Some(account) = &account {
-            account.own(folder.path())?;
-        }
-        let folder = folder.path().to_owned();
         Ok(Self { folder, account, search_path: search_path(&job.paths), values })
     }
 
