@@ -85,6 +85,7 @@ def test_a_factor_whose_interval_contains_one_is_nobodys_doing() -> None:
         (Estimate(1.52, 0.993, 1.67, 0.95, 6, "ratio", "median"), Word.UNDECIDED),
         (Estimate(1.00, 0.98, 1.031, 0.95, 6, "ratio", "median"), Word.UNDECIDED),
         (Estimate(1.00, 0.98, 1.03, 0.95, 6, "ratio", "median"), Word.NO_SLOWDOWN),
+        (Estimate(1.00, 1.0003, 1.009, 0.95, 8, "ratio", "median"), Word.NO_SLOWDOWN),
         (Estimate(0.60, 0.50, 0.70, 0.95, 6, "ratio", "median"), Word.NO_SLOWDOWN),
     ],
 )

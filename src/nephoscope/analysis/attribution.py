@@ -144,8 +144,10 @@ def attribute(
     noisy[i] (they were measured right after one another). equivalence: the interval that has to
     lie below 1 + margin for "no slowdown"; that of the slowdown unless given.
     """
-    if slowdown.low is None or slowdown.low <= 1:
-        return _not_slower(slowdown, equivalence or slowdown, margin)
+    decides = equivalence or slowdown
+    negligible = decides.high is not None and decides.high <= margin_bounds(margin)[1]
+    if negligible or slowdown.low is None or slowdown.low <= 1:
+        return _not_slower(slowdown, decides, margin, negligible=negligible)
     lost = 1 - 1 / slowdown.value
     found = tuple(
         change(counter, quiet, noisy, lost, paired=paired, confidence=confidence)
@@ -268,12 +270,14 @@ def _names(changes: Sequence[Change]) -> str:
     return text[0].upper() + text[1:] if text[:3] != "CPU" else text
 
 
-def _not_slower(slowdown: Estimate, equivalence: Estimate, margin: float) -> Attribution:
-    """Returns the word for an interval that is not above 1: a narrow one excludes a slowdown."""
+def _not_slower(
+    slowdown: Estimate, equivalence: Estimate, margin: float, *, negligible: bool
+) -> Attribution:
+    """Returns the word for an interval that contains 1 or only slowdowns inside the margin."""
     limit = f"the margin of {percent(margin)}"
     if slowdown.low is None:
         sentence = f"n = {slowdown.n}: too few repetitions to tell whether there is a slowdown."
-    elif equivalence.high is not None and equivalence.high <= margin_bounds(margin)[1]:
+    elif negligible:
         told = units.format_interval(equivalence.value, equivalence.low, equivalence.high, "none")
         sentence = (
             f"At {percent(equivalence.confidence)} {told} excludes a slowdown beyond {limit}."
