@@ -24,14 +24,15 @@
 //! as the rate. The server's own count of requests is `sent_count`. Poisson arrivals pass a
 //! Kolmogorov-Smirnov test. Responses are the same however the network splits them. Servers that
 //! refuse, reset, close early, send garbage, endless headers or a wrong length, or do not answer are
-//! counted as such.
+//! counted as such. Both versions of TLS are spoken with a server of another side of the same library.
 //!
 //! # Cross-check
 //! wrk, interleaved (`benchmarks/http_load_vs_wrk.py`). wrk counts from the actual sending and leaves
 //! out the wait for it.
 //!
 //! # Overhead
-//! `threads` threads, each up to a whole CPU; a socket and a few hundred bytes per connection.
+//! `threads` threads, each up to a whole CPU; a socket and a few hundred bytes per connection, with TLS
+//! tens of kilobytes.
 //!
 //! # Caveats
 //! A closed loop hides stalls of the server: while it stalls, nothing is sent. If more than 1 % of the
@@ -47,6 +48,7 @@ use crate::http::request::Common;
 use crate::http::url::Url;
 use crate::http::Http;
 use crate::load;
+use crate::requests::tls::Tls;
 use crate::requests::{self, report, spec, target, Settings};
 use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
@@ -62,7 +64,8 @@ pub const SPEC: Spec = Spec {
     id: "http.load",
     summary: "Requests per second and latency of an HTTP server under load",
     params: &[
-        Param::text("url", "").doc("Address of the requests, such as http://127.0.0.1:8080/path."),
+        Param::text("url", "")
+            .doc("Address of the requests, such as http://127.0.0.1:8080/path; https for TLS."),
         spec::AUTHORISED_HOSTS,
         Param::text("method", "GET").doc("HTTP method of the requests."),
         Param::texts("headers").doc("Header lines of the requests, as `Name: value`."),
@@ -79,6 +82,14 @@ pub const SPEC: Spec = Spec {
             .doc("Send cookies back that the server set on the same connection."),
         Param::switch("keep_alive", true)
             .doc("Keep connections open; else each request opens its own."),
+        Param::choice("tls_version", "auto", &["auto", "1.2", "1.3"])
+            .doc("Version of TLS; auto takes the newest that the server knows."),
+        Param::switch("tls_verify", true)
+            .doc("Check that the server's certificate is for the host and from a known authority."),
+        Param::text("tls_ca_file", "")
+            .doc("PEM file of authorities; empty takes those of the measuring machine."),
+        Param::switch("tls_resume", false)
+            .doc("Let connections resume TLS sessions; else each makes a full handshake."),
         spec::CONNECTIONS,
         spec::THREADS,
         spec::CPUS,
@@ -110,6 +121,9 @@ pub const SPEC: Spec = Spec {
         spec::SERVICE_TIME,
         spec::FIRST_BYTE,
         spec::CONNECT,
+        Metric::lower("tls_handshake_ns").histogram().doc(
+            "Time of a TLS handshake on an open TCP connection, those before the start included.",
+        ),
         spec::OFFERED,
         spec::RECEIVED,
         spec::SENT,
@@ -144,7 +158,11 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let mix = Arc::new(mix(&url, params)?);
     let expected = Arc::new(expected(params)?);
     let address = target::reach(&url.host, url.port, &params.texts("authorised_hosts"))?;
-    let settings = Settings { connect_ahead: keeps_alive, ..Settings::of(trial, address)? };
+    let tls = url.is_tls.then(|| Tls::of(trial, &url.host)).transpose()?;
+    if let Some(tls) = &tls {
+        tls.check(&address)?;
+    }
+    let settings = Settings { tls, connect_ahead: keeps_alive, ..Settings::of(trial, address)? };
     let (threads, seed) = (settings.threads.len(), settings.seed);
     let http = |thread| Http::new(&mix, &expected, thread, threads, seed);
     let (recorder, threads) = requests::run(trial, &settings, http)?;
@@ -153,6 +171,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         names => names.iter().map(|name| factors! {"request": name}).collect(),
     };
     report::emit(trial, &settings, &recorder, &classes)?;
+    trial.emit_histogram("tls_handshake_ns", &recorder.handshake, &factors! {})?;
     for status in 0..threads[0].statuses.len() {
         let count: u64 = threads.iter().map(|http| http.statuses[status]).sum();
         if count > 0 {
@@ -167,14 +186,10 @@ fn url(text: &str) -> Result<Url, ProbeError> {
     if text.is_empty() {
         return Err(ProbeError::usage("http.load needs the address of a server.", hint));
     }
-    let url = Url::parse(text).map_err(|why| {
+    Url::parse(text).map_err(|why| {
         let shown: String = text.chars().take(100).collect();
         ProbeError::usage(format!("'{}' cannot be requested: {why}.", shown.escape_debug()), hint)
-    })?;
-    if url.is_tls {
-        return Err(ProbeError::usage("http.load cannot speak TLS yet.", hint));
-    }
-    Ok(url)
+    })
 }
 
 fn mix(url: &Url, params: &Params) -> Result<Mix, ProbeError> {

@@ -3,9 +3,11 @@
 use super::failures::{Failure, CLOSED_EARLY, WRONG_LENGTH};
 use super::recorder::Recorder;
 use super::socket::Socket;
-use super::{Parsed, Protocol};
+use super::{tls, Parsed, Protocol};
+use crate::clock;
+use rustls::ClientConnection;
 use std::collections::VecDeque;
-use std::io::{Error, ErrorKind};
+use std::io::{Error, ErrorKind, Read, Write};
 
 /// A buffer that has grown beyond this is given back once it is empty.
 const RETAINED_BYTES: usize = 4096;
@@ -25,12 +27,15 @@ pub struct InFlight {
 pub enum State {
     Closed,
     Connecting,
+    /// TCP is connected, TLS is not.
+    Handshaking,
     Open,
 }
 
 pub struct Connection<Parser> {
     pub state: State,
     pub socket: Option<Socket>,
+    pub tls: Option<Box<ClientConnection>>,
     pub parser: Parser,
     /// Requests that were not answered, the oldest first.
     pub in_flight: VecDeque<InFlight>,
@@ -60,6 +65,7 @@ impl<Parser: Default> Connection<Parser> {
         Self {
             state: State::Closed,
             socket: None,
+            tls: None,
             parser: Parser::default(),
             in_flight: VecDeque::new(),
             written: 0,
@@ -81,6 +87,7 @@ impl<Parser: Default> Connection<Parser> {
     /// Closes the socket. Requests in flight stay until they are taken.
     pub fn close(&mut self) {
         self.socket = None;
+        self.tls = None;
         self.state = State::Closed;
         self.written = 0;
         self.unread.clear();
@@ -90,6 +97,10 @@ impl<Parser: Default> Connection<Parser> {
     /// Writes `bytes` behind what waits to be sent; true when all is sent.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<bool, Error> {
+        if let Some(tls) = &mut self.tls {
+            tls.writer().write_all(bytes)?;
+            return self.write_unsent();
+        }
         if !self.unsent.is_empty() {
             self.unsent.extend_from_slice(bytes);
             return self.write_unsent();
@@ -100,6 +111,9 @@ impl<Parser: Default> Connection<Parser> {
     }
 
     pub fn write_unsent(&mut self) -> Result<bool, Error> {
+        if let (Some(tls), Some(socket)) = (&mut self.tls, &self.socket) {
+            return tls::write(tls, socket);
+        }
         let unsent = std::mem::take(&mut self.unsent);
         let sent = self.write_some(&unsent)?;
         self.unsent = unsent;
@@ -115,6 +129,47 @@ impl<Parser: Default> Connection<Parser> {
         match socket.write(bytes) {
             Err(error) if is_wait(&error) => Ok(0),
             result => result,
+        }
+    }
+
+    /// Reads from the socket what TLS needs next, then the responses that it has decrypted.
+    pub fn receive_tls<P: Protocol<Parser = Parser>>(
+        &mut self,
+        protocol: &mut P,
+        input: &mut [u8],
+        recorder: &mut Recorder,
+    ) -> Result<Standing, Error> {
+        let (Some(mut tls), Some(socket)) = (self.tls.take(), &self.socket) else {
+            return Ok(Standing::Ended);
+        };
+        let read = tls::read(&mut tls, socket);
+        let mut ended = match read {
+            Ok(ended) => ended,
+            Err(error) => {
+                self.tls = Some(tls);
+                return Err(error);
+            }
+        };
+        let now_ns = clock::monotonic_ns();
+        let mut standing = Standing::Open;
+        while matches!(standing, Standing::Open) {
+            match tls.reader().read(input) {
+                Err(error) if is_wait(&error) => break,
+                // Also without the notice that TLS wants: HTTP has its own ends.
+                Ok(0) | Err(_) => {
+                    ended = true;
+                    break;
+                }
+                Ok(count) => {
+                    recorder.received(count, now_ns);
+                    standing = self.receive(protocol, &input[..count], now_ns, recorder);
+                }
+            }
+        }
+        self.tls = Some(tls);
+        match standing {
+            Standing::Open if ended => Ok(self.end(protocol, now_ns, recorder)),
+            standing => Ok(standing),
         }
     }
 

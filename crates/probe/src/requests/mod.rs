@@ -17,6 +17,7 @@ pub mod spec;
 pub mod target;
 #[cfg(test)]
 mod tests;
+pub mod tls;
 mod worker;
 
 use crate::error::{Kind, ProbeError};
@@ -28,6 +29,7 @@ use gate::{Gate, Message};
 use recorder::Recorder;
 use std::net::SocketAddr;
 use std::sync::mpsc;
+use tls::Tls;
 use worker::Worker;
 
 /// The language of a server. Each thread of the engine has its own value.
@@ -83,6 +85,8 @@ pub struct Response {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub address: SocketAddr,
+    /// How connections are encrypted, if they are.
+    pub tls: Option<Tls>,
     pub connections: usize,
     /// CPU of each thread, if it is pinned.
     pub threads: Vec<Option<usize>>,

@@ -63,6 +63,7 @@ pub struct Recorder {
     timeout_ns: u64,
     pub classes: Vec<Times>,
     pub connect: Histogram<u64>,
+    pub handshake: Histogram<u64>,
     /// From the sending of a request to the first byte of its response.
     pub first_byte: Histogram<u64>,
     /// By how much requests left later than they could have; only where they have a set time.
@@ -93,6 +94,7 @@ impl Recorder {
             timeout_ns,
             classes: vec![times; classes],
             connect: latency_histogram(),
+            handshake: latency_histogram(),
             first_byte: latency_histogram(),
             send_delay: latency_histogram(),
             late: 0,
@@ -197,6 +199,7 @@ impl Recorder {
             times.service.add(&more.service).expect(same);
         }
         self.connect.add(&more.connect).expect(same);
+        self.handshake.add(&more.handshake).expect(same);
         self.first_byte.add(&more.first_byte).expect(same);
         self.send_delay.add(&more.send_delay).expect(same);
         for (failure, count) in &more.failures {

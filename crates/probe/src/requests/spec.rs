@@ -132,6 +132,7 @@ impl Settings {
         }
         Ok(Self {
             address,
+            tls: None,
             connections,
             threads: load::places(trial, threads)?,
             depth: 1,

@@ -82,6 +82,7 @@ fn once(response: Vec<u8>) -> impl Fn(TcpStream) + Send + Sync + 'static {
 fn settings(address: SocketAddr) -> Settings {
     Settings {
         address,
+        tls: None,
         connections: 10,
         threads: vec![None],
         depth: 1,
@@ -314,5 +315,66 @@ fn a_mix_takes_rows_in_turn_and_users_keep_their_cookies() {
         assert_eq!(wrong, u64::from(keep_cookies));
         assert_eq!(classes.iter().sum::<u64>(), recorder.completed);
         assert!(classes.len() == 2 && recorder.completed > 0);
+    }
+}
+
+/// Answers every request with OK over TLS, with a certificate for localhost.
+fn tls_server(versions: &'static [&'static rustls::SupportedProtocolVersion]) -> Server {
+    use rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer};
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates");
+    let certificate = CertificateDer::from_pem_file(format!("{folder}/server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(format!("{folder}/server.key")).unwrap();
+    let config =
+        rustls::ServerConfig::builder_with_provider(Arc::new(rustls_graviola::default_provider()))
+            .with_protocol_versions(versions)
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+    let config = Arc::new(config);
+    Server::start(move |stream| {
+        let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream = rustls::StreamOwned::new(connection, stream);
+        let (mut bytes, mut unread) = ([0u8; 1024], Vec::new());
+        while let Ok(count @ 1..) = stream.read(&mut bytes) {
+            unread.extend_from_slice(&bytes[..count]);
+            if unread.ends_with(b"\r\n\r\n") {
+                unread.clear();
+                stream.write_all(OK).unwrap();
+            }
+        }
+    })
+}
+
+#[test]
+fn both_versions_of_tls_are_spoken() {
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates/ca.pem");
+    for (version, versions) in
+        [("1.2", [&rustls::version::TLS12].as_slice()), ("1.3", &[&rustls::version::TLS13])]
+    {
+        let versions: &'static _ = Box::leak(versions.to_vec().into_boxed_slice());
+        let server = tls_server(versions);
+        let client = |name, authority, version| Tls::new(name, authority, version, false).unwrap();
+        let tls = client("localhost", Some(authority), version);
+        tls.check(&server.address).unwrap();
+        let tls = Some(tls);
+        let recorder = run_keeping_alive(&Settings { tls, ..settings(server.address) });
+        assert!(recorder.failures.is_empty() && recorder.completed > 0);
+        assert_eq!((recorder.connections, recorder.handshake.len()), (10, 10));
+        // The right certificate for another name, and no common version.
+        let wrong = client("example.org", Some(authority), version);
+        let sentence = wrong.check(&server.address).unwrap_err().message;
+        assert!(sentence.contains("not valid for name"), "{sentence}");
+        client("example.org", None, "auto").check(&server.address).unwrap();
+        let other = if version == "1.2" { "1.3" } else { "1.2" };
+        assert_eq!(
+            client("localhost", None, other).check(&server.address).unwrap_err().name,
+            "no_tls"
+        );
+        let pacing = burst(10);
+        let tls = Some(wrong);
+        let settings = Settings { tls, pacing, connect_ahead: false, ..settings(server.address) };
+        let recorder = run_keeping_alive(&settings);
+        assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(tls::TLS, 10)]);
     }
 }

@@ -2,11 +2,11 @@
 use super::arrivals::Schedule;
 use super::connection::{is_wait, Connection, InFlight, Standing, State};
 use super::epoll::{Epoll, READ, WRITE};
-use super::failures::{self, Failure, TIMEOUT, WRONG_LENGTH};
+use super::failures::{self, Failure, CLOSED_EARLY, TIMEOUT, WRONG_LENGTH};
 use super::gate::{Gate, Message};
 use super::recorder::{Recorder, Window};
 use super::socket::Socket;
-use super::{limits, Pacing, Protocol, Settings, Think};
+use super::{limits, tls, Pacing, Protocol, Settings, Think};
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use crate::{clock, proc};
@@ -139,7 +139,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let (mut next, count) = (0, self.connections.len());
         loop {
             self.session.check()?;
-            let connecting = |c: &&Connection<P::Parser>| c.state == State::Connecting;
+            let connecting = |c: &&Connection<P::Parser>| {
+                matches!(c.state, State::Connecting | State::Handshaking)
+            };
             let mut now_connecting = self.connections[..next].iter().filter(connecting).count();
             while next < count && now_connecting < CONNECTING_MAX {
                 self.connect(next, clock::monotonic_ns())?;
@@ -288,7 +290,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             match self.connections[slot].state {
                 State::Closed => {}
                 State::Connecting => self.on_connected(slot)?,
-                State::Open => {
+                State::Open | State::Handshaking => {
                     if ready & WRITE != 0 {
                         let written = self.connections[slot].write_unsent();
                         self.after_write(slot, written, true)?;
@@ -315,7 +317,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let connection = &mut self.connections[slot];
         match connection.state {
             State::Closed => return self.connect(slot, now_ns),
-            State::Connecting => return Ok(()),
+            State::Connecting | State::Handshaking => return Ok(()),
             State::Open => {}
         }
         self.output.clear();
@@ -340,7 +342,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         match written {
             Ok(all) if all != watched => Ok(()),
             Ok(all) => self.watch(slot, if all { READ } else { READ | WRITE }),
-            Err(error) => self.fail(slot, failures::of_error(&error), clock::monotonic_ns()),
+            Err(error) => self.fail(slot, tls::failure_of(&error), clock::monotonic_ns()),
         }
     }
 
@@ -372,21 +374,58 @@ impl<'a, P: Protocol> Worker<'a, P> {
         if let Err(error) = socket.connected() {
             return self.fail(slot, failures::of_error(&error), now_ns);
         }
-        connection.state = State::Open;
         let taken_ns = now_ns.saturating_sub(connection.connecting_since_ns);
         self.recorder.connect.saturating_record(taken_ns.max(1));
         self.recorder.connections += 1;
-        self.watch(slot, READ)?;
-        self.flush(slot, now_ns)
+        let Some(tls) = &self.settings.tls else {
+            connection.state = State::Open;
+            self.watch(slot, READ)?;
+            return self.flush(slot, now_ns);
+        };
+        let client = tls.connection().map_err(std::io::Error::other);
+        connection.state = State::Handshaking;
+        connection.connecting_since_ns = now_ns;
+        let written = client.and_then(|client| {
+            connection.tls = Some(Box::new(client));
+            connection.write_unsent()
+        });
+        self.after_write(slot, written, true)
+    }
+
+    /// Goes on with a handshake: sends its next message, or the requests that waited for its end.
+    fn shake_hands(&mut self, slot: usize) -> Result<(), ProbeError> {
+        let connection = &mut self.connections[slot];
+        let is_over = connection.tls.as_ref().is_some_and(|tls| !tls.is_handshaking());
+        let now_ns = clock::monotonic_ns();
+        if is_over {
+            connection.state = State::Open;
+            let taken_ns = now_ns.saturating_sub(connection.connecting_since_ns);
+            self.recorder.handshake.saturating_record(taken_ns.max(1));
+        }
+        let written = connection.write_unsent();
+        self.after_write(slot, written, false)?;
+        if is_over && self.connections[slot].state == State::Open {
+            return self.flush(slot, now_ns);
+        }
+        Ok(())
     }
 
     #[inline]
     fn read(&mut self, slot: usize) -> Result<(), ProbeError> {
         let connection = &mut self.connections[slot];
+        let before = connection.in_flight.len();
+        if connection.tls.is_some() {
+            let Self { protocol, input, recorder, .. } = self;
+            let standing = match connection.receive_tls(protocol, input, recorder) {
+                Ok(standing) => standing,
+                Err(error) if is_wait(&error) => return Ok(()),
+                Err(error) => Standing::Failed(tls::failure_of(&error)),
+            };
+            return self.after_read(slot, before, standing, clock::monotonic_ns());
+        }
         let Some(socket) = &connection.socket else { return Ok(()) };
         let received = socket.read(&mut self.input);
         let now_ns = clock::monotonic_ns();
-        let before = connection.in_flight.len();
         let standing = match received {
             Ok(0) => connection.end(&mut self.protocol, now_ns, &mut self.recorder),
             Ok(count) => {
@@ -397,10 +436,30 @@ impl<'a, P: Protocol> Worker<'a, P> {
             Err(error) if is_wait(&error) => return Ok(()),
             Err(error) => Standing::Failed(failures::of_error(&error)),
         };
+        self.after_read(slot, before, standing, now_ns)
+    }
+
+    /// Ends what was answered of `before` requests in flight, and decides what follows.
+    #[inline]
+    fn after_read(
+        &mut self,
+        slot: usize,
+        before: usize,
+        standing: Standing,
+        now_ns: u64,
+    ) -> Result<(), ProbeError> {
+        let connection = &mut self.connections[slot];
         let answered = before - connection.in_flight.len();
         self.in_flight -= answered;
         match standing {
+            Standing::Open if connection.state == State::Handshaking => {
+                return self.shake_hands(slot);
+            }
             Standing::Open => {}
+            // Whoever waits for the handshake waits in vain.
+            Standing::Ended if connection.state == State::Handshaking => {
+                self.fail(slot, CLOSED_EARLY, now_ns)?;
+            }
             Standing::Ended => connection.close(),
             Standing::Failed(failure) => self.fail(slot, failure, now_ns)?,
         }

@@ -1,0 +1,253 @@
+//! TLS 1.2 and 1.3 on the engine's connections, by rustls; cryptography by graviola, which is Rust and
+//! assembly, so that the probe needs no C compiler.
+use super::failures::{self, Failure};
+use super::socket::Socket;
+use crate::error::{Kind, ProbeError};
+use crate::trial::Trial;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::Resumption;
+use rustls::crypto::{verify_tls12_signature, verify_tls13_signature, CryptoProvider};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The handshake failed, or what came afterwards was no TLS.
+pub const TLS: Failure = "tls";
+/// A sound handshake over the longest path takes less.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Where distributions keep the certificates of authorities.
+const AUTHORITIES: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+
+/// What the TLS of all connections has in common.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Tls {
+    /// From the parameters of a trial; name: the host that the certificate has to be for.
+    pub fn of(trial: &Trial, name: &str) -> Result<Self, ProbeError> {
+        let params = &trial.params;
+        let authorities = match params.text("tls_ca_file") {
+            _ if !params.bool("tls_verify") => None,
+            "" => Some(AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).unwrap_or("")),
+            path => Some(path),
+        };
+        Self::new(name, authorities, params.text("tls_version"), params.bool("tls_resume"))
+    }
+
+    /// authorities: a file of certificates; any certificate is accepted without one. version: 1.2, 1.3
+    /// or auto. resumes: whether a connection may take up the session of an earlier one.
+    pub fn new(
+        name: &str,
+        authorities: Option<&str>,
+        version: &str,
+        resumes: bool,
+    ) -> Result<Self, ProbeError> {
+        check_cpu()?;
+        let versions: &[&rustls::SupportedProtocolVersion] = match version {
+            "1.2" => &[&rustls::version::TLS12],
+            "1.3" => &[&rustls::version::TLS13],
+            _ => rustls::ALL_VERSIONS,
+        };
+        let provider = Arc::new(rustls_graviola::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(|error| failed(&format!("TLS {version} is not available: {error}.")))?;
+        let mut config = match authorities {
+            Some(path) => builder.with_root_certificates(read_authorities(path)?),
+            None => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyOne(provider)))
+            }
+        }
+        .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        if !resumes {
+            config.resumption = Resumption::disabled();
+        }
+        let name = ServerName::try_from(name.to_owned()).map_err(|_| {
+            ProbeError::usage(
+                format!("'{name}' is no name that a certificate can be for."),
+                "Name the host as its certificate does.",
+            )
+        })?;
+        Ok(Self { config: Arc::new(config), name })
+    }
+
+    pub fn connection(&self) -> Result<ClientConnection, Error> {
+        let mut connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
+        // A request is written whole, whatever its length.
+        connection.set_buffer_limit(None);
+        Ok(connection)
+    }
+
+    /// Makes one handshake with the server, so that what is wrong is one sentence.
+    pub fn check(&self, address: &SocketAddr) -> Result<(), ProbeError> {
+        let attempt = || {
+            let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            let mut connection = self.connection().map_err(std::io::Error::other)?;
+            while connection.is_handshaking() {
+                connection.complete_io(&mut stream)?;
+            }
+            Ok(())
+        };
+        attempt().map_err(|error: std::io::Error| {
+            failed(&format!("TLS with {address} failed: {error}."))
+        })
+    }
+}
+
+fn failed(sentence: &str) -> ProbeError {
+    let hint = "Check the name in the URL, `tls_version`, and `tls_ca_file` or `tls_verify`.";
+    ProbeError::new(Kind::Failed, "no_tls", sentence, hint)
+}
+
+fn read_authorities(path: &str) -> Result<RootCertStore, ProbeError> {
+    let mut store = RootCertStore::empty();
+    let why = match CertificateDer::pem_file_iter(path) {
+        Ok(certificates) => {
+            store.add_parsable_certificates(certificates.flatten());
+            "it holds no certificate".to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    if !store.is_empty() {
+        return Ok(store);
+    }
+    Err(ProbeError::usage(
+        format!("The certificates of authorities in '{path}' cannot be used: {why}."),
+        "Set `tls_ca_file` to a PEM file, or switch `tls_verify` off.",
+    ))
+}
+
+/// The cryptography uses instructions of CPUs since 2015 without an alternative.
+fn check_cpu() -> Result<(), ProbeError> {
+    // `std::is_x86_feature_detected` and its like take literals only.
+    #[cfg(target_arch = "x86_64")]
+    let features = [
+        ("aes", is_x86_feature_detected!("aes")),
+        ("pclmulqdq", is_x86_feature_detected!("pclmulqdq")),
+        ("bmi1", is_x86_feature_detected!("bmi1")),
+        ("adx", is_x86_feature_detected!("adx")),
+        ("avx", is_x86_feature_detected!("avx")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+    ];
+    #[cfg(target_arch = "aarch64")]
+    let features = [
+        ("neon", std::arch::is_aarch64_feature_detected!("neon")),
+        ("aes", std::arch::is_aarch64_feature_detected!("aes")),
+        ("pmull", std::arch::is_aarch64_feature_detected!("pmull")),
+        ("sha2", std::arch::is_aarch64_feature_detected!("sha2")),
+    ];
+    let missing = features.into_iter().find(|(_, present)| !present);
+    match missing {
+        None => Ok(()),
+        Some((feature, _)) => Err(ProbeError::new(
+            Kind::Lacks,
+            "no_tls_here",
+            format!("TLS needs instructions ({feature}) that this CPU does not have."),
+            "Load the server without TLS, or from another machine.",
+        )),
+    }
+}
+
+/// Returns the kind of a failed call on a connection.
+pub fn failure_of(error: &std::io::Error) -> Failure {
+    let is_tls = error.get_ref().is_some_and(|cause| cause.is::<Error>());
+    if is_tls {
+        TLS
+    } else {
+        failures::of_error(error)
+    }
+}
+
+/// Reads what has come; returns whether the other side has ended the connection.
+pub fn read(connection: &mut ClientConnection, socket: &Socket) -> Result<bool, std::io::Error> {
+    let count = connection.read_tls(&mut SocketIo(socket))?;
+    if let Err(error) = connection.process_new_packets() {
+        // The other side may learn why.
+        let _ = write(connection, socket);
+        return Err(std::io::Error::other(error));
+    }
+    Ok(count == 0)
+}
+
+/// Writes what waits to be sent; true when all is sent.
+pub fn write(connection: &mut ClientConnection, socket: &Socket) -> Result<bool, std::io::Error> {
+    while connection.wants_write() {
+        match connection.write_tls(&mut SocketIo(socket)) {
+            Ok(_) => {}
+            Err(error) if super::connection::is_wait(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+struct SocketIo<'a>(&'a Socket);
+
+impl Read for SocketIo<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, std::io::Error> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for SocketIo<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, std::io::Error> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> Result<(), std::io::Error> {
+        Ok(())
+    }
+}
+
+/// Accepts every certificate; signatures are checked all the same, as part of the work.
+#[derive(Debug)]
+struct AnyOne(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyOne {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
