@@ -32,7 +32,11 @@ def table_of(counts: Mapping[str, Any]) -> list[str]:
         else:
             by_autocorrelation.setdefault(name, {})[row["autocorrelation"]] = share
     columns = sorted({rho for shares in by_autocorrelation.values() for rho in shares})
-    lines = [f"Counted on {counts['date']}, {counts['samples']:,} samples a cell:", ""]
+    lines = [
+        f"Counted on {counts['date']}, {counts['samples']:,} samples a cell, random seed "
+        f"{counts['seed']} (no constant was fitted with it):",
+        "",
+    ]
     lines.append("| interval | n | " + " | ".join(f"{rho:g}" for rho in columns) + " |")
     lines.append("|---|---" + "|---" * len(columns) + "|")
     for (statistic, n), shares in by_autocorrelation.items():

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.experiments.effects import Cell, main_effect
+from nephoscope.experiments.effects import Cell, contrasts
 from nephoscope.model import Better
 
 ROUNDS = range(1, 9)
@@ -28,7 +28,7 @@ def cells(drop: set[tuple[str, int]] = frozenset()) -> list[Cell]:  # type: igno
 
 
 def test_effects_are_ratios_to_the_reference() -> None:
-    found = main_effect(cells(), "a", "x", better=Better.LOWER)
+    found = [one.effect(better=Better.LOWER) for one in contrasts(cells(), "a", "x")]
     told = {one.level: one.comparison.ratio for one in found}
     assert told["y"] is not None
     assert told["z"] is not None
@@ -36,24 +36,24 @@ def test_effects_are_ratios_to_the_reference() -> None:
     assert told["z"].value == pytest.approx(0.5, rel=0.005)
     assert [one.comparison.verdict.word for one in found] == ["worse", "better"]
     assert [one.cells for one in found] == [2, 2]
-    (other,) = main_effect(cells(), "b", 1, better=Better.HIGHER)
+    (other,) = [one.effect(better=Better.HIGHER) for one in contrasts(cells(), "b", 1)]
     assert other.comparison.ratio is not None
     assert other.comparison.ratio.value == pytest.approx(1.1, rel=0.005)
     assert (other.cells, other.comparison.verdict.word) == (3, "better")
 
 
 def test_a_round_that_one_cell_lacks_is_left_out_of_all() -> None:
-    found = main_effect(cells({("z", 3)}), "b", 1, better=Better.LOWER)
-    assert [(one.rounds_left_out, one.comparison.n_a) for one in found] == [(1, 7)]
+    found = contrasts(cells({("z", 3)}), "b", 1)
+    assert [(one.rounds_left_out, one.of_level.size) for one in found] == [(1, 7)]
 
 
 def test_what_has_no_effect_to_tell_is_refused() -> None:
     with pytest.raises(Refused, match="no level other"):
-        main_effect(cells()[:2], "a", "x", better=Better.LOWER)
+        contrasts(cells()[:2], "a", "x")
     with pytest.raises(Refused, match="unbalanced"):
-        main_effect(cells()[:-1], "a", "x", better=Better.LOWER)
+        contrasts(cells()[:-1], "a", "x")
     with pytest.raises(Refused, match="No round"):
-        main_effect([*cells()[:5], Cell({"a": "z", "b": 2}, {})], "a", "x", better=Better.LOWER)
+        contrasts([*cells()[:5], Cell({"a": "z", "b": 2}, {})], "a", "x")
     zero = Cell({"a": "z", "b": 2}, dict.fromkeys(ROUNDS, 0.0))
     with pytest.raises(Refused, match="zero, negative"):
-        main_effect([*cells()[:5], zero], "a", "x", better=Better.LOWER)
+        contrasts([*cells()[:5], zero], "a", "x")

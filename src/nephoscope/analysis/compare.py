@@ -222,9 +222,14 @@ def _dependence(
     """
     if prior is None or min(values.size for values in series) < 2:
         return [], lambda _: 1.0
+    share, posteriors = 1.0, [dependence.posterior(series[0], prior)]
+    if len(series) == 2:
+        a, b = series
+        share = dependence.share_of_variance(a, b)
+        posteriors = [*dependence.posteriors_of_sides(a, b, share, prior)]
     weights = [
-        dependence.INDEPENDENT if all_equal(values) else dependence.posterior(values, prior)
-        for values in series
+        dependence.INDEPENDENT if all_equal(values) else own
+        for values, own in zip(series, posteriors, strict=True)
     ]
     said = [
         dependence.sentence(values.size, own) for values, own in zip(series, weights, strict=True)
@@ -238,12 +243,9 @@ def _dependence(
     ]
     if len(series) == 1:
         return texts, factors[0]
-    # From the mean deviation: one outlier does not decide whose dependence counts.
-    deviations = [float(np.mean(np.abs(values - np.median(values)))) for values in series]
-    variances = [d**2 / values.size for d, values in zip(deviations, series, strict=True)]
     least = min(values.size for values in series)
     return texts, lambda level: dependence.widening_of_difference(
-        least, variances, [factor(level) for factor in factors]
+        least, share, [factor(level) for factor in factors]
     )
 
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
-from nephoscope.analysis.statistics.dependence import ASSUMED, pooled_by_family
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.dependence import ASSUMED
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison import between_runs, settings
 from nephoscope.comparison.prior import prior_of
 from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
 from nephoscope.results import names
+from nephoscope.results.lines import Key, pool_comparisons
 
 PAIRED_BY_ROUND = "paired by round"
 PAIRED_BY_LINE = "paired by line"
@@ -130,9 +131,9 @@ def of_targets(
 
     left, right = _index(result, a, ignored or {}), _index(result, b, ignored or {})
     rounds = {key: _by_round(left[key], right[key]) for key in left.keys() & right.keys()}
-    priors = _pool_dependence(
+    priors = pool_comparisons(
         {
-            ("", key): compare.round_shifts(*(np.array(values) for values in sides))
+            _of_side(key, ""): compare.round_shifts(*map(np.array, sides))
             for key, sides in rounds.items()
             if not left[key].simulated
         }
@@ -191,9 +192,9 @@ def of_runs(
     # A simulation is the same at whatever time it is run: there is no drift between two.
     models = all(line.simulated for line in (*left.values(), *right.values()))
     pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
-    priors = _pool_dependence(
+    priors = pool_comparisons(
         {
-            (side, key): np.array(line.trial_values)
+            _of_side(key, side): np.array(line.trial_values)
             for side, lines in (("a", left), ("b", right))
             for key, line in lines.items()
             if not line.simulated
@@ -213,19 +214,6 @@ def of_runs(
         ],
         rules,
     )
-
-
-def _pool_dependence(series: Mapping[tuple[str, LineKey], Array]) -> dict[str, Array]:
-    """Returns, by benchmark, the distribution of the autocorrelation that comparisons start from.
-
-    series: of which run, and which line of it.
-    """
-    priors = pooled_by_family(
-        {key: values for key, values in series.items() if np.all(np.isfinite(values))},
-        family=lambda key: key[1][0],
-        setting=lambda key: (key[0], key[1][0], key[1][2]),
-    )
-    return {key[1][0]: prior for key, prior in priors.items()}
 
 
 def _compare(
@@ -254,6 +242,10 @@ def _compare(
 
 def _key(line: MetricResult) -> LineKey:
     return (line.benchmark, line.metric, factors_key(line.factors))
+
+
+def _of_side(key: LineKey, side: str) -> Key:
+    return Key(key[0], key[1], side, key[2])
 
 
 def _index(result: RunResult, target: str, ignored: Ignored) -> dict[LineKey, MetricResult]:

@@ -12,8 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.analysis.compare import MARGIN, Comparison, paired
-from nephoscope.analysis.statistics.values import Refused
+import numpy as np
+
+from nephoscope.analysis.compare import MARGIN, Comparison, paired, round_shifts
+from nephoscope.analysis.statistics.dependence import ASSUMED
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.model import Better
 
 Level = Any
@@ -44,16 +47,49 @@ class Effect:
     rounds_left_out: int
 
 
-def main_effect(
-    cells: Sequence[Cell],
-    factor: str,
-    reference: Level,
-    *,
-    better: Better,
-    margin: float = MARGIN,
-    confidence: float = 0.95,
-) -> list[Effect]:
-    """The effect of each level of a factor but the reference, as a ratio of geometric means.
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The geometric means of a level and of the reference, round by round; see `Effect`."""
+
+    factor: str
+    level: Level
+    reference: Level
+    of_level: Array
+    of_reference: Array
+    cells: int
+    rounds_left_out: int
+
+    @property
+    def shifts(self) -> Array:
+        """Returns what the effect is judged by, round by round."""
+        return round_shifts(self.of_reference, self.of_level)
+
+    def effect(
+        self,
+        *,
+        better: Better,
+        margin: float = MARGIN,
+        confidence: float = 0.95,
+        prior: Array = ASSUMED,
+    ) -> Effect:
+        """Returns the effect as a ratio. prior: of the autocorrelation of the rounds."""
+        comparison = paired(
+            self.of_reference,
+            self.of_level,
+            better=better,
+            margin=margin,
+            unit="ratio",
+            confidence=confidence,
+            names=(f"{self.factor}={self.reference}", f"{self.factor}={self.level}"),
+            prior=prior,
+        )
+        return Effect(
+            self.factor, self.level, self.reference, comparison, self.cells, self.rounds_left_out
+        )
+
+
+def contrasts(cells: Sequence[Cell], factor: str, reference: Level) -> list[Contrast]:
+    """Returns each level of a factor but the reference, to be held against it.
 
     Raises Refused where a cell has no values, where values are not above zero, and where the cells
     are not equally many at each level (the other factors would then not cancel).
@@ -73,26 +109,15 @@ def main_effect(
         raise Refused("A value is zero, negative or infinite, so it has no ratio.")
     ordered = sorted(rounds)
     means = {level: _means(found, ordered) for level, found in by_level.items()}
-    effects = []
-    for level, found in by_level.items():
-        if level == reference:
-            continue
-        comparison = paired(
-            means[reference],
-            means[level],
-            better=better,
-            margin=margin,
-            unit="ratio",
-            confidence=confidence,
-            names=(f"{factor}={reference}", f"{factor}={level}"),
-        )
-        left_out = len(every) - len(rounds)
-        effects.append(Effect(factor, level, reference, comparison, len(found), left_out))
-    return effects
-
-
-def _means(cells: Sequence[Cell], rounds: Sequence[int]) -> list[float]:
-    """Geometric mean over the cells, round by round."""
+    left_out = len(every) - len(rounds)
     return [
-        math.exp(math.fsum(math.log(cell.values[r]) for cell in cells) / len(cells)) for r in rounds
+        Contrast(factor, level, reference, means[level], means[reference], len(found), left_out)
+        for level, found in by_level.items()
+        if level != reference
     ]
+
+
+def _means(cells: Sequence[Cell], rounds: Sequence[int]) -> Array:
+    """Geometric mean over the cells, round by round."""
+    sums = [math.fsum(math.log(cell.values[r]) for cell in cells) for r in rounds]
+    return np.array([math.exp(total / len(cells)) for total in sums])

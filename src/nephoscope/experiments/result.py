@@ -11,9 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from nephoscope.analysis import compare, interference
 from nephoscope.analysis.compare import Comparison
-from nephoscope.analysis.statistics.values import Refused
+from nephoscope.analysis.statistics.dependence import ASSUMED
+from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
 from nephoscope.experiments.effects import Cell
@@ -24,9 +27,10 @@ from nephoscope.experiments.records import (
     Experiment,
     FactorEffect,
 )
-from nephoscope.model import Estimate, MetricResult
+from nephoscope.model import Estimate, MetricResult, factors_key
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results import names
+from nephoscope.results.lines import pool_comparisons
 from nephoscope.results.run_data import RunData
 
 ARMS = ("a", "b")
@@ -59,55 +63,77 @@ class _Rules:
 
 
 def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[Against]:
-    found = []
+    pairs = []
     at = {line.place: line for line in lines}
     for line in lines:
         pair = line.setting.baseline.get(line.result.target)
         if pair is None:
             continue
-        other = at.get(line.place_of(int(pair[0]), str(pair[1])))
-        if other is None:
+        baseline = at.get(line.place_of(int(pair[0]), str(pair[1])))
+        if baseline is None:
             notes.append(f"{_label(line.result)}: its baseline has no values.")
             continue
-        held = _held(other.result, line.result, rules, notes)
-        found += [held] if held else []
-    corrected = _corrected(
-        [one.comparison for one in found], [one.headline for one in found], rules
-    )
-    return [replace(one, comparison=own) for one, own in zip(found, corrected, strict=True)]
+        pairs.append((baseline.result, line.result))
+    held = _held(pairs, rules, notes)
+    corrected = _corrected([one.comparison for one in held], [one.headline for one in held], rules)
+    return [replace(one, comparison=own) for one, own in zip(held, corrected, strict=True)]
 
 
 def _held(
-    base: MetricResult, line: MetricResult, rules: _Rules, notes: list[str]
-) -> Against | None:
-    left = base.by_round
-    right = line.by_round
-    rounds = sorted(left.keys() & right.keys())
-    try:
-        comparison = compare.paired(
-            [left[r] for r in rounds],
-            [right[r] for r in rounds],
-            better=line.better,
-            margin=rules.margin,
-            unit=line.estimate.unit,
-            confidence=rules.confidence,
-            names=("the baseline", "it"),
-            replications=base.simulated and line.simulated,
-        )
-    except Refused as reason:
-        notes.append(f"{_label(line)}: {reason}")
-        return None
-    return Against(
-        benchmark=line.benchmark,
-        metric=line.metric,
-        headline=line.headline,
-        target=line.target,
-        factors=line.factors,
-        baseline_target=base.target,
-        baseline_factors=base.factors,
-        comparison=comparison,
-        interference=interference.turned(comparison.ratio, line.better),
+    pairs: Sequence[tuple[MetricResult, MetricResult]], rules: _Rules, notes: list[str]
+) -> list[Against]:
+    """Each line against its baseline, as far as they can be compared; notes name the others."""
+    sides = [_by_round(base, line) for base, line in pairs]
+    priors = pool_comparisons(
+        {
+            (
+                line.benchmark,
+                line.metric,
+                line.target,
+                factors_key(line.factors),
+            ): compare.round_shifts(*side)
+            for (base, line), side in zip(pairs, sides, strict=True)
+            if not (base.simulated and line.simulated)
+        }
     )
+    held = []
+    for (base, line), (baseline, values) in zip(pairs, sides, strict=True):
+        try:
+            comparison = compare.paired(
+                baseline,
+                values,
+                better=line.better,
+                margin=rules.margin,
+                unit=line.estimate.unit,
+                confidence=rules.confidence,
+                names=("the baseline", "it"),
+                replications=base.simulated and line.simulated,
+                prior=priors.get(line.benchmark, ASSUMED),
+            )
+        except Refused as reason:
+            notes.append(f"{_label(line)}: {reason}")
+            continue
+        held.append(
+            Against(
+                benchmark=line.benchmark,
+                metric=line.metric,
+                headline=line.headline,
+                target=line.target,
+                factors=line.factors,
+                baseline_target=base.target,
+                baseline_factors=base.factors,
+                comparison=comparison,
+                interference=interference.turned(comparison.ratio, line.better),
+            )
+        )
+    return held
+
+
+def _by_round(base: MetricResult, line: MetricResult) -> tuple[Array, Array]:
+    """The values of the rounds that both have."""
+    left, right = base.by_round, line.by_round
+    rounds = sorted(left.keys() & right.keys())
+    return np.array([left[r] for r in rounds]), np.array([right[r] for r in rounds])
 
 
 def _corrected(
@@ -133,14 +159,14 @@ def _controls(lines: Sequence[Line], rules: _Rules) -> Controls:
         for line in lines
         if line.setting.arm == ARMS[0]
     }
-    arms = []
+    pairs = []
     for line in lines:
         if line.setting.arm != ARMS[1]:
             continue
         twin = twins.get(designs.without_arm(line.setting))
         other = None if twin is None else at.get(line.place_of(twin, line.result.target))
-        held = _held(other.result, line.result, rules, []) if other else None
-        arms += [held] if held else []
+        pairs += [(other.result, line.result)] if other else []
+    arms = _held(pairs, rules, [])
     decided = [one.comparison.ratio for one in arms if _has_interval(one.comparison.ratio)]
     outside = sum(not _covers_one(ratio) for ratio in decided)
     alpha = 1 - rules.confidence
@@ -168,6 +194,7 @@ def _effects(
         key = (line.setting.entry, line.result.metric, line.result.target, line.inner)
         groups.setdefault(key, []).append(line)
     known = {one.entry: one for one in designs.designs(plan, [line.setting for line in lines])}
+    contrasts: list[tuple[Line, effects.Contrast]] = []
     for group in groups.values():
         design = known[group[0].setting.entry]
         if not design.levels:
@@ -175,12 +202,30 @@ def _effects(
         if not design.tells_main_effects:
             notes.append(f"{group[0].result.benchmark}: no main effects, because {design.why_not}.")
             continue
-        yield from _effects_of(group, design, rules, notes)
+        contrasts += [(group[0], one) for one in _contrasts(group, design, notes)]
+    priors = pool_comparisons(
+        {
+            (line.result.benchmark, line.result.metric, line.result.target, text): one.shifts
+            for line, one in contrasts
+            for text in [factors_key({**dict(line.inner), "effect": [one.factor, one.level]})]
+        }
+    )
+    for line, one in contrasts:
+        first = line.result
+        effect = one.effect(
+            better=first.better,
+            margin=rules.margin,
+            confidence=rules.confidence,
+            prior=priors.get(first.benchmark, ASSUMED),
+        )
+        yield FactorEffect(
+            first.benchmark, first.metric, first.headline, first.target, dict(line.inner), effect
+        )
 
 
-def _effects_of(
-    group: Sequence[Line], design: Design, rules: _Rules, notes: list[str]
-) -> Iterable[FactorEffect]:
+def _contrasts(
+    group: Sequence[Line], design: Design, notes: list[str]
+) -> Iterable[effects.Contrast]:
     first = group[0].result
     cells = [Cell(line.setting.factors, line.result.by_round) for line in group]
     if len(cells) != design.settings:
@@ -191,26 +236,9 @@ def _effects_of(
         return
     for factor, levels in design.levels.items():
         try:
-            found = effects.main_effect(
-                cells,
-                factor,
-                design.reference.get(factor, levels[0]),
-                better=first.better,
-                margin=rules.margin,
-                confidence=rules.confidence,
-            )
+            yield from effects.contrasts(cells, factor, design.reference.get(factor, levels[0]))
         except Refused as reason:
             notes.append(f"{first.benchmark} {first.metric}: no effect of {factor}. {reason}")
-            continue
-        for one in found:
-            yield FactorEffect(
-                first.benchmark,
-                first.metric,
-                first.headline,
-                first.target,
-                dict(group[0].inner),
-                one,
-            )
 
 
 def _corrected_effects(found: Sequence[FactorEffect], rules: _Rules) -> list[FactorEffect]:

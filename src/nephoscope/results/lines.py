@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from nephoscope.analysis import stopping
 from nephoscope.analysis.statistics import estimates, histograms, variation
 from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT, pooled_by_family
 from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Better, Estimate, MetricResult
+from nephoscope.model import Better, Estimate, LineKey, MetricResult
 from nephoscope.results import names
 
 if TYPE_CHECKING:
@@ -110,6 +112,20 @@ def pool_dependence(
     return priors
 
 
+def pool_comparisons(series: Mapping[LineKey, Array]) -> dict[str, Array]:
+    """Returns, by benchmark, the distribution of the autocorrelation that comparisons start from.
+
+    series: what each comparison is judged by, such as the log ratios of its rounds. The target of
+    a key tells the comparisons of the same factors from one another.
+    """
+    priors = pooled_by_family(
+        {key: values for key, values in series.items() if np.all(np.isfinite(values))},
+        family=lambda key: key[0],
+        setting=lambda key: (key[0], *key[2:]),
+    )
+    return {key[0]: prior for key, prior in priors.items()}
+
+
 def scalar_line(
     key: Key,
     group: Group,
@@ -132,7 +148,7 @@ def scalar_line(
     else:
         # Where the widths of a run decide how long it goes on, they allow for those decisions.
         stops_early = headline and wanted.n_min < wanted.n_max
-        level = stopping.level(confidence) if stops_early else confidence
+        level = stopping.level(confidence, len(group.values)) if stops_early else confidence
         estimate = estimates.median(group.values, unit=group.unit, confidence=level, prior=prior)
         estimate = replace(estimate, confidence=confidence)
     warnings = _convergence(group.values, estimate, confidence, wanted, prior) if headline else []

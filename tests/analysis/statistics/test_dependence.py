@@ -109,10 +109,23 @@ def test_orthants_and_widths_without_dependence_are_the_known_ones():
 
 def test_the_dependence_of_a_difference_is_that_of_the_noisier_side():
     factor = partial(dependence.widening_of_difference, 10)
-    assert factor([1e-9, 1.0], [1.0, 3.0]) == pytest.approx(3)
-    assert factor([1.0, 1e-9], [1.0, 3.0]) == pytest.approx(1)
-    assert 1 < factor([1.0, 1.0], [1.0, 3.0]) < factor([1.0, 1.0], [3.0, 3.0]) < 3
-    assert factor([0.0, 0.0], [2.0, 1.0]) == factor([math.inf, 1.0], [2.0, 1.0])
+    assert factor(0, [1.0, 3.0]) == pytest.approx(3)
+    assert factor(1, [1.0, 3.0]) == pytest.approx(1)
+    assert 1 < factor(0.5, [1.0, 3.0]) < factor(0.5, [3.0, 3.0]) < 3
+    quiet, noisy = np.array([1.0, 1.001, 0.999]), np.array([1.0, 5.0, -3.0])
+    assert dependence.share_of_variance(quiet, noisy) == pytest.approx(0, abs=1e-6)
+    for flat in (np.ones(3), np.full(3, math.inf)):
+        assert dependence.share_of_variance(flat, flat) == 0.5
+
+
+def test_sides_that_vary_alike_count_for_each_others_dependence():
+    rng = np.random.default_rng(3)
+    drifting, steady = ar1(rng, 1, 10, 0.95)[0], rng.normal(size=10)
+    alone = dependence.posterior(drifting)
+    alike, _ = dependence.posteriors_of_sides(drifting, steady, 0.5, dependence.ASSUMED)
+    assert dependence.autocorrelation(alike) < dependence.autocorrelation(alone)
+    unlike, _ = dependence.posteriors_of_sides(drifting, steady, 1.0, dependence.ASSUMED)
+    assert unlike == pytest.approx(alone)
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=60))

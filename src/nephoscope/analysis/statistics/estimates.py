@@ -113,7 +113,7 @@ def quantile(
         ranks, note = f"{low_rank} and {high_rank}", ""
     else:
         weights = dependence.posterior(array, prior)
-        tail = dependence.TAILS * (1 - confidence) / 2
+        tail = dependence.TAILS_OF_RANKS * (1 - confidence) / 2
         (first, below), (last, above) = (_rank(n, share, weights, tail) for share in (q, 1 - q))
         low, high = _between(ordered, first), _between(ordered, n + 1 - last)
         if max(below, above) > tail:
@@ -189,9 +189,8 @@ def _beyond(
     positive = ordered[0] > 0
     scale = np.log(ordered) if positive else ordered
     n = ordered.size
-    half = (
-        dependence.widened_t(n, weights)(confidence) * float(np.std(scale, ddof=1)) / math.sqrt(n)
-    )
+    tails = (1 - confidence) * dependence.TAILS_OF_RANKS / dependence.TAILS
+    half = dependence.widened_t(n, weights)(1 - tails) * float(np.std(scale, ddof=1)) / math.sqrt(n)
     mean = float(np.mean(scale))
     bounds = (
         (math.exp(mean - half), math.exp(mean + half)) if positive else (mean - half, mean + half)

@@ -115,7 +115,11 @@ def _difference(above: MetricResult, below: MetricResult, confidence: float) -> 
 
 
 def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Comparison:
-    """Compares by rounds where both share enough of them, else as two independent samples."""
+    """Compares by rounds where both share enough of them, else as two independent samples.
+
+    The autocorrelation is that of these series alone. Nothing is pooled: a figure of a study takes
+    one metric of two settings, and other metrics of the same settings share their noise.
+    """
     first, second = below.by_round, above.by_round
     shared = sorted(first.keys() & second.keys())
     options: dict[str, Any] = {
