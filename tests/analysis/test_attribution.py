@@ -52,12 +52,12 @@ RISES = {
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("sides", [c for n in range(5) for c in itertools.combinations(Side, n)])
 def test_the_truth_table(sides: tuple[Side, ...], paired: bool) -> None:
-    """Quota before own machine before neighbour; nothing that rises is unexplained."""
+    """Quota before local load before neighbour; nothing that rises is unexplained."""
     noisy = {key: level for side in sides for key, level in RISES[side].items()}
     if Side.QUOTA in sides:
         wanted = Word.OWN_QUOTA
     elif Side.OWN in sides:
-        wanted = Word.OWN_MACHINE
+        wanted = Word.LOCAL_LOAD
     elif sides:
         wanted = Word.NEIGHBOUR
     else:

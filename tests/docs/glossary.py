@@ -20,7 +20,7 @@ class Term:
     allowed: tuple[str, ...] = ()
 
 
-_VALUE = (r"[|*`\"] ?own (quota|machine) ?[|*`\"]",)
+_VALUE = (r"[|*`\"] ?own quota ?[|*`\"]",)
 """Values of an attribution: in a table's cell, in italics, in quotation marks."""
 
 TERMS: tuple[Term, ...] = (
@@ -42,7 +42,7 @@ TERMS: tuple[Term, ...] = (
     Term(r"\bhow sure\b", "confidence interval"),
     Term(r"\blooks? at the clock\b|\bof a look\b|\beach look\b", "clock read, observation window"),
     Term(r"\bown quota\b", "own cgroup quota", _VALUE),
-    Term(r"\bown machine\b", "local load", _VALUE),
+    Term(r"\bown machine\b", "local load"),
     Term(r"\bquiet, noisy, quiet\b", "baseline, loaded, recovery (ABA design)"),
     Term(r"\bloads that prove\b|\bprove(s)? (afterwards )?that (it|they) ran\b", "verified loads"),
     Term(r"\btools? of others\b|\btool of somebody else\b", "third-party tool"),

@@ -48,7 +48,7 @@ def trials(times: list[float], slow_from: int, **counters: float) -> Trials:
         ({"steal_ratio": 0.4}, "neighbour"),
         ({"psi_cpu_some_ratio": 0.4}, "neighbour"),
         ({"throttled_ratio": 0.4, "psi_cpu_some_ratio": 0.4}, "own quota"),
-        ({"others_busy_cpus": 0.8, "psi_cpu_some_ratio": 0.4}, "own machine"),
+        ({"others_busy_cpus": 0.8, "psi_cpu_some_ratio": 0.4}, "local load"),
         ({}, "unexplained"),
     ],
 )

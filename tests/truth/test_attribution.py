@@ -108,7 +108,7 @@ SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], Word]
         lambda t: judged(
             lambda: trial(t["victim"]), lambda: beside_load(t["victim"], t["victim"])
         ),
-        Word.OWN_MACHINE,
+        Word.LOCAL_LOAD,
     ),
     "another host on another CPU": (
         lambda t: judged(

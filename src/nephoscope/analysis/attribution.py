@@ -30,7 +30,7 @@ class Word(StrEnum):
 
     NEIGHBOUR = "neighbour"
     OWN_QUOTA = "own quota"
-    OWN_MACHINE = "own machine"  # other programs of this very machine
+    LOCAL_LOAD = "local load"  # other programs of this very machine
     UNEXPLAINED = "unexplained"
     NO_SLOWDOWN = "no slowdown"  # beyond the margin
     UNDECIDED = "undecided"  # whether there is a slowdown at all
@@ -228,7 +228,7 @@ def _apart(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate
 
 
 def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
-    """The word and its sentence: quota first, then the own machine, then those outside."""
+    """The word and its sentence: quota first, then local load, then those outside."""
     rose = {
         side: [one for one in changes if one.rose and one.counter.side is side] for side in Side
     }
@@ -239,7 +239,7 @@ def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
         )
     if rose[Side.OWN]:
         names = _names(rose[Side.OWN])
-        return Word.OWN_MACHINE, f"Other programs of this machine explain it: {names} rose."
+        return Word.LOCAL_LOAD, f"Other programs of this machine explain it: {names} rose."
     if not outside:
         return Word.UNEXPLAINED, "No counter that could explain it rose with it."
     names = _names(outside)

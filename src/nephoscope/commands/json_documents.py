@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.catalog import MetricSpec, ParamSpec
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.commands.checks.frame import Finding
 from nephoscope.commands.configuration import Value
 from nephoscope.load.records import CapacityResult
@@ -126,23 +126,10 @@ class StoppedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
+class Benchmark(BenchmarkSpec):
     """A benchmark's declaration. here: path of an adapter's tool on this host, or null."""
 
-    id: str
-    summary: str
-    params: tuple[ParamSpec, ...]
-    metrics: tuple[MetricSpec, ...]
-    overhead: str
-    source: str
-    two_sided: bool
-    page: str
-    load: bool
-    kind: str
-    tool: str
-    minimum: str
-    install: str
-    here: str | None
+    here: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

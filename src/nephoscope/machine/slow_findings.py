@@ -22,7 +22,7 @@ _FEWEST = 12  # a third of them has still an interval
 _NEXT = {
     Word.NEIGHBOUR: "Repeat at another hour; if it persists, request a dedicated host.",
     Word.OWN_QUOTA: "Raise the quota, or accept these results as limited by it.",
-    Word.OWN_MACHINE: "Stop other programs on this machine, or include them in the measurement.",
+    Word.LOCAL_LOAD: "Stop other programs on this machine, or include them in the measurement.",
     Word.UNEXPLAINED: (
         "No counter shows the cause; clock frequency, burst credits, placement and "
         "unreported steal time remain possible."
