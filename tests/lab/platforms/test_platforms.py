@@ -220,8 +220,12 @@ def test_a_container_may_do_little(tmp_path: Path) -> None:
     ):
         assert forbidden not in process["capabilities"]["bounding"]
     assert document["linux"]["cgroupsPath"] == "/nephoscope/paper/a"
-    network = [n for n in document["linux"]["namespaces"] if n["type"] == "network"]
-    assert network == [{"type": "network", "path": "/run/netns/neph-paper.a"}]
+    spaces = {space["type"] for space in document["linux"]["namespaces"]}
+    assert spaces == {"user", "pid", "ipc", "uts", "mount"}  # it is started in its network
+    for kind in ("uidMappings", "gidMappings"):
+        (ids,) = document["linux"][kind]
+        assert (ids["containerID"], ids["size"]) == (0, 65536)
+        assert 0x7100_0000 <= ids["hostID"] <= 0x7FFD_0000
     for mount in document["mounts"]:
         assert "nosuid" in mount["options"]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 from nephoscope.errors import Lacking
 from nephoscope.lab import boot, images, names
 from nephoscope.lab.boot import BootTimes, Console
+from nephoscope.lab.commands import entering
 from nephoscope.lab.handle import HostPlan, Started
 from nephoscope.lab.limits import cgroups, hierarchies
 from nephoscope.lab.platforms.base import (
@@ -76,6 +79,9 @@ _DENIED = [
 ]
 """System calls that manage a machine, or that make defects of its kernel reachable."""
 _CLONE_NEWUSER = 0x1000_0000
+_FIRST_USER, _USERS, _RANGES = 0x7100_0000, 1 << 16, 0xE00
+"""User ids that no distribution or service manager hands out, above those of guests
+(systemd, UIDS-GIDS)."""
 _ENOSYS = 38
 
 _REASONS = {"kernel": "a container runs on the machine's own kernel"}
@@ -83,13 +89,19 @@ _WAY_IN_S = 30.0
 _WRITABLE = ("tmp", "var/tmp", "root")
 """Folders that can be written to inside: the home, where a probe is put, and those for work."""
 
-# In a mount namespace of its own: the overlay is in no mount table of the machine, and goes with
-# the container's last process. Changes are the mount points that runc makes, nothing else; they lie
-# in memory, since a disk that is an overlay itself cannot hold the upper layer of another.
+_ROOT = Path("/mnt")
+"""Where the container's root is mounted, in a mount namespace of its own: a path that its root, who
+owns nothing on this machine, may follow, and that exists outside too, as `runc exec` demands."""
+
+# The overlay is in no mount table of the machine, and goes with the container's last process.
+# Changes are the mount points that runc makes, nothing else; they lie in memory, since a disk that
+# is an overlay itself cannot hold the upper layer of another. A user namespace may not mount a /sys
+# that shows a network namespace of somebody else: it is mounted for it.
 _IN_PRIVATE = (
-    'mount -t tmpfs -o size=1m tmpfs "$3/changes" && mkdir "$3/changes/upper" "$3/changes/work" && '
-    'cd "$1" && mount -t overlay -o "lowerdir=$2,upperdir=$3/changes/upper,'
-    'workdir=$3/changes/work" overlay "$3/rootfs" && shift 3 && exec "$@"'
+    'mount -t tmpfs -o size=1m tmpfs "$3" && mkdir "$3/upper" "$3/work" "$3/sys" && cd "$1" && '
+    f'mount -t overlay -o "lowerdir=$2,upperdir=$3/upper,workdir=$3/work" overlay {_ROOT} && '
+    f'touch {_ROOT}/etc/hosts && mount -t sysfs sysfs "$3/sys" && '
+    'shift 3 && exec "$@"'
 )
 
 
@@ -120,8 +132,11 @@ class Container(Platform):
             for name in _WRITABLE:
                 shutil.rmtree(disk / name, ignore_errors=True)
         shutil.rmtree(folder / "runc", ignore_errors=True)
-        for name in ("changes", "rootfs", *_WRITABLE):
+        (disk / "changes").mkdir(mode=0o700, exist_ok=True)
+        first = _ids(plan)["hostID"]
+        for name in _WRITABLE:
             (disk / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+            os.chown(disk / name, first, first)
         plan.hosts_path.write_text(plan.hosts_text, encoding="utf-8")
         (folder / "config.json").write_text(json.dumps(bundle(plan), indent=1), encoding="utf-8")
         log = folder / "console.log"
@@ -131,12 +146,13 @@ class Container(Platform):
         init.unlink(missing_ok=True)
         words = [*_private(plan, image.folder), *_runc(plan), "run", "--detach"]
         words += ["--pid-file", str(init), "--bundle", str(folder), _name(plan)]
-        runc = await launch(plan, words, log=log, lock=lock, netns=False)
+        runc = await launch(plan, words, log=log, lock=lock)
 
         def alive() -> bool:
             return runc.alive() or Process.read(init) is not None
 
-        entry = (*_runc(plan), "exec", _name(plan))
+        # The network belongs to the machine's user namespace: who joined another may not enter it.
+        entry = (*entering(netns=plan.netns), *_runc(plan), "exec", _name(plan))
 
         async def answers() -> bool:
             await first_program(plan, entry)
@@ -175,8 +191,13 @@ def _name(plan: HostPlan) -> str:
 def _private(plan: HostPlan, image: Path) -> list[str]:
     # The image's folder is named relative to where we are: a comma or colon in the path of the
     # cache would be read as an option.
-    inside = ["sh", "-c", _IN_PRIVATE, "mount", str(image), "rootfs", str(disks(plan))]
+    paths = (image, "rootfs", _changes(plan))
+    inside = ["sh", "-c", _IN_PRIVATE, "mount", *map(str, paths)]
     return ["unshare", "--mount", "--propagation", "private", *inside]
+
+
+def _changes(plan: HostPlan) -> Path:
+    return names.disks(plan.lab) / plan.name / "changes"
 
 
 def bundle(plan: HostPlan) -> dict[str, Any]:
@@ -187,7 +208,7 @@ def bundle(plan: HostPlan) -> dict[str, Any]:
     return {
         "ociVersion": "1.0.2",
         "hostname": plan.name,
-        "root": {"path": str(names.disks(plan.lab) / plan.name / "rootfs"), "readonly": True},
+        "root": {"path": str(_ROOT), "readonly": True},
         "process": {
             "user": {"uid": 0, "gid": 0},
             "args": ["/usr/lib/nephoscope/container-init"],
@@ -202,10 +223,9 @@ def bundle(plan: HostPlan) -> dict[str, Any]:
         "mounts": list(_mounts(plan)),
         "linux": {
             "cgroupsPath": _cgroups_path(plan),
-            "namespaces": [
-                *({"type": kind} for kind in ("pid", "ipc", "uts", "mount")),
-                {"type": "network", "path": str(plan.netns)},
-            ],
+            "namespaces": [{"type": kind} for kind in ("user", "pid", "ipc", "uts", "mount")],
+            "uidMappings": [_ids(plan)],
+            "gidMappings": [_ids(plan)],
             "resources": {
                 "devices": [{"allow": False, "access": "rwm"}],
                 "pids": {"limit": PIDS_MAX},
@@ -217,6 +237,12 @@ def bundle(plan: HostPlan) -> dict[str, Any]:
             ],
         },
     }
+
+
+def _ids(plan: HostPlan) -> dict[str, int]:
+    """Returns the users and groups of the container, root first, as users who own nothing here."""
+    number = zlib.crc32(f"{plan.lab}/{plan.name}".encode()) % _RANGES
+    return {"containerID": 0, "hostID": _FIRST_USER + number * _USERS, "size": _USERS}
 
 
 def _seccomp() -> dict[str, Any]:
@@ -245,7 +271,9 @@ def _mounts(plan: HostPlan) -> Iterator[Mapping[str, Any]]:
         "/dev/pts", "devpts", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"
     )
     yield mount("/dev/shm", "tmpfs", "nodev", "mode=1777")
-    yield mount("/sys", "sysfs", "noexec", "nodev", "ro")
+    yield mount(
+        "/sys", "bind", "rbind", "noexec", "nodev", "ro", source=str(_changes(plan) / "sys")
+    )
     yield mount("/sys/fs/cgroup", "cgroup", "noexec", "nodev", "relatime", "ro")
     yield mount("/run", "tmpfs", "nodev", "mode=755")
     yield mount("/etc/hosts", "bind", "bind", "ro", "nodev", source=str(plan.hosts_path))
