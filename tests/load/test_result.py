@@ -45,6 +45,18 @@ def test_counts_are_sums_over_the_trials_of_a_setting(tmp_path: Path) -> None:
     assert section.answer(result) == ["1,197 valid responses of 1,200 requests; errors: 3 refused."]
 
 
+def test_errors_that_a_server_counts_beside_the_trial_are_not_the_generators(
+    tmp_path: Path,
+) -> None:
+    def with_server(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+        own = Sample("errors_count", 7, factors={"cause": "idle", "load": "server"})
+        return [*answers(setting, round_number, target), own]
+
+    load = capabilities.build(make_run(tmp_path, PLAN, with_server, rounds=6)).part(Load)
+    assert load is not None
+    assert [line.errors_count for line in load.lines] == [{}, {"refused": 3}]
+
+
 def test_what_a_run_varies_is_drawn(tmp_path: Path) -> None:
     result = capabilities.build(make_run(tmp_path, PLAN, answers, rounds=6))
     built = section.build(result)

@@ -25,6 +25,7 @@ WITHIN = {
     *("direction", "kernel", "type", "operation", "bytes", "streams"),
     *("load", "phase", "cpu", "process"),
     *("region", "vm", "vcpu"),
+    *("request", "limit_ns"),
 }
 """Factors of samples, and of the rows of loads, which no plan varies."""
 COMPARED = [
@@ -93,6 +94,10 @@ def test_every_cell_and_every_curve_asks_for_what_the_plan_measures(
             for column in sheet.columns.values():
                 if not (row.why or column.why):
                     _asks_for_what_is_measured(*tables.selection_of(sheet, row, column), settings)
+    for prediction in part.predictions:
+        for line in prediction.lines.values():
+            _asks_for_what_is_measured(prediction.measured, line.measured, settings)
+            _asks_for_what_is_measured(prediction.simulated, line.simulated, settings)
     for drawing in part.figures:
         picks: list[Selection] = []
         for curve in drawing.curves.values():

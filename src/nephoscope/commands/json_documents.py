@@ -197,6 +197,7 @@ class StudyResults:
     comparisons: tuple[Row, ...]
     tables: tuple[Row, ...]
     emulated: tuple[Row, ...]
+    predictions: tuple[Row, ...]
     measured_and_simulated: tuple[Row, ...]
     figures: tuple[Row, ...]
     conclusions: tuple[Row, ...]

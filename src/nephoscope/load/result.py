@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.model import Factors, TrialRecord, factors_key
+from nephoscope.results.names import BESIDE
 from nephoscope.results.run_data import RunData
 from nephoscope.store import counts
 
@@ -72,9 +73,12 @@ def _line(record: TrialRecord, table: pa.Table) -> LoadCounts:
     sums: Counter[str] = Counter()
     errors: Counter[str] = Counter()
     names = ("metric", "value", "factors")
-    for metric, value, factors in zip(*(table.column(n).to_pylist() for n in names), strict=True):
+    for metric, value, text in zip(*(table.column(n).to_pylist() for n in names), strict=True):
+        factors = json.loads(text)
+        if BESIDE & factors.keys():  # a server that runs as a load counts its own errors
+            continue
         if metric == "errors_count":
-            errors[json.loads(factors)["kind"]] += int(value)
+            errors[factors["kind"]] += int(value)
         else:
             sums[metric] += int(value) if metric in _COUNTS else 0
     return LoadCounts(

@@ -10,6 +10,7 @@ from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison.emulation import RowOutcome, compare_rows
 from nephoscope.studies.comparison.figures import FilledFigure, fill_figures
 from nephoscope.studies.comparison.lab_and_model import ThreeWay, compare_three_ways
+from nephoscope.studies.comparison.predictions import Prediction, compare_predictions
 from nephoscope.studies.comparison.side_by_side import Outcome, compare
 from nephoscope.studies.comparison.tables import FilledTable, fill_tables
 from nephoscope.studies.definition.study import Part
@@ -17,7 +18,7 @@ from nephoscope.studies.definition.study import Part
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """Comparisons, tables, figures and emulated rows of one run. warnings: those of the run."""
+    """Comparisons, tables, figures, emulated rows and predictions of one run, and its warnings."""
 
     part: Part
     run: str
@@ -26,6 +27,7 @@ class PartResult:
     figures: tuple[FilledFigure, ...] = ()
     warnings: tuple[str, ...] = ()
     emulated: tuple[RowOutcome, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
 
 
 def compare_part(
@@ -40,6 +42,7 @@ def compare_part(
         tuple(fill_figures(study, part, result)),
         tuple(warnings),
         tuple(compare_rows(study, part, result)),
+        tuple(compare_predictions(part, result)),
     )
 
 

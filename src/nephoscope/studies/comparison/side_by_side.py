@@ -57,7 +57,7 @@ def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Outcom
     Where a control of the part does not hold, nothing is concluded but what is guaranteed, and
     each sentence gives the reason.
     """
-    failures = [(control, _failure(control, result)) for control in part.controls]
+    failures = [(control, control_failure(control, result)) for control in part.controls]
     outcomes = []
     for entry in part.comparisons:
         reasons = (
@@ -69,8 +69,8 @@ def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Outcom
     return outcomes
 
 
-def _failure(control: Control, result: RunResult) -> str:
-    """Why the control does not hold; empty when it does."""
+def control_failure(control: Control, result: RunResult) -> str:
+    """Returns why the control does not hold; '' when it does."""
     try:
         estimate = measured.estimate(result, control.measured)
     except measured.Absent as error:
@@ -83,6 +83,12 @@ def _failure(control: Control, result: RunResult) -> str:
         lowest = "no interval" if low is None else f"from {low:.4g} {control.unit}".rstrip()
         minimum = f"{control.at_least:g} {control.unit}".rstrip()
         return f"{head} (at least {minimum}; measured {estimate.value:.4g}, {lowest})"
+    if control.at_most is not None:
+        if high is not None and high <= control.at_most:
+            return ""
+        highest = "no interval" if high is None else f"up to {high:.4g} {control.unit}".rstrip()
+        maximum = f"{control.at_most:g} {control.unit}".rstrip()
+        return f"{head} (at most {maximum}; measured {estimate.value:.4g}, {highest})"
     assert control.within is not None
     if low is None or high is None:
         return f"{head} ({estimate.n} repetitions give no interval)"

@@ -1,4 +1,4 @@
-"""Layouts of study.yaml: tables, figures, emulated rows, and a census of CPU models."""
+"""Layouts of study.yaml: tables, figures, emulated rows, predictions, a census of CPU models."""
 
 from __future__ import annotations
 
@@ -148,6 +148,36 @@ class EmulatedRow(Record):
             )
         if self.verdict and not self.target:
             raise ValueError(f"{self.id}: a verdict needs a `target`")
+        return self
+
+
+class PredictedLine(Record):
+    """A condition: what it selects of the measured and of the simulated figure."""
+
+    measured: Selection
+    simulated: Selection
+
+
+class PredictionLayout(Record):
+    """A metric that the part measures and simulates, with a line for each condition.
+
+    within: ratio within which both count as the same, e.g. 0.2; within_why: what sets it.
+    why: what the simulation leaves out.
+    """
+
+    title: Text
+    measured: MeasuredFigure
+    simulated: MeasuredFigure
+    unit: str = ""
+    within: Annotated[float, Field(gt=0, lt=1)]
+    within_why: Text
+    lines: Annotated[dict[Text, PredictedLine], Field(min_length=1)]
+    why: Text
+
+    @model_validator(mode="after")
+    def _has_one_value_per_side(self) -> Self:
+        if not (self.measured.is_single and self.simulated.is_single):
+            raise ValueError("both sides are one value: leave out `numerator` and `order`")
         return self
 
 

@@ -7,7 +7,13 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from nephoscope.reading.fields import NAME, Count, Record
-from nephoscope.studies.definition.layouts import Census, EmulatedRow, FigureLayout, TableLayout
+from nephoscope.studies.definition.layouts import (
+    Census,
+    EmulatedRow,
+    FigureLayout,
+    PredictionLayout,
+    TableLayout,
+)
 from nephoscope.studies.definition.selectors import MeasuredFigure, PublishedFigure, Text
 
 Scale = Literal["small", "paper"]
@@ -64,14 +70,15 @@ class Comparison(Record):
 class Control(Record):
     """A condition without which a run of a part proves nothing: the machine was otherwise idle.
 
-    Of a value: its whole interval lies at or above `at_least`. Of a ratio of two conditions that
-    differ in nothing: its interval reaches into 1 plus or minus `within`.
+    Of a value: its whole interval lies at or above `at_least`, or at or below `at_most`. Of a ratio
+    of two conditions that differ in nothing: its interval reaches into 1 plus or minus `within`.
     comparisons: ids of the comparisons that it is about; all of the part's when empty.
     """
 
     claim: Text
     measured: MeasuredFigure
     at_least: float | None = None
+    at_most: float | None = None
     within: Annotated[float, Field(gt=0, lt=1)] | None = None
     unit: str = ""
     comparisons: tuple[str, ...] = ()
@@ -80,10 +87,13 @@ class Control(Record):
     def _has_one_form(self) -> Self:
         if self.measured.order:
             raise ValueError("a control is a value or a ratio: leave out `order`")
-        if (self.at_least is None) == (self.within is None):
-            raise ValueError("give one of `at_least` and `within`")
+        bounds = (self.at_least, self.at_most, self.within)
+        if sum(bound is not None for bound in bounds) != 1:
+            raise ValueError("give one of `at_least`, `at_most` and `within`")
         if self.measured.is_single != (self.within is None):
-            raise ValueError("`at_least` bounds a value, `within` a ratio of two conditions")
+            raise ValueError(
+                "`at_least` and `at_most` bound a value, `within` a ratio of two conditions"
+            )
         return self
 
 
@@ -116,6 +126,7 @@ class Part(Record):
     tables: tuple[TableLayout, ...] = ()
     figures: tuple[FigureLayout, ...] = ()
     emulated: tuple[EmulatedRow, ...] = ()
+    predictions: tuple[PredictionLayout, ...] = ()
 
     @model_validator(mode="after")
     def _has_plan_or_reason(self) -> Self:
@@ -128,6 +139,7 @@ class Part(Record):
             or self.tables
             or self.figures
             or self.emulated
+            or self.predictions
             or any(comparison.measured for comparison in self.comparisons)
         )
         if not self.plan and needs_run:

@@ -11,10 +11,11 @@ from nephoscope import documents
 from nephoscope.report import files, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Sentence, Table
 from nephoscope.studies.catalogue import ReferenceStudy
-from nephoscope.studies.comparison import emulation, lab_and_model
+from nephoscope.studies.comparison import emulation, lab_and_model, predictions
 from nephoscope.studies.comparison.conclusions import ConclusionOutcome
 from nephoscope.studies.comparison.emulation import RowOutcome
 from nephoscope.studies.comparison.part_result import PartResult, three_way_numbers
+from nephoscope.studies.comparison.predictions import Prediction
 from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.comparison.side_by_side import Outcome
 from nephoscope.studies.comparison.tables import FilledTable
@@ -68,6 +69,7 @@ def document_of(
             "comparisons": [outcome for part in parts for outcome in part.outcomes],
             "tables": [table for part in parts for table in part.tables],
             "emulated": [row for part in parts for row in part.emulated],
+            "predictions": [metric for part in parts for metric in part.predictions],
             "measured_and_simulated": three_way_numbers(parts),
             "figures": [figure for part in parts for figure in part.figures],
             "conclusions": conclusions,
@@ -179,6 +181,8 @@ def _part(result: PartResult) -> Section:
     blocks += _emulated(result.emulated)
     for table in result.tables:
         blocks += [Heading(f"{table.table}: {table.title}"), _table(table), Sentence(table.why)]
+    for prediction in result.predictions:
+        blocks += _prediction(prediction)
     blocks += [charts.chart(figure) for figure in result.figures]
     if result.outcomes:
         items = tuple(
@@ -230,6 +234,33 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
         Sentence(emulation.summarise(rows)),
         Table(head, lines),
         Items(items),
+    ]
+
+
+def _prediction(prediction: Prediction) -> list[Block]:
+    """Measured beside simulated, a line for each condition."""
+    rows = tuple(
+        (
+            wording.clean(value.name),
+            estimate_text(value.measured, "", value.absent),
+            estimate_text(value.simulated, ""),
+            f"{value.ratio.value:.2f}" if value.ratio else "–",
+            value.verdict,
+        )
+        for value in prediction.values
+    )
+    unit = f" ({prediction.unit})" if prediction.unit else ""
+    head = (
+        Column("condition"),
+        *Column.texts(f"measured{unit}", f"simulated{unit}"),
+        Column("ratio", True),
+        Column(""),
+    )
+    return [
+        Heading(f"Measured and simulated: {prediction.title}"),
+        Sentence(predictions.summarise(prediction)),
+        Table(head, rows),
+        Sentence(prediction.why),
     ]
 
 
