@@ -4,6 +4,7 @@
 mod account;
 mod listening;
 mod output;
+mod program;
 mod server;
 
 use crate::clock;
@@ -16,18 +17,14 @@ use crate::trial::Trial;
 use account::Account;
 use nephoscope_wire::lines::Peer;
 use nephoscope_wire::spec::{Param, Spec};
-use output::Output;
+use program::{input, search_path, Wrapped};
 use serde::Deserialize;
 use serde_json::json;
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
-use std::io::{Error, Seek, Write};
 use std::net::IpAddr;
-use std::os::fd::FromRawFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 const SPEC: Spec = Spec {
     id: "wrap",
@@ -231,7 +228,7 @@ impl Place {
         unsafe {
             command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
                 0 => Ok(()),
-                _ => Err(Error::last_os_error()),
+                _ => Err(std::io::Error::last_os_error()),
             });
         }
         Ok(Wrapped { program: step.program.clone(), command })
@@ -258,250 +255,5 @@ impl Place {
     }
 }
 
-/// PATH, then the folders of `paths`; where a `*` is a part of one, the highest name takes its place.
-fn search_path(paths: &[String]) -> OsString {
-    let mut all = std::env::var_os("PATH").unwrap_or_default();
-    for path in paths {
-        let folder = match path.split_once('*') {
-            None => Some(path.clone()),
-            Some((before, after)) => highest(before).map(|name| format!("{before}{name}{after}")),
-        };
-        if let Some(folder) = folder {
-            if !all.is_empty() {
-                all.push(":");
-            }
-            all.push(folder);
-        }
-    }
-    all
-}
-
-/// The highest number that names something in a folder.
-fn highest(folder: &str) -> Option<u64> {
-    let names = std::fs::read_dir(folder).ok()?.flatten();
-    names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).max()
-}
-
-/// A program that is ready to start.
-struct Wrapped {
-    program: String,
-    command: Command,
-}
-
-/// A program that has ended.
-struct Ended {
-    program: String,
-    status: ExitStatus,
-    output: Output,
-}
-
-impl Ended {
-    fn report(&self) -> serde_json::Value {
-        json!({
-            "program": self.program,
-            "exit": self.status.code(),
-            "signal": self.status.signal(),
-            "stdout": self.output.stdout(),
-            "stderr": self.output.first_errors(),
-            "stderr_bytes": self.output.error_bytes(),
-            "marks": self.output.marks(),
-        })
-    }
-}
-
-impl Wrapped {
-    fn start(&mut self) -> Result<Group, ProbeError> {
-        self.command.spawn().map(Group).map_err(|error| self.not_started(&error))
-    }
-
-    fn run(mut self, session: Session, started_ns: u64) -> Result<Ended, ProbeError> {
-        let mut group = self.start()?;
-        let mut output = Output::of(&mut group.0, started_ns);
-        while !output.is_ended() {
-            session.check()?;
-            output.read(100)?;
-            output.check_size()?;
-        }
-        let status = group.0.wait();
-        let status = status.map_err(|error| ProbeError::os("Waiting for the program", &error))?;
-        Ok(Ended { program: self.program, status, output })
-    }
-
-    fn not_started(&self, error: &Error) -> ProbeError {
-        let program = &self.program;
-        match error.kind() {
-            std::io::ErrorKind::NotFound => ProbeError::new(
-                Kind::Lacks,
-                "no_program",
-                format!("There is no program '{program}' in PATH."),
-                "Install it.",
-            ),
-            std::io::ErrorKind::PermissionDenied => ProbeError::new(
-                Kind::Lacks,
-                "no_permission",
-                format!("The program '{program}', or its scratch folder, is closed to its user."),
-                "Make the program executable and the folder's parents searchable, or run as another \
-                 user.",
-            ),
-            _ => ProbeError::os(&format!("Starting '{program}'"), error),
-        }
-    }
-}
-
-/// A nameless file with that text, from its start; it is the program's alone, as password files must
-/// be.
-fn input(text: &str, account: Option<&Account>) -> Result<Stdio, ProbeError> {
-    // SAFETY: a valid C string; the descriptor is ours alone.
-    let file = unsafe {
-        match libc::memfd_create(c"input".as_ptr(), libc::MFD_CLOEXEC) {
-            -1 => return Err(ProbeError::os("Making the input", &Error::last_os_error())),
-            fd => File::from_raw_fd(fd),
-        }
-    };
-    let mut filled = &file;
-    filled
-        .write_all(text.as_bytes())
-        .and_then(|()| filled.rewind())
-        .and_then(|()| file.set_permissions(Permissions::from_mode(0o600)))
-        .map_err(|error| ProbeError::os("Writing the input", &error))?;
-    if let Some(account) = account {
-        account.own_file(&file)?;
-    }
-    Ok(file.into())
-}
-
-/// The program with all that it started; whoever of them still runs is killed.
-struct Group(Child);
-
-impl Group {
-    fn signal(&self, signal: libc::c_int) {
-        let group = self.0.id().cast_signed();
-        // SAFETY: a signal to the group that this program alone leads; its number is ours until the
-        // leader is waited for, and after that only its own members can still carry it.
-        unsafe { libc::kill(-group, signal) };
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(libc::SIGKILL);
-        let _ = self.0.wait();
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn job(program: &str, arguments: &[&str], input: &str) -> Job {
-        Job {
-            program: program.to_owned(),
-            arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
-            input: input.to_owned(),
-            ..Job::default()
-        }
-    }
-
-    fn wrapped(job: &Job) -> Result<serde_json::Value, ProbeError> {
-        let folder = Folder::make(&place::directory("")).unwrap();
-        let place = Place::new(job, &folder, Vec::new())?;
-        let session = Session::detached();
-        let said = place
-            .run_all(&job.prepare, session)
-            .and_then(|_| place.wrapped(&job.main())?.run(session, clock::monotonic_ns()));
-        folder.remove().unwrap();
-        said.map(|ended| ended.report())
-    }
-
-    #[test]
-    fn what_it_says_comes_back_with_its_times() {
-        let script = "cat; echo more; sleep 0.2; pwd; echo bad >&2; exit 3";
-        let said = wrapped(&job("sh", &["-c", script], "in {scratch}\n")).unwrap();
-        let out = said["stdout"].as_str().unwrap();
-        let mut lines = out.lines();
-        let folder = lines.next().unwrap().strip_prefix("in ").unwrap().to_owned();
-        assert!(folder.contains(".nephoscope-folder-"), "{folder}");
-        assert_eq!(lines.next(), Some("more"));
-        let real = std::path::Path::new(lines.next().unwrap());
-        assert_eq!(real.file_name(), std::path::Path::new(&folder).file_name());
-        assert_eq!((&said["exit"], &said["stderr"]), (&json!(3), &json!("bad\n")));
-        let marks = said["marks"].as_array().unwrap();
-        let (first, last) = (&marks[0], &marks[marks.len() - 1]);
-        assert_eq!(last[1], out.len());
-        // Between the first word and the last it slept a fifth of a second.
-        assert!(last[0].as_u64().unwrap() - first[0].as_u64().unwrap() >= 200_000_000);
-        assert!(!std::path::Path::new(&folder).exists());
-    }
-
-    fn step(script: &str) -> Step {
-        let arguments = ["-c", script].map(str::to_owned).to_vec();
-        Step { program: "sh".to_owned(), arguments, input: "in\n".to_owned() }
-    }
-
-    #[test]
-    fn what_it_needs_is_prepared_in_its_folder() {
-        let main = job("sh", &["-c", "cat made; echo $HOME | grep -c .nephoscope-folder-"], "");
-        let prepared =
-            Job { prepare: vec![step("cat >made"), step("echo >>made")], ..main.clone() };
-        assert_eq!(wrapped(&prepared).unwrap()["stdout"], "in\n\n1\n");
-        let failing = step("echo no such thing >&2; exit 3");
-        let error = wrapped(&Job { prepare: vec![failing], ..main }).unwrap_err();
-        assert_eq!(error.name, "step_failed");
-        assert!(error.hint.contains("no such thing"), "{}", error.hint);
-    }
-
-    #[test]
-    fn programs_are_looked_for_in_the_newest_of_more_folders() {
-        let folder = Folder::make(&place::directory("")).unwrap();
-        let base = folder.path().to_str().unwrap();
-        for version in ["9", "15", "extra"] {
-            std::fs::create_dir_all(folder.path().join(version).join("bin")).unwrap();
-        }
-        let found = search_path(&[format!("{base}/*/bin"), "/nowhere-*/bin".to_owned()]);
-        assert!(found.to_str().unwrap().ends_with(&format!(":{base}/15/bin")), "{found:?}");
-        folder.remove().unwrap();
-    }
-
-    #[test]
-    fn as_root_it_runs_under_the_named_account_with_its_own_folder() {
-        let script = "id -u; touch made; cat /dev/stdin; ls -l -L /dev/stdin | cut -c1-10";
-        let main = Job { user: "nobody".to_owned(), ..job("sh", &["-c", script], "in\n") };
-        let report = wrapped(&main).unwrap();
-        // SAFETY: asks who this process is.
-        let own = unsafe { libc::geteuid() };
-        let expected = if own == 0 { 65534 } else { own };
-        assert_eq!(report["stdout"], format!("{expected}\nin\n-rw-------\n"), "{report}");
-        if own == 0 {
-            let error = wrapped(&Job { user: "no-such-user".to_owned(), ..main }).unwrap_err();
-            assert_eq!(error.name, "no_user");
-        }
-    }
-
-    #[test]
-    fn a_program_that_is_not_there_is_lacking() {
-        let error = wrapped(&job("no-such-program-here", &[], "")).unwrap_err();
-        assert_eq!((error.name, error.kind.exit_code()), ("no_program", 4));
-    }
-
-    #[test]
-    fn a_signal_is_no_exit_code() {
-        let said = wrapped(&job("sh", &["-c", "kill -9 $$"], "")).unwrap();
-        assert!(said["exit"].is_null());
-        assert_eq!(said["signal"], 9);
-    }
-
-    #[test]
-    fn endless_output_is_ended() {
-        let error = wrapped(&job("sh", &["-c", "while :; do echo yes yes yes; done"], ""));
-        assert_eq!(error.unwrap_err().name, "too_much_output");
-    }
-
-    #[test]
-    fn a_token_may_stand_in_the_input_only() {
-        assert!(job("sh", &["{token}"], "").check_secrets().is_err());
-        assert!(job("sh", &["{peer_token}"], "").check_secrets().is_err());
-        assert!(job("sh", &["{port}"], "pass {token}").check_secrets().is_ok());
-        let other = Job { closing: vec![step("{token}")], ..Job::default() };
-        assert!(other.check_secrets().is_err());
-    }
-}
+mod tests;

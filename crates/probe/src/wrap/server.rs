@@ -6,7 +6,8 @@
 //! its `input`.
 use super::listening;
 use super::output::Output;
-use super::{url_host, Group, Job, Place, Placeholders};
+use super::program::Group;
+use super::{url_host, Job, Place, Placeholders};
 use crate::clock;
 use crate::error::{Kind, ProbeError};
 use crate::files::Files;

@@ -1,4 +1,7 @@
 //! The event loop of the server: connections, requests, answers, deadlines, all on one thread.
+mod answers;
+mod clients;
+
 use super::connection::{is_wait, Connection, Input, Pending, BODY_PERIOD};
 use super::cpu_workers::CpuWorkers;
 use super::queue::{Job, Queue, Service};
@@ -214,83 +217,6 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// The number of the connection in a slot, which no other one ever had.
-    fn id(&self, place: usize) -> u64 {
-        u64::from(self.slots[place].generation) << 32 | place as u64
-    }
-
-    /// The slot of a connection; `None` if another one has it now.
-    fn slot(&mut self, id: u64) -> Option<&mut Slot> {
-        let slot = self.slots.get_mut((id & 0xffff_ffff) as usize)?;
-        (u64::from(slot.generation) == id >> 32).then_some(slot)
-    }
-
-    fn accept(&mut self) -> Result<(), ProbeError> {
-        loop {
-            match self.listener.accept() {
-                Ok((mut stream, _)) => {
-                    self.counters.accepted += 1;
-                    if self.counters.open >= self.settings.connections as u64 {
-                        self.counters.refused += 1;
-                        // Whoever is flooded cannot wait until a client reads.
-                        let _ = stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
-                        continue;
-                    }
-                    if stream.set_nonblocking(true).is_err() || !self.add(stream) {
-                        self.counters.accept_errors += 1;
-                    }
-                }
-                Err(error) if is_wait(&error) => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                Err(error) => {
-                    // No descriptors, no memory: the listener would be readable all the time.
-                    self.counters.accept_errors += 1;
-                    if !matches!(
-                        error.raw_os_error(),
-                        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
-                    ) {
-                        return Ok(());
-                    }
-                    self.accepts_from_ns = Some(self.now_ns + ACCEPT_PAUSE_NS);
-                    return self.watch_listener(0);
-                }
-            }
-        }
-    }
-
-    fn watch_listener(&self, events: u32) -> Result<(), ProbeError> {
-        let watched = self.epoll.change(self.listener.as_raw_fd(), events, LISTENER);
-        watched.map_err(|error| ProbeError::os("epoll_ctl", &error))
-    }
-
-    /// Gives a connection a slot and watches it; false if the kernel cannot.
-    fn add(&mut self, stream: std::net::TcpStream) -> bool {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        let slot = &mut self.slots[place as usize];
-        slot.generation = slot.generation.wrapping_add(1);
-        if self.epoll.add(stream.as_raw_fd(), READ, place).is_err() {
-            self.free.push(place);
-            return false;
-        }
-        let deadline_ns = self.now_ns + self.settings.request_timeout_ns;
-        slot.connection = Some(Box::new(Connection::new(stream, deadline_ns, READ)));
-        self.counters.open += 1;
-        self.counters.open_max = self.counters.open_max.max(self.counters.open);
-        true
-    }
-
-    fn watch(&self, id: u64, connection: &mut Connection, events: u32) -> Result<Fate, ProbeError> {
-        if connection.watched != events {
-            connection.watched = events;
-            let watched = self.epoll.change(connection.stream.as_raw_fd(), events, id as u32);
-            watched.map_err(|error| ProbeError::os("epoll_ctl", &error))?;
-        }
-        Ok(Fate::Keep)
-    }
-
     fn read(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
         let mut bytes = match connection.read(&mut self.buffer) {
             Input::Nothing => return Ok(Fate::Keep),
@@ -479,180 +405,12 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Sends the answer to the pending request, after the stall if there is one.
-    fn deliver(
-        &mut self,
-        id: u64,
-        connection: &mut Connection,
-        times: Times,
-    ) -> Result<Fate, ProbeError> {
-        if self.is_stalled() {
-            connection.waits = true;
-            connection.deadline_ns = u64::MAX;
-            self.withheld.push_back((id, Some(times)));
-            return Ok(Fate::Keep);
-        }
-        self.send(id, connection, times)
-    }
-
     fn is_stalled(&self) -> bool {
         if !self.stalls.are_possible() {
             return false;
         }
         let now_ns = clock::monotonic_ns();
         self.stalls.resume_at(now_ns) > now_ns
-    }
-
-    fn send(
-        &mut self,
-        id: u64,
-        connection: &mut Connection,
-        times: Times,
-    ) -> Result<Fate, ProbeError> {
-        let pending = connection.pending.take().expect("only a pending request is answered");
-        let limit = self.settings.requests_per_connection;
-        connection.closes = !pending.keep_alive || limit > 0 && connection.requests >= limit;
-        let mut answer = std::mem::take(&mut self.answer);
-        let body_bytes = self.compose(&mut answer, &pending, connection.closes);
-        let head_bytes = answer.len();
-        if body_bytes <= SMALL_BODY_BYTES as u64 {
-            answer.extend_from_slice(&self.pattern[..body_bytes as usize]);
-        }
-        let sent = match connection.stream.write(&answer) {
-            Ok(sent) => sent,
-            Err(error) if is_wait(&error) => 0,
-            Err(_) => {
-                self.counters.aborted += 1;
-                self.answer = answer;
-                return Ok(Fate::Close);
-            }
-        };
-        self.counters.sent_bytes += sent as u64;
-        connection.sending = Some((pending.route.kind(), times));
-        connection.keep_unsent(&answer[..head_bytes], body_bytes, sent);
-        connection.drains = matches!(pending.route, Route::Refused(_));
-        answer.clear();
-        self.answer = answer;
-        if connection.is_sent() {
-            return self.sent(id, connection);
-        }
-        self.send_rest(id, connection)
-    }
-
-    /// Writes head and short texts into `answer`; returns the length of the body that follows.
-    fn compose(&self, answer: &mut Vec<u8>, pending: &Pending, closes: bool) -> u64 {
-        let (status, text) = match pending.route {
-            Route::Refused(refusal) => {
-                let (status, _) = refusal.status();
-                (status, Some(format!("{status}\n")))
-            }
-            Route::Sum => {
-                let sum: u64 = (1..=100u64).map(std::hint::black_box).sum();
-                ("200 OK", Some(format!("{sum}\n")))
-            }
-            Route::Counters => ("200 OK", Some(format!("{}\n", self.counters.as_json()))),
-            _ => ("200 OK", None),
-        };
-        let body_bytes = text.as_ref().map_or(pending.body_bytes, |text| text.len() as u64);
-        let connection = match (closes, pending.is_old) {
-            (true, _) => "Connection: close\r\n",
-            (false, true) => "Connection: keep-alive\r\n",
-            (false, false) => "",
-        };
-        write!(
-            answer,
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {body_bytes}\r\n\
-             {connection}\r\n"
-        )
-        .expect("memory takes everything");
-        match text {
-            _ if pending.head_only => 0,
-            Some(text) => {
-                answer.extend_from_slice(text.as_bytes());
-                0
-            }
-            None => body_bytes,
-        }
-    }
-
-    /// Sends more of an answer.
-    fn send_rest(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
-        if self.is_stalled() {
-            self.withheld.push_back((id, None));
-            return self.watch(id, connection, 0);
-        }
-        let Ok(bytes) = connection.send_rest(&self.pattern) else {
-            self.counters.aborted += 1;
-            return Ok(Fate::Close);
-        };
-        self.counters.sent_bytes += bytes;
-        if connection.is_sent() {
-            return match self.sent(id, connection)? {
-                Fate::Close => Ok(Fate::Close),
-                Fate::Keep => self.advance(id, connection),
-            };
-        }
-        if bytes > 0 || connection.watched != WRITE {
-            connection.deadline_ns = self.now_ns + self.settings.request_timeout_ns;
-        }
-        self.watch(id, connection, WRITE)
-    }
-
-    /// The whole answer is handed to the kernel.
-    fn sent(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
-        let (kind, times) = connection.sending.take().expect("an answer was being sent");
-        if let Some(kind) = kind {
-            self.counters.answered[kind] += 1;
-            let is_timed = matches!(kind, routes::CPU | routes::SERVICE);
-            if is_timed || self.records.keeps_times() {
-                let sent_ns = clock::monotonic_ns();
-                self.records.add(kind, times, sent_ns);
-                if is_timed {
-                    let late_ns = sent_ns.saturating_sub(times.end_ns);
-                    self.records.late.saturating_record(late_ns.max(1));
-                }
-            }
-        }
-        if connection.drains {
-            let _ = connection.stream.shutdown(std::net::Shutdown::Write);
-            connection.deadline_ns = self.now_ns + DRAIN_NS;
-        } else if connection.closes {
-            return Ok(Fate::Close);
-        } else {
-            connection.deadline_ns = self.now_ns + self.settings.idle_timeout_ns;
-        }
-        self.watch(id, connection, READ)
-    }
-
-    /// Closes some of the connections whose time is over.
-    fn sweep(&mut self) -> Result<(), ProbeError> {
-        let now_ns = self.now_ns;
-        self.next_sweep_ns = now_ns + SWEEP_NS;
-        if self.accepts_from_ns.is_some_and(|from_ns| now_ns >= from_ns) {
-            self.accepts_from_ns = None;
-            self.watch_listener(READ)?;
-        }
-        for _ in 0..SWEEP_SLOTS.min(self.slots.len()) {
-            self.sweep_slot = (self.sweep_slot + 1) % self.slots.len();
-            let slot = &self.slots[self.sweep_slot];
-            let late = slot.connection.as_ref().is_some_and(|one| one.deadline_ns < now_ns);
-            if !late {
-                continue;
-            }
-            let id = self.id(self.sweep_slot);
-            self.with_connection(id, |server, connection| {
-                let counters = &mut server.counters;
-                if connection.is_sending() {
-                    counters.send_timeouts += 1;
-                } else if connection.pending.is_some() || !connection.input.is_empty() {
-                    counters.request_timeouts += 1;
-                } else if !connection.drains {
-                    counters.idle_timeouts += 1;
-                }
-                Ok(Fate::Close)
-            })?;
-        }
-        Ok(())
     }
 }
 
