@@ -65,6 +65,7 @@ def test_hosts_of_others_get_no_load(nephoscope: Run) -> None:
         (["load"], "Missing argument 'URL'"),
         (["load", "x", "-r", "fast"], "'fast' is no rate"),
         (["load", "x", "--poisson"], "--poisson needs a rate"),
+        (["load", "x", "--streams", "2"], "HTTP/1.1 connections have no streams"),
         (["load", "x", "-d", "0s"], "--duration: '0s' is out of range"),
         (["capacity", "x"], "Missing option '--objective'"),
         (["capacity", "x", "--objective", "fast"], "'fast' is no objective"),

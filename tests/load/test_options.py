@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nephoscope.errors import UsageError
-from nephoscope.load.options import rate_of
+from nephoscope.load.options import rate_of, sentence_of
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,9 @@ def test_rates_have_a_unit(text: str, rate: float) -> None:
 def test_what_is_no_rate_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(UsageError, match="is no rate"):
         rate_of(text)
+
+
+def test_the_sentence_names_streams() -> None:
+    params = {"connections": 1, "version": "2", "streams": 5}
+    wanted = "closed loop, 1 connection of HTTP/2 with 5 streams; 10 trials of 1 s"
+    assert sentence_of(params, 10, 1.0) == wanted

@@ -19,6 +19,7 @@ mod execution;
 mod files;
 mod gaps;
 mod http;
+mod http2;
 mod http_server;
 mod idle_cpu;
 mod instruments;

@@ -46,6 +46,19 @@ _SHARED = (
         help="Header of each request; may be repeated.",
     ),
     click.option("--body", default="", metavar="TEXT", help="Body of each request."),
+    click.option(
+        "--http2",
+        is_flag=True,
+        help="Use HTTP/2; without TLS the server has to expect it (prior knowledge).",
+    ),
+    click.option(
+        "--streams",
+        type=click.IntRange(1, 10_000),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Concurrent requests on each HTTP/2 connection.",
+    ),
     click.option("--no-keep-alive", is_flag=True, help="Open a new connection for each request."),
     click.option(
         "--poisson", is_flag=True, help="Poisson arrivals instead of evenly spaced requests."
@@ -78,8 +91,10 @@ def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the parameters of http.load that the shared options describe.
 
     options_by_name: values by name of the option's variable. Raises UsageError for a timeout out of
-    range.
+    range, and for several streams that HTTP/1.1 does not have.
     """
+    if options_by_name["streams"] > 1 and not options_by_name["http2"]:
+        raise UsageError("HTTP/1.1 connections have no streams.", "Add --http2.")
     timeout_s = options.seconds_of("--timeout", options_by_name["timeout"], _TIMEOUT_S, "1ms to 1h")
     assert timeout_s is not None
     return {
@@ -89,6 +104,8 @@ def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
         "method": options_by_name["method"],
         "headers": list(options_by_name["headers"]),
         "body": options_by_name["body"],
+        "version": "2" if options_by_name["http2"] else "1.1",
+        "streams": options_by_name["streams"],
         "keep_alive": not options_by_name["no_keep_alive"],
         "timeout_ns": round(timeout_s * 1e9),
         "authorised_hosts": list(options_by_name["authorised_hosts"]),
@@ -119,6 +136,11 @@ def sentence_of(params: Mapping[str, Any], trials: int, trial_s: float) -> str:
         loop = "closed loop"
     else:
         loop = f"open loop, {units.format_value(params['rate_per_s'], 'per_s')} ({arrivals})"
-    connections = params["connections"]
-    plural = "" if connections == 1 else "s"
-    return f"{loop}, {connections} connection{plural}; {trials} trials of {trial_s:g} s"
+    links = _counted(params["connections"], "connection")
+    if params.get("version") == "2":
+        links += f" of HTTP/2 with {_counted(params['streams'], 'stream')}"
+    return f"{loop}, {links}; {trials} trials of {trial_s:g} s"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -24,6 +24,15 @@ impl Table {
         }
         Ok(Self { columns, rows })
     }
+
+    /// Returns the row of a number; after the last row the first follows.
+    #[inline]
+    pub fn row(&self, number: usize) -> &[String] {
+        if self.rows.is_empty() {
+            return &[];
+        }
+        &self.rows[number % self.rows.len()]
+    }
 }
 
 fn records(text: &str) -> Result<Vec<Vec<String>>, String> {

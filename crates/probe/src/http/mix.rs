@@ -90,7 +90,13 @@ mod tests {
         let url = Url::parse("http://a/").unwrap();
         let table = if data.is_empty() { Table::default() } else { Table::parse(data)? };
         let columns = table.columns.clone();
-        let common = Common { url: &url, headers: &[], keeps_alive: true, columns: &columns };
+        let common = Common {
+            url: &url,
+            headers: &[],
+            keeps_alive: true,
+            is_http2: false,
+            columns: &columns,
+        };
         Mix::new(lines, &common, table)
     }
 

@@ -1,6 +1,6 @@
 //! HTTP/1.1 (RFC 9112) as a protocol of the request engine.
 mod body;
-mod cookies;
+pub mod cookies;
 pub mod data;
 pub mod expected;
 pub mod mix;
@@ -20,8 +20,8 @@ use std::sync::Arc;
 const STATUSES: usize = 1000;
 
 pub struct Http {
-    mix: Arc<Mix>,
-    expected: Arc<Expected>,
+    pub mix: Arc<Mix>,
+    pub expected: Arc<Expected>,
     random: Random,
     /// The next row of data; threads take turns.
     row: usize,
@@ -48,9 +48,31 @@ impl Http {
         }
     }
 
+    /// Draws the next request; returns its class.
+    #[inline]
+    pub fn pick(&mut self) -> u8 {
+        match self.mix.requests.len() {
+            1 => 0,
+            _ => self.mix.pick(self.random.below(self.mix.total_weight())) as u8,
+        }
+    }
+
+    #[inline]
+    pub fn count_status(&mut self, status: u16) {
+        self.statuses[usize::from(status).min(STATUSES - 1)] += 1;
+    }
+
+    /// Returns the number of the next row of data.
+    #[inline]
+    pub fn next_row(&mut self) -> usize {
+        let row = self.row;
+        self.row = self.row.wrapping_add(self.threads);
+        row
+    }
+
     #[inline]
     fn complete(&mut self, reader: &mut Reader, class: u8) -> Response {
-        self.statuses[usize::from(reader.status()).min(STATUSES - 1)] += 1;
+        self.count_status(reader.status());
         let keeps_alive = reader.keeps_alive() && self.mix.requests[usize::from(class)].keeps_alive;
         Response { failure: reader.finish(&self.expected), keeps_alive }
     }
@@ -70,15 +92,10 @@ impl Protocol for Http {
 
     #[inline]
     fn encode(&mut self, reader: &mut Reader, out: &mut Vec<u8>) -> u8 {
-        let class = match self.mix.requests.len() {
-            1 => 0,
-            _ => self.mix.pick(self.random.below(self.mix.total_weight())),
-        };
-        let rows = &self.mix.table.rows;
-        let row: &[String] = if rows.is_empty() { &[] } else { &rows[self.row % rows.len()] };
-        self.row = self.row.wrapping_add(self.threads);
-        self.mix.requests[class].write(row, reader.cookies(), out);
-        class as u8
+        let (class, row) = (self.pick(), self.next_row());
+        let request = &self.mix.requests[usize::from(class)];
+        request.write(self.mix.table.row(row), reader.cookies(), out);
+        class
     }
 
     #[inline]

@@ -1,5 +1,9 @@
 //! The bytes of a request (RFC 9112), with the values of a table in the places that name its columns.
 use super::url::Url;
+use crate::http2::block::Block;
+
+/// The value of the User-Agent header.
+pub const AGENT: &str = concat!("nephoscope/", env!("CARGO_PKG_VERSION"));
 
 /// What all requests of a trial have in common.
 pub struct Common<'a> {
@@ -7,6 +11,8 @@ pub struct Common<'a> {
     /// As `Name: value`; they replace the usual ones.
     pub headers: &'a [&'a str],
     pub keeps_alive: bool,
+    /// Whether the requests are sent by HTTP/2.
+    pub is_http2: bool,
     /// Columns that `{column}` may name.
     pub columns: &'a [String],
 }
@@ -15,18 +21,20 @@ pub struct Common<'a> {
 pub struct Request {
     /// The head without the empty line that ends it.
     head: Vec<Piece>,
-    body: Vec<Piece>,
+    pub body: Vec<Piece>,
+    /// The head as HTTP/2 sends it, if the request is sent so.
+    pub block: Option<Block>,
     /// The whole request where it is always the same.
     constant: Option<Vec<u8>>,
     /// Whether the length of the body is stated when it is known.
-    states_length: bool,
+    pub states_length: bool,
     pub is_head: bool,
     /// Whether the connection may carry another request afterwards.
     pub keeps_alive: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+pub enum Piece {
     Text(Vec<u8>),
     Column(usize),
     /// In the target, where spaces and the like are percent-encoded.
@@ -45,13 +53,17 @@ impl Request {
         let headers = common.headers.iter().map(|line| split(line));
         let headers: Vec<_> = headers.collect::<Result<_, _>>()?;
         let has = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let block = match common.is_http2 {
+            true => Some(Block::new(common, method, target, &headers)?),
+            false => None,
+        };
         let mut lines = String::new();
         let mut add = |name: &str, value: &str| lines += &format!("{name}: {value}\r\n");
         if !has("Host") {
             add("Host", &common.url.authority());
         }
         if !has("User-Agent") {
-            add("User-Agent", concat!("nephoscope/", env!("CARGO_PKG_VERSION")));
+            add("User-Agent", AGENT);
         }
         if !common.keeps_alive && !has("Connection") {
             add("Connection", "close");
@@ -66,6 +78,7 @@ impl Request {
         let mut request = Self {
             head,
             body: pieces(body, common.columns, Piece::Column)?,
+            block,
             constant: None,
             states_length: needs_length && !has("Content-Length") && !has("Transfer-Encoding"),
             is_head: method == "HEAD",
@@ -100,7 +113,7 @@ impl Request {
 }
 
 impl Piece {
-    fn text<'a>(&'a self, row: &'a [String]) -> &'a [u8] {
+    pub fn text<'a>(&'a self, row: &'a [String]) -> &'a [u8] {
         match self {
             Self::Text(text) => text,
             Self::Column(column) | Self::EncodedColumn(column) => row[*column].as_bytes(),
@@ -108,7 +121,7 @@ impl Piece {
     }
 }
 
-fn write_pieces(pieces: &[Piece], row: &[String], out: &mut Vec<u8>) {
+pub fn write_pieces(pieces: &[Piece], row: &[String], out: &mut Vec<u8>) {
     for piece in pieces {
         let text = piece.text(row);
         match piece {
@@ -129,7 +142,7 @@ fn write_encoded(byte: u8, out: &mut Vec<u8>) {
 
 /// Splits a template at the names of columns in braces. Braces around anything but a name are text,
 /// and so are all of them where there is no table.
-fn pieces(
+pub fn pieces(
     template: &str,
     columns: &[String],
     of_column: fn(usize) -> Piece,
@@ -192,7 +205,8 @@ mod tests {
     ) -> Result<Request, String> {
         let url = Url::parse("http://a.org:81/").unwrap();
         let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
-        let common = Common { url: &url, headers, keeps_alive: true, columns: &columns };
+        let common =
+            Common { url: &url, headers, keeps_alive: true, is_http2: false, columns: &columns };
         Request::new(&common, method, target, body)
     }
 

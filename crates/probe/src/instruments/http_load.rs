@@ -3,16 +3,17 @@
 //! sending of a request to the end of its response.
 //!
 //! # How
-//! One event loop per thread (`epoll`); each connection carries one request at a time. In a closed
-//! loop (`arrivals` closed) a connection sends its next request after the response and the think
-//! time, so that a slow server gets fewer requests. In an open loop the sending times are fixed in
-//! advance, evenly spaced, as a Poisson process or from a file: `latency_ns` counts from there, even
-//! where a request had to wait for a free connection. `service_time_ns` counts from the actual
-//! sending. A request that took longer than `timeout_ns` is given up, with its connection, and counts
-//! in `latency_ns` with at least that time; so does, with the time that had passed, a request that
-//! never found a free connection (error `unsent`). Other failed requests have no latency; they are
-//! counted by kind. Requests that were due in the warm-up are sent and not timed. Redirects are
-//! responses like others and not followed.
+//! One event loop per thread (`epoll`); each connection carries one request at a time, with HTTP/2
+//! `streams` of them. In a closed loop (`arrivals` closed) a connection or stream sends its next
+//! request after the response and the think time, so that a slow server gets fewer requests. In an
+//! open loop the sending times are fixed in advance, evenly spaced, as a Poisson process or from a
+//! file: `latency_ns` counts from there, even where a request had to wait for a free connection.
+//! `service_time_ns` counts from the actual sending. A request that took longer than `timeout_ns` is
+//! given up, with its connection unless that carries other streams, and counts in `latency_ns` with at
+//! least that time; so does, with the time that had passed, a request that never found a free
+//! connection (error `unsent`). Other failed requests have no latency; they are counted by kind.
+//! Requests that were due in the warm-up are sent and not timed. Redirects are responses like others
+//! and not followed. Requests of HTTP/2 that a server turned away unread (GOAWAY) are sent again.
 //!
 //! Every response is checked: its syntax, its length, its status (200 to 399 unless
 //! `expected_statuses` says otherwise) and, if asked for, size, text or digest of its body. Bodies
@@ -25,6 +26,8 @@
 //! Kolmogorov-Smirnov test. Responses are the same however the network splits them. Servers that
 //! refuse, reset, close early, send garbage, endless headers or a wrong length, or do not answer are
 //! counted as such. Both versions of TLS are spoken with a server of another side of the same library.
+//! Counts of HTTP/2 are those of nginx's log, through connections that nginx ends with requests on
+//! their way; its frames and header blocks are read the same however they are split.
 //!
 //! # Cross-check
 //! wrk, interleaved (`benchmarks/http_load_vs_wrk.py`). wrk counts from the actual sending and leaves
@@ -47,6 +50,7 @@ use crate::http::mix::Mix;
 use crate::http::request::Common;
 use crate::http::url::Url;
 use crate::http::Http;
+use crate::http2::Http2;
 use crate::load;
 use crate::requests::tls::Tls;
 use crate::requests::{self, report, spec, target, Settings};
@@ -82,6 +86,12 @@ pub const SPEC: Spec = Spec {
             .doc("Send cookies back that the server set on the same connection."),
         Param::switch("keep_alive", true)
             .doc("Keep connections open; else each request opens its own."),
+        Param::choice("version", "1.1", &["1.1", "2"]).doc(
+            "Version of HTTP; 2 is negotiated where there is TLS (ALPN), and else assumed of the \
+             server (prior knowledge).",
+        ),
+        Param::count("streams", 1, 1..=10_000)
+            .doc("Requests in flight on each connection of HTTP/2."),
         Param::choice("tls_version", "auto", &["auto", "1.2", "1.3"])
             .doc("Version of TLS; auto takes the newest that the server knows."),
         Param::switch("tls_verify", true)
@@ -146,7 +156,7 @@ pub const SPEC: Spec = Spec {
         spec::INTERVAL_ERRORS,
     ],
     overhead: "threads at up to a CPU each; the server and the link, full or at the offered rate",
-    source: "wrk2 and HdrHistogram (Tene: coordinated omission); RFC 9112",
+    source: "wrk2 and HdrHistogram (Tene: coordinated omission); RFC 9112, 9113 and 7541",
     two_sided: false,
     load: true,
 };
@@ -162,10 +172,17 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     if let Some(tls) = &tls {
         tls.check(&address)?;
     }
-    let settings = Settings { tls, connect_ahead: keeps_alive, ..Settings::of(trial, address)? };
+    let depth = streams(params)?;
+    let common = Settings::of(trial, address)?;
+    let settings = Settings { tls, depth, connect_ahead: keeps_alive, ..common };
     let (threads, seed) = (settings.threads.len(), settings.seed);
     let http = |thread| Http::new(&mix, &expected, thread, threads, seed);
-    let (recorder, threads) = requests::run(trial, &settings, http)?;
+    let (recorder, threads) = if is_http2(params) {
+        let (recorder, threads) = requests::run(trial, &settings, |thread| Http2(http(thread)))?;
+        (recorder, threads.into_iter().map(|Http2(http)| http).collect())
+    } else {
+        requests::run(trial, &settings, http)?
+    };
     let classes: Vec<_> = match mix.names.as_slice() {
         [_] => vec![factors! {}],
         names => names.iter().map(|name| factors! {"request": name}).collect(),
@@ -179,6 +196,21 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         }
     }
     Ok(())
+}
+
+fn is_http2(params: &Params) -> bool {
+    params.text("version") == "2"
+}
+
+fn streams(params: &Params) -> Result<usize, ProbeError> {
+    let streams = params.size("streams");
+    if streams > 1 && !(is_http2(params) && params.bool("keep_alive")) {
+        return Err(ProbeError::usage(
+            format!("{streams} streams need connections of HTTP/2 that are kept open."),
+            "Set `version` to 2 and `keep_alive` to true, or `streams` to 1.",
+        ));
+    }
+    Ok(streams)
 }
 
 fn url(text: &str) -> Result<Url, ProbeError> {
@@ -197,7 +229,8 @@ fn mix(url: &Url, params: &Params) -> Result<Mix, ProbeError> {
     let headers = params.texts("headers");
     let columns = table.columns.clone();
     let keeps_alive = params.bool("keep_alive");
-    let common = Common { url, headers: &headers, keeps_alive, columns: &columns };
+    let is_http2 = is_http2(params);
+    let common = Common { url, headers: &headers, keeps_alive, is_http2, columns: &columns };
     let requests = params.texts("requests");
     let (method, body) = (params.text("method"), params.text("body"));
     let mix = match requests.len() {

@@ -23,6 +23,15 @@ pub struct InFlight {
     pub class: u8,
 }
 
+impl InFlight {
+    #[inline]
+    fn begin_response(&mut self, now_ns: u64) {
+        if self.first_byte_ns == 0 {
+            self.first_byte_ns = now_ns;
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Closed,
@@ -207,30 +216,44 @@ impl<Parser: Default> Connection<Parser> {
     ) -> (usize, Standing) {
         let mut used = 0;
         while used < bytes.len() {
-            let oldest = self.in_flight.front_mut().filter(|_| self.written > 0);
-            let Some(oldest) = oldest else { return (used, Standing::Failed(WRONG_LENGTH)) };
-            if oldest.first_byte_ns == 0 {
-                oldest.first_byte_ns = now_ns;
-            }
-            match protocol.parse(&mut self.parser, oldest.class, &bytes[used..]) {
-                Ok(Parsed::Partial(count)) => return (used + count, Standing::Open),
-                Ok(Parsed::Complete(count, response)) => {
-                    used += count;
-                    recorder.completed(oldest, response.failure, now_ns);
-                    self.answered();
-                    if !response.keeps_alive {
-                        return (used, Standing::Ended);
-                    }
+            let class = match self.in_flight.front_mut().filter(|_| self.written > 0) {
+                _ if P::MULTIPLEXED => 0,
+                None => return (used, Standing::Failed(WRONG_LENGTH)),
+                Some(oldest) => {
+                    oldest.begin_response(now_ns);
+                    oldest.class
                 }
-                Err(failure) => return (used, Standing::Failed(failure)),
+            };
+            let (count, index, response) =
+                match protocol.parse(&mut self.parser, class, &bytes[used..]) {
+                    Ok(Parsed::Partial(count)) => return (used + count, Standing::Open),
+                    Ok(Parsed::Complete(count, response)) => (count, 0, response),
+                    Ok(Parsed::CompleteAt(count, index, response)) => (count, index, response),
+                    Ok(Parsed::BegunAt(count, index)) => {
+                        used += count;
+                        self.in_flight[index].begin_response(now_ns);
+                        continue;
+                    }
+                    Ok(Parsed::Ended) => return (bytes.len(), Standing::Ended),
+                    Err(failure) => return (used, Standing::Failed(failure)),
+                };
+            used += count;
+            if let Some(mut request) = self.take(index) {
+                request.begin_response(now_ns);
+                recorder.completed(&request, response.failure, now_ns);
+            }
+            if !response.keeps_alive {
+                return (used, Standing::Ended);
             }
         }
         (used, Standing::Open)
     }
 
-    fn answered(&mut self) {
-        self.in_flight.pop_front();
+    /// Takes a request that was written from those in flight.
+    #[inline]
+    pub fn take(&mut self, index: usize) -> Option<InFlight> {
         self.written -= 1;
+        self.in_flight.remove(index)
     }
 
     /// Returns how the connection stands after the server ended it.
@@ -244,7 +267,7 @@ impl<Parser: Default> Connection<Parser> {
         match protocol.end(&mut self.parser, oldest.class).filter(|_| self.written > 0) {
             Some(response) => {
                 recorder.completed(oldest, response.failure, now_ns);
-                self.answered();
+                self.take(0);
                 Standing::Ended
             }
             None => Standing::Failed(CLOSED_EARLY),

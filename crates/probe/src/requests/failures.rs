@@ -30,6 +30,11 @@ pub const ERROR_REPLY: Failure = "error_reply";
 /// A value of another length than the one that was stored.
 pub const WRONG_VALUE: Failure = "wrong_value";
 
+/// The server ended an HTTP/2 connection because of an error.
+pub const GOAWAY: Failure = "goaway";
+/// The server gave up one stream of HTTP/2.
+pub const STREAM_RESET: Failure = "stream_reset";
+
 /// Limits of the generator, which say nothing about the server.
 pub const NO_PORT: Failure = "no_free_port";
 pub const NO_DESCRIPTOR: Failure = "no_free_descriptor";
@@ -64,6 +69,9 @@ pub fn words(failure: Failure) -> &'static str {
         MOVED => "another node of its cluster has the keys",
         ERROR_REPLY => "the server replied with an error",
         WRONG_VALUE => "a value had another length than `value_bytes`",
+        GOAWAY => "the server gave up its HTTP/2 connection",
+        STREAM_RESET => "the server reset its HTTP/2 stream",
+        super::tls::TLS => "TLS failed",
         UNSENT => "no connection was free",
         _ => failure,
     }

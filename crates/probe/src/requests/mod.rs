@@ -16,7 +16,7 @@ mod socket;
 pub mod spec;
 pub mod target;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 pub mod tls;
 mod worker;
 
@@ -37,6 +37,10 @@ pub trait Protocol: Send {
     /// State of one connection.
     type Parser: Default + Send;
 
+    /// Whether a connection carries several requests that are answered in any order, and the server
+    /// sends more than responses.
+    const MULTIPLEXED: bool = false;
+
     /// Number of classes of requests that latencies are kept apart for.
     fn classes(&self) -> usize {
         1
@@ -49,6 +53,21 @@ pub trait Protocol: Send {
 
     /// Appends the next request to `out`; returns its class.
     fn encode(&mut self, parser: &mut Self::Parser, out: &mut Vec<u8>) -> u8;
+
+    /// Returns the number of further requests that a connection can carry now.
+    #[inline]
+    fn room(&self, _parser: &Self::Parser) -> usize {
+        usize::MAX
+    }
+
+    /// Appends what a connection is to send besides new requests.
+    #[inline]
+    fn write_pending(&mut self, _parser: &mut Self::Parser, _out: &mut Vec<u8>) {}
+
+    /// Gives up the oldest request without its connection; false where that is not possible.
+    fn cancel_oldest(&mut self, _parser: &mut Self::Parser) -> bool {
+        false
+    }
 
     /// Reads of the response to a request of `class`, the oldest that was not answered. The engine
     /// presents what was not consumed again, followed by what came next; so a protocol consumes what
@@ -70,6 +89,11 @@ pub trait Protocol: Send {
 pub enum Parsed {
     Partial(usize),
     Complete(usize, Response),
+    /// The response to the request at this position, of those in flight, has begun.
+    BegunAt(usize, usize),
+    CompleteAt(usize, usize, Response),
+    /// The connection carries no more: requests in flight are sent again on a new one.
+    Ended,
 }
 
 /// A whole response.

@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex};
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Answers each connection by a function on a thread of its own, until it is dropped.
-struct Server {
-    address: SocketAddr,
+pub struct Server {
+    pub address: SocketAddr,
     stop: Arc<AtomicBool>,
 }
 
 impl Server {
-    fn start(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let (stopped, answer) = (Arc::clone(&stop), Arc::new(answer));
@@ -79,7 +79,7 @@ fn once(response: Vec<u8>) -> impl Fn(TcpStream) + Send + Sync + 'static {
     }
 }
 
-fn settings(address: SocketAddr) -> Settings {
+pub fn settings(address: SocketAddr) -> Settings {
     Settings {
         address,
         tls: None,
@@ -98,20 +98,20 @@ fn settings(address: SocketAddr) -> Settings {
 }
 
 /// Times that are set in advance: `count` requests, a microsecond apart.
-fn burst(count: u64) -> Pacing {
+pub fn burst(count: u64) -> Pacing {
     Pacing::Open(Arrivals::Times((0..count).map(|index| index * 1000).collect()))
 }
 
 fn http(keeps_alive: bool) -> impl Fn(usize) -> Http {
     let url = Url::parse("http://test/").unwrap();
-    let common = Common { url: &url, headers: &[], keeps_alive, columns: &[] };
+    let common = Common { url: &url, headers: &[], keeps_alive, is_http2: false, columns: &[] };
     let mix = Arc::new(Mix::of_one(&common, "GET", "/", "", Table::default()).unwrap());
     let expected = Arc::new(Expected::default());
     move |_| Http::new(&mix, &expected, 0, 1, 3)
 }
 
 /// The engine without a trial: one thread.
-fn run_with(settings: &Settings, protocol: &dyn Fn(usize) -> Http) -> Recorder {
+pub fn run_with<P: Protocol>(settings: &Settings, protocol: &dyn Fn(usize) -> P) -> Recorder {
     let gate = Gate::new();
     let (sender, messages) = mpsc::channel();
     let worker = Worker::new(settings, Session::detached(), 0, protocol(0), sender).unwrap();
@@ -300,7 +300,8 @@ fn a_mix_takes_rows_in_turn_and_users_keep_their_cookies() {
     let url = Url::parse("http://test/").unwrap();
     let table = Table::parse("id\n7\n8\n").unwrap();
     let columns = table.columns.clone();
-    let common = Common { url: &url, headers: &[], keeps_alive: true, columns: &columns };
+    let common =
+        Common { url: &url, headers: &[], keeps_alive: true, is_http2: false, columns: &columns };
     let mix = Arc::new(Mix::new(&["1 GET /{id}", "1 GET /{id}"], &common, table).unwrap());
     for (keep_cookies, text) in [(false, "/"), (true, "back")] {
         let mut expected = Expected::containing(text.as_bytes());
@@ -354,7 +355,9 @@ fn both_versions_of_tls_are_spoken() {
     {
         let versions: &'static _ = Box::leak(versions.to_vec().into_boxed_slice());
         let server = tls_server(versions);
-        let client = |name, authority, version| Tls::new(name, authority, version, false).unwrap();
+        let client = |name, authority, version| {
+            Tls::new(name, authority, version, false, b"http/1.1").unwrap()
+        };
         let tls = client("localhost", Some(authority), version);
         tls.check(&server.address).unwrap();
         let tls = Some(tls);

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// The handshake failed, or what came afterwards was no TLS.
 pub const TLS: Failure = "tls";
+/// HTTP/2 by the name that ALPN has for it.
+const H2: &[u8] = b"h2";
 /// A sound handshake over the longest path takes less.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Where distributions keep the certificates of authorities.
@@ -42,16 +44,25 @@ impl Tls {
             "" => Some(AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).unwrap_or("")),
             path => Some(path),
         };
-        Self::new(name, authorities, params.text("tls_version"), params.bool("tls_resume"))
+        let protocol = if params.text("version") == "2" { H2 } else { b"http/1.1" };
+        Self::new(
+            name,
+            authorities,
+            params.text("tls_version"),
+            params.bool("tls_resume"),
+            protocol,
+        )
     }
 
     /// authorities: a file of certificates; any certificate is accepted without one. version: 1.2, 1.3
-    /// or auto. resumes: whether a connection may take up the session of an earlier one.
+    /// or auto. resumes: whether a connection may take up the session of an earlier one. protocol: what is
+    /// spoken inside, by the name that ALPN has for it.
     pub fn new(
         name: &str,
         authorities: Option<&str>,
         version: &str,
         resumes: bool,
+        protocol: &[u8],
     ) -> Result<Self, ProbeError> {
         check_cpu()?;
         let versions: &[&rustls::SupportedProtocolVersion] = match version {
@@ -70,7 +81,7 @@ impl Tls {
             }
         }
         .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         if !resumes {
             config.resumption = Resumption::disabled();
         }
@@ -99,6 +110,10 @@ impl Tls {
             let mut connection = self.connection().map_err(std::io::Error::other)?;
             while connection.is_handshaking() {
                 connection.complete_io(&mut stream)?;
+            }
+            let wants_h2 = self.config.alpn_protocols.iter().any(|protocol| protocol == H2);
+            if wants_h2 && connection.alpn_protocol() != Some(H2) {
+                return Err(std::io::Error::other("the server does not speak HTTP/2"));
             }
             Ok(())
         };

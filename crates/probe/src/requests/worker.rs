@@ -321,13 +321,19 @@ impl<'a, P: Protocol> Worker<'a, P> {
             State::Open => {}
         }
         self.output.clear();
-        let unwritten = connection.in_flight.iter_mut().skip(connection.written);
+        self.protocol.write_pending(&mut connection.parser, &mut self.output);
+        let room = self.protocol.room(&connection.parser);
+        let unwritten = connection.in_flight.iter_mut().skip(connection.written).take(room);
         for request in unwritten {
             request.class = self.protocol.encode(&mut connection.parser, &mut self.output);
+            // One that a server turned away unread is sent a second time.
+            self.recorder.sent += u64::from(request.sent_ns == 0);
             request.sent_ns = now_ns;
-            self.recorder.sent += 1;
+            connection.written += 1;
         }
-        connection.written = connection.in_flight.len();
+        if self.output.is_empty() {
+            return Ok(());
+        }
         let written = connection.write(&self.output);
         self.after_write(slot, written, false)
     }
@@ -465,9 +471,11 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         if answered > 0 {
             self.follow(slot, answered, now_ns, 0);
-            if self.connections[slot].written < self.connections[slot].in_flight.len() {
-                self.flush(slot, now_ns)?;
-            }
+        }
+        let connection = &self.connections[slot];
+        let has_more = connection.written < connection.in_flight.len();
+        if has_more || (P::MULTIPLEXED && connection.state == State::Open) {
+            self.flush(slot, now_ns)?;
         }
         Ok(())
     }
@@ -517,18 +525,36 @@ impl<'a, P: Protocol> Worker<'a, P> {
         Ok(())
     }
 
-    /// Ends the requests whose time is over, with their connections.
+    /// Ends the requests whose time is over; with their connections, unless the protocol can give
+    /// up one request of several.
     fn sweep(&mut self, now_ns: u64) {
         let timeout_ns = self.settings.timeout_ns;
         self.next_sweep_ns = now_ns + (timeout_ns / 100).clamp(*SWEEP_NS.start(), *SWEEP_NS.end());
         for slot in 0..self.connections.len() {
-            let connection = &self.connections[slot];
-            let begun_ns = connection.in_flight.front().map(|request| request.begun_ns);
-            if begun_ns.is_some_and(|begun_ns| now_ns - begun_ns.min(now_ns) >= timeout_ns) {
+            while self.is_overdue(slot, now_ns) {
                 // A time limit is no limit of this machine, so this cannot fail.
-                let _ = self.fail(slot, TIMEOUT, now_ns);
+                let _ = self.give_up_oldest(slot, now_ns);
             }
         }
+    }
+
+    fn is_overdue(&self, slot: usize, now_ns: u64) -> bool {
+        let begun_ns = self.connections[slot].in_flight.front().map(|request| request.begun_ns);
+        begun_ns.is_some_and(|begun_ns| now_ns.saturating_sub(begun_ns) >= self.settings.timeout_ns)
+    }
+
+    fn give_up_oldest(&mut self, slot: usize, now_ns: u64) -> Result<(), ProbeError> {
+        let connection = &mut self.connections[slot];
+        let shares = connection.state == State::Open && connection.written > 1;
+        if !shares || !self.protocol.cancel_oldest(&mut connection.parser) {
+            return self.fail(slot, TIMEOUT, now_ns);
+        }
+        if let Some(request) = connection.take(0) {
+            self.recorder.failed(&request, TIMEOUT, now_ns);
+            self.in_flight -= 1;
+        }
+        self.follow(slot, 1, now_ns, RETRY_NS);
+        self.flush(slot, now_ns)
     }
 }
 
