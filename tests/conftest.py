@@ -19,6 +19,7 @@ TOGETHER = frozenset(
     {
         "adapters",
         "analysis",
+        "balance",
         "capabilities",
         "census",
         "commands",

@@ -37,6 +37,7 @@ ORDER = [
     "isolation",
     "scheduler",
     "load",
+    "balance",
     "census",
     "simulation",
     "capabilities",

@@ -122,9 +122,10 @@ class Setting:
     included. factors: what the plan varies, parameters and conditions alike (the levels of this
     setting). headline: metrics on which repetition stops; empty = the spec's headline metrics.
     entry: which entry of the plan's `benchmarks` it comes from. targets: names of the targets that
-    run it. together: all of them at one moment, else each by itself. peer: target that serves the
-    far side; '' where there is none. conditions: path -> value in the topology's own units, applied
-    before the trial ('links.wan.delay' -> 0.05). arm: 'a' or 'b' in an A/A control, else ''.
+    run it. together: all of them at one moment, else each by itself. served_by: backgrounds that
+    answer its requests. peer: target that serves the far side; '' where there is none. conditions:
+    path -> value in the topology's own units, applied before the trial ('links.wan.delay' -> 0.05).
+    arm: 'a' or 'b' in an A/A control, else ''.
     block: trials of one block follow one another within a round (a level that is dear to change).
     baseline: target -> (index, target) of the trial of the same round that it is held against.
     """
@@ -138,6 +139,7 @@ class Setting:
     entry: int = 0
     targets: tuple[str, ...] = ("local",)
     together: bool = False
+    served_by: tuple[str, ...] = ()
     peer: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
     backgrounds: tuple[Background, ...] = ()

@@ -24,6 +24,7 @@ VERBS = [
     "bench",
     "load",
     "capacity",
+    "balance",
     "isolate",
     "scheduler",
     "simulate",

@@ -78,6 +78,7 @@ CASES = [
     ("bench", "", ["null"]),
     ("load", "", ["http://127.0.0.1/"]),
     ("capacity", "", ["http://127.0.0.1/", "--objective", "p99 < 20ms"]),
+    ("balance", "", ["--url", "http://127.0.0.1/"]),
     ("isolate", "", ["cpu.hash", *HERE]),
     ("isolate", "--dry-run", ["cpu", *HERE, "--dry-run"]),
     ("scheduler", "", []),

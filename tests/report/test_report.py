@@ -499,7 +499,7 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
     build = sections.builders(entries)
     assert not [entry.name for entry in entries if build[entry.name](survey) is None]
     simulated = {"deployments", "placement", "simulated_scheduler", "saving"}
-    others = {"experiment", "isolation", "census", "load"} | simulated
+    others = {"experiment", "isolation", "balance", "census", "load"} | simulated
     assert {entry.name for entry in every_section()} - {one.name for one in entries} == others
 
 

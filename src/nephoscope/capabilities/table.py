@@ -124,6 +124,25 @@ TABLE: tuple[Capability, ...] = (
         ),
     ),
     Capability(
+        "balance",
+        record="nephoscope.balance.records:Balance",
+        analyse="nephoscope.balance.result:analyse",
+        applies=lambda data: (
+            str((data.manifest.get("plan") or {}).get("name", "")).startswith("balance")
+            or bool({"lb.haproxy", "lb.nginx"} & data.benchmarks)
+        ),
+        findings=(Rules("nephoscope.balance.findings:RULES", 350),),
+        sections=(ReportSection("balance", "nephoscope.balance.section:build", 215),),
+        answer="nephoscope.balance.section:answer",
+        commands=(
+            Command(
+                "balance",
+                "Measure load balancers: throughput, added latency, fairness.",
+                "nephoscope.balance.command:balance",
+            ),
+        ),
+    ),
+    Capability(
         "isolation",
         record="nephoscope.isolation.records:Isolation",
         analyse="nephoscope.isolation.result:analyse",

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "bench": {"": "result"},
     "load": {"": "result"},
     "capacity": {"": "capacity"},
+    "balance": {"": "result"},
     "isolate": {"": "result", "--dry-run": "preview"},
     "scheduler": {"": "result"},
     "simulate geo": {"": "result", "no SCENARIO": "scenarios"},

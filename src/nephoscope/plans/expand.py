@@ -271,6 +271,7 @@ def _settings(context: PlanContext, parts: Participants, rows: Sequence[_Row]) -
                 entry=row.number,
                 targets=row.on,
                 together=row.entry.together,
+                served_by=row.entry.served_by,
                 peer=row.peer,
                 conditions=row.conditions,
                 backgrounds=row.backgrounds,

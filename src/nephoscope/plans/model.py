@@ -123,6 +123,11 @@ class Entry(Record):
     peer: str = Field(
         default="", description="Name or role of the target that serves a two-sided benchmark."
     )
+    served_by: Names = Field(
+        default=(),
+        description="Names of the backgrounds that answer its requests. A trial is invalid unless "
+        "those that run served all valid responses, and no more than the requests that were sent.",
+    )
     together: bool = Field(
         default=False,
         description="Run on all targets of `on` at the same time, with a common start.",

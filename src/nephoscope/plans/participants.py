@@ -103,6 +103,14 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> tuple[tuple[str, 
             "Name the target: `on: NAME` or `on: ROLE`.",
         )
     _check_targets(context, spec, on, loc)
+    loads = [load.name for load in context.plan.backgrounds if load.benchmark]
+    for name in entry.served_by:
+        if name not in loads:
+            raise context.error(
+                (*loc, "served_by"),
+                f"there is no background '{name}'{did_you_mean(name, loads)}.",
+                f"The plan has: {', '.join(loads) or 'none'}.",
+            )
     return on, _peer(context, entry.peer, spec, on, loc)
 
 

@@ -20,6 +20,7 @@ from nephoscope.runs.trials import timing
 from nephoscope.runs.trials.loads import Load, describe_loads
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
 from nephoscope.runs.trials.records import GroupResult
+from nephoscope.runs.trials.served import unequal_counts
 from nephoscope.runs.trials.target_pool import TargetLost, TargetPool
 from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
@@ -163,6 +164,8 @@ class GroupTrial:
                 out.broken.append(("load_ended", load.problem))
             documents = [trial.documents for _, _, trial in load.trials]
             out.keep(owner, load.beside(), documents[-1] if documents else {})
+        if unequal := unequal_counts(self._setting.served_by, out.trials, self._loads):
+            out.broken.append(("unequal_counts", unequal))
         out.loads = describe_loads(self._loads, window)
         self._take_skew()
 

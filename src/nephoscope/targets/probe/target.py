@@ -24,6 +24,7 @@ from nephoscope.targets.probe.tools import (
     client_job,
     served_by,
     server_job,
+    serving_alone,
     version_of,
     wrap,
     wrapped_by,
@@ -114,7 +115,13 @@ class Target:
         spec = self._catalog.benchmark(benchmark)
         adapter = ADAPTERS.get(benchmark)
         parse: Parse = partial(parse_output, spec)
-        if adapter is not None and serve is not None:
+        if adapter is not None and spec.load:
+            # It serves on an address of its own, whoever its clients are.
+            serve = str(params.get("address", spec.param("address").default))
+            job = server_job(adapter, params)
+            parse = serving_alone(adapter, await self.tool(benchmark))
+            command = [*wrap(await self._where(), job, timeout_s), "--server"]
+        elif adapter is not None and serve is not None:
             job, parse = server_job(adapter, params), served_by(adapter)
             command = [*wrap(await self._where(), job, timeout_s), "--server"]
         elif adapter is not None:

@@ -58,7 +58,8 @@ def server_job(adapter: Adapter, params: Mapping[str, Any]) -> dict[str, Any]:
     assert adapter.server is not None
     server = adapter.server
     ready = {"protocol": server.protocol, "ready_text": server.ready_text}
-    return {**command.job(server.tool), **ready}
+    port = {"port": params.get("port", 0)} if adapter.spec.load else {}
+    return {**command.job(server.tool), **ready, **port}
 
 
 @contextlib.contextmanager
@@ -132,6 +133,43 @@ def served_by(adapter: Adapter) -> Parse:
         return replace(trial, done=replace(trial.done, served={**used, **server.counters(output)}))
 
     return _parser(adapter.spec.id, server.tool, server.install, split, read)
+
+
+def serving_alone(adapter: Adapter, version: str) -> Parse:
+    """Returns the parser of a server that is a load: its counters are its samples.
+
+    Moments on the wall clock (`at_ns` of its samples) become times since it began to serve.
+    """
+    spec = adapter.spec
+    assert adapter.server is not None
+
+    def split(stdout: bytes, returncode: int, stderr_tail: str) -> Split:
+        trial = parse_output(spec, stdout, returncode, stderr_tail)
+        return trial, _output(trial.done.served, 0) if trial.done else None
+
+    def read(trial: TargetTrial, output: Output) -> TargetTrial:
+        assert trial.done is not None
+        done = trial.done
+        started_ns = done.started_wall_ns or 0
+        samples = tuple(
+            replace(sample, at_ns=sample.at_ns - started_ns) if sample.at_ns else sample
+            for sample in adapter.parse(output)
+        )
+        if undeclared := _undeclared(adapter, samples):
+            return replace(trial, done=None, failure=undeclared)
+        own = (
+            Sample("cpu_ns", float(done.served["cpu_ns"])),
+            Sample("started_wall_ns", float(started_ns)),
+        )
+        document = {
+            "program": spec.tool,
+            "version": version,
+            "stdout": output.stdout,
+            "stderr": output.stderr,
+        }
+        return replace(trial, samples=samples + own, documents={"tool": document})
+
+    return _parser(spec.id, adapter.server.tool, spec.install, split, read)
 
 
 def _parser(

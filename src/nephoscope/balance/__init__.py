@@ -1,0 +1,1 @@
+"""Load balancers: throughput, added latency, fairness over the servers behind, failing servers."""

@@ -1,0 +1,214 @@
+"""Throughput, added latency and fairness of load balancers, from the trials of a stored run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from nephoscope.analysis import compare
+from nephoscope.analysis.statistics import estimates, histograms
+from nephoscope.analysis.statistics.values import Refused
+from nephoscope.balance import failover
+from nephoscope.balance.plan import DIRECT
+from nephoscope.balance.records import (
+    AddedLatency,
+    Balance,
+    GeneratorEffect,
+    Sharing,
+    Throughput,
+)
+from nephoscope.balance.trials import BalancedTrial, balanced_trials, served
+from nephoscope.isolation.fairness import jain_of_rounds
+from nephoscope.model import Better, Estimate
+from nephoscope.results.run_data import RunData
+
+_P99 = 0.99
+
+
+def analyse(data: RunData) -> Balance | None:
+    """Returns what a run's load balancers delivered; None where no trial of one counts."""
+    trials = balanced_trials(data)
+    if not trials:
+        return None
+    failing = [trial for trial in trials if trial.failing is not None]
+    regular = [trial for trial in trials if trial.failing is None]
+    confidence = data.confidence
+    failovers = tuple(failover.failover_of(trial) for trial in failing)
+    effects = _effects(regular, confidence)
+    return Balance(
+        client=trials[0].records[0].key.target,
+        throughputs=tuple(_throughputs(regular, confidence)),
+        latencies=tuple(_latencies(regular, _network(data), confidence)),
+        effects=tuple(effects),
+        sharings=tuple(_sharings(regular, confidence)),
+        failovers=failovers,
+        failures=tuple(failover.summaries(failovers, confidence)),
+    )
+
+
+def _grouped(
+    trials: Iterable[BalancedTrial], key: Callable[[BalancedTrial], Any]
+) -> dict[Any, list[BalancedTrial]]:
+    groups: dict[Any, list[BalancedTrial]] = defaultdict(list)
+    for trial in trials:
+        groups[key(trial)].append(trial)
+    return groups
+
+
+def _throughputs(trials: Sequence[BalancedTrial], confidence: float) -> Iterable[Throughput]:
+    closed = _grouped(
+        [trial for trial in trials if trial.is_closed],
+        lambda trial: (trial.balancer, trial.generators, trial.connections),
+    )
+    for (balancer, generators, connections), own in sorted(closed.items(), key=_place):
+        ratios = [
+            trial.sum("requests_per_s") * trial.mean_ns() / 1e9 / connections for trial in own
+        ]
+        yield Throughput(
+            balancer,
+            generators,
+            connections,
+            _median([trial.sum("requests_per_s") for trial in own], "per_s", confidence),
+            _median([trial.mean_ns() for trial in own], "ns", confidence),
+            _p99(own, confidence),
+            _cpu(own, confidence),
+            _median(ratios, "ratio", confidence),
+        )
+
+
+def _place(item: tuple[tuple[str, int, int], Any]) -> tuple[bool, str, int, int]:
+    """The direct server first, then balancers by name."""
+    (balancer, generators, connections), _ = item
+    return balancer != DIRECT, balancer, generators, connections
+
+
+def _median(values: Sequence[float], unit: str, confidence: float) -> Estimate:
+    return estimates.median(values, unit=unit, confidence=confidence)
+
+
+def _p99(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:
+    try:
+        return histograms.quantile_of_trials(
+            [trial.latency for trial in trials], _P99, unit="ns", confidence=confidence
+        )
+    except Refused:
+        return None
+
+
+def _cpu(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:
+    """CPU time of the balancer per request that it forwarded."""
+    values = [
+        trial.forwarder.sum("cpu_ns") / forwarded
+        for trial in trials
+        if trial.forwarder is not None and (forwarded := trial.forwarder.sum("forwarded_count"))
+    ]
+    return _median(values, "ns", confidence) if values else None
+
+
+def _network(data: RunData) -> Mapping[int, float]:
+    """Round -> median round trip between a client and the balancer, in ns."""
+    return {
+        one.round: histograms.quantile_of_counts(*histograms.merge([(one.values, one.counts)]), 0.5)
+        for one in data.distributions
+        if (one.benchmark, one.metric) == ("net.rtt", "rtt_ns") and one.round > 0
+    }
+
+
+def _latencies(
+    trials: Sequence[BalancedTrial], network: Mapping[int, float], confidence: float
+) -> Iterable[AddedLatency]:
+    opened = _grouped(
+        [trial for trial in trials if not trial.is_closed],
+        lambda trial: (float(trial.params["rate_per_s"]), trial.balancer),
+    )
+    for (rate, balancer), own in sorted(opened.items()):
+        direct = {trial.round: trial for trial in opened.get((rate, DIRECT), ())}
+        pairs = [(direct[trial.round], trial) for trial in own if trial.round in direct]
+        if balancer == DIRECT or not pairs:
+            continue
+        before = [trial.mean_ns() for trial, _ in pairs]
+        after = [trial.mean_ns() for _, trial in pairs]
+        trips = [(network[t.round], t.mean_ns()) for _, t in pairs if t.round in network]
+        yield AddedLatency(
+            balancer,
+            rate,
+            _median(before, "ns", confidence),
+            _median(after, "ns", confidence),
+            compare.paired(
+                before,
+                after,
+                better=Better.LOWER,
+                unit="ns",
+                confidence=confidence,
+                names=(DIRECT, balancer),
+            ),
+            _median([trip for trip, _ in trips], "ns", confidence) if trips else None,
+            _median([2 * trip / mean for trip, mean in trips], "ratio", confidence)
+            if trips
+            else None,
+        )
+
+
+def _effects(trials: Sequence[BalancedTrial], confidence: float) -> list[GeneratorEffect]:
+    """Several generators against one, round by round, corrected over all comparisons (Holm)."""
+    closed = _grouped(
+        [trial for trial in trials if trial.is_closed],
+        lambda trial: (trial.balancer, trial.connections, trial.generators),
+    )
+    effects: list[GeneratorEffect] = []
+    for (balancer, connections, generators), own in sorted(closed.items()):
+        alone = {t.round: t for t in closed.get((balancer, connections, 1), ())}
+        pairs = [(alone[trial.round], trial) for trial in own if trial.round in alone]
+        if generators == 1 or not pairs:
+            continue
+        comparison = compare.paired(
+            [trial.sum("requests_per_s") for trial, _ in pairs],
+            [trial.sum("requests_per_s") for _, trial in pairs],
+            better=Better.HIGHER,
+            unit="per_s",
+            confidence=confidence,
+            names=("1 generator", f"{generators} generators"),
+        )
+        effects.append(GeneratorEffect(balancer, generators, connections, comparison))
+    corrected = compare.over_report([one.comparison for one in effects], confidence=confidence)
+    return [
+        GeneratorEffect(one.balancer, one.generators, one.connections, comparison)
+        for one, comparison in zip(effects, corrected, strict=True)
+    ]
+
+
+def _sharings(trials: Sequence[BalancedTrial], confidence: float) -> Iterable[Sharing]:
+    balanced = _grouped(
+        [trial for trial in trials if trial.forwarder is not None and len(trial.servers) > 1],
+        lambda trial: trial.balancer,
+    )
+    for balancer, own in sorted(balanced.items()):
+        forwarder = own[0].forwarder
+        assert forwarder is not None
+        weights = _weights(forwarder.params["backends"])
+        names = sorted(own[0].servers, key=lambda name: (len(name), name))
+        by_round = _grouped(own, lambda trial: trial.round)
+        shares = []
+        for _, same in sorted(by_round.items()):
+            numbers = [sum(served(trial.servers[name]) for trial in same) for name in names]
+            shares.append([number / sum(numbers) for number in numbers])
+        due = [weights.get(own[0].servers[name].address, 1.0) for name in names]
+        yield Sharing(
+            balancer,
+            {
+                name: _median([row[at] for row in shares], "ratio", confidence)
+                for at, name in enumerate(names)
+            },
+            {name: weight / sum(due) for name, weight in zip(names, due, strict=True)},
+            jain_of_rounds(
+                [[part / weight for part, weight in zip(row, due, strict=True)] for row in shares],
+                confidence=confidence,
+            ),
+        )
+
+
+def _weights(backends: Sequence[str]) -> dict[str, float]:
+    """Address -> weight of 'address:port weight'."""
+    pairs = [text.partition(" ") for text in backends]
+    return {address: float(weight or 1) for address, _, weight in pairs}

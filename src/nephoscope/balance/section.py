@@ -1,0 +1,358 @@
+"""The report of load balancers: throughput, added latency, fairness, and failing servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from nephoscope import units
+from nephoscope.balance.records import Balance, Failover, Sharing, Throughput
+from nephoscope.model import Estimate, RunResult
+from nephoscope.report import charts, figures, wording
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Table,
+)
+
+MAX_TIMELINES = 4
+"""Timelines that are drawn, one for each balancer and failure; the table holds all trials."""
+
+
+def build(result: RunResult) -> Section | None:
+    """Curves and tables of each part that the run has."""
+    balance = result.part(Balance)
+    if balance is None:
+        return None
+    blocks: list[Block] = [Sentence(sentence, lead=True) for sentence in answer(result)[:1]]
+    if balance.throughputs:
+        blocks += [*_throughput(balance.throughputs)]
+    if balance.effects:
+        blocks += [Heading("Several generators against one"), effects_table(balance)]
+    if balance.latencies:
+        blocks += [Heading("Added response time"), latencies_table(balance)]
+    if balance.sharings:
+        blocks += [_sharing(balance.sharings)]
+    if balance.failovers:
+        blocks += [*_failovers(balance)]
+    if balance.notes:
+        blocks += [Items(tuple(Item(wording.clean(note)) for note in balance.notes))]
+    return Section("balance", "Load balancers", tuple(blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns the highest throughput of each balancer, what it adds, and what failures cost."""
+    balance = result.part(Balance)
+    if balance is None:
+        return []
+    sentences = []
+    highest: dict[str, Throughput] = {}
+    for point in balance.throughputs:
+        best = highest.setdefault(point.balancer, point)
+        if point.throughput.value > best.throughput.value:
+            highest[point.balancer] = point
+    if highest:
+        parts = [
+            f"{wording.clean(name)} {wording.estimate_text(one.throughput)}"
+            for name, one in highest.items()
+        ]
+        sentences.append(f"Highest throughput: {'; '.join(parts)}.")
+    for latency in balance.latencies:
+        added = latency.comparison.difference
+        if added is not None:
+            sentences.append(
+                f"{wording.clean(latency.balancer)} adds {wording.estimate_text(added)} to the "
+                f"mean response time at {units.format_value(latency.rate_per_s, 'per_s')}."
+            )
+    for failure in balance.failures:
+        noticed = wording.estimate_text(failure.noticed) if failure.noticed else "never"
+        sentences.append(
+            f"{wording.clean(failure.balancer)}, a server {failure.failure}: noticed after "
+            f"{noticed}; failed requests per failure: {wording.estimate_text(failure.errors)}."
+        )
+    return sentences
+
+
+def _cells(estimate: Estimate | None) -> tuple[str, str]:
+    if estimate is None:
+        return "–", ""
+    return wording.value_text(estimate), wording.interval_text(estimate)
+
+
+def _curve_name(one: Throughput) -> str:
+    return wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}")
+
+
+def _throughput(points: Sequence[Throughput]) -> Iterable[Block]:
+    names = list(dict.fromkeys(_curve_name(one) for one in points))
+    parts: Sequence[tuple[str, str, str, Callable[[Throughput], Estimate]]] = (
+        ("throughput", "throughput", "per_s", lambda one: one.throughput),
+        ("response", "mean response time", "ns", lambda one: one.response_mean),
+    )
+    for slug, title, unit, of in parts:
+        curves = []
+        for name in names:
+            own = [one for one in points if _curve_name(one) == name]
+            hover = [
+                f"{name}, {one.connections} connections: {wording.estimate_text(of(one))}"
+                for one in own
+            ]
+            xs = [float(one.connections) for one in own]
+            curves.append(figures.curve_of(name, xs, [of(one) for one in own], hover))
+        figure = figures.lines(
+            curves,
+            figures.Axis("connections", "count", from_zero=True),
+            figures.Axis(title, unit, from_zero=True),
+        )
+        rows = tuple(
+            (_curve_name(one), str(one.connections), *_cells(of(one)), str(of(one).n))
+            for one in points
+        )
+        table = Table(charts.estimate_columns("balancer", "connections"), rows)
+        yield Chart(
+            f"balance-{slug}", f"{title.capitalize()} by connections", figure, table, brief=table
+        )
+    yield throughput_table(points)
+
+
+def throughput_table(points: Sequence[Throughput]) -> Table:
+    """Returns response times, CPU time and Little's law of each point."""
+    head = (
+        *Column.texts("balancer", "connections"),
+        *Column.numbers("p99", "interval", "CPU per request", "interval", "X·R/N"),
+    )
+    rows = tuple(
+        (
+            _curve_name(one),
+            str(one.connections),
+            *_cells(one.response_p99),
+            *_cells(one.cpu_per_request),
+            wording.value_text(one.in_flight_ratio),
+        )
+        for one in points
+    )
+    caption = (
+        "Response time p99 of all generators together, CPU time of the balancer per request, and "
+        "throughput X times mean response time R over the number of connections N. By Little's law "
+        "it is 1 where each connection always waits for a response."
+    )
+    return Table(head, rows, caption)
+
+
+def effects_table(balance: Balance) -> Table:
+    """Returns the ratio of throughputs of several generators and one, with its verdict."""
+    head = (
+        *Column.texts("balancer", "generators", "connections"),
+        *Column.numbers("ratio", "interval", "n"),
+        Column("verdict"),
+    )
+    rows = tuple(
+        (
+            wording.clean(one.balancer),
+            f"{one.generators} against 1",
+            str(one.connections),
+            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
+            one.comparison.verdict.word,
+        )
+        for one in balance.effects
+    )
+    caption = (
+        "Throughput of several generators over that of one with as many connections in all, paired "
+        "by round. Verdicts are corrected over all comparisons (Holm)."
+    )
+    return Table(head, rows, caption)
+
+
+def latencies_table(balance: Balance) -> Table:
+    """Returns what each balancer adds to the response time of an open loop."""
+    head = (
+        *Column.texts("balancer", "rate"),
+        *Column.numbers("direct", "through the balancer", "added", "interval", "network", "n"),
+    )
+    rows = tuple(
+        (
+            wording.clean(one.balancer),
+            units.format_value(one.rate_per_s, "per_s"),
+            wording.value_text(one.direct),
+            wording.value_text(one.through),
+            *_cells(one.comparison.difference),
+            wording.value_text(one.network_ratio) if one.network_ratio else "–",
+            str(one.comparison.n_a),
+        )
+        for one in balance.latencies
+    )
+    caption = (
+        "Mean response time directly and through the balancer, paired by round. The network's "
+        "share is that of two round trips of a datagram in the response time through the balancer."
+    )
+    return Table(head, rows, caption)
+
+
+def _sharing(sharings: Sequence[Sharing]) -> Chart:
+    servers = list(dict.fromkeys(name for one in sharings for name in one.shares))
+    names = [wording.clean(one.balancer) for one in sharings]
+    parts = [
+        (server, [one.shares[server].value if server in one.shares else 0.0 for one in sharings])
+        for server in servers
+    ]
+    figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
+    head = (
+        *Column.texts("balancer", "server"),
+        *Column.numbers("share", "interval", "due", "n"),
+    )
+    rows = []
+    for sharing in sharings:
+        rows += [
+            (
+                wording.clean(sharing.balancer),
+                server,
+                *_cells(share),
+                units.format_value(sharing.due[server], "ratio"),
+                str(share.n),
+            )
+            for server, share in sharing.shares.items()
+        ]
+        rows.append(
+            (
+                wording.clean(sharing.balancer),
+                "Jain's index",
+                *_cells(sharing.fairness),
+                "",
+                str(sharing.fairness.n),
+            )
+        )
+    table = Table(head, tuple(rows))
+    caption = (
+        "Requests by server from the servers' own counters. Jain's index of requests over "
+        "weight: 1 where each server has its due share, 1/n where one of n has all."
+    )
+    return Chart("balance-sharing", "Requests by server", figure, table, caption, brief=table)
+
+
+def _failovers(balance: Balance) -> Iterable[Block]:
+    drawn: set[tuple[str, str]] = set()
+    for failover in balance.failovers:
+        name = (failover.balancer, failover.failure)
+        if name not in drawn and len(drawn) < MAX_TIMELINES:
+            drawn.add(name)
+            yield _timeline(failover)
+    yield Heading("Failures")
+    yield failures_table(balance)
+    yield failovers_table(balance)
+
+
+def _timeline(failover: Failover) -> Chart:
+    points = failover.timeline
+    xs = tuple(point.at_s * 1e9 for point in points)
+    curves = [
+        figures.Curve(
+            name,
+            xs,
+            values,
+            hover=tuple(
+                f"{name}, {point.at_s:.1f} s: {units.format_value(value, 'per_s')}"
+                for point, value in zip(points, values, strict=True)
+            ),
+            step=True,
+        )
+        for name, values in (
+            ("valid responses", tuple(point.responses_per_s for point in points)),
+            ("of the failing server", tuple(point.failing_served_per_s for point in points)),
+            ("failed requests", tuple(point.errors * _per_s(failover) for point in points)),
+        )
+    ]
+    figure = figures.lines(
+        curves,
+        figures.Axis("time since the failure", "ns"),
+        figures.Axis("requests", "per_s", from_zero=True),
+        markers=False,
+    )
+    for at_s, label in (
+        (0.0, "fails"),
+        (failover.noticed_s, "noticed"),
+        (failover.length_s, "works again"),
+    ):
+        if at_s is not None:
+            figures.vertical(figure["layout"], at_s * 1e9, label, log=False)
+    rows = tuple(
+        (
+            f"{point.at_s:.1f} s",
+            f"{point.responses_per_s:.0f}",
+            f"{point.failing_served_per_s:.0f}",
+            f"{point.errors:.0f}",
+        )
+        for point in points
+    )
+    head = (
+        Column("time since the failure"),
+        *Column.numbers("responses/s", "of the failing server/s", "failed requests"),
+    )
+    name = wording.clean(failover.balancer)
+    return Chart(
+        f"balance-failover-{wording.slug(failover.balancer)}-{failover.failure}",
+        f"{name}: a server {failover.failure}, round {failover.round}",
+        figure,
+        Table(head, rows, collapsed=True),
+        "Responses from the clients' counters, those of the failing server from its own log.",
+        brief=None,
+    )
+
+
+def _per_s(one: Failover) -> float:
+    """Intervals a second."""
+    points = one.timeline
+    return 1 / (points[1].at_s - points[0].at_s) if len(points) > 1 else 1.0
+
+
+def failures_table(balance: Balance) -> Table:
+    """Returns time to notice, return and errors of each balancer and failure."""
+    head = (
+        *Column.texts("balancer", "failure"),
+        *Column.numbers(
+            "noticed after", "interval", "first response after recovery", "interval",
+            "failed requests", "interval", "slowest", "n",
+        ),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            wording.clean(one.balancer),
+            one.failure,
+            *_cells(one.noticed),
+            *_cells(one.returned),
+            *_cells(one.errors),
+            wording.value_text(one.slowest),
+            str(one.trials),
+        )
+        for one in balance.failures
+    )
+    return Table(head, rows, "Medians of the rounds, with intervals.")
+
+
+def failovers_table(balance: Balance) -> Table:
+    """Returns each trial with a failure: counts of the clients and of the balancer."""
+    head = (
+        *Column.texts("balancer", "failure", "round"),
+        *Column.numbers("sent", "valid", "failed", "failed (balancer)", "retries", "noticed"),
+        Column("errors"),
+    )
+    rows = tuple(
+        (
+            wording.clean(one.balancer),
+            one.failure,
+            str(one.round),
+            f"{one.sent:,}",
+            f"{one.completed:,}",
+            f"{sum(one.errors.values()):,}",
+            f"{one.failed:,}",
+            f"{one.retries:,}",
+            "–" if one.noticed_s is None else units.format_value(one.noticed_s * 1e9, "ns"),
+            ", ".join(f"{count} {kind}" for kind, count in sorted(one.errors.items())) or "none",
+        )
+        for one in balance.failovers
+    )
+    return Table(head, rows, "Counts of the clients beside the balancer's own.")

@@ -1,0 +1,219 @@
+"""Trials with a load balancer: the generators of one trial merged, with the counters beside it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+from nephoscope.adapters.http_nginx import ID as NGINX_SERVER
+from nephoscope.analysis.statistics import histograms
+from nephoscope.analysis.statistics.values import Array
+from nephoscope.balance.plan import BALANCER, BALANCERS, DIRECT, SERVERS
+from nephoscope.model import Sample, TrialRecord
+from nephoscope.results.run_data import RunData
+from nephoscope.runs.trials.served import SERVED
+from nephoscope.store import counts
+
+GENERATOR = "http.load"
+ANY = "any"
+"""The kind of error that stands for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Samples of a background, with its name, benchmark and parameters."""
+
+    name: str
+    benchmark: str
+    params: Mapping[str, Any]
+    samples: Sequence[Sample]
+
+    def sum(self, metric: str) -> float:
+        """Returns the sum of a metric over its factors."""
+        return sum(sample.value for sample in self.samples if sample.metric == metric)
+
+    def times_ns(self, metric: str, **factors: str) -> list[int]:
+        """Returns the moments of an event on the wall clock, ascending."""
+        started_ns = int(self.sum("started_wall_ns"))
+        return sorted(
+            started_ns + sample.at_ns
+            for sample in self.samples
+            if sample.metric == metric
+            and all(sample.factors.get(k) == v for k, v in factors.items())
+        )
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"{self.params['address']}:{self.params['port']}"
+
+
+@dataclass(frozen=True)
+class BalancedTrial:
+    """One trial of all its generators. counters: of the backgrounds, by name."""
+
+    round: int
+    balancer: str
+    records: Sequence[TrialRecord]
+    samples: Sequence[Sequence[Sample]]
+    counters: Mapping[str, Counter] = field(default_factory=dict)
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Parameters of a generator."""
+        return self.records[0].params
+
+    @property
+    def generators(self) -> int:
+        """Number of generators."""
+        return len(self.records)
+
+    @property
+    def connections(self) -> int:
+        """Connections of all generators together."""
+        return int(self.params["connections"]) * self.generators
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its generators wait for a response before they send again."""
+        return bool(self.params.get("arrivals", "closed") == "closed")
+
+    def sum(self, metric: str, **factors: str) -> float:
+        """Returns the sum of a metric over the generators."""
+        return sum(sample.value for sample in self._own(metric, **factors))
+
+    def errors(self) -> dict[str, int]:
+        """Returns the failed requests by kind."""
+        kinds: dict[str, int] = defaultdict(int)
+        for sample in self._own("errors_count"):
+            if sample.factors["kind"] != ANY:
+                kinds[str(sample.factors["kind"])] += int(sample.value)
+        return dict(kinds)
+
+    @cached_property
+    def latency(self) -> tuple[Array, histograms.Counts]:
+        """Returns the merged histogram of the response times of all generators, in ns."""
+        return merged_latency(self.samples)
+
+    def mean_ns(self) -> float:
+        """Returns the mean response time."""
+        values, numbers = self.latency
+        return float(values @ numbers / numbers.sum())
+
+    @property
+    def forwarder(self) -> Counter | None:
+        """The balancer; None where a server answers directly."""
+        kinds = set(BALANCERS.values())
+        return next((one for one in self.counters.values() if one.benchmark in kinds), None)
+
+    @property
+    def servers(self) -> dict[str, Counter]:
+        """The servers behind the balancer."""
+        kinds = set(SERVERS.values())
+        return {
+            name: one
+            for name, one in self.counters.items()
+            if one.benchmark in kinds and name != DIRECT
+        }
+
+    @property
+    def failing(self) -> Counter | None:
+        """The server that failed, if one did."""
+        for one in self.servers.values():
+            if one.benchmark == NGINX_SERVER and one.sum("failure_wall_ns"):
+                return one
+        return None
+
+    def _own(self, metric: str, **factors: str) -> Iterable[Sample]:
+        for samples in self.samples:
+            for sample in samples:
+                if sample.metric == metric and all(
+                    sample.factors.get(k) == v for k, v in factors.items()
+                ):
+                    yield sample
+
+
+def merged_latency(generators: Iterable[Sequence[Sample]]) -> tuple[Array, histograms.Counts]:
+    """Returns one histogram of the response times of all generators: values, and how often."""
+    return histograms.merge(
+        [
+            (
+                [sample.value for sample in samples if sample.metric == "latency_ns"],
+                [sample.count for sample in samples if sample.metric == "latency_ns"],
+            )
+            for samples in generators
+        ]
+    )
+
+
+def served(counter: Counter) -> float:
+    """Returns the responses that a server counted."""
+    return counter.sum(SERVED[counter.benchmark])
+
+
+def balanced_trials(data: RunData) -> list[BalancedTrial]:
+    """Returns the trials of which every generator's record counts, by round."""
+    loads = {load["name"]: load for load in _plan(data).get("backgrounds") or ()}
+    groups: dict[tuple[int, int], list[tuple[TrialRecord, list[Sample], dict[str, Counter]]]]
+    groups = defaultdict(list)
+    for record, table in data.run.tables():
+        if record.benchmark == GENERATOR and counts(record):
+            own, beside = _split(table, loads)
+            groups[record.key.round, record.key.setting].append((record, own, beside))
+    targets = {
+        setting["index"]: len(setting["targets"]) for setting in data.manifest.get("settings") or ()
+    }
+    trials = []
+    for (number, setting), members in sorted(groups.items(), key=lambda item: item[0]):
+        together = members[0][0].skew_ns is not None
+        if together and len(members) < targets.get(setting, len(members)):
+            continue
+        counters = {name: one for _, _, beside in members for name, one in beside.items()}
+        name = _balancer_of(members[0][0], loads)
+        sets = [members] if together else [[member] for member in members]
+        trials += [
+            BalancedTrial(number, name, [m[0] for m in own], [m[1] for m in own], counters)
+            for own in sets
+        ]
+    return trials
+
+
+def _plan(data: RunData) -> Mapping[str, Any]:
+    return data.manifest.get("plan") or {}
+
+
+def _balancer_of(record: TrialRecord, loads: Mapping[str, Mapping[str, Any]]) -> str:
+    """The background that answered the generators; the host of the URL where none did."""
+    running = str(record.factors.get(BALANCER, "")).split("+")
+    for name in running:
+        if name == DIRECT or (name in loads and loads[name]["benchmark"] in BALANCERS.values()):
+            return name
+    return urlsplit(str(record.params["url"])).netloc
+
+
+def _split(
+    table: Any, loads: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[Sample], dict[str, Counter]]:
+    """The trial's own samples, and those of its backgrounds."""
+    own: list[Sample] = []
+    by_load: dict[str, list[Sample]] = defaultdict(list)
+    names = ("metric", "value", "count", "at_ns", "factors")
+    for metric, value, count, at_ns, text in zip(
+        *(table.column(name).to_pylist() for name in names), strict=True
+    ):
+        factors = json.loads(text)
+        sample = Sample(metric, value, count, at_ns, factors)
+        if "load" in factors:
+            by_load[factors["load"]].append(sample)
+        elif "hook" not in factors:
+            own.append(sample)
+    return own, {
+        name: Counter(name, loads[name]["benchmark"], loads[name]["params"], samples)
+        for name, samples in by_load.items()
+        if name in loads
+    }

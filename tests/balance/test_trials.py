@@ -1,0 +1,153 @@
+"""Generators of a trial are merged as if one had sent all requests; logs show a failure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nephoscope.analysis.statistics import histograms
+from nephoscope.balance.failover import failover_of
+from nephoscope.balance.trials import BalancedTrial, Counter, merged_latency
+from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+
+MS = 1_000_000
+BEGAN_NS = 1_700_000_000 * 1000 * MS
+
+
+def to_three_digits(values: np.ndarray) -> np.ndarray:
+    """The values as a histogram with three significant digits has them."""
+    scale = 10.0 ** (np.floor(np.log10(values)) - 3)
+    return np.asarray(np.round(values / scale) * scale)
+
+
+def histogram(values: np.ndarray) -> list[Sample]:
+    distinct, counts = np.unique(to_three_digits(values), return_counts=True)
+    return [
+        Sample("latency_ns", float(value), int(count))
+        for value, count in zip(distinct, counts, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.99, 0.999])
+def test_merged_percentiles_of_three_generators_are_those_of_the_pooled_requests(q: float) -> None:
+    random = np.random.default_rng(11)
+    # Generators with unequal rates and response times: an average of percentiles would be wrong.
+    raw = [
+        random.lognormal(math.log(mean_ns), 0.8, size=count)
+        for mean_ns, count in ((1e6, 40_000), (3e6, 5_000), (20e6, 1_500))
+    ]
+    values, counts = merged_latency([histogram(own) for own in raw])
+    pooled = np.sort(np.concatenate(raw))
+    assert int(counts.sum()) == pooled.size
+    merged = histograms.quantile_of_counts(values, counts, q)
+    exact = pooled[math.ceil(q * pooled.size) - 1]
+    assert merged == pytest.approx(exact, rel=1e-3)
+    averaged = np.mean([np.quantile(own, q) for own in raw])
+    assert averaged != pytest.approx(exact, rel=1e-2)
+
+
+def record(params: dict[str, object]) -> TrialRecord:
+    return TrialRecord(
+        key=TrialKey(1, 0, "client1"),
+        benchmark="http.load",
+        params=params,
+        factors={},
+        status=TrialStatus.VALID,
+        reasons=(),
+        position=0,
+        started_at=BEGAN_NS / 1e9,
+        elapsed_ns=4000 * MS,
+        beside={},
+        timeline={"measure": (0, 4000 * MS)},
+    )
+
+
+def counter(name: str, benchmark: str, samples: Sequence[Sample], **params: object) -> Counter:
+    started = Sample("started_wall_ns", float(BEGAN_NS))
+    return Counter(
+        name, benchmark, {"address": "10.0.0.9", "port": 80, **params}, [*samples, started]
+    )
+
+
+def failing_trial(down_ms: Sequence[float]) -> BalancedTrial:
+    """A server that answers for 1 s, is away for 2 s, and answers again half a second later."""
+    answered = [*range(0, 1000, 100), *range(3500, 4000, 100)]
+    web = counter(
+        "web1",
+        "http.nginx",
+        [
+            Sample("failure_wall_ns", float(BEGAN_NS + 1000 * MS)),
+            Sample("recovery_wall_ns", float(BEGAN_NS + 3000 * MS)),
+            *(Sample("interval_served_count", 10.0, at_ns=at * MS) for at in answered),
+        ],
+        failure="dies",
+    )
+    balancer = counter(
+        "haproxy",
+        "lb.haproxy",
+        [
+            Sample("failed_count", 4.0),
+            Sample("retries_count", 7.0),
+            *(
+                Sample(
+                    "server_down_count",
+                    1.0,
+                    at_ns=round(at * MS),
+                    factors={"server": "10.0.0.9:80"},
+                )
+                for at in down_ms
+            ),
+            Sample("server_down_count", 1.0, at_ns=1001 * MS, factors={"server": "10.0.0.8:80"}),
+        ],
+    )
+    own = [
+        Sample("sent_count", 400.0),
+        Sample("completed_count", 396.0),
+        Sample("errors_count", 3.0, factors={"kind": "reset"}),
+        Sample("errors_count", 1.0, factors={"kind": "timeout"}),
+        Sample("errors_count", 4.0, factors={"kind": "any"}),
+        Sample("latency_ns", 2e6, 395),
+        Sample("latency_ns", 9e8, 1),
+        *(Sample("interval_requests_per_s", 99.0, at_ns=(n + 1) * 100 * MS) for n in range(40)),
+        Sample("interval_errors_count", 4.0, at_ns=1100 * MS),
+    ]
+    params = {"connections": 10, "arrivals": "constant", "interval_ns": 100 * MS}
+    return BalancedTrial(1, "haproxy", [record(params)], [own], {"web1": web, "haproxy": balancer})
+
+
+def test_a_failover_is_read_off_the_logs() -> None:
+    failover = failover_of(failing_trial([200, 1250]))
+    assert failover.failure == "dies"
+    assert (failover.sent, failover.completed, failover.failed, failover.retries) == (
+        400,
+        396,
+        4,
+        7,
+    )
+    assert failover.errors == {"reset": 3, "timeout": 1}
+    assert failover.noticed_s == pytest.approx(0.25)
+    assert failover.drained_s is None
+    assert failover.returned_s == pytest.approx(0.5)
+    assert failover.slowest_s == pytest.approx(0.9)
+    assert failover.length_s == pytest.approx(2.0)
+    assert len(failover.timeline) == 40
+    at_failure = failover.timeline[10]
+    assert at_failure.at_s == pytest.approx(0.0, abs=1e-6)
+    assert (at_failure.errors, at_failure.failing_served_per_s) == (4.0, 0.0)
+    assert failover.timeline[9].failing_served_per_s == pytest.approx(100.0)
+
+
+def test_a_failure_that_nobody_notices_has_no_time() -> None:
+    assert failover_of(failing_trial([200])).noticed_s is None
+
+
+def test_generators_add_up() -> None:
+    trial = failing_trial([])
+    both = replace(trial, records=[*trial.records] * 2, samples=[*trial.samples] * 2)
+    assert (both.generators, both.connections) == (2, 20)
+    assert both.sum("sent_count") == 800
+    assert both.mean_ns() == pytest.approx(trial.mean_ns())
