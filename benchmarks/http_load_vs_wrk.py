@@ -1,7 +1,9 @@
-"""http.load beside wrk: requests per second and CPU time per request against nginx on loopback.
+"""http.load beside wrk and h2load: rate and CPU time per request against nginx on loopback.
 
-nginx serves 166 bytes with one worker on one CPU, the generator runs on another one, with 100
-connections that are kept alive. Bounds: at least wrk's rate, at most its CPU time per request.
+nginx has one worker on one CPU, the generator runs on another one. Parts: HTTP/1.1 on 100
+connections that are kept alive (wrk); HTTP/2, ten streams on each of ten connections (h2load); a
+full TLS handshake for each request (wrk); bodies of 1 MB over TLS (wrk). Bounds: at least the other
+tool's rate, at most its CPU time per request.
 """
 
 from __future__ import annotations
@@ -10,16 +12,19 @@ import argparse
 import os
 import re
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from _paired import (
+    ROOT,
     Row,
     alternate,
     arguments,
@@ -36,9 +41,38 @@ from _paired import (
 )
 from net_loopback_vs_iperf3 import free_port
 
-BODY_BYTES = 166
+CERTIFICATES = ROOT / "crates/probe/src/requests/test_certificates"
 Result = tuple[float, float]
 """Requests per second, and CPU seconds of the generator per request."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison: the size of the page, and how both tools ask for it."""
+
+    tool: str
+    scheme: str
+    body_bytes: int
+    connections: int
+    params: Mapping[str, Any]
+    options: tuple[str, ...]
+
+
+ANY_CERTIFICATE = {"tls_verify": False, "tls_version": "1.3"}
+PARTS = {
+    "http1": Part("wrk", "http", 166, 100, {}, ()),
+    "http2": Part("h2load", "http", 166, 10, {"version": "2", "streams": 10}, ("-m10",)),
+    "handshakes": Part(
+        "wrk",
+        "https",
+        166,
+        100,
+        {**ANY_CERTIFICATE, "keep_alive": False},
+        ("-H", "Connection: close"),
+    ),
+    "bulk": Part("wrk", "https", 1_000_000, 10, ANY_CERTIFICATE, ()),
+}
+PACKAGES = {"wrk": "wrk", "h2load": "nghttp2-client"}
 
 CONFIGURATION = """
 daemon off; worker_processes 1; worker_cpu_affinity {mask}; pid {folder}/pid;
@@ -48,40 +82,46 @@ http {{
   access_log off; keepalive_requests 1000000000; open_file_cache max=10;
   client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
   uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{ listen 127.0.0.1:{port} backlog=4096; root {folder}; }}
+  ssl_certificate {certificates}/server.pem; ssl_certificate_key {certificates}/server.key;
+  ssl_protocols TLSv1.3; ssl_session_tickets off; ssl_session_cache off;
+  server {{ listen 127.0.0.1:{port} backlog=4096{listen}; root {folder}; }}
 }}
 """
 
 
 @contextmanager
-def nginx(cpu: int) -> Iterator[str]:
+def nginx(cpu: int, part: Part) -> Iterator[str]:
     """Runs nginx on a CPU; yields the address of its only page."""
     with tempfile.TemporaryDirectory() as name:
         folder, port = Path(name), free_port()
-        (folder / "index.html").write_bytes(b"x" * BODY_BYTES)
-        user = "user root;" if os.geteuid() == 0 else ""
-        text = CONFIGURATION.format(folder=name, mask=bin(1 << cpu)[2:], port=port, user=user)
+        (folder / "index.html").write_bytes(b"x" * part.body_bytes)
+        text = CONFIGURATION.format(
+            folder=name,
+            mask=bin(1 << cpu)[2:],
+            port=port,
+            user="user root;" if os.geteuid() == 0 else "",
+            certificates=CERTIFICATES,
+            listen=" ssl" if part.scheme == "https" else " http2" if part.tool == "h2load" else "",
+        )
         (folder / "nginx.conf").write_text(text)
         command = ["nginx", "-e", f"{name}/error.log", "-c", f"{name}/nginx.conf"]
         with subprocess.Popen(command) as server:
             try:
-                url = f"http://127.0.0.1:{port}/"
-                wait_for(url)
-                yield url
+                wait_for(port)
+                yield f"{part.scheme}://127.0.0.1:{port}/"
             finally:
                 server.terminate()
 
 
-def wait_for(url: str) -> None:
-    """Waits until a server answers."""
+def wait_for(port: int) -> None:
+    """Waits until a server accepts connections."""
     for _ in range(200):
         try:
-            with urllib.request.urlopen(url) as response:
-                response.read()
-                return
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
         except OSError:
             time.sleep(0.02)
-    raise RuntimeError(f"nginx does not answer at {url}")
+    raise RuntimeError(f"nginx does not listen on port {port}")
 
 
 def children_cpu_s() -> float:
@@ -90,15 +130,16 @@ def children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def ours(url: str, args: argparse.Namespace) -> Result:
-    """One trial of http.load; its CPU time includes its start and its warm-up, as wrk's does."""
+def ours(url: str, part: Part, args: argparse.Namespace) -> Result:
+    """One trial of http.load; its CPU time includes its start and warm-up, as the others' do."""
     params = {
         "url": url,
-        "connections": args.connections,
+        "connections": part.connections,
         "cpus": [args.cpu],
         "duration_ns": args.seconds * 1_000_000_000,
         "warmup_ns": 0,
-        "expected_body_bytes": BODY_BYTES,
+        "expected_body_bytes": part.body_bytes,
+        **part.params,
     }
     before_s = children_cpu_s()
     samples = run_probe("http.load", params)
@@ -109,61 +150,77 @@ def ours(url: str, args: argparse.Namespace) -> Result:
     return one_value(samples, "requests_per_s"), used_s / one_value(samples, "completed_count")
 
 
-def wrk(url: str, args: argparse.Namespace) -> Result:
-    """One run of wrk with one thread, on the same CPU."""
-    command = ["taskset", "-c", str(args.cpu), "wrk", "-t1", f"-c{args.connections}"]
-    command += [f"-d{args.seconds}s", url]
+def theirs(url: str, part: Part, args: argparse.Namespace) -> Result:
+    """One run of the other tool with one thread, on the same CPU."""
+    duration = f"-D{args.seconds}" if part.tool == "h2load" else f"-d{args.seconds}s"
+    command = ["taskset", "-c", str(args.cpu), part.tool, "-t1", f"-c{part.connections}"]
+    command += [duration, *part.options, url]
     before_s = children_cpu_s()
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     used_s = children_cpu_s() - before_s
-    rate = re.search(r"Requests/sec:\s*([0-9.]+)", done.stdout)
-    count = re.search(r"(\d+) requests in", done.stdout)
-    if rate is None or count is None or "Socket errors" in done.stdout or "Non-2xx" in done.stdout:
-        raise RuntimeError(f"wrk: {done.stdout}")
-    return float(rate[1]), used_s / float(count[1])
+    rate, count = counts_of(part.tool, done.stdout)
+    return rate, used_s / count
 
 
-def compare(url: str, args: argparse.Namespace) -> list[Row]:
+def counts_of(tool: str, text: str) -> tuple[float, float]:
+    """Returns rate and number of the requests that a tool reports."""
+    if tool == "h2load":
+        rate = re.search(r"finished in \S+, ([0-9.]+) req/s", text)
+        count = re.search(r"(\d+) succeeded, 0 failed", text)
+    else:
+        rate = re.search(r"Requests/sec:\s*([0-9.]+)", text)
+        count = re.search(r"(\d+) requests in", text)
+    if rate is None or count is None or "Socket errors" in text or "Non-2xx" in text:
+        raise RuntimeError(f"{tool}: {text}")
+    return float(rate[1]), float(count[1])
+
+
+def compare(url: str, part: Part, args: argparse.Namespace) -> list[Row]:
     """Alternates both and compares rate and CPU time of the same rounds."""
-    runs = {"ours": lambda: ours(url, args), "theirs": lambda: wrk(url, args)}
+    runs = {"ours": lambda: ours(url, part, args), "theirs": lambda: theirs(url, part, args)}
     values = alternate(runs, args.rounds, args.seed)
     rows = []
     for index, name, unit, bound in (
         (0, "rate", "requests_per_s", (1.0, None)),
         (1, "CPU per request", "s", (None, 1.0)),
     ):
-        mine, theirs = ([result[index] for result in values[key]] for key in ("ours", "theirs"))
-        rows.append(Row(name, unit, mine, theirs, paired_ratio(mine, theirs), bound))
+        mine, other = ([result[index] for result in values[key]] for key in ("ours", "theirs"))
+        rows.append(Row(name, unit, mine, other, paired_ratio(mine, other), bound))
     return rows
 
 
 def main() -> int:
-    """Runs the comparison; 0 when the bounds hold."""
-    parser = arguments("http.load beside wrk: rate and CPU time per request against nginx")
+    """Runs the comparison of one part; 0 when the bounds hold."""
+    parser = arguments("http.load beside wrk and h2load: rate and CPU time per request")
+    parser.add_argument("--part", choices=PARTS, default="http1", help="what is compared")
+    parser.add_argument("--connections", type=int, help="connections instead of the part's")
     parser.add_argument("--seconds", type=int, default=2, help="length of a run")
-    parser.add_argument("--connections", type=int, default=100, help="connections kept alive")
     parser.add_argument("--cpu", type=int, default=0, help="CPU of the generators")
     parser.add_argument("--server-cpu", type=int, default=1, help="CPU of nginx")
     args = parse(parser)
-    needed("wrk", "wrk")
+    part = PARTS[args.part]
+    part = replace(part, connections=args.connections or part.connections)
+    needed(part.tool, PACKAGES[part.tool])
     needed("nginx", "nginx-light")
     facts = machine()
-    with nginx(args.server_cpu) as url:
-        rows = compare(url, args)
-    print_table(rows, "wrk")
+    with nginx(args.server_cpu, part) as url:
+        rows = compare(url, part, args)
+    print_table(rows, part.tool)
     versions = {
         "probe": version(probe_path(), "version"),
-        "wrk": version("wrk", "--version"),
+        part.tool: version(part.tool, "--version"),
         "nginx": version("nginx", "-v"),
     }
     settings = {
+        "part": args.part,
         "seconds": args.seconds,
-        "connections": args.connections,
+        "connections": part.connections,
         "seed": args.seed,
         "nice": args.nice,
         "realtime": args.realtime,
     }
-    return finish("http-load", rows, versions, settings, facts, args.write)
+    slug = "http-load" if args.part == "http1" else f"http-load-{args.part}"
+    return finish(slug, rows, versions, settings, facts, args.write)
 
 
 if __name__ == "__main__":
