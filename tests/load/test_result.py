@@ -62,4 +62,7 @@ def test_what_a_run_varies_is_drawn(tmp_path: Path) -> None:
     built = section.build(result)
     assert built is not None
     titles = [block.title for block in built.blocks if isinstance(block, Chart)]
-    assert titles == ["http.load: valid responses by connections"]
+    assert titles == [
+        "http.load: valid responses by connections",
+        "http.load: requests of each trial by configuration",
+    ]

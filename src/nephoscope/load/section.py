@@ -1,34 +1,15 @@
-"""What the request generators of a run counted, and latency and rate by offered load."""
+"""What the request generators of a run counted and measured."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from nephoscope import units
-from nephoscope.load.result import GENERATORS, Load, LoadCounts
+from nephoscope.load import charts, tools
+from nephoscope.load.result import Load, LoadCounts
 from nephoscope.model import RunResult, level_name
-from nephoscope.report import charts, figures, selection, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
-from nephoscope.report.selection import Sweep
-
-_LATENCIES = ("latency_p50_ns", "latency_p90_ns", "latency_p99_ns")
-_CHARTS = (
-    ("rate_per_s", _LATENCIES, True),
-    ("connections", _LATENCIES, True),
-    ("connections", ("requests_per_s",), False),
-)
-"""Factor, metrics, and whether their axis is logarithmic."""
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Sentence, Table
 
 
 def build(result: RunResult) -> Section | None:
@@ -51,7 +32,8 @@ def build(result: RunResult) -> Section | None:
         )
         for line in load.lines
     )
-    blocks: list[Block] = [*_curves(result)]
+    blocks: list[Block] = [*charts.by_load(result), *charts.by_configuration(result)]
+    blocks += tools.build(result)
     blocks += [Sentence("Counts over all valid trials, warm-up included."), Table(head, rows)]
     notes = notes_of(load)
     if notes:
@@ -74,47 +56,6 @@ def answer(result: RunResult) -> list[str]:
             f"{completed:,} valid responses of {sent:,} requests; errors: {errors_text(errors)}."
         )
     ]
-
-
-def _curves(result: RunResult) -> list[Chart]:
-    """Latency by offered rate, and rate by number of connections, where a run varies them."""
-    drawn = []
-    for factor, metrics, log in _CHARTS:
-        lines = [line for line in result.metrics if line.metric in metrics]
-        by_benchmark: dict[str, list[Sweep]] = {}
-        for sweep in selection.sweeps(
-            [line for line in lines if line.benchmark in GENERATORS], factor
-        ):
-            by_benchmark.setdefault(sweep.benchmark, []).append(sweep)
-        drawn += [
-            _curve(benchmark, factor, swept[: selection.MAX_CURVES], log=log)
-            for benchmark, swept in by_benchmark.items()
-        ]
-    return drawn
-
-
-def _curve(benchmark: str, factor: str, swept: Sequence[Sweep], *, log: bool) -> Chart:
-    names = charts.sweep_names(swept)
-    unit = swept[0].points[0].estimate.unit
-    x_unit = "per_s" if factor.endswith("_per_s") else "count"
-    curves = [
-        charts.sweep_curve(name, sweep, [units.format_value(x, x_unit) for x in sweep.x])
-        for name, sweep in zip(names, swept, strict=True)
-    ]
-    title = "latency" if unit == "ns" else "valid responses"
-    figure = figures.lines(
-        curves,
-        figures.Axis(factor.removesuffix("_per_s").replace("_", " "), x_unit),
-        figures.Axis(title, unit, log=log, from_zero=not log),
-    )
-    rows = [
-        row
-        for name, sweep in zip(names, swept, strict=True)
-        for row in charts.sweep_rows(name, sweep, [units.format_value(x, x_unit) for x in sweep.x])
-    ]
-    table = Table(charts.estimate_columns("curve", factor.replace("_", " ")), tuple(rows))
-    slug = wording.slug(f"{benchmark}-{title}")
-    return Chart(f"load-{slug}", f"{benchmark}: {title} by {factor}", figure, table, brief=table)
 
 
 def errors_text(errors: Mapping[str, int]) -> str:
