@@ -13,6 +13,7 @@ from nephoscope.studies import text as study_text
 from nephoscope.studies.comparison import predictions
 from nephoscope.studies.comparison.part_result import PartResult
 from nephoscope.studies.definition.study import Control, Part
+from nephoscope.studies.report import charts
 
 STUDY = catalogue.load("zhuang-2012")
 SIMULATED_MS = 10.0
@@ -102,6 +103,9 @@ def test_the_text_has_both_figures_and_the_verdicts() -> None:
     assert "1 of 1 conditions are as simulated within 20 % (made)." in text
     assert "cap, 100/s" in text
     assert "1.05" in text
+    drawn = charts.prediction_chart(prediction).figure["data"]
+    assert [trace["name"] for trace in drawn] == ["measured", "simulated"]
+    assert [len(trace["x"]) for trace in drawn] == [1, 1]
 
 
 def test_nothing_is_decided_where_a_control_does_not_hold() -> None:

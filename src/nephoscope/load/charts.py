@@ -55,11 +55,15 @@ def by_configuration(result: RunResult) -> list[Chart]:
                 if line.benchmark == benchmark
                 and len(line.trial_values) >= violins.FEWEST
                 # The rate of an open loop is the one that was set.
-                and not (metric == "requests_per_s" and "rate_per_s" in line.factors)
+                and (metric != "requests_per_s" or not _is_open(line))
             ]
             if 2 <= len(own) <= _MAX_CONFIGURATIONS:
                 drawn.append(_violins(benchmark, own))
     return drawn
+
+
+def _is_open(line: MetricResult) -> bool:
+    return "rate_per_s" in line.factors and line.factors.get("arrivals") != "closed"
 
 
 def knee(sweep: Sweep) -> float | None:

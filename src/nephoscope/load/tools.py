@@ -22,6 +22,8 @@ _FAMILIES = (
 _RATE = "requests_per_s"
 _TIMES = ("latency_mean_ns", "latency_p50_ns", "latency_p99_ns", "latency_max_ns")
 _CLOSED, _OPEN = "closed", "open"
+_LEFT_OUT = {_CLOSED: ("arrivals", "rate_per_s"), _OPEN: ("arrivals",)}
+"""Factors that the loop's column repeats, or that have no effect."""
 
 
 def build(result: RunResult) -> list[Block]:
@@ -44,13 +46,14 @@ def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]
     targets = len({line.target for line in lines})
     rows = []
     for line in sorted(lines, key=lambda line: (_loop(result, line), line.benchmark)):
-        setting = wording.setting_text(line, targets)
+        loop = _loop(result, line)
+        setting = wording.setting_text(line, targets, _LEFT_OUT[loop])
         name = f"{line.benchmark}, {setting}" if setting else line.benchmark
         times = [_time(result, line, metric) for metric in _TIMES]
-        rows.append((name, _loop(result, line), wording.estimate_text(line.estimate), *times))
+        rows.append((name, loop, _estimate_text(line), str(line.estimate.n), *times))
     head = (
         *Column.texts("tool", "loop"),
-        *Column.numbers("requests/s", "mean", "p50", "p99", "maximum"),
+        *Column.numbers("requests/s", "n", "mean", "p50", "p99", "maximum"),
     )
     return [
         Heading("Tools"),
@@ -62,6 +65,10 @@ def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]
         ),
         Table(head, tuple(rows)),
     ]
+
+
+def _estimate_text(line: MetricResult) -> str:
+    return f"{wording.value_text(line.estimate)} {wording.interval_text(line.estimate)}"
 
 
 def _loop(result: RunResult, line: MetricResult) -> str:
@@ -83,7 +90,7 @@ def _time(result: RunResult, line: MetricResult, metric: str) -> Cell:
         if (each.benchmark, each.metric, each.target) == (line.benchmark, metric, line.target) and (
             factors_key(each.factors) == levels
         ):
-            return wording.estimate_text(each.estimate)
+            return _estimate_text(each)
     key = (line.benchmark, "latency_ns", line.target, levels)
     values, counts = result.histograms.get(key, ([], []))
     if not len(values) or metric not in ("latency_mean_ns", "latency_max_ns"):

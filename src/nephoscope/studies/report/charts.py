@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nephoscope.report import figures, palette
+from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Cell, Chart, Column, Table, thin
 from nephoscope.studies.comparison.figures import FilledFigure, MeasuredCurve, PublishedPoint
+from nephoscope.studies.comparison.predictions import Prediction
 from nephoscope.studies.report.wording import estimate_text, interval_text
 
 _PUBLISHED_COLOUR = "#d62728"
@@ -29,6 +30,52 @@ def chart(figure: FilledFigure) -> Chart:
     caption = f"{layout.why} Crosses are published numbers." if figure.points else layout.why
     title = f"{layout.figure}: {layout.title}"
     return Chart(f"{figure.part}-{layout.id}", title, drawing, _table(figure), caption)
+
+
+def prediction_chart(prediction: Prediction) -> Chart:
+    """Returns the measured beside the simulated value of each condition."""
+    compared = [value for value in prediction.values if value.measured and value.simulated]
+    names = [value.name for value in compared]
+    data, ends = [], []
+    for at, side in enumerate(("measured", "simulated")):
+        estimates = [
+            estimate
+            for value in compared
+            if (estimate := value.measured if side == "measured" else value.simulated)
+        ]
+        colour, _, symbol = palette.style(at)
+        values = [estimate.value for estimate in estimates]
+        lows = [estimate.low for estimate in estimates]
+        highs = [estimate.high for estimate in estimates]
+        ends += [end for end in (*values, *lows, *highs) if end is not None and end > 0]
+        data.append(
+            figures.trace(
+                side,
+                values,
+                [row + 0.3 * at - 0.15 for row in range(len(names))],
+                [
+                    f"{name}, {side}: {estimate_text(estimate, prediction.unit)}"
+                    for name, estimate in zip(names, estimates, strict=True)
+                ],
+                mode="markers",
+                marker={"color": colour, "symbol": symbol, "size": 9},
+                error_x=figures.error_bars(values, lows, highs) | {"color": colour},
+            )
+        )
+    x_axis = figures.axis_of(figures.Axis(f"value ({prediction.unit})", "none", log=True), ends)
+    y_axis = figures.named_ticks(names, range=[len(names) - 0.5, -0.5])
+    layout = figures.layout(x_axis, y_axis, height=110 + 34 * len(names))
+    columns = Column.texts("condition", "side", "value")
+    rows = tuple(
+        (value.name, side, estimate_text(estimate, prediction.unit))
+        for value in compared
+        for side, estimate in (("measured", value.measured), ("simulated", value.simulated))
+    )
+    title = f"Measured and simulated: {prediction.title}"
+    slug = wording.slug(f"{prediction.part}-{prediction.title}")
+    return Chart(
+        f"prediction-{slug}", title, {"data": data, "layout": layout}, Table(columns, rows)
+    )
 
 
 def _y_axis(figure: FilledFigure, *, from_zero: bool = False) -> figures.Axis:

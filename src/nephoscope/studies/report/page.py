@@ -261,6 +261,7 @@ def _prediction(prediction: Prediction) -> list[Block]:
         Sentence(predictions.summarise(prediction)),
         Table(head, rows),
         Sentence(prediction.why),
+        *([charts.prediction_chart(prediction)] if any(x.ratio for x in prediction.values) else []),
     ]
 
 
