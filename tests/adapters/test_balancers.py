@@ -114,6 +114,11 @@ def test_the_configurations_have_what_was_asked_for() -> None:
     assert nginx.count("listen ") == haproxy.count("bind ") == 2
 
 
+def test_nginx_has_one_process() -> None:
+    with pytest.raises(UsageError, match="one process"):
+        command_of("lb.nginx", threads=2)
+
+
 @pytest.mark.parametrize(
     "backends", [[], ["web:80"], ["10.0.0.1"], ["10.0.0.1:0"], ["1.2.3.4:5 0"]]
 )

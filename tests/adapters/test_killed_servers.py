@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from live import needs
@@ -50,19 +51,22 @@ def descendants(pid: int) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "programs"),
+    ("benchmark", "params", "programs"),
     [
-        ("wrk", ("nginx",)),
-        ("redis-benchmark", ("redis-server",)),
-        ("db.pgbench", ("postgres", "initdb")),
+        ("wrk", {}, ("nginx",)),
+        ("redis-benchmark", {}, ("redis-server",)),
+        ("db.pgbench", {}, ("postgres", "initdb")),
+        ("http.nginx", {"failure": "hangs"}, ("nginx", "setpriv")),
+        ("lb.haproxy", {"backends": ["127.0.0.1:9"]}, ("haproxy",)),
+        ("lb.nginx", {"backends": ["127.0.0.1:9"]}, ("nginx",)),
     ],
 )
 def test_a_killed_server_ends_and_its_folder_goes(
-    probe: Path, scratch: Path, benchmark: str, programs: tuple[str, ...]
+    probe: Path, scratch: Path, benchmark: str, params: dict[str, Any], programs: tuple[str, ...]
 ) -> None:
     needs(*programs)
     environment = {**os.environ, "TMPDIR": str(scratch)}
-    words = wrap(str(probe), server_job(ADAPTERS[benchmark], {}), 60)
+    words = wrap(str(probe), server_job(ADAPTERS[benchmark], params), 60)
     with subprocess.Popen(
         [*words, "--server", "--control", "--bind", "127.0.0.1"],
         env=environment,

@@ -56,10 +56,10 @@ http {
 """
 
 # Every wait is for a child in the background, so that the end is never late. The moment is read
-# before the signal is sent.
+# before the signal is sent. What it starts ends with it, also after a kill.
 _SCRIPT = """\
-begin() { nginx -p . -e stderr -c nginx.conf & server=$!; }
-pause() { sleep "$1" & wait $!; }
+begin() { setpriv --pdeathsig KILL nginx -p . -e stderr -c nginx.conf & server=$!; }
+pause() { setpriv --pdeathsig KILL sleep "$1" & wait $!; }
 mark() { echo "$1 $(date +%s%N)"; }
 finish() { kill -CONT $server; kill -TERM $server; wait $server; exit 0; }
 trap finish TERM

@@ -20,14 +20,14 @@ from nephoscope.adapters.frame import (
 from nephoscope.adapters.servers import balancer
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec
+from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
 ID = "lb.nginx"
 
 _CONFIGURATION = """\
 daemon off;
-master_process MASTER;
-worker_processes THREADS;
+master_process off;
 pid nginx.pid;
 error_log stderr crit;
 worker_rlimit_nofile FILES;
@@ -119,6 +119,11 @@ attempt at a server.""",
 
 
 def _command(params: Mapping[str, Any]) -> Command:
+    if params["threads"] > 1:
+        raise UsageError(
+            f"{ID}: nginx has one process here, so that nothing is left when it is killed.",
+            "Set threads=1.",
+        )
     servers = _ALGORITHMS[params["algorithm"]]
     more = f"fail_timeout={seconds(ID, 'retry_after_ns', params['retry_after_ns'])}s"
     if params["server_connections"]:
@@ -128,8 +133,6 @@ def _command(params: Mapping[str, Any]) -> Command:
     if params["server_keep_alive"]:
         servers += f"    keepalive {params['connections']};\n"
     values = {
-        "MASTER": "on" if params["threads"] > 1 else "off",
-        "THREADS": str(params["threads"]),
         "FILES": str(2 * params["connections"] + 64),
         "SERVERS": servers,
         "SOCKET": balancer.SOCKET,

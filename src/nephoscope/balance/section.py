@@ -20,6 +20,7 @@ from nephoscope.report.blocks import (
     Table,
 )
 
+_CLOSE_S = 0.4
 MAX_TIMELINES = 4
 """Timelines that are drawn, one for each balancer and failure; the table holds all trials."""
 
@@ -29,7 +30,7 @@ def build(result: RunResult) -> Section | None:
     balance = result.part(Balance)
     if balance is None:
         return None
-    blocks: list[Block] = [Sentence(sentence, lead=True) for sentence in answer(result)[:1]]
+    blocks: list[Block] = [Sentence(sentence, lead=True) for sentence in answer(result)]
     if balance.throughputs:
         blocks += [*_throughput(balance.throughputs)]
     if balance.effects:
@@ -272,13 +273,13 @@ def _timeline(failover: Failover) -> Chart:
         figures.Axis("requests", "per_s", from_zero=True),
         markers=False,
     )
-    for at_s, label in (
-        (0.0, "fails"),
-        (failover.noticed_s, "noticed"),
-        (failover.length_s, "works again"),
-    ):
-        if at_s is not None:
-            figures.vertical(figure["layout"], at_s * 1e9, label, log=False)
+    # Labels of moments that are close to each other would cover each other.
+    at_once = failover.noticed_s is not None and failover.noticed_s < _CLOSE_S
+    marks = [(0.0, "fails, noticed" if at_once else "fails"), (failover.length_s, "works again")]
+    if failover.noticed_s is not None and not at_once:
+        marks.append((failover.noticed_s, "noticed"))
+    for at_s, label in marks:
+        figures.vertical(figure["layout"], at_s * 1e9, label, log=False)
     rows = tuple(
         (
             f"{point.at_s:.1f} s",
@@ -314,19 +315,17 @@ def failures_table(balance: Balance) -> Table:
     head = (
         *Column.texts("balancer", "failure"),
         *Column.numbers(
-            "noticed after", "interval", "first response after recovery", "interval",
-            "failed requests", "interval", "slowest", "n",
+            "noticed after", "first response after recovery", "failed requests", "slowest"
         ),
-    )  # fmt: skip
+    )
     rows = tuple(
         (
             wording.clean(one.balancer),
             one.failure,
-            *_cells(one.noticed),
-            *_cells(one.returned),
-            *_cells(one.errors),
-            wording.value_text(one.slowest),
-            str(one.trials),
+            *(
+                wording.estimate_text(estimate) if estimate else "never"
+                for estimate in (one.noticed, one.returned, one.errors, one.slowest)
+            ),
         )
         for one in balance.failures
     )

@@ -50,7 +50,7 @@ PARAMS = (
         True,
         "Whether connections to the servers serve more than one request.",
     ),
-    whole("threads", 1, 1, 256, "Threads or worker processes of the balancer."),
+    whole("threads", 1, 1, 256, "Threads of the balancer; nginx has one."),
     whole("connections", 4096, 16, 100_000, "Maximum number of connections of clients."),
     whole(
         "server_connections",
