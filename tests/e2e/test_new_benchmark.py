@@ -75,8 +75,8 @@ def test_a_benchmark_with_a_far_side_runs_between_two_targets(
         done = nephoscope("run", plan, "--json")
         assert done.code == 0, done.err
         (metric,) = done.json()["metrics"]
-        assert (metric["benchmark"], metric["n"]) == ("toy.echo", 6)
-        assert 0 < metric["value"] < 1e9
+        assert (metric["benchmark"], metric["estimate"]["n"]) == ("toy.echo", 6)
+        assert 0 < metric["estimate"]["value"] < 1e9
         assert "toy.echo" in nephoscope("list").out
     finally:
         catalog.load.cache_clear()

@@ -27,8 +27,8 @@ use serde_json::{json, Value};
 pub const SPEC: Spec = Spec {
     id: "toy.echo",
     summary: "Time of a message to the far side and back",
-    params: &[Param::count("messages", 3, 1..=1000, "Number of messages.")],
-    metrics: &[Metric::lower("toy_round_trip_ns", "Time to the far side and back.").headline()],
+    params: &[Param::count("messages", 3, 1..=1000).doc("Number of messages.")],
+    metrics: &[Metric::lower("toy_round_trip_ns").doc("Time to the far side and back.").headline()],
     overhead: "none",
     source: "a test",
     two_sided: true,
