@@ -68,6 +68,7 @@ def licence_texts(folder: Path) -> Iterator[str]:
 def notices() -> str:
     """Returns the whole text; a licence text that several crates share stands there once."""
     crates = linked_crates()
+    without_text: list[str] = []
     lines = ["Third-party software in Nephoscope", "=" * 34, "", "Rust crates", "-" * 11, ""]
     texts: dict[str, str] = {}
     users: dict[str, list[str]] = {}
@@ -78,10 +79,15 @@ def notices() -> str:
         own = list(licence_texts(Path(crate["manifest_path"]).parent))
         if not own and not crate["license"]:
             raise SystemExit(f"notices: {name} states no licence.")
+        if not own and "Apache-2.0" in crate["license"].split(" OR "):
+            without_text.append(name)
         for text in own:
             words = " ".join(text.split())
             texts.setdefault(words, text)
             users.setdefault(words, []).append(name)
+    # A source without a licence file is used under a licence whose text others bring.
+    for words in [words for words in texts if words.startswith("Apache License Version 2.0")][:1]:
+        users[words] += without_text
     lines += ["", *STANDARD_LIBRARY.splitlines(), ""]
     for words, names in users.items():
         head = f"Licence of {', '.join(dict.fromkeys(names))}"

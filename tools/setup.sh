@@ -175,7 +175,8 @@ build_probe() { # architecture
 
 notices() {
   local file=src/nephoscope/_probe/NOTICES.txt
-  [ "$file" -nt Cargo.lock ] || "$(find_python)" tools/notices.py "$file" ||
+  [ "$file" -nt Cargo.lock ] && [ "$file" -nt tools/notices.py ] ||
+    "$(find_python)" tools/notices.py "$file" ||
     stop "the licence notices cannot be written; the words of cargo are above."
 }
 

@@ -59,6 +59,9 @@ _SHARED = (
         metavar="N",
         help="Concurrent requests on each HTTP/2 connection.",
     ),
+    click.option(
+        "-k", "--insecure", is_flag=True, help="Accept any TLS certificate of the server."
+    ),
     click.option("--no-keep-alive", is_flag=True, help="Open a new connection for each request."),
     click.option(
         "--poisson", is_flag=True, help="Poisson arrivals instead of evenly spaced requests."
@@ -106,6 +109,7 @@ def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
         "body": options_by_name["body"],
         "version": "2" if options_by_name["http2"] else "1.1",
         "streams": options_by_name["streams"],
+        "tls_verify": not options_by_name["insecure"],
         "keep_alive": not options_by_name["no_keep_alive"],
         "timeout_ns": round(timeout_s * 1e9),
         "authorised_hosts": list(options_by_name["authorised_hosts"]),

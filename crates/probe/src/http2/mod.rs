@@ -1,6 +1,7 @@
 //! HTTP/2 (RFC 9113) as a protocol of the request engine: each request in flight is a stream.
 pub mod block;
 mod frame;
+mod headers;
 mod hpack;
 mod huffman;
 mod session;

@@ -2,16 +2,12 @@
 //! bodies are kept until they are whole, a header block until it has ended, a body never.
 use super::block::Table;
 use super::frame::{self, Head, HEAD_BYTES};
-use super::hpack::{self, Name};
+use super::headers::{block_of, Fields, OpenBlock};
 use super::streams::{Stream, Streams};
 use crate::http::cookies::Cookies;
 use crate::http::expected::Expected;
-use crate::http::response::ENDLESS_HEADERS;
 use crate::requests::failures::{Failure, GARBAGE, GOAWAY, STREAM_RESET};
 
-/// A header block in more bytes or frames than these has no end.
-const BLOCK_BYTES: usize = 64 << 10;
-const BLOCK_FRAMES: usize = 128;
 /// Frames that ask for an answer, since the last response began. More are an attack.
 const DEMANDS: usize = 10_000;
 /// Streams that may be open before the server has said how many.
@@ -40,7 +36,7 @@ pub struct Session {
     used: u32,
     /// The body that is being read, and the header block.
     data: Option<Data>,
-    block: Option<Block>,
+    block: Option<OpenBlock>,
     /// What the user of this connection got; nothing unless cookies are kept.
     cookies: Option<Box<Cookies>>,
 }
@@ -51,13 +47,6 @@ struct Data {
     left: usize,
     padding: usize,
     ends: bool,
-}
-
-#[derive(Debug)]
-struct Block {
-    head: Head,
-    bytes: Vec<u8>,
-    frames: usize,
 }
 
 /// What a frame means for the request at a position.
@@ -269,19 +258,11 @@ impl Session {
         head: Head,
         payload: &[u8],
     ) -> Result<Option<Event>, Failure> {
-        let mut block = payload;
-        if head.has(frame::PADDED) {
-            let (padding, rest) = block.split_first().ok_or(GARBAGE)?;
-            let length = rest.len().checked_sub(usize::from(*padding)).ok_or(GARBAGE)?;
-            block = &rest[..length];
-        }
-        if head.has(frame::PRIORITY) {
-            block = block.get(5..).ok_or(GARBAGE)?;
-        }
+        let block = block_of(head, payload)?;
         if head.has(frame::END_HEADERS) {
             return self.take_block(expected, head, block);
         }
-        self.block = Some(Block { head, bytes: block.to_vec(), frames: 1 });
+        self.block = Some(OpenBlock::new(head, block));
         Ok(None)
     }
 
@@ -291,14 +272,8 @@ impl Session {
         head: Head,
         payload: &[u8],
     ) -> Result<Option<Event>, Failure> {
-        let mut block =
-            self.block.take().filter(|b| b.head.stream == head.stream).ok_or(GARBAGE)?;
-        block.bytes.extend_from_slice(payload);
-        block.frames += 1;
-        if block.bytes.len() > BLOCK_BYTES || block.frames > BLOCK_FRAMES {
-            return Err(ENDLESS_HEADERS);
-        }
-        if head.has(frame::END_HEADERS) {
+        let mut block = self.block.take().ok_or(GARBAGE)?;
+        if block.add(head, payload)? {
             return self.take_block(expected, block.head, &block.bytes);
         }
         self.block = Some(block);
@@ -313,22 +288,10 @@ impl Session {
         block: &[u8],
     ) -> Result<Option<Event>, Failure> {
         let Some(index) = self.position(head.stream)? else { return Ok(None) };
-        let (mut status, mut length) = (None, None);
-        let cookies = &mut self.cookies;
-        hpack::read(block, |name, value| {
-            match name {
-                Name::Status => status = Some(value.number()?),
-                Name::ContentLength => length = Some(value.number()?),
-                Name::SetCookie if expected.keep_cookies => {
-                    cookies.get_or_insert_default().set(&value.decode()?);
-                }
-                Name::SetCookie | Name::Other => {}
-            }
-            Ok(())
-        })?;
+        let fields = Fields::read(block, expected.keep_cookies.then_some(&mut self.cookies))?;
         let (stream, ends) = (&mut self.streams.open[index], head.has(frame::END_STREAM));
         if stream.status == 0 {
-            match status.ok_or(GARBAGE)? {
+            match fields.status.ok_or(GARBAGE)? {
                 100..=199 if !ends => {
                     self.count_demand()?;
                     return Ok(None);
@@ -336,9 +299,9 @@ impl Session {
                 status @ 200..=999 => stream.status = status as u16,
                 _ => return Err(GARBAGE),
             }
-            stream.stated = length;
+            stream.stated = fields.length;
             (self.is_answered, self.demands) = (true, 0);
-        } else if !ends || status.is_some() {
+        } else if !ends || fields.status.is_some() {
             return Err(GARBAGE);
         }
         Ok(Some(if ends { Event::Complete(index) } else { Event::Begun(index) }))
