@@ -32,8 +32,9 @@ class Throughput:
 class AddedLatency:
     """Response times of an open loop through a balancer and directly, in the same rounds.
 
-    network: median round trip of a datagram, and network_ratio: its share of the mean response
-    time through the balancer, which crosses the network twice; None where it was not measured.
+    network: median round trip of a datagram. network_ratio: two of them over the mean response time
+    through the balancer, an upper bound of the network's share, because a round trip contains the
+    wake-up of both programs. None where it was not measured.
     """
 
     balancer: str

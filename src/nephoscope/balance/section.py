@@ -188,8 +188,9 @@ def latencies_table(balance: Balance) -> Table:
         for one in balance.latencies
     )
     caption = (
-        "Mean response time directly and through the balancer, paired by round. The network's "
-        "share is that of two round trips of a datagram in the response time through the balancer."
+        "Mean response time directly and through the balancer, paired by round. Network: two round "
+        "trips of a datagram over the response time through the balancer. They contain the wake-up "
+        "of the programs at both ends, so that it is an upper bound of the network's share."
     )
     return Table(head, rows, caption)
 
