@@ -22,7 +22,7 @@ PARTS = pytest.mark.parametrize(
     ("study", "part"), HERE, ids=[f"{study.name}-{part.name}" for study, part in HERE]
 )
 WITHIN = {
-    *("direction", "kernel", "type", "operation", "bytes", "streams"),
+    *("direction", "kernel", "type", "operation", "vector_bytes", "streams"),
     *("load", "phase", "cpu", "process"),
     *("region", "vm", "vcpu"),
     *("request", "limit_ns"),
