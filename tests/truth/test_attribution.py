@@ -28,11 +28,11 @@ pytestmark = needs_root
 ROUNDS = 20
 """Enough pairs for their order to show that they do not depend on each other."""
 PI = {"threads": 1, "digits": 15_000}
-"""Some 200 ms: a few periods of a quota, twenty ticks of the counters."""
+"""Some 60 ms: six periods of the quota below, so that no trial ends within its first share."""
 
 HOSTS = {
     "victim": {"cpu": {"cpus": [0]}},
-    "capped": {"cpu": {"cpus": [0], "cap": "50%"}},
+    "capped": {"cpu": {"cpus": [0], "cap": "50%", "cap_period": "10ms"}},
     "near": {"cpu": {"cpus": [0]}},
     "apart": {"cpu": {"cpus": [1]}},
 }

@@ -184,7 +184,9 @@ def test_udp_at_a_set_rate_arrives_but_for_what_a_filter_drops(direction: str) -
         dropped = path.dropped(side)
     sent = trial.of("sent_count", direction=direction)
     received = trial.of("received_count", direction=direction)
-    assert sent == 4000
+    # The last is due half a millisecond before the end; a sender woken later than that leaves out
+    # what was still due, and a pause of two milliseconds is none to speak of.
+    assert 3996 <= sent <= 4000
     assert 0 <= dropped - (sent - received) <= 5
     interval = wilson(int(sent - received), int(sent), confidence=1 - 1e-6)
     assert interval.low <= 0.1 <= interval.high

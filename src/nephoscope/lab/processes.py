@@ -27,6 +27,17 @@ def matching(holds: Callable[[Path], bool]) -> list[int]:
         seen |= began
         for pid in sorted(began):
             with contextlib.suppress(OSError):
-                if holds(Path("/proc", str(pid))):
+                process = Path("/proc", str(pid))
+                if holds(process):
                     ids.append(pid)
+                elif _is_starting(process):
+                    seen.discard(pid)
     return ids
+
+
+def _is_starting(process: Path) -> bool:
+    """Whether a process executes a new program just now, whose arguments are not yet to be read.
+
+    Threads of the kernel and processes that have ended have no arguments either, but no program.
+    """
+    return not (process / "cmdline").read_bytes() and bool((process / "exe").readlink().name)
