@@ -78,19 +78,19 @@ class Server:
             # The account's own dotfiles and cache are none of the test's business.
             f"SetEnv HOME={self.home}\nLogLevel VERBOSE\n{self.options}\n"
         )
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self._before, PROGRAM, "-D", "-e", "-f", str(config)],
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-            )
+        words = [*self._before, PROGRAM, "-D", "-e", "-f", str(config)]
         end = time.monotonic() + 20
-        while time.monotonic() < end and self._process.poll() is None:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection(("127.0.0.1", self.port), 1),
-            ):
-                return
+        while time.monotonic() < end:
+            with (self.folder / "log").open("ab") as log:
+                # A connection would tell less: a process of the server before may still accept it.
+                known = len(self.log())
+                self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log)
+            while time.monotonic() < end and self._process.poll() is None:
+                if "Server listening" in self.log()[known:]:
+                    return
+                time.sleep(0.02)
+            if "Address already in use" not in self.log()[known:]:
+                break
             time.sleep(0.02)
         raise RuntimeError(f"sshd did not start: {self.log()[-2000:]}")
 
