@@ -200,13 +200,12 @@ async def serving(
     targets: Mapping[str, Target], client: str, benchmark: str, params: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """The far side, and what its peer has to know."""
-    from nephoscope.targets import Peer
+    from nephoscope.targets import session
 
-    far = targets["far"]
-    address = far.address(targets[client])
-    server = await far.start(benchmark, params, 60.0, serve=address)
-    ready = await server.ready(20.0)
-    return server, Peer(address, int(ready["port"]), str(ready["token"]))
+    far = await session.serve(
+        targets["far"], targets[client], benchmark, params, deadline_s=60.0, limit_s=20.0
+    )
+    return far.running, far.peer
 
 
 @contextlib.asynccontextmanager
