@@ -50,6 +50,8 @@ Limits:
 Lines of --control:
   peer {\"address\": IP, \"port\": N, \"token\": TEXT}
                      Far side of a two-sided benchmark; first line to `run` and `wrap`.
+  credentials JSON   {NAME: TEXT, …} that a storage service asks for; first line to
+                     storage.transfer where `service` is not local.
   token TEXT         Token that the peer presents; first line to a server.
   go [NANOSECONDS]   Start measuring once {\"ready\": …} was printed, now or when the wall clock
                      shows that many nanoseconds since the epoch.

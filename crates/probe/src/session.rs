@@ -5,6 +5,8 @@ use crate::error::{Kind, ProbeError};
 use crate::signals::{self, Flags};
 use nephoscope_wire::arguments::Limits;
 use nephoscope_wire::lines::{ControlLine, Peer};
+#[cfg(feature = "storage")]
+use std::collections::BTreeMap;
 
 /// A line that is longer is none of ours.
 const LINE_BYTES: usize = 4096;
@@ -133,6 +135,24 @@ impl Session {
         }
     }
 
+    /// Reads what a service asks for, from the first control line.
+    #[cfg(feature = "storage")]
+    pub fn read_credentials(self) -> Result<BTreeMap<String, String>, ProbeError> {
+        match self.read_line()? {
+            ControlLine::Credentials(pairs) => Ok(pairs),
+            _ => Err(ProbeError::usage(
+                "storage.transfer: the first line must be `credentials`.",
+                "Send `credentials {}` where the environment or a file has them.",
+            )),
+        }
+    }
+
+    /// Time until the deadline.
+    #[cfg(feature = "storage")]
+    pub fn time_left(self) -> std::time::Duration {
+        signals::time_left()
+    }
+
     /// Waits for `go`. From then on `stop` and the end of the input are noticed whatever the trial
     /// does.
     pub fn wait_for_go(self) -> Result<Go, ProbeError> {
@@ -147,6 +167,7 @@ impl Session {
                 ControlLine::Stop => return Err(ended_before_start("It was told to stop")),
                 ControlLine::Peer(peer) => named = Some(peer),
                 ControlLine::Token(_) => return Err(ControlLine::unknown("token")),
+                ControlLine::Credentials(_) => return Err(ControlLine::unknown("credentials")),
             }
         }
     }

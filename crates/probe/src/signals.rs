@@ -98,6 +98,18 @@ pub fn install(deadline: Duration, control: bool, with_parent: bool) -> Result<(
     Ok(())
 }
 
+/// Returns the time until the deadline.
+#[cfg(feature = "storage")]
+pub fn time_left() -> Duration {
+    // SAFETY: a plain struct that the kernel fills.
+    let left = unsafe {
+        let mut timer: libc::itimerval = std::mem::zeroed();
+        libc::getitimer(libc::ITIMER_REAL, &raw mut timer);
+        timer.it_value
+    };
+    Duration::from_secs(left.tv_sec.cast_unsigned())
+}
+
 /// Lets `stop` end the trial in order instead of cancelling it.
 pub fn allow_orderly_stop() {
     INPUT.orderly_stop.store(true, Ordering::Relaxed);

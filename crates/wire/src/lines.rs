@@ -3,6 +3,7 @@
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// An observed value of a metric, or a document.
 #[derive(Serialize)]
@@ -76,12 +77,14 @@ impl std::fmt::Debug for Peer {
 pub const TOKEN_BYTES: usize = 16;
 
 /// A line of the control channel, which the caller sends on standard input.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum ControlLine {
     /// `peer {…}`, first: where the far side is.
     Peer(Peer),
     /// `token TEXT`, first: what the one peer presents that a server serves.
     Token(String),
+    /// `credentials {…}`, first: names and values that a service asks for.
+    Credentials(BTreeMap<String, String>),
     /// `go [NANOSECONDS]`: start now, or when the wall clock shows that time.
     Go(Option<u64>),
     /// `stop`: end a load or a server with its samples, cancel anything else.
@@ -101,6 +104,7 @@ impl ControlLine {
             ("stop", "") => Ok(Self::Stop),
             ("token", token) => check_token(token).map(Self::Token),
             ("peer", text) => parse_peer(text).map(Self::Peer),
+            ("credentials", text) => parse_credentials(text).map(Self::Credentials),
             _ => Err(Self::unknown(word)),
         }
     }
@@ -110,7 +114,7 @@ impl ControlLine {
         let word: String = word.chars().take(20).collect();
         Error::usage(
             format!("'{word}' is no line of the control channel here."),
-            "Lines are peer or token (first), go, go NANOSECONDS and stop.",
+            "Lines are peer, token or credentials (first), go, go NANOSECONDS and stop.",
         )
     }
 }
@@ -123,6 +127,13 @@ fn parse_peer(text: &str) -> Result<Peer, Error> {
     })?;
     check_token(&peer.token)?;
     Ok(peer)
+}
+
+fn parse_credentials(text: &str) -> Result<BTreeMap<String, String>, Error> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = format!("`credentials` is not understood ({:?} error).", error.classify());
+        Error::usage(message, "It takes {NAME: TEXT, …}.")
+    })
 }
 
 /// Returns a token that may be used.
@@ -148,7 +159,17 @@ mod tests {
         assert!(matches!(ControlLine::parse("go 17"), Ok(ControlLine::Go(Some(17)))));
         assert!(matches!(ControlLine::parse("stop"), Ok(ControlLine::Stop)));
         for line in ["", "go soon", "go -1", "stop now", "start", "token short", "peer {}"] {
-            assert_eq!(ControlLine::parse(line).unwrap_err().kind.exit_code(), 2, "{line}");
+            assert_eq!(ControlLine::parse(line).err().unwrap().kind.exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_read_and_never_shown() {
+        let line = ControlLine::parse(r#"credentials {"KEY":"secret"}"#);
+        assert!(matches!(line, Ok(ControlLine::Credentials(pairs)) if pairs["KEY"] == "secret"));
+        for line in [r#"credentials {"KEY":["secret"]}"#, "credentials secret", "credentials"] {
+            let error = ControlLine::parse(line).err().unwrap();
+            assert!(!error.message.contains("secret"), "{}", error.message);
         }
     }
 

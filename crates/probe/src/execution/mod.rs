@@ -4,11 +4,13 @@
 //! The child shares the memory of the probe until it executes the program (`CLONE_VM`,
 //! `CLONE_VFORK`), so that a start costs the same however large the probe is, and a failed start
 //! leaves its error number in that memory. The kernel kills the program when the probe dies.
+mod figures;
 mod program;
 mod streams;
 
+pub use figures::Figure;
 pub use program::{first_line, Program};
-pub use streams::Streams;
+pub use streams::{Streams, COLLECTED};
 
 use crate::clock;
 use crate::error::ProbeError;
@@ -125,6 +127,11 @@ impl Executor {
     /// Returns the last line that the last program wrote to standard error; empty for none.
     pub fn last_error_line(&self) -> String {
         self.streams.last_error_line()
+    }
+
+    /// Returns what the last program wrote to standard output, where that is collected.
+    pub fn output(&self) -> Result<String, ProbeError> {
+        self.streams.output()
     }
 
     fn start(&mut self, start: &mut Start) -> Result<libc::pid_t, Error> {

@@ -1,6 +1,7 @@
 //! Standard input, output and error of the programs that are executed.
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
+use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, PipeReader, PipeWriter, Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
@@ -9,6 +10,12 @@ use std::os::unix::fs::FileExt;
 /// Of standard error the end is looked at.
 const TAIL_BYTES: u64 = 4096;
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// The largest standard output from which figures are read.
+const OUTPUT_BYTES: u64 = 16 << 20;
+
+/// The name of an output that is collected, to read figures from it.
+pub const COLLECTED: &str = "collected";
 
 const NULL: &str = "/dev/null";
 
@@ -26,6 +33,8 @@ enum Output {
     File(File),
     /// Read by the probe and dropped.
     Pipe,
+    /// Held in memory, as standard error is.
+    Collected(File),
 }
 
 /// Both ends of one execution's output.
@@ -35,32 +44,24 @@ pub struct Pipe {
 }
 
 impl Streams {
-    /// input: a file; empty for none. output: `null`, `pipe`, or a file.
+    /// input: a file; empty for none. output: `null`, `pipe`, `COLLECTED`, or a file.
     pub fn open(input: &str, output: &str) -> Result<Self, ProbeError> {
         let path = if input.is_empty() { NULL } else { input };
         let input = File::open(path).map_err(|error| unusable("input", path, &error))?;
         let output = match output {
             "" | "null" => Output::Null(writable("output", NULL)?),
             "pipe" => Output::Pipe,
+            COLLECTED => Output::Collected(in_memory(c"output")?),
             path => Output::File(writable("output", path)?),
         };
-        // SAFETY: a valid C string; the descriptor is ours alone.
-        let errors = unsafe {
-            match libc::memfd_create(c"errors".as_ptr(), libc::MFD_CLOEXEC) {
-                -1 => {
-                    let error = Error::last_os_error();
-                    return Err(ProbeError::os("Making a file for standard error", &error));
-                }
-                descriptor => File::from_raw_fd(descriptor),
-            }
-        };
+        let errors = in_memory(c"errors")?;
         Ok(Self { input, output, errors })
     }
 
     /// Makes them ready for one execution; returns the pipe of its output where there is one.
     pub fn prepare(&mut self) -> Result<Option<Pipe>, ProbeError> {
         let mut made = emptied(&mut self.errors);
-        if let Output::File(file) = &mut self.output {
+        if let Output::File(file) | Output::Collected(file) = &mut self.output {
             made = made.and_then(|()| emptied(file));
         }
         // What cannot be rewound is a device, which has no start.
@@ -77,10 +78,30 @@ impl Streams {
     /// The descriptors of standard input, output and error.
     pub fn files(&self, pipe: Option<&Pipe>) -> [RawFd; 3] {
         let output = match (&self.output, pipe.and_then(|pipe| pipe.writer.as_ref())) {
-            (Output::Null(file) | Output::File(file), _) => file.as_raw_fd(),
+            (Output::Null(file) | Output::File(file) | Output::Collected(file), _) => {
+                file.as_raw_fd()
+            }
             (Output::Pipe, writer) => writer.map_or(-1, AsRawFd::as_raw_fd),
         };
         [self.input.as_raw_fd(), output, self.errors.as_raw_fd()]
+    }
+
+    /// Returns the collected output of the last program; empty where none is collected.
+    pub fn output(&self) -> Result<String, ProbeError> {
+        let Output::Collected(file) = &self.output else { return Ok(String::new()) };
+        let length = file.metadata().map_or(0, |file| file.len());
+        if length > OUTPUT_BYTES {
+            return Err(ProbeError::new(
+                Kind::Failed,
+                "output_too_large",
+                format!("The command writes {length} bytes to standard output; 16 MiB are read."),
+                "Let the command write less, or give no `figures`.",
+            ));
+        }
+        let mut bytes = vec![0; length as usize];
+        file.read_exact_at(&mut bytes, 0)
+            .map_err(|error| ProbeError::os("Reading the program's output", &error))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Returns the last line of standard error that has any text.
@@ -119,6 +140,19 @@ fn emptied(file: &mut File) -> Result<(), Error> {
         file.rewind()?;
     }
     Ok(())
+}
+
+fn in_memory(name: &CStr) -> Result<File, ProbeError> {
+    // SAFETY: a valid C string; the descriptor is ours alone.
+    unsafe {
+        match libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) {
+            -1 => {
+                let error = Error::last_os_error();
+                Err(ProbeError::os("Making a file for the program's output", &error))
+            }
+            descriptor => Ok(File::from_raw_fd(descriptor)),
+        }
+    }
 }
 
 fn writable(param: &str, path: &str) -> Result<File, ProbeError> {

@@ -20,6 +20,8 @@ pub struct Record {
     pub process: usize,
     /// Why it is not pinned although that was asked for.
     pub pin_refused: Option<String>,
+    /// Start of the window on the monotonic clock.
+    pub start_ns: u64,
     pub window_ns: f64,
     /// Gaps inside the window, added up.
     pub gaps_ns: f64,
@@ -63,6 +65,11 @@ impl Record {
         (1.0 - self.gaps_ns / self.awake_ns()).max(0.0)
     }
 
+    /// End of the window on the monotonic clock. The last gap may end later.
+    fn end_ns(&self) -> u64 {
+        self.start_ns + self.window_ns as u64
+    }
+
     /// The window without the sleeps.
     pub fn awake_ns(&self) -> f64 {
         (self.window_ns - self.slept_ns).max(1.0)
@@ -77,16 +84,20 @@ impl Record {
 
 /// CPUs that all loops together had over whole cycles: between the ends of the first and the last
 /// long gap of the loop that has most of them. A quota of the whole machine is refilled for all
-/// loops at once, so that this span holds whole periods of it for every loop.
+/// loops at once, so that this span holds whole periods of it for every loop. It lies within the
+/// windows of all loops: one that waits for the refill when its window ends records a gap up to the
+/// refill, while another may have stopped looking.
 ///
 /// `None` below three long gaps, when gaps were left out, and for loops that slept.
 pub fn obtained_over_cycles(records: &[Record], long_ns: u64) -> Option<f64> {
     if records.iter().any(|record| record.events_left_out > 0 || record.slept_ns > 0.0) {
         return None;
     }
+    let common = records.iter().map(|record| record.start_ns).max()?
+        ..=records.iter().map(Record::end_ns).min()?;
     let ends = |record: &Record| -> Vec<u64> {
         let long = record.events.iter().filter(|event| event.length >= long_ns);
-        long.map(|event| event.start + event.length).collect()
+        long.map(|event| event.start + event.length).filter(|end| common.contains(end)).collect()
     };
     let refills = records.iter().map(ends).max_by_key(Vec::len)?;
     let (from, to) = (*refills.first()?, *refills.last()?);
@@ -143,6 +154,7 @@ mod tests {
             cpu: None,
             process: 0,
             pin_refused: None,
+            start_ns: 0,
             window_ns: 1000.0,
             gaps_ns: 0.0,
             asking_ns: 0.0,
@@ -180,6 +192,18 @@ mod tests {
         assert!(obtained_over_cycles(&[slept], 10).is_none());
         let cut = Record { events_left_out: 1, ..record(&early) };
         assert!(obtained_over_cycles(&[cut], 10).is_none());
+    }
+
+    /// The first loop waits for its refill at 530 when the windows end; the second, which would run
+    /// out at 520, is still running then.
+    #[test]
+    fn what_loops_obtain_together_ends_with_the_first_window() {
+        let waits = [(100, 30), (200, 30), (300, 30), (400, 30), (480, 50)];
+        let runs = [(120, 10), (220, 10), (320, 10), (420, 10)];
+        let records =
+            [&waits[..], &runs[..]].map(|gaps| Record { window_ns: 500.0, ..record(gaps) });
+        let obtained = obtained_over_cycles(&records, 10).unwrap();
+        assert!((obtained - 1.6).abs() < 1e-12, "{obtained}");
     }
 
     #[test]

@@ -242,8 +242,9 @@ impl Watch {
         let scale = ended.pair.ns_per_tick(&began.pair);
         let ns = |ticks: u64| ticks as f64 * scale;
         let wall_ns = ended.pair.monotonic_ns - began.pair.monotonic_ns;
+        let moment_ns = |at: u64| began.pair.monotonic_ns + ns(at - began.pair.ticks) as u64;
         let event = |event: &Event| Event {
-            start: began.pair.monotonic_ns + ns(event.start - began.pair.ticks) as u64,
+            start: moment_ns(event.start),
             length: ns(event.length).round() as u64,
             ..*event
         };
@@ -253,6 +254,7 @@ impl Watch {
             cpu: self.place.cpu,
             process: self.place.process,
             pin_refused: self.pin_refused,
+            start_ns: moment_ns(seen.start),
             window_ns: ns(seen.end - seen.start),
             gaps_ns: ns(seen.gap_ticks),
             asking_ns: ns(seen.asking),

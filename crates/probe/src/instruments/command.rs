@@ -17,6 +17,10 @@
 //! `setup` and `cleanup` run once a trial, before and after its executions; `prepare` and `conclude`
 //! before and after each of them. None of them is in the figures.
 //!
+//! `figures` reads further figures from the standard output of each execution, by a regular expression
+//! or by the path of a value in a JSON document; the trial yields their medians. An output without a
+//! figure, or with several matches, fails the trial.
+//!
 //! # Known truth
 //! `sleep 0.1` takes at least 100 ms, and hardly any CPU time. A program that computes until it has
 //! used a given CPU time shows that time as user time, and one that touches a given amount of memory
@@ -37,13 +41,15 @@
 //! error is held in memory during an execution, for the sentence about a failure. What a program
 //! leaves running in the background is not waited for.
 use crate::error::{Kind, ProbeError};
-use crate::execution::{first_line, Ending, Execution, Executor, Program, Streams};
+use crate::execution::{
+    first_line, Ending, Execution, Executor, Figure, Program, Streams, COLLECTED,
+};
 use crate::files::Files;
 use crate::proc;
 use crate::trial::{factors, Trial};
 use crate::{clock, closed_loop};
 use hdrhistogram::Histogram;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Better, Metric, Param, Spec};
 use serde_json::json;
 
 /// Starts of the shell alone in each trial, at most.
@@ -64,6 +70,11 @@ pub const SPEC: Spec = Spec {
         Param::text("input", "").doc("File that is its standard input; empty for none."),
         Param::text("output", "null").doc(
             "Destination of standard output: null (dropped), pipe (read and dropped), or a file.",
+        ),
+        Param::texts("figures").doc(
+            "Figures in the standard output, NAME=PATTERN or NAME:higher=PATTERN or \
+             NAME:lower=PATTERN each: a regular expression with one group, or a path of JSON such as \
+             $.results[0].mean.",
         ),
         Param::ints("exit_codes", &[0], 0..=255).doc(
             "Exit codes that are no failure; an empty list accepts all, and ends by a signal.",
@@ -95,9 +106,13 @@ pub const SPEC: Spec = Spec {
             .doc("Number of executions with an exit code other than 0, or ended by a signal."),
         Metric::neutral("shell_ns")
             .doc("Wall time of the shell with an empty command, which is subtracted; median."),
+        Metric::neutral("figure")
+            .doc("Figure of the output, by name; median of the trial's executions."),
+        Metric::higher("higher_figure").doc("The same of figures of which more is better."),
+        Metric::lower("lower_figure").doc("The same of figures of which less is better."),
         Metric::document("executions").doc(
-            "Wall, user and system time in nanoseconds, peak memory in bytes and exit code of each \
-             execution, in order.",
+            "Wall, user and system time in nanoseconds, peak memory in bytes, exit code and figures \
+             of each execution, in order.",
         ),
     ],
     overhead: "that of the program, and some microseconds between two executions",
@@ -108,17 +123,28 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let commands = Commands::read(trial)?;
     let params = &trial.params;
-    let mut executor = Executor::new(Streams::open(params.text("input"), params.text("output"))?);
+    let output = params.text("output");
+    let collects = !commands.figures.is_empty();
+    if collects && !matches!(output, "" | "null") {
+        return Err(ProbeError::usage(
+            format!("`figures` are read from standard output, which `output` sends to '{output}'."),
+            "Leave `output` out.",
+        ));
+    }
+    let output = if collects { COLLECTED } else { output };
+    let mut executor = Executor::new(Streams::open(params.text("input"), output)?);
     // Other commands must not overwrite the output of the program, nor read its input.
     let mut steps_executor = Executor::new(Streams::open("", "null")?);
     commands.setup.run(trial, &mut steps_executor)?;
     trial.prepared()?;
     let measured = measure(trial, &commands, &mut executor, &mut steps_executor);
     let cleaned = commands.cleanup.run(trial, &mut steps_executor);
-    let (executions, shell_starts) = measured?;
+    let measured = measured?;
     cleaned?;
-    let shell = (!shell_starts.is_empty()).then(|| Figures::of(&shell_starts));
-    emit(trial, &executions, shell.as_ref())
+    let shell = (!measured.shell_starts.is_empty()).then(|| Times::of(&measured.shell_starts));
+    emit(trial, &measured.executions, shell.as_ref())?;
+    emit_figures(trial, &commands.figures, &measured)?;
+    emit_executions(trial, &commands.figures, &measured, shell.as_ref())
 }
 
 /// The program, and what runs around it.
@@ -126,6 +152,7 @@ struct Commands {
     program: Program,
     empty: Option<Program>,
     exit_codes: Vec<i64>,
+    figures: Vec<Figure>,
     setup: Step,
     prepare: Step,
     conclude: Step,
@@ -151,6 +178,7 @@ impl Commands {
             program: program(trial, "argv")?,
             empty: (!shell.is_empty()).then(|| found(trial, &empty)).transpose()?,
             exit_codes: trial.params.ints("exit_codes"),
+            figures: figures(&trial.params.texts("figures"))?,
             setup: step("setup")?,
             prepare: step("prepare")?,
             conclude: step("conclude")?,
@@ -202,6 +230,17 @@ impl Step {
     }
 }
 
+fn figures(texts: &[&str]) -> Result<Vec<Figure>, ProbeError> {
+    let figures = texts.iter().map(|text| Figure::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    for (at, figure) in figures.iter().enumerate() {
+        if figures[..at].iter().any(|earlier| earlier.name == figure.name) {
+            let message = format!("`figures` has '{}' twice.", figure.name);
+            return Err(ProbeError::usage(message, "Give each figure a name of its own."));
+        }
+    }
+    Ok(figures)
+}
+
 /// The program of a parameter: its own list, or its text in the shell.
 fn program(trial: &Trial, name: &str) -> Result<Program, ProbeError> {
     let words = trial.params.texts(name);
@@ -240,41 +279,54 @@ fn failed(what: &str, ending: Ending, executor: &Executor) -> ProbeError {
     )
 }
 
-/// The executions, and those of the shell alone.
+/// The executions, those of the shell alone, and the figures of each execution.
+struct Measured {
+    executions: Vec<Execution>,
+    shell_starts: Vec<Execution>,
+    figures: Vec<Vec<f64>>,
+}
+
 fn measure(
     trial: &Trial,
     commands: &Commands,
     executor: &mut Executor,
     steps_executor: &mut Executor,
-) -> Result<(Vec<Execution>, Vec<Execution>), ProbeError> {
+) -> Result<Measured, ProbeError> {
     let least = trial.params.size("minimum_runs");
     let most = trial.params.size("maximum_runs").max(least);
     let until_ns = clock::monotonic_ns() + trial.params.u64("duration_ns");
     let mut executions = Vec::with_capacity(most.min(1 << 12));
     let mut shell_starts = Vec::with_capacity(SHELL_STARTS);
+    let mut figures = vec![Vec::new(); commands.figures.len()];
     loop {
         commands.start_shell(trial, steps_executor, &mut shell_starts)?;
         commands.prepare.run(trial, steps_executor)?;
         let execution = executor.execute(trial.session, &commands.program)?;
         commands.check(&execution, executor)?;
+        if !figures.is_empty() {
+            let output = executor.output()?;
+            for (figure, values) in commands.figures.iter().zip(&mut figures) {
+                values.push(figure.read(&output)?);
+            }
+        }
         commands.conclude.run(trial, steps_executor)?;
         executions.push(execution);
         let runs = executions.len();
         if runs >= most || (runs >= least && clock::monotonic_ns() >= until_ns) {
-            return Ok((executions, shell_starts));
+            return Ok(Measured { executions, shell_starts, figures });
         }
     }
 }
 
-/// Figures of several executions, in nanoseconds.
-struct Figures {
+/// Times of several executions, in nanoseconds.
+struct Times {
     wall_median_ns: f64,
     wall_mean_ns: f64,
     user_ns: f64,
     system_ns: f64,
 }
 
-impl Figures {
+impl Times {
     fn of(executions: &[Execution]) -> Self {
         let mean = |of: fn(&Execution) -> u64| {
             executions.iter().map(|one| of(one) as f64).sum::<f64>() / executions.len() as f64
@@ -295,11 +347,11 @@ impl Figures {
 fn emit(
     trial: &mut Trial,
     executions: &[Execution],
-    shell: Option<&Figures>,
+    shell: Option<&Times>,
 ) -> Result<(), ProbeError> {
-    let figures = Figures::of(executions);
+    let times = Times::of(executions);
     let start = shell.map_or(0.0, |shell| shell.wall_median_ns);
-    if figures.wall_median_ns <= start {
+    if times.wall_median_ns <= start {
         let start_ms = start / 1e6;
         return Err(ProbeError::new(
             Kind::Failed,
@@ -308,16 +360,12 @@ fn emit(
             "Run it without a shell.",
         ));
     }
-    trial.out.emit("wall_ns", figures.wall_median_ns - start, factors! {})?;
-    trial.out.emit("wall_mean_ns", figures.wall_mean_ns - start, factors! {})?;
+    trial.out.emit("wall_ns", times.wall_median_ns - start, factors! {})?;
+    trial.out.emit("wall_mean_ns", times.wall_mean_ns - start, factors! {})?;
     let (user_ns, system_ns) = shell.map_or((0.0, 0.0), |shell| (shell.user_ns, shell.system_ns));
-    trial.out.emit(
-        "cpu_ns",
-        figures.user_ns + figures.system_ns - user_ns - system_ns,
-        factors! {},
-    )?;
-    trial.out.emit("user_ns", figures.user_ns - user_ns, factors! {})?;
-    trial.out.emit("system_ns", figures.system_ns - system_ns, factors! {})?;
+    trial.out.emit("cpu_ns", times.user_ns + times.system_ns - user_ns - system_ns, factors! {})?;
+    trial.out.emit("user_ns", times.user_ns - user_ns, factors! {})?;
+    trial.out.emit("system_ns", times.system_ns - system_ns, factors! {})?;
     if shell.is_some() {
         trial.out.emit("shell_ns", start, factors! {})?;
     }
@@ -330,15 +378,48 @@ fn emit(
         let ns = (execution.wall_ns as f64 - start).max(1.0).round() as u64;
         histogram.record(ns).expect("a histogram without bound grows");
     }
-    trial.out.emit_pairs("execution_ns", closed_loop::pairs(&histogram), &factors! {})?;
+    trial.out.emit_pairs("execution_ns", closed_loop::pairs(&histogram), &factors! {})
+}
+
+fn emit_figures(
+    trial: &mut Trial,
+    figures: &[Figure],
+    measured: &Measured,
+) -> Result<(), ProbeError> {
+    for (figure, values) in figures.iter().zip(&measured.figures) {
+        let metric = match figure.better {
+            Better::Higher => "higher_figure",
+            Better::Lower => "lower_figure",
+            Better::None => "figure",
+        };
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+        trial.out.emit(metric, middle, factors! {"figure": figure.name})?;
+    }
+    Ok(())
+}
+
+fn emit_executions(
+    trial: &mut Trial,
+    figures: &[Figure],
+    measured: &Measured,
+    shell: Option<&Times>,
+) -> Result<(), ProbeError> {
+    let start = shell.map_or(0.0, |shell| shell.wall_median_ns);
+    let executions = &measured.executions;
     let column = |of: &dyn Fn(&Execution) -> i64| executions.iter().map(of).collect::<Vec<_>>();
-    let document = json!({
+    let mut document = json!({
         "wall_ns": column(&|one| one.wall_ns.cast_signed() - start.round() as i64),
         "user_ns": column(&|one| one.user_ns.cast_signed()),
         "system_ns": column(&|one| one.system_ns.cast_signed()),
         "max_rss_bytes": column(&|one| one.max_rss_bytes.cast_signed()),
         "exit_codes": column(&|one| one.ending.code().into()),
     });
+    if !figures.is_empty() {
+        let named = figures.iter().zip(&measured.figures);
+        document["figures"] = named.map(|(figure, of)| (figure.name.clone(), json!(of))).collect();
+    }
     trial.out.emit_document("executions", document)
 }
 

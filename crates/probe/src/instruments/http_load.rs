@@ -35,7 +35,8 @@
 //!
 //! # Overhead
 //! `threads` threads, each up to a whole CPU; a socket and a few hundred bytes per connection, with TLS
-//! tens of kilobytes.
+//! tens of kilobytes. Threads that `cpus` pins wait busily for the responses of a closed loop
+//! (`response_spin_ns`), so that no server on the same machine has to wake them up.
 //!
 //! # Caveats
 //! A closed loop hides stalls of the server: while it stalls, nothing is sent. If more than 1 % of the
@@ -60,6 +61,9 @@ use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Statuses with which a server names another address.
+const REDIRECTS: [usize; 5] = [301, 302, 303, 307, 308];
 
 /// Each request of a mix has its own histograms.
 const REQUESTS_MAX: usize = 32;
@@ -115,6 +119,7 @@ pub const SPEC: Spec = Spec {
         load::INTERVAL,
         spec::TIMEOUT,
         spec::SPIN,
+        spec::RESPONSE_SPIN,
         Param::ints("expected_statuses", &[], 200..=999)
             .doc("Statuses of valid responses; an empty list accepts 200 to 399."),
         Param::int("expected_body_bytes", -1, -1..=i64::MAX)
@@ -189,11 +194,19 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     };
     report::emit(trial, &settings, &recorder, &classes)?;
     trial.emit_histogram("tls_handshake_ns", &recorder.handshake, &factors! {})?;
+    let mut redirects = 0;
     for status in 0..threads[0].statuses.len() {
         let count: u64 = threads.iter().map(|http| http.statuses[status]).sum();
         if count > 0 {
             trial.out.emit("responses_count", count as f64, factors! {"status": status})?;
         }
+        redirects += if REDIRECTS.contains(&status) { count } else { 0 };
+    }
+    if redirects > 0 && expected.statuses.is_empty() {
+        trial.out.note(
+            "The server answered with redirects, which are not followed: they were measured, and not \
+             what they lead to. Name the address that they lead to, or `expected_statuses`.",
+        );
     }
     Ok(())
 }

@@ -87,6 +87,7 @@ pub const SPEC: Spec = Spec {
         load::INTERVAL,
         spec::TIMEOUT,
         spec::SPIN,
+        spec::RESPONSE_SPIN,
         Param::ints(
             "latency_limits_ns",
             &[1_000_000, 3_000_000, 10_000_000, 15_000_000, 23_000_000, 60_000_000],

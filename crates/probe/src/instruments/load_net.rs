@@ -90,7 +90,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         let both = client::streams(trial, &task, &peer)?;
         return network_loads::emit_streams(trial, &task, &both, rate);
     }
-    let both = client::datagrams(trial, &task, &peer)?;
+    let both = client::datagrams(trial, &task, peer)?;
     let names = Names {
         carried: "load_bytes_per_s",
         interval: "interval_bytes_per_s",

@@ -71,7 +71,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let rate = trial.params.float("packets_per_s");
     let task = network_loads::task(trial, false, trial.params.size("packet_bytes"), rate)?;
     let peer = trial.session.read_peer(SPEC.id)?;
-    let both = client::datagrams(trial, &task, &peer)?;
+    let both = client::datagrams(trial, &task, peer)?;
     let names = Names {
         carried: "load_packets_per_s",
         interval: "interval_packets_per_s",

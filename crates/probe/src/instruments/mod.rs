@@ -5,6 +5,7 @@ use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{self, Spec};
 use serde_json::Value;
 
+mod app_lzma;
 mod command;
 mod cpu_gaps;
 mod cpu_hash;
@@ -29,9 +30,13 @@ mod mem_cache;
 mod mem_latency;
 mod mem_stream;
 mod net_loopback;
+mod net_path;
+mod net_query;
 mod net_rtt;
 mod net_throughput;
 mod null;
+mod storage_transfer;
+mod sys_calls;
 mod sys_fingerprint;
 
 type Run = fn(&mut Trial) -> Result<(), ProbeError>;
@@ -65,6 +70,8 @@ pub const ALL: &[Instrument] = &[
     instrument!(cpu_pi),
     instrument!(cpu_hash),
     instrument!(cpu_switch),
+    instrument!(sys_calls),
+    instrument!(app_lzma),
     instrument!(mem_stream),
     instrument!(mem_cache),
     instrument!(mem_latency),
@@ -72,9 +79,12 @@ pub const ALL: &[Instrument] = &[
     instrument!(disk_sync),
     instrument!(disk_records),
     instrument!(disk_files),
+    instrument!(storage_transfer),
     instrument!(net_loopback),
     Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
+    Instrument { serve: Some(net_path::serve), ..instrument!(net_path) },
+    Instrument { serve: Some(net_query::serve), ..instrument!(net_query) },
     instrument!(http_load),
     Instrument { serve: Some(http_serve::serve), ..instrument!(http_serve) },
     instrument!(kv_load),

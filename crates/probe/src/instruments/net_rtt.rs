@@ -9,7 +9,13 @@
 //! received within `wait_ns` after the last datagram are lost: counted, and never a time. The far
 //! side reports its counts over TCP, so that losses of both directions are separate. Datagrams
 //! carry a number derived from the token; others are ignored and counted. Of duplicates the first
-//! counts.
+//! counts. An answer that takes longer than `late_after_ns` is late, and counts all the same.
+//!
+//! `protocol` icmp or tcp needs no far side: `host` names any machine. ICMP goes through the kernel's
+//! ping socket where it is permitted, else through a raw socket. A TCP probe is a connection,
+//! established and reset. With `rate_per_s` 0 the loop is closed: each probe leaves when the one
+//! before was answered or `wait_ns` has passed. `rtt_kernel_ns` ends when the kernel has received the
+//! answer, and so leaves out the wake-up of the program, as `ping` does.
 //!
 //! `jitter_ns` follows RFC 3550 in the order of arrival; `ipdv_ns` is the absolute delay difference
 //! of successive datagrams (RFC 3393); `pdv_ns` is the delay minus the minimum delay (RFC 5481),
@@ -35,9 +41,14 @@
 //! invalid. `receiver_drops_count` (full receive buffer) is part of the loss.
 use crate::error::ProbeError;
 use crate::load;
+use crate::net::probing::icmp::IcmpProber;
+use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
+use crate::net::probing::{self, probe_samples, ProbingConfig, HOST};
+use crate::net::round_trips::RecordSettings;
 use crate::net::rtt_client::{ask, RttConfig, RttResult};
 use crate::net::rtt_server;
 use crate::net::udp::packet::HEADER_BYTES;
+use crate::requests::spec::AUTHORISED_HOSTS;
 use crate::trial::factors;
 use crate::trial::{Factors, ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
@@ -47,9 +58,17 @@ pub const SPEC: Spec = Spec {
     id: "net.rtt",
     summary: "Round trip, loss, jitter and one-way delay between two machines",
     params: &[
-        Param::float("rate_per_s", 1000.0, 0.1..=2_000_000.0).doc("Datagrams per second."),
+        Param::choice("protocol", "udp", &["udp", "icmp", "tcp"]).doc(
+            "UDP datagrams that the far side returns, ICMP echo requests, or TCP connections.",
+        ),
+        HOST.doc("Name or address of any host to probe by icmp or tcp, instead of a far side."),
+        AUTHORISED_HOSTS.doc("Hosts beyond this machine that are yours to send more than 100 probes per second, by name or address."),
+        Param::int("port", 0, 0..=65_535)
+            .doc("TCP port to connect to; 0 takes that of the far side."),
+        Param::float("rate_per_s", 1000.0, 0.0..=2_000_000.0)
+            .doc("Probes per second; 0 sends each when the one before was answered."),
         Param::int("packet_bytes", 64, HEADER_BYTES as i64..=65_507)
-            .doc("Bytes per datagram without UDP and IP headers."),
+            .doc("Bytes per datagram or echo request without UDP, ICMP and IP headers."),
         load::DURATION,
         Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
             .doc("Time to wait for answers after the last datagram; later ones count as lost."),
@@ -58,26 +77,25 @@ pub const SPEC: Spec = Spec {
             .doc("Assume that both sides share one clock, and report one-way delays."),
         Param::int("spin_ns", 50_000, 0..=10_000_000)
             .doc("Time of busy waiting before each datagram, for precise sending."),
+        Param::int("late_after_ns", 1_000_000_000, 1..=60_000_000_000)
+            .doc("Round-trip time above which an answer counts as late; it is kept, not lost."),
+        Param::count("stored_probes", 0, 0..=10_000_000)
+            .doc("Number of probes whose round trip is stored one by one, as probe_rtt_ns."),
     ],
     metrics: &[
-        Metric::lower("rtt_ns")
-            .histogram()
-            .headline()
-            .doc("Round-trip time from the scheduled sending time of a datagram."),
-        Metric::lower("rtt_sent_ns")
-            .histogram()
-            .doc("Round-trip time from the actual sending time of a datagram."),
+        probe_samples::RTT.headline(),
+        probe_samples::RTT_SENT,
+        probe_samples::RTT_KERNEL,
         Metric::lower("rtt_sent_mean_ns").doc("Mean of rtt_sent_ns over a trial (avg of `ping`)."),
         Metric::lower("rtt_sent_max_ns")
             .doc("Maximum of rtt_sent_ns (max of `ping`); grows with the number of datagrams."),
         Metric::lower("rtt_sent_stdev_ns")
             .doc("Standard deviation of rtt_sent_ns (mdev of `ping`)."),
-        Metric::lower("interval_rtt_ns")
-            .series()
-            .doc("Median round-trip time in each interval, at its end."),
-        Metric::lower("interval_rtt_max_ns")
-            .series()
-            .doc("Maximum round-trip time in each interval, at its end."),
+        probe_samples::INTERVAL_RTT,
+        probe_samples::INTERVAL_RTT_MAX,
+        probe_samples::INTERVAL_SENT,
+        probe_samples::INTERVAL_LOST,
+        probe_samples::PROBE_RTT,
         Metric::lower("delay_ns")
             .histogram()
             .doc("One-way delay by direction; only with same_clock."),
@@ -91,17 +109,22 @@ pub const SPEC: Spec = Spec {
         Metric::lower("pdv_ns")
             .histogram()
             .doc("Delay minus the minimum delay (RFC 5481), by direction."),
-        Metric::lower("loss_ratio")
-            .doc("Share of lost datagrams, by direction; `both` is the round trip."),
-        Metric::neutral("sent_count").doc("Number of datagrams sent."),
+        probe_samples::LOSS,
+        probe_samples::LOSS_LOW,
+        probe_samples::LOSS_HIGH,
+        probe_samples::LOST_RUN,
+        probe_samples::EPISODE,
+        probe_samples::EPISODE_NS,
+        probe_samples::LATE,
+        probe_samples::SENT,
         Metric::neutral("received_count")
             .doc("Number of different datagrams that reached the far side."),
-        Metric::neutral("returned_count").doc("Number of different datagrams that came back."),
-        Metric::neutral("sent_per_s").doc("Datagrams sent per second."),
+        probe_samples::RETURNED,
+        probe_samples::SENT_PER_S,
         Metric::lower("duplicates_count").doc("Number of duplicate datagrams, by direction."),
         Metric::lower("reordered_count")
             .doc("Number of reordered datagrams (RFC 4737), by direction."),
-        Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late."),
+        probe_samples::LATE_SENDS,
         Metric::neutral("strangers_count")
             .doc("Number of ignored datagrams of other programs, by direction."),
         Metric::lower("receiver_drops_count")
@@ -114,21 +137,72 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let ns = |id| trial.params.u64(id);
+    let host = trial.params.text("host").to_owned();
+    let protocol = trial.params.text("protocol").to_owned();
+    let record = RecordSettings {
+        interval_ns: trial.params.u64("interval_ns"),
+        late_after_ns: trial.params.u64("late_after_ns"),
+        stored_probes: trial.params.size("stored_probes"),
+    };
+    if protocol != "udp" {
+        return run_without_far_side(trial, &protocol, &host, record);
+    }
+    if !host.is_empty() {
+        return Err(ProbeError::usage(
+            "net.rtt: a host without a far side of Nephoscope answers ICMP and TCP only.",
+            "Set protocol to icmp or tcp, or name a peer instead of a host.",
+        ));
+    }
     let question = RttConfig {
         per_s: trial.params.float("rate_per_s"),
         packet_bytes: trial.params.size("packet_bytes"),
         duration_ns: load::duration_ns(trial)?,
-        wait_ns: ns("wait_ns"),
-        interval_ns: ns("interval_ns"),
-        spin_ns: ns("spin_ns"),
+        wait_ns: trial.params.u64("wait_ns"),
+        record,
+        spin_ns: trial.params.u64("spin_ns"),
         same_clock: trial.params.bool("same_clock"),
     };
     let peer = trial.session.read_peer(SPEC.id)?;
     let answer = ask(trial, &question, &peer)?;
     say_counts(trial, &answer)?;
     say_times(trial, &answer)?;
+    probe_samples::emit(trial, &answer.back.trips, answer.sent.packets, question.per_s)?;
     say_variation(trial, &answer, question.same_clock)
+}
+
+/// Measures toward any host, by what its kernel answers.
+fn run_without_far_side(
+    trial: &mut Trial,
+    protocol: &str,
+    host: &str,
+    record: RecordSettings,
+) -> Result<(), ProbeError> {
+    let config = ProbingConfig {
+        per_s: trial.params.float("rate_per_s"),
+        duration_ns: load::duration_ns(trial)?,
+        wait_ns: trial.params.u64("wait_ns"),
+        record,
+    };
+    let port = trial.params.u64("port") as u16;
+    let is_tcp = protocol == "tcp";
+    if is_tcp && port == 0 && !host.is_empty() {
+        return Err(ProbeError::usage(
+            format!("net.rtt: connections to {host} need a port."),
+            "Set port to one on which a server listens there, such as 22, 80 or 443.",
+        ));
+    }
+    let mut to = probing::destination(trial, host, port, config.per_s)?;
+    let result = if is_tcp {
+        if port > 0 {
+            to.set_port(port);
+        }
+        let mut prober = OneSocketEach::new(to, Exchange::Connect)?;
+        probing::run(trial, &config, &mut prober)?
+    } else {
+        let mut prober = IcmpProber::open(to.ip(), trial.params.size("packet_bytes"))?;
+        probing::run(trial, &config, &mut prober)?
+    };
+    probe_samples::emit_all(trial, &result, config.per_s)
 }
 
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
@@ -141,7 +215,7 @@ fn way(direction: &str) -> Factors {
 
 fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
     let (sent, back, far) = (&answer.sent, &answer.back, &answer.far.counts);
-    let (received, returned) = (far.received, back.tracker.unique);
+    let (received, returned) = (far.received, back.trips.tracker.unique);
     trial.out.emit("sent_count", sent.packets as f64, factors! {})?;
     trial.out.emit("received_count", received as f64, factors! {})?;
     trial.out.emit("returned_count", returned as f64, factors! {})?;
@@ -157,8 +231,8 @@ fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
         }
     }
     let pairs = [
-        ("duplicates_count", far.duplicates, back.tracker.duplicates),
-        ("reordered_count", far.reordered, back.tracker.reordered),
+        ("duplicates_count", far.duplicates, back.trips.tracker.duplicates),
+        ("reordered_count", far.reordered, back.trips.tracker.reordered),
         ("strangers_count", far.strangers, back.strangers),
     ];
     for (metric, up, down) in pairs {
@@ -177,22 +251,13 @@ fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
 }
 
 fn say_times(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
-    let back = &answer.back;
-    if back.tracker.unique == 0 {
-        trial.out.note("Nothing came back: there is no round trip to tell, and all of it is loss.");
-    }
-    trial.emit_histogram("rtt_ns", &back.rtt, &factors! {})?;
-    trial.emit_histogram("rtt_sent_ns", &back.rtt_sent, &factors! {})?;
-    if back.tracker.unique > 0 {
-        let sent = &back.rtt_sent;
+    let trips = &answer.back.trips;
+    probe_samples::emit_times(trial, trips)?;
+    if trips.tracker.unique > 0 {
+        let sent = &trips.rtt_sent;
         trial.out.emit("rtt_sent_mean_ns", sent.mean(), factors! {})?;
         trial.out.emit("rtt_sent_max_ns", sent.max() as f64, factors! {})?;
         trial.out.emit("rtt_sent_stdev_ns", sent.stdev(), factors! {})?;
-    }
-    for (end_ns, median_ns, longest_ns) in &back.intervals {
-        let at_ns = end_ns.saturating_sub(trial.started_ns());
-        trial.out.emit_at("interval_rtt_ns", *median_ns as f64, 1, at_ns, factors! {})?;
-        trial.out.emit_at("interval_rtt_max_ns", *longest_ns as f64, 1, at_ns, factors! {})?;
     }
     Ok(())
 }

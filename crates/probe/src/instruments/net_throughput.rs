@@ -10,10 +10,21 @@
 //! datagrams leave at even intervals fixed in advance; the receiver counts what arrives. With
 //! `duration_ns` 0 it runs until stopped. `up` is from the running to the serving side.
 //!
+//! Goodput is also taken over every block of `block_bytes` received, and the state of the senders'
+//! connections (`TCP_INFO`) once an interval. With `transfer_bytes` a set amount is carried: slow
+//! start counts then. The ratios of RFC 6349 need no further traffic; `transfer_time_ratio` needs the
+//! bottleneck's rate, in frames of IP packet and 14 bytes.
+//!
+//! A loss episode is a run of lost datagrams; frequency and duration are estimated as Badabing does
+//! from all pairs of neighbouring datagrams, so short episodes between two datagrams are missed.
+//! `search_steps` halves the interval between a rate without and a rate with loss (RFC 2544), each
+//! step for `duration_ns`, and stores the datagram metrics of the fastest step without loss.
+//!
 //! # Known truth
 //! TCP loses nothing: the bytes of both sides agree, or the trial fails. A rate limit on a pair of
 //! virtual ports is reported, less the headers that it counts. Random drops of a packet filter lie
-//! in the Wilson interval, and its own count agrees.
+//! in the Wilson interval, and its own count agrees. Injected loss episodes are found with their
+//! frequency and duration.
 //!
 //! # Cross-check
 //! iperf3, interleaved; the kernel's counters of the ports.
@@ -24,16 +35,18 @@
 //! # Caveats
 //! Many providers allow a burst before they limit: a short trial shows the burst. One stream over a
 //! long path is bound by the socket buffers, which are the system's. Few CPUs may be the limit: see
-//! `used_cpus` of both sides.
+//! `used_cpus` of both sides. Virtual network cards need search steps of a minute and a
+//! `loss_goal_ratio` above 0. With `segmentation_offload` a pair of virtual ports passes large
+//! messages: the figure is then not one of packets on a wire.
 use crate::error::ProbeError;
-use crate::net::goodput::client::{self, Both};
-use crate::net::goodput::datagrams::{self, UdpTransferStats};
-use crate::net::goodput::samples::{emit_intervals, emit_known, emit_used_cpus};
-use crate::net::goodput::tcp_streams::TcpTransferStats;
-use crate::net::goodput::{server, Task};
-use crate::net::goodput::{PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS, WAIT, WARMUP};
-use crate::trial::{Factors, ListenConfig, Trial};
-use crate::{load, trial::factors};
+use crate::load;
+use crate::net::congestion_control::{self, CongestionControl};
+use crate::net::goodput::paced_sender::SendingPace;
+use crate::net::goodput::{client, rate_search, server, tcp_samples, udp_samples, Task};
+use crate::net::goodput::{
+    BLOCK, PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS, TRANSFER, WAIT, WARMUP,
+};
+use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
 
@@ -50,8 +63,22 @@ pub const SPEC: Spec = Spec {
         WARMUP.doc("Warm-up of a TCP stream after its first byte, not measured."),
         load::DURATION,
         load::INTERVAL,
-        Param::float("rate_bits_per_s", 10e6, 1000.0..=RATE_BITS_PER_S_MAX)
-            .doc("Offered UDP payload rate in each direction."),
+        TRANSFER.doc("Bytes to carry over TCP in each direction, all streams together, instead of a duration; 0 measures for duration_ns."),
+        BLOCK.doc("Received bytes of each sample of block_goodput_bytes_per_s; 0 takes 256 KiB over TCP and 128 KiB over UDP."),
+        Param::text("congestion_control", "")
+            .doc("TCP congestion control of the senders, such as bbr; empty takes the kernel's default."),
+        Param::switch("zero_copy", false)
+            .doc("Send over TCP from the page cache without copying (sendfile), as file servers do."),
+        Param::float("bottleneck_bits_per_s", 0.0, 0.0..=RATE_BITS_PER_S_MAX)
+            .doc("Known rate of the slowest link in Ethernet frames, for transfer_time_ratio; 0 if unknown."),
+        Param::float("rate_bits_per_s", 10e6, 0.0..=RATE_BITS_PER_S_MAX)
+            .doc("Offered UDP payload rate in each direction; 0 sends as fast as possible."),
+        Param::switch("segmentation_offload", false)
+            .doc("Let the kernel or network card cut large messages into UDP datagrams (GSO); only with rate_bits_per_s 0."),
+        Param::count("search_steps", 0, 0..=40)
+            .doc("Maximum number of trials in a search for the highest UDP rate without loss, from rate_bits_per_s down; 0 does not search."),
+        Param::float("loss_goal_ratio", 0.0, 0.0..=1.0)
+            .doc("Maximum loss that the search accepts as none."),
         PACKET_BYTES.doc("Bytes per UDP datagram without UDP and IP headers."),
         WAIT.doc("Time to wait for the last UDP datagrams; later ones count as lost."),
     ],
@@ -64,6 +91,14 @@ pub const SPEC: Spec = Spec {
         Metric::higher("interval_goodput_bytes_per_s")
             .series()
             .doc("Payload bytes received per second in each interval, including warm-up."),
+        Metric::higher("block_goodput_bytes_per_s")
+            .histogram()
+            .doc("Payload bytes received per second over each block of block_bytes."),
+        Metric::lower("block_goodput_cv_ratio")
+            .doc("Coefficient of variation of block_goodput_bytes_per_s within a trial."),
+        Metric::higher("timed_block_goodput_bytes_per_s")
+            .series()
+            .doc("The same in the order of time, at the end of each block, including warm-up; neighbouring blocks are merged beyond 4096 in all."),
         Metric::neutral("sent_bytes")
             .doc("Payload bytes sent over TCP, including warm-up; all arrived."),
         Metric::lower("retransmits_count").doc("Number of retransmitted TCP segments."),
@@ -74,12 +109,58 @@ pub const SPEC: Spec = Spec {
         Metric::lower("buffer_delay_ratio").doc(
             "Increase of the TCP round-trip time over its minimum, relative to it (RFC 6349).",
         ),
+        Metric::lower("tcp_rtt_min_ns")
+            .doc("Minimum round-trip time of TCP; minimum of the streams."),
+        Metric::higher("tcp_efficiency_ratio")
+            .doc("Share of the sent bytes that were not retransmitted (RFC 6349)."),
+        Metric::lower("transfer_time_ratio")
+            .doc("Time of the transfer over the time that bottleneck_bits_per_s allows (RFC 6349)."),
+        Metric::lower("transfer_ns")
+            .doc("Time from the first to the last byte received of transfer_bytes."),
+        Metric::neutral("congestion_window_limited_ratio")
+            .doc("Share of the sending time in which the congestion window or the path limited TCP."),
+        Metric::neutral("receiver_limited_ratio")
+            .doc("Share of the sending time in which the receiver's window limited TCP."),
+        Metric::neutral("sender_limited_ratio")
+            .doc("Share of the sending time in which the send buffer limited TCP."),
+        Metric::lower("interval_tcp_rtt_ns")
+            .series()
+            .doc("Smoothed round-trip time of TCP at the end of each interval; maximum of the streams."),
+        Metric::neutral("interval_congestion_window_bytes")
+            .series()
+            .doc("Congestion window at the end of each interval, all streams."),
+        Metric::higher("interval_delivery_bytes_per_s")
+            .series()
+            .doc("Delivery rate that TCP estimates at the end of each interval, all streams."),
+        Metric::lower("interval_retransmits_count")
+            .series()
+            .doc("Number of TCP segments retransmitted in each interval."),
         Metric::lower("used_cpus").doc("CPU time of the probe per elapsed time, by side."),
         Metric::neutral("sent_count").doc("Number of datagrams sent."),
         Metric::neutral("received_count").doc("Number of different datagrams that arrived."),
         Metric::lower("loss_ratio").doc("Share of lost datagrams."),
+        Metric::lower("loss_low_ratio").doc("Lower end of the loss's 95 % Wilson interval."),
+        Metric::lower("loss_high_ratio").doc("Upper end of the loss's 95 % Wilson interval."),
+        Metric::lower("lost_run_count")
+            .series()
+            .doc("Number of datagrams lost one after the other, at the sending time of the first."),
+        Metric::lower("loss_episode_ratio")
+            .doc("Share of the time in loss episodes (Badabing's frequency)."),
+        Metric::lower("loss_episode_ns").doc("Mean duration of a loss episode (Badabing)."),
         Metric::neutral("sent_per_s").doc("Datagrams sent per second."),
+        Metric::higher("received_per_s").doc("Different datagrams received per second."),
+        Metric::higher("no_loss_per_s")
+            .doc("Highest rate without loss that the search found, in datagrams per second."),
+        Metric::higher("no_loss_bytes_per_s").doc("The same in bytes of payload per second."),
+        Metric::neutral("search_offered_per_s")
+            .series()
+            .doc("Datagrams sent per second in each step of the search."),
+        Metric::lower("search_loss_ratio").series().doc("Loss in each step of the search."),
         Metric::lower("jitter_ns").doc("Interarrival jitter (RFC 3550) after the last datagram."),
+        Metric::lower("ipdv_ns")
+            .histogram()
+            .doc("Absolute delay difference of successive datagrams (RFC 3393)."),
+        Metric::lower("pdv_ns").histogram().doc("Delay minus the minimum delay (RFC 5481)."),
         Metric::lower("duplicates_count").doc("Number of duplicate datagrams."),
         Metric::lower("reordered_count").doc("Number of reordered datagrams (RFC 4737)."),
         Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late."),
@@ -88,112 +169,85 @@ pub const SPEC: Spec = Spec {
             .doc("Number of datagrams dropped at a full receive buffer."),
     ],
     overhead: "a thread per stream on either side; the link, full or at rate_bits_per_s",
-    source: "iperf3; RFC 6349 (TCP), RFC 3550 (jitter), RFC 4737 (reordering)",
+    source: "iperf3; RFC 6349 (TCP), RFC 3550 (jitter), RFC 4737 (reordering), RFC 2544 (search); Badabing (SIGCOMM 2005)",
     two_sided: true,
     load: true,
 };
 
+/// Received bytes of each sample of the goodput, unless set.
+const TCP_BLOCK_BYTES: u64 = 256 << 10;
+const UDP_BLOCK_BYTES: u64 = 128 << 10;
+/// A set rate is at least this; 0 is as fast as possible.
+const RATE_BITS_PER_S_MIN: f64 = 1000.0;
+
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let params = &trial.params;
-    let ns = |id| params.u64(id);
-    let direction = params.text("direction");
-    let packet_bytes = params.size("packet_bytes");
-    let task = Task {
-        tcp: params.text("protocol") == "tcp",
-        up: direction != "down",
-        down: direction != "up",
-        streams: params.size("streams"),
-        send_bytes: params.size("send_bytes"),
-        warmup_ns: ns("warmup_ns"),
-        duration_ns: load::duration_ns(trial)?,
-        interval_ns: ns("interval_ns"),
-        packet_bytes,
-        per_s: params.float("rate_bits_per_s") / 8.0 / packet_bytes as f64,
-        wait_ns: ns("wait_ns"),
-        press: None,
-    };
+    let task = task(trial)?;
     let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
         let both = client::streams(trial, &task, &peer)?;
-        emit_streams(trial, &task, &both)
-    } else {
-        let both = client::datagrams(trial, &task, &peer)?;
-        emit_datagrams(trial, &task, &both)
+        let bottleneck_bits_per_s = trial.params.float("bottleneck_bits_per_s");
+        return tcp_samples::emit(trial, &task, &both, bottleneck_bits_per_s);
     }
+    match trial.params.u64("search_steps") {
+        0 => {
+            let both = client::datagrams(trial, &task, peer)?;
+            udp_samples::emit(trial, &task, &both)
+        }
+        steps => {
+            let goal_ratio = trial.params.float("loss_goal_ratio");
+            let found = rate_search::search(trial, &task, peer, steps, goal_ratio)?;
+            udp_samples::emit_search(trial, &task, found)
+        }
+    }
+}
+
+fn task(trial: &Trial) -> Result<Task, ProbeError> {
+    let params = &trial.params;
+    let ns = |id| params.u64(id);
+    let tcp = params.text("protocol") == "tcp";
+    let direction = params.text("direction");
+    let packet_bytes = params.size("packet_bytes");
+    let streams = params.size("streams");
+    let rate_bits_per_s = params.float("rate_bits_per_s");
+    let is_flood = rate_bits_per_s == 0.0;
+    if !is_flood && rate_bits_per_s < RATE_BITS_PER_S_MIN {
+        return Err(ProbeError::usage(
+            format!("net.throughput: rate_bits_per_s {rate_bits_per_s} is below 1000."),
+            "Set 0 for as fast as possible, or 1000 or more.",
+        ));
+    }
+    if !tcp && is_flood && params.u64("search_steps") > 0 {
+        return Err(ProbeError::usage(
+            "net.throughput: a search for the rate without loss needs a rate to start from.",
+            "Set rate_bits_per_s to the highest rate that is to be tried.",
+        ));
+    }
+    let congestion_control = params.text("congestion_control");
+    let block_bytes = if tcp { TCP_BLOCK_BYTES } else { UDP_BLOCK_BYTES };
+    let fastest = SendingPace { intensity_ratio: 1.0, period_ns: 10_000_000, bytes_per_s: 0.0 };
+    Ok(Task {
+        tcp,
+        up: direction != "down",
+        down: direction != "up",
+        streams,
+        send_bytes: params.size("send_bytes"),
+        warmup_ns: ns("warmup_ns"),
+        duration_ns: load::duration_ns(trial)?,
+        stream_bytes: params.u64("transfer_bytes").div_ceil(streams as u64),
+        block_bytes: Some(params.u64("block_bytes")).filter(|b| *b > 0).unwrap_or(block_bytes),
+        congestion_control: CongestionControl::named(congestion_control)
+            .ok_or_else(|| congestion_control::unknown(congestion_control))?,
+        interval_ns: ns("interval_ns"),
+        packet_bytes,
+        per_s: rate_bits_per_s / 8.0 / packet_bytes as f64,
+        zero_copy: params.bool("zero_copy"),
+        segmentation_offload: params.bool("segmentation_offload"),
+        wait_ns: ns("wait_ns"),
+        press: (!tcp && is_flood).then_some(fastest),
+        ..Task::default()
+    })
 }
 
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     server::serve(trial, listen)
-}
-
-fn way(direction: &str) -> Factors {
-    factors! {"direction": direction}
-}
-
-/// (name, sender, receiver) of each direction that was asked for.
-fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, &'a T)> {
-    let all =
-        [(task.up, ("up", &both.near, &both.far)), (task.down, ("down", &both.far, &both.near))];
-    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
-}
-
-fn emit_streams(
-    trial: &mut Trial,
-    task: &Task,
-    both: &Both<TcpTransferStats>,
-) -> Result<(), ProbeError> {
-    for (direction, sender, receiver) in ways(task, both) {
-        trial.out.emit("goodput_bytes_per_s", receiver.rates.iter().sum(), way(direction))?;
-        for (stream, rate) in receiver.rates.iter().enumerate() {
-            let factors = factors! {"direction": direction, "stream": stream};
-            trial.out.emit("stream_goodput_bytes_per_s", *rate, factors)?;
-        }
-        emit_intervals(
-            trial,
-            "interval_goodput_bytes_per_s",
-            &receiver.intervals,
-            &way(direction),
-        )?;
-        trial.out.emit("sent_bytes", sender.sent_bytes as f64, way(direction))?;
-        let Some(info) = sender.info else { continue };
-        let values = [
-            ("retransmits_count", Some(info.retransmits as f64)),
-            ("retransmitted_ratio", info.retransmitted_ratio()),
-            ("tcp_rtt_ns", Some(info.rtt_ns as f64)),
-            ("buffer_delay_ratio", info.buffer_delay_ratio()),
-        ];
-        emit_known(trial, &values, &way(direction))?;
-    }
-    emit_used_cpus(trial, both)
-}
-
-fn emit_datagrams(
-    trial: &mut Trial,
-    task: &Task,
-    both: &Both<UdpTransferStats>,
-) -> Result<(), ProbeError> {
-    for (direction, sender, receiver) in ways(task, both) {
-        let (sender, receiver) = (&sender.sent, &receiver.received);
-        let values = [
-            ("goodput_bytes_per_s", receiver.bytes_per_s),
-            ("sent_count", Some(sender.packets as f64)),
-            ("received_count", Some(receiver.packets as f64)),
-            ("loss_ratio", datagrams::loss_ratio(sender, receiver)),
-            ("sent_per_s", sender.per_s),
-            ("jitter_ns", receiver.jitter_ns),
-            ("duplicates_count", Some(receiver.duplicates as f64)),
-            ("reordered_count", Some(receiver.reordered as f64)),
-            ("late_sends_ratio", Some(sender.late_ratio)),
-            ("strangers_count", Some(receiver.strangers as f64)),
-            ("receiver_drops_count", receiver.drops.map(|drops| drops as f64)),
-        ];
-        emit_known(trial, &values, &way(direction))?;
-        emit_intervals(
-            trial,
-            "interval_goodput_bytes_per_s",
-            &receiver.intervals,
-            &way(direction),
-        )?;
-    }
-    emit_used_cpus(trial, both)
 }

@@ -42,7 +42,6 @@ pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<
         down: !up,
         streams: 1,
         send_bytes: 128 << 10,
-        warmup_ns: 0,
         duration_ns: duration_ns(trial)?,
         interval_ns: ns("interval_ns"),
         packet_bytes,
@@ -50,6 +49,7 @@ pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<
         per_s: if tcp || intensity_ratio == 0.0 { 0.0 } else { rate },
         wait_ns: WAIT_NS,
         press: Some(SendingPace { intensity_ratio, period_ns: ns("period_ns"), bytes_per_s }),
+        ..Task::default()
     })
 }
 

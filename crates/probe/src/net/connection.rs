@@ -107,6 +107,22 @@ impl End {
         }
     }
 
+    /// As [`Self::write`], of the first `bytes` of a file, which the kernel does not copy.
+    pub fn send_file(&mut self, file: &impl AsRawFd, bytes: usize) -> Result<usize, ProbeError> {
+        let call = |stream: &mut TcpStream| {
+            let mut offset = 0;
+            // SAFETY: two descriptors that are open, and an offset that outlives the call.
+            let sent = unsafe {
+                libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &raw mut offset, bytes)
+            };
+            usize::try_from(sent).map_err(|_| Error::last_os_error())
+        };
+        match call(&mut self.stream) {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => self.again("Sending", error, call),
+        }
+    }
+
     /// Reads until `buffer` is full; false when the other side ended first.
     #[inline]
     pub fn read_exact(&mut self, buffer: &mut [u8]) -> Result<bool, ProbeError> {

@@ -49,15 +49,26 @@ impl Meter {
         now_ns - self.first_ns < self.duration_ns
     }
 
+    /// Returns whether the warm-up is over.
+    #[inline]
+    pub fn is_warm(&self) -> bool {
+        self.first_ns > 0
+    }
+
+    /// Returns the time counted.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.last_ns.saturating_sub(self.first_ns)
+    }
+
     /// Bytes counted over the time counted.
     pub fn bytes_per_s(&self) -> Result<f64, ProbeError> {
-        let elapsed_ns = self.last_ns.saturating_sub(self.first_ns);
+        let elapsed_ns = self.elapsed_ns();
         if self.first_ns == 0 || self.counted_bytes == 0 || elapsed_ns == 0 {
             return Err(ProbeError::new(
                 Kind::Failed,
                 "too_short",
                 "A stream carried nothing while it was counted.",
-                "Set a longer `duration_ns`, or fewer `streams`.",
+                "Set a longer `duration_ns`, more `transfer_bytes`, or fewer `streams`.",
             ));
         }
         Ok(self.counted_bytes as f64 * 1e9 / elapsed_ns as f64)

@@ -1,10 +1,14 @@
 //! The network benchmarks: connections, messages, datagrams, and the loopback of this machine.
 pub mod client;
+pub mod congestion_control;
 pub mod connection;
+pub mod game_query;
 pub mod goodput;
 pub mod loopback;
 pub mod messages;
 pub mod meter;
+pub mod probing;
+pub mod round_trips;
 pub mod rtt_client;
 pub mod rtt_server;
 pub mod server;

@@ -2,12 +2,12 @@
 //! of them, whatever comes back and when.
 use super::client::reach;
 use super::messages::{receive_message, send_message, Signal, UdpPort};
+use super::round_trips::{Arrival, Departure, RecordSettings, RoundTrips};
 use super::rtt_server::{RttReport, RttRequest};
 use super::udp::batch::{self, Batch};
 use super::udp::pace::Pace;
 use super::udp::packet::{flow_id, Header, HELLO};
 use super::udp::sender::{self, Sent, Stream};
-use super::udp::tracker::Tracker;
 use super::variation::Variation;
 use crate::clock;
 use crate::closed_loop::latency_histogram;
@@ -31,7 +31,7 @@ pub struct RttConfig {
     /// How long they are sent; 0 until told to stop.
     pub duration_ns: u64,
     pub wait_ns: u64,
-    pub interval_ns: u64,
+    pub record: RecordSettings,
     /// The last bit of waiting, spent looking at the clock.
     pub spin_ns: u64,
     pub same_clock: bool,
@@ -41,7 +41,7 @@ impl RttConfig {
     /// How many datagrams that makes; `None` when it is not known in advance.
     pub fn packets(&self) -> Option<u64> {
         let packets = (self.duration_ns as f64 * self.per_s / 1e9).round() as u64;
-        (self.duration_ns > 0).then_some(packets.max(1))
+        (self.duration_ns > 0 && self.per_s > 0.0).then_some(packets.max(1))
     }
 }
 
@@ -66,18 +66,54 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
     let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
     let flow_id = flow_id(&peer.token);
     hello(session, &socket, to, flow_id)?;
+    let path = Path { session, socket: &socket, flow_id, to };
+    let mut back = Arrivals::new(question, packets.unwrap_or(0));
+    let sent = if question.per_s > 0.0 {
+        // Where the kernel has no times of arrival, those of the program are the only ones.
+        let _ = batch::ask_for_kernel_times(&socket);
+        ask_by_schedule(trial, question, &path, &mut back)?
+    } else {
+        trial.prepared()?;
+        ask_in_turn(question, &path, &mut back)?
+    };
+    send_message(&mut far, &Signal::Finish)?;
+    let far: RttReport = receive_message(&mut far)?;
+    check_counts(sent.packets, far.counts.received, back.trips.tracker.unique)?;
+    Ok(RttResult { sent, back, far, drops: batch::drops(&socket) })
+}
+
+/// Where the datagrams of a trial go.
+struct Path<'a> {
+    session: Session,
+    socket: &'a UdpSocket,
+    flow_id: u64,
+    to: SocketAddr,
+}
+
+/// Sends by a schedule; answers come when they come.
+fn ask_by_schedule(
+    trial: &mut Trial,
+    question: &RttConfig,
+    path: &Path,
+    back: &mut Arrivals,
+) -> Result<Sent, ProbeError> {
+    let session = path.session;
     let until_ns = AtomicU64::new(u64::MAX);
     let wanted = AtomicU64::new(u64::MAX);
-    let mut back = Arrivals::new(question, packets.unwrap_or(0));
-    let sent = std::thread::scope(|scope| {
-        let receive = || back.receive(session, &socket, flow_id, peer.address, &until_ns, &wanted);
-        let receiver = workers::start(scope, None, receive)?;
+    std::thread::scope(|scope| {
+        let receiver = workers::start(scope, None, || back.receive(path, &until_ns, &wanted))?;
         let sent = trial.prepared().and_then(|()| {
             // The first is not late because the gate took its time.
             let pace = Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, question.per_s);
-            let stream =
-                Stream { flow_id, to, packet_bytes, pace, packets, spin_ns: question.spin_ns };
-            sender::send(session, &socket, &stream, |_| {
+            let stream = Stream {
+                flow_id: path.flow_id,
+                to: path.to,
+                packet_bytes: question.packet_bytes,
+                pace,
+                packets: question.packets(),
+                spin_ns: question.spin_ns,
+            };
+            sender::send(session, path.socket, &stream, |_| {
                 session.check().map(|()| session.is_stopped())
             })
         });
@@ -89,11 +125,53 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
         }
         receiver.join()?;
         sent
-    })?;
-    send_message(&mut far, &Signal::Finish)?;
-    let far: RttReport = receive_message(&mut far)?;
-    check_counts(sent.packets, far.counts.received, back.tracker.unique)?;
-    Ok(RttResult { sent, back, far, drops: batch::drops(&socket) })
+    })
+}
+
+/// Sends each datagram when the one before has come back, or was waited for long enough. By the
+/// plainest calls on a connected socket: whatever else is done between them is part of each time.
+fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result<Sent, ProbeError> {
+    let (session, socket) = (path.session, path.socket);
+    socket.connect(path.to).map_err(|error| ProbeError::os("Connecting a socket", &error))?;
+    let mut packet = vec![0x5A; question.packet_bytes];
+    let mut answer = vec![0u8; 2048];
+    let mut sent = Sent::default();
+    let mut now_ns = clock::monotonic_ns();
+    let end_ns = match question.duration_ns {
+        0 => u64::MAX,
+        duration_ns => now_ns + duration_ns,
+    };
+    while now_ns < end_ns && !session.is_stopped() {
+        session.check()?;
+        let header = Header {
+            flow_id: path.flow_id,
+            sequence: sent.packets,
+            intended_ns: now_ns,
+            sent_ns: now_ns,
+            sent_wall_ns: clock::realtime_ns(),
+            ..Header::default()
+        };
+        header.write(&mut packet);
+        if let Err(error) = socket.send(&packet) {
+            batch::is_not_now(session, "Sending datagrams", &error)?;
+            now_ns = clock::monotonic_ns();
+            continue;
+        }
+        sent.first_ns = if sent.packets == 0 { now_ns } else { sent.first_ns };
+        (sent.last_ns, sent.packets) = (now_ns, sent.packets + 1);
+        let (unique, until_ns) = (back.trips.tracker.unique, now_ns + question.wait_ns);
+        while back.trips.tracker.unique == unique && now_ns < until_ns {
+            let got = socket.recv(&mut answer);
+            now_ns = clock::monotonic_ns();
+            match got {
+                Ok(bytes) => back.note_datagram(path, &answer[..bytes], now_ns),
+                Err(error) => batch::is_not_now(session, "Receiving datagrams", &error)?,
+            }
+        }
+        back.trips.note_time(now_ns);
+    }
+    back.trips.close_interval(now_ns);
+    Ok(sent)
 }
 
 /// Nothing can arrive that was not sent.
@@ -148,14 +226,10 @@ pub fn hello(
     ))
 }
 
+/// Datagrams that came back.
 pub struct Arrivals {
     same_clock: bool,
-    interval_ns: u64,
-    pub tracker: Tracker,
-    /// From when it was to be sent.
-    pub rtt: Histogram<u64>,
-    /// From when it was sent.
-    pub rtt_sent: Histogram<u64>,
+    pub trips: RoundTrips,
     /// The way back, if the clocks are one.
     pub delay: Histogram<u64>,
     pub variation: Variation,
@@ -163,92 +237,85 @@ pub struct Arrivals {
     pub negative: u64,
     /// Datagrams that were none of ours.
     pub strangers: u64,
-    /// (end on the monotonic clock, median, longest) of the round trips of each interval.
-    pub intervals: Vec<(u64, u64, u64)>,
-    interval: Histogram<u64>,
 }
 
 impl Arrivals {
     fn new(question: &RttConfig, packets: u64) -> Self {
         Self {
             same_clock: question.same_clock,
-            interval_ns: question.interval_ns,
-            tracker: Tracker::new(),
-            rtt: latency_histogram(),
-            rtt_sent: latency_histogram(),
+            trips: RoundTrips::new(question.record),
             delay: latency_histogram(),
             variation: Variation::new(packets),
             negative: 0,
             strangers: 0,
-            intervals: Vec::new(),
-            interval: latency_histogram(),
         }
     }
 
     /// Receives until `wanted` different ones have come, or until `until_ns`.
     fn receive(
         &mut self,
-        session: Session,
-        socket: &UdpSocket,
-        flow_id: u64,
-        from: IpAddr,
+        path: &Path,
         until_ns: &AtomicU64,
         wanted: &AtomicU64,
     ) -> Result<(), ProbeError> {
-        let mut batch = Batch::new(session, 2048);
-        let mut interval_ends_ns = 0;
+        let mut batch = Batch::new(path.session, 2048);
         loop {
-            let got = batch.receive(socket)?;
-            let (now_ns, now_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
-            if interval_ends_ns == 0 && got > 0 {
-                interval_ends_ns = now_ns + self.interval_ns;
-            }
-            for slot in 0..got {
-                let known = batch.source(slot).is_some_and(|source| source.ip() == from);
-                let header = Header::read(batch.received(slot)).filter(|_| known);
-                match header.filter(|header| header.flow_id == flow_id) {
-                    Some(header) if header.sequence != HELLO => {
-                        self.note(&header, now_ns, now_wall_ns);
-                    }
-                    Some(_) => {}
-                    None => self.strangers += 1,
-                }
-            }
-            if now_ns >= interval_ends_ns && interval_ends_ns > 0 {
-                self.close_interval(now_ns);
-                interval_ends_ns = now_ns + self.interval_ns;
-            }
-            let all = self.tracker.unique >= wanted.load(Ordering::Relaxed);
+            let now_ns = self.receive_batch(path, &mut batch)?;
+            let all = self.trips.tracker.unique >= wanted.load(Ordering::Relaxed);
             if all || now_ns >= until_ns.load(Ordering::Relaxed) {
-                self.close_interval(now_ns);
+                self.trips.close_interval(now_ns);
                 return Ok(());
             }
         }
     }
 
+    /// Receives what is there; returns the time.
     #[inline]
-    fn note(&mut self, header: &Header, now_ns: u64, now_wall_ns: u64) {
-        if !self.tracker.see(header.sequence) {
+    fn receive_batch(&mut self, path: &Path, batch: &mut Batch) -> Result<u64, ProbeError> {
+        let got = batch.receive(path.socket)?;
+        let (now_ns, now_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
+        for slot in 0..got {
+            let known = batch.source(slot).is_some_and(|source| source.ip() == path.to.ip());
+            let header = Header::read(batch.received(slot)).filter(|_| known);
+            match header.filter(|header| header.flow_id == path.flow_id) {
+                Some(header) if header.sequence != HELLO => {
+                    let kernel_wall_ns = batch.kernel_wall_ns(slot);
+                    self.note(&header, &Arrival { now_ns, kernel_wall_ns }, now_wall_ns);
+                }
+                Some(_) => {}
+                None => self.strangers += 1,
+            }
+        }
+        self.trips.note_time(now_ns);
+        Ok(now_ns)
+    }
+
+    /// Takes note of a datagram of the only sender from which a connected socket receives.
+    #[inline]
+    fn note_datagram(&mut self, path: &Path, datagram: &[u8], now_ns: u64) {
+        match Header::read(datagram).filter(|header| header.flow_id == path.flow_id) {
+            Some(header) if header.sequence != HELLO => {
+                let arrival = Arrival { now_ns, kernel_wall_ns: None };
+                self.note(&header, &arrival, clock::realtime_ns());
+            }
+            Some(_) => {}
+            None => self.strangers += 1,
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, header: &Header, arrival: &Arrival, now_wall_ns: u64) {
+        let Header { sequence, intended_ns, sent_ns, sent_wall_ns, .. } = *header;
+        let probe = Departure { sequence, intended_ns, sent_ns, sent_wall_ns };
+        if !self.trips.answered(&probe, arrival) {
             return;
         }
-        let rtt_ns = now_ns.saturating_sub(header.intended_ns);
-        self.rtt.saturating_record(rtt_ns);
-        self.interval.saturating_record(rtt_ns);
-        self.rtt_sent.saturating_record(now_ns.saturating_sub(header.sent_ns));
         let transit_ns = now_wall_ns.wrapping_sub(header.far_sent_wall_ns).cast_signed();
         self.variation.add(header.sequence, transit_ns);
         match u64::try_from(transit_ns) {
             Ok(delay_ns) if self.same_clock => self.delay.saturating_record(delay_ns),
             Ok(_) => {}
             Err(_) => self.negative += 1,
-        }
-    }
-
-    fn close_interval(&mut self, now_ns: u64) {
-        if !self.interval.is_empty() {
-            let (median, longest) = (self.interval.value_at_quantile(0.5), self.interval.max());
-            self.intervals.push((now_ns, median, longest));
-            self.interval.reset();
         }
     }
 }
@@ -272,12 +339,13 @@ mod tests {
             packet_bytes: 64,
             duration_ns: 1_500_000_000,
             wait_ns: 0,
-            interval_ns: 1,
+            record: RecordSettings { interval_ns: 1, late_after_ns: 1, stored_probes: 0 },
             spin_ns: 0,
             same_clock: false,
         };
         assert_eq!(question.packets(), Some(1500));
         assert_eq!(RttConfig { duration_ns: 1, ..question }.packets(), Some(1));
         assert_eq!(RttConfig { duration_ns: 0, ..question }.packets(), None);
+        assert_eq!(RttConfig { per_s: 0.0, ..question }.packets(), None);
     }
 }

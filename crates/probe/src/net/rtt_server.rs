@@ -18,6 +18,9 @@ use serde_json::{json, Value};
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
+/// While datagrams come, a look whether the peer says something is taken after so many receptions.
+const TURNS_WITHOUT_LOOK: u64 = 64;
+
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
     let session = trial.session;
     let (listener, socket, address) = listen_both(listen)?;
@@ -28,16 +31,19 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
     let request = receive_message(&mut peer)?;
     let mut echo = Echo::new(session, &request, flow_id(&listen.token), peer.far_ip());
     send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
+    let mut turns = 0u64;
     loop {
         session.check()?;
         if session.is_stopped() {
             return Ok(json!(echo.counts(&socket)));
         }
-        let [datagrams, messages] = readable([socket.as_raw_fd(), peer.as_raw_fd()], 100);
-        if datagrams {
-            echo.answer(&socket)?;
+        // A look at the peer's messages before each datagram would be part of its round trip.
+        let answered = echo.answer(&socket)?;
+        turns += 1;
+        if answered > 0 && !turns.is_multiple_of(TURNS_WITHOUT_LOOK) {
+            continue;
         }
-        if messages {
+        if readable([peer.as_raw_fd()], 0)[0] {
             receive_message::<Signal>(&mut peer).map_err(|_| gone())?;
             let report = echo.report(&socket);
             send_message(&mut peer, &report)?;
@@ -117,9 +123,9 @@ impl Echo {
         }
     }
 
-    /// Receives what is there and sends it back. A duplicate is not sent back: the way back would
-    /// be charged with what happened on the way here.
-    fn answer(&mut self, socket: &UdpSocket) -> Result<(), ProbeError> {
+    /// Receives what is there and sends it back; returns how many came. A duplicate is not sent back:
+    /// the way back would be charged with what happened on the way here.
+    fn answer(&mut self, socket: &UdpSocket) -> Result<usize, ProbeError> {
         let got = self.batch.receive(socket)?;
         let received_wall_ns = clock::realtime_ns();
         let mut answers = 0;
@@ -144,7 +150,7 @@ impl Echo {
             let sent = self.batch.send(socket, answers)?;
             self.unsent += (answers - sent) as u64;
         }
-        Ok(())
+        Ok(got)
     }
 
     /// Whether it is to be sent back.

@@ -4,7 +4,7 @@ use super::read_option;
 use crate::clock;
 use crate::error::ProbeError;
 use serde::{Deserialize, Serialize};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 /// The tail of a stream is acknowledged within this time, or its retransmissions are not all known.
 const SETTLE_NS: u64 = 2_000_000_000;
@@ -21,8 +21,29 @@ pub struct TcpInfo {
     pub rtt_ns: u64,
     /// Least round trip seen; of several the least.
     pub rtt_min_ns: Option<u64>,
+    /// Congestion window; of several their sum.
+    pub window_bytes: u64,
+    /// Latest rate at which bytes were delivered; of several their sum.
+    pub delivery_bytes_per_s: Option<u64>,
+    /// Time with something to send; of several their sum, as the next two.
+    busy_us: Option<u64>,
+    /// Of it, the time in which the receiver's window was full.
+    receiver_limited_us: Option<u64>,
+    /// Of it, the time in which the send buffer was too small.
+    sender_limited_us: Option<u64>,
+    /// Payload of a full segment, and the packet that carries it.
+    pub segment_bytes: u64,
+    pub packet_bytes: u64,
     unacknowledged: u64,
     unsent_bytes: u64,
+}
+
+/// Shares of the time in which a connection had something to send, by what held it up. Sum 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitedRatios {
+    pub by_congestion_window: f64,
+    pub by_receiver: f64,
+    pub by_sender: f64,
 }
 
 impl TcpInfo {
@@ -44,14 +65,22 @@ impl TcpInfo {
             retransmits: u32_at(100)?,
             unsent_bytes: u32_at(144).unwrap_or(0),
             rtt_min_ns: rtt_min.map(|us| us * 1000),
+            window_bytes: u32_at(80)? * u32_at(16)?,
+            segment_bytes: u32_at(16)?,
+            packet_bytes: u32_at(60)?,
+            delivery_bytes_per_s: u64_at(160),
+            busy_us: u64_at(168),
+            receiver_limited_us: u64_at(176),
+            sender_limited_us: u64_at(184),
             sent_bytes: u64_at(200),
             retransmitted_bytes: u64_at(208),
         })
     }
 
-    fn read(end: &End) -> Option<Self> {
+    /// Reads that of a socket; `None` where it has none (any more).
+    pub fn read(socket: RawFd) -> Option<Self> {
         let mut bytes = [0u8; 512];
-        let length = read_option(end.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+        let length = read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
         Self::parse(&bytes[..length])
     }
 
@@ -60,7 +89,7 @@ impl TcpInfo {
         let until_ns = clock::monotonic_ns() + SETTLE_NS;
         loop {
             end.session().check()?;
-            let info = Self::read(end);
+            let info = Self::read(end.as_raw_fd());
             let busy = info.is_some_and(|info| info.unacknowledged + info.unsent_bytes > 0);
             if !busy || clock::monotonic_ns() > until_ns {
                 return Ok(info);
@@ -78,6 +107,13 @@ impl TcpInfo {
             retransmitted_bytes: sum(|info| info.retransmitted_bytes),
             rtt_ns: infos.iter().map(|info| info.rtt_ns).max()?,
             rtt_min_ns: infos.iter().filter_map(|info| info.rtt_min_ns).min(),
+            window_bytes: infos.iter().map(|info| info.window_bytes).sum(),
+            delivery_bytes_per_s: sum(|info| info.delivery_bytes_per_s),
+            busy_us: sum(|info| info.busy_us),
+            receiver_limited_us: sum(|info| info.receiver_limited_us),
+            sender_limited_us: sum(|info| info.sender_limited_us),
+            segment_bytes: infos.iter().map(|info| info.segment_bytes).min()?,
+            packet_bytes: infos.iter().map(|info| info.packet_bytes).min()?,
             unacknowledged: 0,
             unsent_bytes: 0,
         })
@@ -93,6 +129,24 @@ impl TcpInfo {
     pub fn buffer_delay_ratio(&self) -> Option<f64> {
         let least = self.rtt_min_ns.filter(|ns| *ns > 0)? as f64;
         Some((self.rtt_ns as f64 - least) / least)
+    }
+
+    /// Returns what held the connections up; `None` if this kernel does not tell.
+    pub fn limited_ratios(&self) -> Option<LimitedRatios> {
+        let busy_us = self.busy_us.filter(|us| *us > 0)? as f64;
+        let by_receiver = self.receiver_limited_us? as f64 / busy_us;
+        let by_sender = self.sender_limited_us? as f64 / busy_us;
+        let by_congestion_window = (1.0 - by_receiver - by_sender).max(0.0);
+        Some(LimitedRatios { by_congestion_window, by_receiver, by_sender })
+    }
+
+    /// Returns the payload that a bottleneck can carry: its rate counts the bytes of Ethernet frames
+    /// without preamble and checksum, as a shaper does.
+    pub fn ideal_bytes_per_s(&self, bottleneck_bits_per_s: f64) -> Option<f64> {
+        const FRAME_HEADER_BYTES: u64 = 14;
+        let frame_bytes =
+            (self.packet_bytes > 0).then_some(self.packet_bytes)? + FRAME_HEADER_BYTES;
+        Some(bottleneck_bits_per_s / 8.0 * self.segment_bytes as f64 / frame_bytes as f64)
     }
 }
 
@@ -126,6 +180,29 @@ mod tests {
         let old = TcpInfo::parse(&bytes[..104]).unwrap();
         assert_eq!((old.sent_bytes, old.retransmitted_bytes, old.rtt_min_ns), (None, None, None));
         assert_eq!(TcpInfo::parse(&bytes[..100]), None);
+    }
+
+    #[test]
+    fn what_limits_a_connection_adds_up_to_one() {
+        let info = TcpInfo {
+            busy_us: Some(1000),
+            receiver_limited_us: Some(250),
+            sender_limited_us: Some(100),
+            ..TcpInfo::default()
+        };
+        let ratios = info.limited_ratios().unwrap();
+        assert_eq!((ratios.by_receiver, ratios.by_sender), (0.25, 0.1));
+        assert!((ratios.by_congestion_window - 0.65).abs() < 1e-12);
+        assert_eq!(TcpInfo { busy_us: Some(0), ..info }.limited_ratios(), None);
+        assert_eq!(TcpInfo::default().limited_ratios(), None);
+    }
+
+    #[test]
+    fn a_frame_carries_less_payload_than_its_length() {
+        let info = TcpInfo { segment_bytes: 1448, packet_bytes: 1500, ..TcpInfo::default() };
+        let bits = info.ideal_bytes_per_s(47e6).unwrap() * 8.0;
+        assert!((bits / 44.95e6 - 1.0).abs() < 1e-4, "{bits}");
+        assert_eq!(TcpInfo::default().ideal_bytes_per_s(1e6), None);
     }
 
     #[test]

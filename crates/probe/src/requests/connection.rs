@@ -7,7 +7,7 @@ use super::{tls, Parsed, Protocol};
 use crate::clock;
 use rustls::ClientConnection;
 use std::collections::VecDeque;
-use std::io::{Error, ErrorKind, Read, Write};
+use std::io::{BufRead, Error, ErrorKind, Write};
 
 /// A buffer that has grown beyond this is given back once it is empty.
 const RETAINED_BYTES: usize = 4096;
@@ -141,7 +141,7 @@ impl<Parser: Default> Connection<Parser> {
         }
     }
 
-    /// Reads from the socket what TLS needs next, then the responses that it has decrypted.
+    /// Reads what has come on an encrypted connection, and the responses in it.
     pub fn receive_tls<P: Protocol<Parser = Parser>>(
         &mut self,
         protocol: &mut P,
@@ -151,35 +151,51 @@ impl<Parser: Default> Connection<Parser> {
         let (Some(mut tls), Some(socket)) = (self.tls.take(), &self.socket) else {
             return Ok(Standing::Ended);
         };
-        let read = tls::read(&mut tls, socket);
-        let mut ended = match read {
-            Ok(ended) => ended,
-            Err(error) => {
-                self.tls = Some(tls);
-                return Err(error);
-            }
-        };
+        let received = socket.read(input);
         let now_ns = clock::monotonic_ns();
-        let mut standing = Standing::Open;
-        while matches!(standing, Standing::Open) {
-            match tls.reader().read(input) {
-                Err(error) if is_wait(&error) => break,
-                // Also without the notice that TLS wants: HTTP has its own ends.
-                Ok(0) | Err(_) => {
-                    ended = true;
-                    break;
-                }
-                Ok(count) => {
-                    recorder.received(count, now_ns);
-                    standing = self.receive(protocol, &input[..count], now_ns, recorder);
+        let standing = match received {
+            Ok(0) => Ok(self.end(protocol, now_ns, recorder)),
+            Ok(count) => self.decrypt(&mut tls, protocol, &input[..count], now_ns, recorder),
+            Err(error) => Err(error),
+        };
+        self.tls = Some(tls);
+        if standing.is_err() {
+            // The other side may learn why.
+            let _ = self.write_unsent();
+        }
+        standing
+    }
+
+    fn decrypt<P: Protocol<Parser = Parser>>(
+        &mut self,
+        tls: &mut ClientConnection,
+        protocol: &mut P,
+        mut bytes: &[u8],
+        now_ns: u64,
+        recorder: &mut Recorder,
+    ) -> Result<Standing, Error> {
+        // TLS takes some kilobytes at a time.
+        while !bytes.is_empty() {
+            tls.read_tls(&mut bytes)?;
+            tls.process_new_packets().map_err(Error::other)?;
+            loop {
+                let mut reader = tls.reader();
+                let text = match reader.fill_buf() {
+                    Err(error) if is_wait(&error) => break,
+                    // Also without the notice that TLS wants: HTTP has its own ends.
+                    Ok([]) | Err(_) => return Ok(self.end(protocol, now_ns, recorder)),
+                    Ok(text) => text,
+                };
+                let count = text.len();
+                recorder.received(count, now_ns);
+                let standing = self.receive(protocol, text, now_ns, recorder);
+                reader.consume(count);
+                if !matches!(standing, Standing::Open) {
+                    return Ok(standing);
                 }
             }
         }
-        self.tls = Some(tls);
-        match standing {
-            Standing::Open if ended => Ok(self.end(protocol, now_ns, recorder)),
-            standing => Ok(standing),
-        }
+        Ok(Standing::Open)
     }
 
     /// Reads the responses in `bytes`, records them, and returns how the connection stands.

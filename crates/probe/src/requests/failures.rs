@@ -1,4 +1,6 @@
 //! Why a request failed: the value of the factor `kind` in `errors_count`.
+use crate::http::expected;
+use crate::http::response::ENDLESS_HEADERS;
 use std::io::{Error, ErrorKind};
 
 /// A stable name; a protocol adds its own.
@@ -72,6 +74,11 @@ pub fn words(failure: Failure) -> &'static str {
         GOAWAY => "the server gave up its HTTP/2 connection",
         STREAM_RESET => "the server reset its HTTP/2 stream",
         super::tls::TLS => "TLS failed",
+        expected::STATUS_4XX => "the status was 4xx",
+        expected::STATUS_5XX => "the status was 5xx",
+        expected::STATUS_OTHER => "the status was not one of those expected",
+        expected::WRONG_BODY => "the body was not the expected one",
+        ENDLESS_HEADERS => "the headers were endless",
         UNSENT => "no connection was free",
         _ => failure,
     }

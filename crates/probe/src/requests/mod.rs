@@ -126,6 +126,8 @@ pub struct Settings {
     pub interval_ns: u64,
     /// Busy waiting before a request is due.
     pub spin_ns: u64,
+    /// Longest busy waiting for responses of a closed loop.
+    pub response_spin_ns: u64,
     pub seed: u64,
 }
 

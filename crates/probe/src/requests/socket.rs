@@ -1,6 +1,6 @@
 //! A TCP socket that never blocks.
 use crate::net::{read_option, set_option};
-use std::io::Error;
+use std::io::{Error, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -80,6 +80,18 @@ impl Socket {
         // SAFETY: reads as many bytes as the slice has.
         let count = unsafe {
             libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+        };
+        usize::try_from(count).map_err(|_| Error::last_os_error())
+    }
+
+    pub fn write_vectored(&self, parts: &[IoSlice]) -> Result<usize, Error> {
+        // SAFETY: a message without an address is all zeros, but for its parts, which the kernel
+        // reads; a slice of the standard library has the layout of the kernel's.
+        let count = unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_iov = parts.as_ptr().cast_mut().cast();
+            message.msg_iovlen = parts.len() as _;
+            libc::sendmsg(self.fd(), &raw const message, libc::MSG_NOSIGNAL)
         };
         usize::try_from(count).map_err(|_| Error::last_os_error())
     }

@@ -53,6 +53,11 @@ pub const TIMEOUT: Param = Param::int("timeout_ns", 10_000_000_000, 1_000_000..=
 pub const SPIN: Param = Param::int("spin_ns", 0, 0..=10_000_000)
     .doc("Time of busy waiting before each request that has a set time, for precise sending.");
 
+pub const RESPONSE_SPIN: Param = Param::int("response_spin_ns", 8_000, 0..=10_000_000).doc(
+    "Longest busy waiting for responses of a closed loop before a thread sleeps, on threads that \
+     `cpus` pins; less often while it is in vain. 0 sleeps at once.",
+);
+
 pub const REQUESTS: Metric = Metric::higher("requests_per_s")
     .headline()
     .doc("Valid responses per second of the measured time.");
@@ -95,7 +100,7 @@ pub const GENERATOR_CPUS: Metric =
 pub const GENERATOR_CPU: Metric =
     Metric::lower("generator_cpu_ns").doc("CPU time of the generator per valid response.");
 pub const GENERATOR_BUSY: Metric = Metric::lower("generator_busy_ratio")
-    .doc("Share of a CPU that the busiest thread of the generator used.");
+    .doc("Share of a CPU that the busiest thread of the generator used, without its busy waiting.");
 pub const GENERATOR_WAIT: Metric = Metric::lower("generator_wait_ratio")
     .doc("Share of time that the generator's threads waited for a CPU, on average.");
 pub const INTERVAL_REQUESTS: Metric = Metric::higher("interval_requests_per_s")
@@ -143,6 +148,7 @@ impl Settings {
             timeout_ns: params.u64("timeout_ns"),
             interval_ns: params.u64("interval_ns"),
             spin_ns: params.u64("spin_ns"),
+            response_spin_ns: params.u64("response_spin_ns"),
             seed,
         })
     }

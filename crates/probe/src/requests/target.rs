@@ -9,19 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Returns the address of a server that accepts connections and may be put under load: one of this
 /// machine, or one that the caller states to own.
 pub fn reach(host: &str, port: u16, authorised: &[&str]) -> Result<SocketAddr, ProbeError> {
-    let resolved = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
-    let addresses = match resolved {
-        Ok(addresses) if !addresses.is_empty() => addresses,
-        result => {
-            let why = result.err().map_or(String::new(), |error| format!(": {error}"));
-            return Err(ProbeError::new(
-                Kind::Failed,
-                "no_such_host",
-                format!("The host {host} has no address{why}."),
-                "Check its spelling, or name an address.",
-            ));
-        }
-    };
+    let addresses = resolve(host, port)?;
     check_authorised(host, &addresses, authorised)?;
     let mut failure = None;
     for address in &addresses {
@@ -39,7 +27,25 @@ pub fn reach(host: &str, port: u16, authorised: &[&str]) -> Result<SocketAddr, P
     ))
 }
 
-fn check_authorised(
+/// Returns the addresses of a host, at least one.
+pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ProbeError> {
+    let resolved = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    match resolved {
+        Ok(addresses) if !addresses.is_empty() => Ok(addresses),
+        result => {
+            let why = result.err().map_or(String::new(), |error| format!(": {error}"));
+            Err(ProbeError::new(
+                Kind::Failed,
+                "no_such_host",
+                format!("The host {host} has no address{why}."),
+                "Check its spelling, or name an address.",
+            ))
+        }
+    }
+}
+
+/// Refuses a host that is neither this machine nor one that the caller states to own.
+pub fn check_authorised(
     host: &str,
     addresses: &[SocketAddr],
     authorised: &[&str],

@@ -93,6 +93,7 @@ pub fn settings(address: SocketAddr) -> Settings {
         timeout_ns: 20_000_000_000,
         interval_ns: 20_000_000,
         spin_ns: 0,
+        response_spin_ns: 0,
         seed: 3,
     }
 }
@@ -137,23 +138,28 @@ fn failures_of(server: &Server) -> Vec<(Failure, u64)> {
 
 #[test]
 fn a_closed_loop_counts_what_the_server_counts() {
-    let served = Arc::new(Mutex::new(0u64));
-    let count = Arc::clone(&served);
-    let server = Server::start(move |mut stream| {
-        while read_request(&mut stream) {
-            *count.lock().unwrap() += 1;
-            stream.write_all(OK).unwrap();
-        }
-    });
-    let recorder = run_keeping_alive(&settings(server.address));
-    assert_eq!((recorder.sent, recorder.sent), (*served.lock().unwrap(), recorder.completed));
-    assert!(recorder.failures.is_empty() && recorder.connections == 10);
-    let times = &recorder.classes[0];
-    // What was under way at the end has a latency, and is no part of the rate.
-    assert_eq!(times.latency.len(), recorder.completed);
-    assert!(recorder.completed_in_window >= recorder.completed - 10);
-    assert!(times.service.max() <= times.latency.max());
-    assert_eq!(recorder.first_byte.len(), recorder.completed);
+    // Asleep while it waits, and busy.
+    for (cpu, response_spin_ns) in [(None, 0), (Some(0), 50_000)] {
+        let served = Arc::new(Mutex::new(0u64));
+        let count = Arc::clone(&served);
+        let server = Server::start(move |mut stream| {
+            while read_request(&mut stream) {
+                *count.lock().unwrap() += 1;
+                stream.write_all(OK).unwrap();
+            }
+        });
+        let threads = vec![cpu];
+        let settings = Settings { threads, response_spin_ns, ..settings(server.address) };
+        let recorder = run_keeping_alive(&settings);
+        assert_eq!((recorder.sent, recorder.sent), (*served.lock().unwrap(), recorder.completed));
+        assert!(recorder.failures.is_empty() && recorder.connections == 10);
+        let times = &recorder.classes[0];
+        // What was under way at the end has a latency, and is no part of the rate.
+        assert_eq!(times.latency.len(), recorder.completed);
+        assert!(recorder.completed_in_window >= recorder.completed - 10);
+        assert!(times.service.max() <= times.latency.max());
+        assert_eq!(recorder.first_byte.len(), recorder.completed);
+    }
 }
 
 #[test]

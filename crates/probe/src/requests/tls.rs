@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
-use std::io::{Read, Write};
+use std::io::{IoSlice, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Tls {
         let params = &trial.params;
         let authorities = match params.text("tls_ca_file") {
             _ if !params.bool("tls_verify") => None,
-            "" => Some(AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).unwrap_or("")),
+            "" => Some(system_authorities()),
             path => Some(path),
         };
         let protocol = if params.text("version") == "2" { H2 } else { b"http/1.1" };
@@ -123,6 +123,29 @@ impl Tls {
     }
 }
 
+/// Returns the settings of clients that check certificates. authorities: a file of certificates; empty
+/// takes the system's; without it no server is trusted.
+#[cfg(feature = "storage")]
+pub fn client_config(authorities: Option<&str>) -> Result<ClientConfig, ProbeError> {
+    let roots = match authorities {
+        None => RootCertStore::empty(),
+        Some(path) => {
+            check_cpu()?;
+            read_authorities(if path.is_empty() { system_authorities() } else { path })?
+        }
+    };
+    let provider = Arc::new(rustls_graviola::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&format!("TLS is not available: {error}.")))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Returns the file with the certificates that this system trusts; empty where it has none.
+fn system_authorities() -> &'static str {
+    AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).unwrap_or("")
+}
+
 fn failed(sentence: &str) -> ProbeError {
     let hint = "Check the name in the URL, `tls_version`, and `tls_ca_file` or `tls_verify`.";
     ProbeError::new(Kind::Failed, "no_tls", sentence, hint)
@@ -187,17 +210,6 @@ pub fn failure_of(error: &std::io::Error) -> Failure {
     }
 }
 
-/// Reads what has come; returns whether the other side has ended the connection.
-pub fn read(connection: &mut ClientConnection, socket: &Socket) -> Result<bool, std::io::Error> {
-    let count = connection.read_tls(&mut SocketIo(socket))?;
-    if let Err(error) = connection.process_new_packets() {
-        // The other side may learn why.
-        let _ = write(connection, socket);
-        return Err(std::io::Error::other(error));
-    }
-    Ok(count == 0)
-}
-
 /// Writes what waits to be sent; true when all is sent.
 pub fn write(connection: &mut ClientConnection, socket: &Socket) -> Result<bool, std::io::Error> {
     while connection.wants_write() {
@@ -212,15 +224,13 @@ pub fn write(connection: &mut ClientConnection, socket: &Socket) -> Result<bool,
 
 struct SocketIo<'a>(&'a Socket);
 
-impl Read for SocketIo<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, std::io::Error> {
-        self.0.read(buffer)
-    }
-}
-
 impl Write for SocketIo<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, std::io::Error> {
         self.0.write(bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice]) -> Result<usize, std::io::Error> {
+        self.0.write_vectored(parts)
     }
 
     fn flush(&mut self) -> Result<(), std::io::Error> {

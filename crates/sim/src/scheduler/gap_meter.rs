@@ -212,17 +212,20 @@ impl GapRecord {
 }
 
 /// Returns the CPUs that all loops together had over whole cycles: between the ends of the first and
-/// the last long gap of the loop that has most of them. None below three, if gaps were left out, and
-/// for loops that slept.
+/// the last long gap of the loop that has most of them, within the windows of all loops. None below
+/// three, if gaps were left out, and for loops that slept.
 pub fn obtained_over_cycles(records: &[GapRecord], long: Nanos) -> Option<f64> {
     let is_incomplete =
         |record: &GapRecord| record.gap_count > record.gaps.len() as u64 || record.slept > 0;
     if records.iter().any(is_incomplete) {
         return None;
     }
+    let common = records.iter().map(|record| record.start).max()?
+        ..=records.iter().map(|record| record.start + record.window).min()?;
     let ends = |record: &GapRecord| -> Vec<Nanos> {
         let long = record.gaps.iter().filter(|(_, length)| *length >= long);
-        long.map(|(time, length)| record.start + time + length).collect()
+        let ends = long.map(|(time, length)| record.start + time + length);
+        ends.filter(|end| common.contains(end)).collect()
     };
     let refills = records.iter().map(ends).max_by_key(Vec::len)?;
     let (from, to) = (*refills.first()?, *refills.last()?);

@@ -146,4 +146,24 @@ impl Server<'_> {
         }
         self.watch(id, connection, READ)
     }
+
+    pub(super) fn send_and_advance(
+        &mut self,
+        id: u64,
+        connection: &mut Connection,
+        times: Times,
+    ) -> Result<Fate, ProbeError> {
+        match self.send(id, connection, times)? {
+            Fate::Close => Ok(Fate::Close),
+            Fate::Keep => self.advance(id, connection),
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        if !self.stalls.are_possible() {
+            return false;
+        }
+        let now_ns = clock::monotonic_ns();
+        self.stalls.resume_at(now_ns) > now_ns
+    }
 }

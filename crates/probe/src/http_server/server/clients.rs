@@ -13,6 +13,33 @@ impl Server<'_> {
         (u64::from(slot.generation) == id >> 32).then_some(slot)
     }
 
+    /// Takes a connection out of its slot for `act`, and puts it back or closes it.
+    pub(super) fn with_connection(
+        &mut self,
+        id: u64,
+        act: impl FnOnce(&mut Self, &mut Connection) -> Result<Fate, ProbeError>,
+    ) -> Result<(), ProbeError> {
+        let Some(slot) = self.slot(id) else { return Ok(()) };
+        let Some(mut connection) = slot.connection.take() else { return Ok(()) };
+        let before = connection.input.capacity();
+        let fate = act(self, &mut connection)?;
+        if connection.input.is_empty() && connection.input.capacity() > 1024 {
+            connection.input = Vec::new();
+        }
+        self.input_bytes = self.input_bytes + connection.input.capacity() - before;
+        if fate == Fate::Keep && self.input_bytes <= INPUT_BYTES_MAX {
+            self.slots[(id & 0xffff_ffff) as usize].connection = Some(connection);
+            return Ok(());
+        }
+        if fate == Fate::Keep {
+            self.counters.out_of_memory += 1;
+        }
+        self.input_bytes -= connection.input.capacity();
+        self.counters.open -= 1;
+        self.free.push(id as u32);
+        Ok(())
+    }
+
     pub(super) fn accept(&mut self) -> Result<(), ProbeError> {
         loop {
             match self.listener.accept() {

@@ -1,6 +1,7 @@
 //! The event loop of the server: connections, requests, answers, deadlines, all on one thread.
 mod answers;
 mod clients;
+mod requests;
 
 use super::connection::{is_wait, Connection, Input, Pending, BODY_PERIOD};
 use super::cpu_workers::CpuWorkers;
@@ -190,157 +191,6 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Takes a connection out of its slot for `act`, and puts it back or closes it.
-    fn with_connection(
-        &mut self,
-        id: u64,
-        act: impl FnOnce(&mut Self, &mut Connection) -> Result<Fate, ProbeError>,
-    ) -> Result<(), ProbeError> {
-        let Some(slot) = self.slot(id) else { return Ok(()) };
-        let Some(mut connection) = slot.connection.take() else { return Ok(()) };
-        let before = connection.input.capacity();
-        let fate = act(self, &mut connection)?;
-        if connection.input.is_empty() && connection.input.capacity() > 1024 {
-            connection.input = Vec::new();
-        }
-        self.input_bytes = self.input_bytes + connection.input.capacity() - before;
-        if fate == Fate::Keep && self.input_bytes <= INPUT_BYTES_MAX {
-            self.slots[(id & 0xffff_ffff) as usize].connection = Some(connection);
-            return Ok(());
-        }
-        if fate == Fate::Keep {
-            self.counters.out_of_memory += 1;
-        }
-        self.input_bytes -= connection.input.capacity();
-        self.counters.open -= 1;
-        self.free.push(id as u32);
-        Ok(())
-    }
-
-    fn read(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
-        let mut bytes = match connection.read(&mut self.buffer) {
-            Input::Nothing => return Ok(Fate::Keep),
-            Input::End => {
-                let within = connection.pending.is_some() || !connection.input.is_empty();
-                self.counters.broken += u64::from(within && !connection.drains);
-                return Ok(Fate::Close);
-            }
-            Input::Bytes(bytes) => &self.buffer[..bytes],
-        };
-        self.counters.received_bytes += bytes.len() as u64;
-        if connection.drains {
-            return Ok(Fate::Keep);
-        }
-        if connection.input.is_empty() && connection.pending.is_none() {
-            connection.deadline_ns = self.now_ns + self.settings.request_timeout_ns;
-        }
-        // The body of a request is dropped.
-        let dropped = connection.body_left.min(bytes.len() as u64);
-        connection.body_left -= dropped;
-        bytes = &bytes[dropped as usize..];
-        connection.input.extend_from_slice(bytes);
-        self.advance(id, connection)
-    }
-
-    /// Goes through the requests that have come, until one is incomplete or waits.
-    fn advance(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
-        loop {
-            if connection.drains || connection.is_sending() || connection.waits {
-                return Ok(Fate::Keep);
-            }
-            if connection.pending.is_none() {
-                let (pending, body_bytes, head_bytes) = match request::parse(&connection.input) {
-                    Parsed::Incomplete if connection.input.len() < HEAD_MAX => {
-                        return Ok(Fate::Keep);
-                    }
-                    Parsed::Incomplete => (refused(Refusal::HeadTooLarge), 0, 0),
-                    Parsed::Refused(refusal) => (refused(refusal), 0, 0),
-                    Parsed::Complete(request) => {
-                        (self.pending(&request), request.content_length, request.head_bytes)
-                    }
-                };
-                connection.requests += 1;
-                connection.pending = Some(pending);
-                match pending.route {
-                    Route::Refused(refusal) => {
-                        self.counters.refusal(refusal);
-                        connection.input.clear();
-                    }
-                    _ => {
-                        let here = (connection.input.len() - head_bytes) as u64;
-                        let dropped = body_bytes.min(here);
-                        connection.input.drain(..head_bytes + dropped as usize);
-                        connection.body_left = body_bytes - dropped;
-                    }
-                }
-                if connection.body_left > 0 && pending.expects_continue {
-                    // A client that does not get it sends its body all the same, later.
-                    let _ = connection.stream.write(b"HTTP/1.1 100 Continue\r\n\r\n");
-                }
-            }
-            if connection.body_left > 0 {
-                return Ok(Fate::Keep);
-            }
-            let fate = self.dispatch(id, connection)?;
-            if fate == Fate::Close {
-                return Ok(fate);
-            }
-        }
-    }
-
-    /// Decides on a request that can be read.
-    fn pending(&self, request: &Request<'_>) -> Pending {
-        if let Some(token) = &self.token {
-            if request.token != Some(token.as_bytes()) {
-                return refused(Refusal::NoToken);
-            }
-        }
-        if request.content_length > self.settings.request_body_bytes {
-            return refused(Refusal::BodyTooLarge);
-        }
-        let (route, bytes) = match routes::find(request.target) {
-            Ok(found) => found,
-            Err(refusal) => return refused(refusal),
-        };
-        Pending {
-            route,
-            body_bytes: bytes.unwrap_or(self.settings.body_bytes),
-            head_only: request.head_only,
-            is_old: request.is_old,
-            keep_alive: request.keep_alive,
-            expects_continue: request.expects_continue,
-        }
-    }
-
-    /// Answers the pending request, or has it wait for a worker.
-    fn dispatch(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
-        let now_ns = self.now_ns;
-        let route = connection.pending.as_ref().expect("there is one").route;
-        if let Some(kind) = route.kind() {
-            self.counters.requests[kind] += 1;
-        }
-        let service = match route {
-            Route::Cpu(ns) => Service::Cpu(ns),
-            Route::Service(ns) => Service::Time(ns.unwrap_or_else(|| self.times.draw_ns())),
-            Route::Stall(ns) => {
-                let times = Times { arrival_ns: now_ns, start_ns: now_ns, end_ns: now_ns };
-                let fate = self.send(id, connection, times)?;
-                self.queue.delay(self.stalls.begin(now_ns, ns));
-                return Ok(fate);
-            }
-            _ => {
-                let end_ns = self.stalls.resume_at(now_ns);
-                let times = Times { arrival_ns: now_ns, start_ns: end_ns, end_ns };
-                return self.deliver(id, connection, times);
-            }
-        };
-        connection.waits = true;
-        connection.deadline_ns = u64::MAX;
-        self.queue.push(id, service, now_ns);
-        self.start_jobs()?;
-        Ok(Fate::Keep)
-    }
-
     fn start_jobs(&mut self) -> Result<(), ProbeError> {
         while let Some(job) = self.queue.start(&self.stalls) {
             self.cpu.start(job)?;
@@ -391,37 +241,5 @@ impl<'a> Server<'a> {
     fn count_if_gone(&mut self, id: u64) {
         let is_there = self.slot(id).is_some_and(|slot| slot.connection.is_some());
         self.counters.aborted += u64::from(!is_there);
-    }
-
-    fn send_and_advance(
-        &mut self,
-        id: u64,
-        connection: &mut Connection,
-        times: Times,
-    ) -> Result<Fate, ProbeError> {
-        match self.send(id, connection, times)? {
-            Fate::Close => Ok(Fate::Close),
-            Fate::Keep => self.advance(id, connection),
-        }
-    }
-
-    fn is_stalled(&self) -> bool {
-        if !self.stalls.are_possible() {
-            return false;
-        }
-        let now_ns = clock::monotonic_ns();
-        self.stalls.resume_at(now_ns) > now_ns
-    }
-}
-
-/// An answer that refuses a request and closes the connection.
-fn refused(refusal: Refusal) -> Pending {
-    Pending {
-        route: Route::Refused(refusal),
-        body_bytes: 0,
-        head_only: false,
-        is_old: false,
-        keep_alive: false,
-        expects_continue: false,
     }
 }

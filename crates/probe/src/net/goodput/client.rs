@@ -13,7 +13,7 @@ use crate::net::udp::packet::flow_id;
 use crate::session::Session;
 use crate::trial::Trial;
 use nephoscope_wire::lines::Peer;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -32,7 +32,8 @@ pub fn streams(
     peer: &Peer,
 ) -> Result<Both<TcpTransferStats>, ProbeError> {
     let session = trial.session;
-    let (mut far, _) = begin(session, task, peer)?;
+    let mut far = reach(session, peer)?.patient();
+    agree(&mut far, task, peer)?;
     let connect = |wanted: bool, role: StreamRole| {
         let stream = |_| {
             let mut end = reach(session, peer)?;
@@ -49,10 +50,14 @@ pub fn streams(
     // A load of intensity 0 sends no first byte.
     let silent = task.press.is_some_and(|press| press.intensity_ratio == 0.0);
     let wanted = if silent { 0 } else { receivers.len() };
+    let threads = senders.len() + receivers.len();
     let over = |progress: &tcp_streams::Progress, elapsed_ns: u64| {
         session.check()?;
         if session.is_stopped() {
             return Ok(true);
+        }
+        if task.stream_bytes > 0 {
+            return Ok(progress.ended.load(Ordering::Relaxed) == threads);
         }
         let least_ns = task.warmup_ns + task.duration_ns;
         let complete = progress.complete.load(Ordering::Relaxed) == wanted;
@@ -68,53 +73,76 @@ pub fn streams(
     Ok(Both { near, far })
 }
 
-/// Datagrams; `trial`'s gate opens when one has gone there and back.
+/// A connection over which tasks of datagrams are agreed one after the other.
+pub struct UdpSession {
+    far: End,
+    peer: Peer,
+    socket: UdpSocket,
+}
+
+impl UdpSession {
+    pub fn open(session: Session, peer: Peer) -> Result<Self, ProbeError> {
+        let far = reach(session, &peer)?.patient();
+        let bound = batch::socket(any_of(peer.address));
+        let socket = bound.map_err(|error| ProbeError::os("A socket", &error))?;
+        Ok(Self { far, peer, socket })
+    }
+
+    /// Sends and receives datagrams; `trial`'s gate opens when one has gone there and back.
+    pub fn carry(
+        &mut self,
+        trial: &mut Trial,
+        task: &Task,
+    ) -> Result<Both<UdpTransferStats>, ProbeError> {
+        let session = trial.session;
+        let (far, socket) = (&mut self.far, &self.socket);
+        let to = agree(far, task, &self.peer)?;
+        let flow_id = flow_id(&self.peer.token).wrapping_add(task.number);
+        hello(session, socket, to, flow_id)?;
+        send_message(far, &Signal::Heard)?;
+        receive_message::<Signal>(far)?;
+        trial.prepared()?;
+        send_message(far, &Signal::Go)?;
+        let way = Way { socket, flow_id, far: to, sends: task.up };
+        let near = datagrams::run(session, task, &way, |receiving, sender_ended| {
+            let end_ns = clock::monotonic_ns() + task.duration_ns;
+            loop {
+                session.check()?;
+                let time_over = task.duration_ns > 0 && clock::monotonic_ns() >= end_ns;
+                let all_sent = receiving.all_sent.load(Ordering::Relaxed);
+                // What is late at the end of the time is still sent where its number was promised.
+                if session.is_stopped() || time_over && (all_sent || task.press.is_some()) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            send_message(far, &sender_ended()?)?;
+            receiving.wanted.store(receive_message(far)?, Ordering::Relaxed);
+            receiving.until_ns.store(clock::monotonic_ns() + task.wait_ns, Ordering::Relaxed);
+            Ok(())
+        })?;
+        send_message(far, &Signal::Report)?;
+        let far: UdpTransferStats = receive_message(far)?;
+        check_counts("datagrams", near.sent.packets, far.received.packets, true)?;
+        check_counts("datagrams", far.sent.packets, near.received.packets, true)?;
+        Ok(Both { near, far })
+    }
+}
+
+/// One task of datagrams.
 pub fn datagrams(
     trial: &mut Trial,
     task: &Task,
-    peer: &Peer,
+    peer: Peer,
 ) -> Result<Both<UdpTransferStats>, ProbeError> {
-    let session = trial.session;
-    let (mut far, to) = begin(session, task, peer)?;
-    let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
-    let flow_id = flow_id(&peer.token);
-    hello(session, &socket, to, flow_id)?;
-    send_message(&mut far, &Signal::Heard)?;
-    receive_message::<Signal>(&mut far)?;
-    trial.prepared()?;
-    send_message(&mut far, &Signal::Go)?;
-    let way = Way { socket: &socket, flow_id, far: to, sends: task.up };
-    let near = datagrams::run(session, task, &way, |receiving, sender_ended| {
-        let end_ns = clock::monotonic_ns() + task.duration_ns;
-        loop {
-            session.check()?;
-            let time_over = task.duration_ns > 0 && clock::monotonic_ns() >= end_ns;
-            let all_sent = receiving.all_sent.load(Ordering::Relaxed);
-            // What is late at the end of the time is still sent where its number was promised.
-            if session.is_stopped() || time_over && (all_sent || task.press.is_some()) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        send_message(&mut far, &sender_ended()?)?;
-        let coming = receive_message(&mut far)?;
-        receiving.until_ns.store(clock::monotonic_ns() + task.wait_ns, Ordering::Relaxed);
-        receiving.wanted.store(coming, Ordering::Relaxed);
-        Ok(())
-    })?;
-    send_message(&mut far, &Signal::Report)?;
-    let far: UdpTransferStats = receive_message(&mut far)?;
-    check_counts("datagrams", near.sent.packets, far.received.packets, true)?;
-    check_counts("datagrams", far.sent.packets, near.received.packets, true)?;
-    Ok(Both { near, far })
+    UdpSession::open(trial.session, peer)?.carry(trial, task)
 }
 
-/// Sends the task; returns the connection and the address of the far side's socket for datagrams.
-fn begin(session: Session, task: &Task, peer: &Peer) -> Result<(End, SocketAddr), ProbeError> {
-    let mut far = reach(session, peer)?.patient();
-    send_message(&mut far, task)?;
-    let UdpPort { udp_port } = receive_message(&mut far)?;
-    Ok((far, SocketAddr::new(peer.address, udp_port)))
+/// Sends the task; returns the address of the far side's socket for datagrams.
+fn agree(far: &mut End, task: &Task, peer: &Peer) -> Result<SocketAddr, ProbeError> {
+    send_message(far, task)?;
+    let UdpPort { udp_port } = receive_message(far)?;
+    Ok(SocketAddr::new(peer.address, udp_port))
 }
 
 /// Nothing arrives that was not sent, and where `may_lose` is false nothing is lost.

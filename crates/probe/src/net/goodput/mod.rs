@@ -1,11 +1,16 @@
 //! `net.throughput` and the loads of the network: what the near and the far side share.
+pub mod blocks;
 pub mod client;
 pub mod datagrams;
 pub mod paced_sender;
+pub mod rate_search;
 pub mod samples;
 pub mod server;
+pub mod tcp_samples;
 pub mod tcp_streams;
+pub mod udp_samples;
 
+use super::congestion_control::CongestionControl;
 use super::messages::not_understood;
 use super::udp::packet::HEADER_BYTES;
 use crate::clock;
@@ -16,7 +21,7 @@ use paced_sender::SendingPace;
 use serde::{Deserialize, Serialize};
 
 /// What is to be carried; the near side tells it to the far side.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Task {
     /// TCP streams, else datagrams.
     pub tcp: bool,
@@ -30,6 +35,20 @@ pub struct Task {
     pub warmup_ns: u64,
     /// How long is counted; 0 until told to stop.
     pub duration_ns: u64,
+    /// Bytes that each TCP stream carries, instead of a duration; 0 for the duration.
+    pub stream_bytes: u64,
+    /// Received bytes of each sample of the goodput; 0 for no such samples.
+    pub block_bytes: u64,
+    /// Of the sending ends of TCP.
+    pub congestion_control: CongestionControl,
+    /// Sends over TCP what the page cache holds, without copying it.
+    pub zero_copy: bool,
+    /// Lets the kernel cut large buffers into datagrams.
+    pub segmentation_offload: bool,
+    /// Which task of its connection it is, from 0.
+    pub number: u64,
+    /// Another task follows on the same connection.
+    pub more_follow: bool,
     pub interval_ns: u64,
     pub packet_bytes: usize,
     /// Datagrams a second, each way; of a load that sends as many as it can 0.
@@ -42,6 +61,8 @@ pub struct Task {
 
 pub const STREAMS: Param = Param::count("streams", 1, 1..=128);
 pub const SEND_BYTES: Param = Param::int("send_bytes", 128 << 10, 1..=16 << 20);
+pub const TRANSFER: Param = Param::int("transfer_bytes", 0, 0..=1 << 50);
+pub const BLOCK: Param = Param::int("block_bytes", 0, 0..=1 << 40);
 pub const PACKET_BYTES: Param = Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507);
 pub const WARMUP: Param = Param::int("warmup_ns", 300_000_000, 0..=600_000_000_000);
 pub const WAIT: Param = Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000);
@@ -61,6 +82,8 @@ impl Task {
             (WARMUP, self.warmup_ns as f64),
             (WAIT, self.wait_ns as f64),
             (DURATION, self.duration_ns as f64),
+            (TRANSFER, self.stream_bytes as f64),
+            (BLOCK, self.block_bytes as f64),
             (INTERVAL, self.interval_ns as f64),
             (PER_S, self.per_s),
         ];
@@ -115,14 +138,16 @@ impl Intervals {
         Self { length_ns, start_ns: now_ns, last_ns: now_ns, last_sum: 0, rates: Vec::new() }
     }
 
-    /// Takes note of the sum; closes the interval when its time is over.
-    pub fn note(&mut self, now_ns: u64, sum: u64) {
+    /// Takes note of the sum; closes the interval when its time is over, and returns its end then.
+    pub fn note(&mut self, now_ns: u64, sum: u64) -> Option<u64> {
         let ns = now_ns.saturating_sub(self.last_ns);
-        if ns >= self.length_ns {
-            let rate = (sum - self.last_sum) as f64 * 1e9 / ns as f64;
-            self.rates.push((now_ns - self.start_ns, rate));
-            (self.last_ns, self.last_sum) = (now_ns, sum);
+        if ns < self.length_ns {
+            return None;
         }
+        let rate = (sum - self.last_sum) as f64 * 1e9 / ns as f64;
+        self.rates.push((now_ns - self.start_ns, rate));
+        (self.last_ns, self.last_sum) = (now_ns, sum);
+        Some(now_ns - self.start_ns)
     }
 
     pub fn elapsed_ns(&self) -> u64 {
@@ -138,18 +163,13 @@ mod tests {
     fn tasks_out_of_the_bounds_are_refused() {
         let pace = SendingPace { intensity_ratio: 0.5, period_ns: 10_000_000, bytes_per_s: 0.0 };
         let task = Task {
-            tcp: false,
             up: true,
-            down: false,
             streams: 1,
             send_bytes: 1,
-            warmup_ns: 0,
-            duration_ns: 0,
             interval_ns: 100_000_000,
             packet_bytes: 64,
             per_s: 10.0,
-            wait_ns: 0,
-            press: None,
+            ..Task::default()
         };
         assert!(task.checked().is_ok());
         assert!(Task { press: Some(pace), per_s: 0.0, ..task }.checked().is_ok());
@@ -164,6 +184,8 @@ mod tests {
             Task { interval_ns: 0, ..task },
             Task { duration_ns: u64::MAX, ..task },
             Task { wait_ns: u64::MAX, ..task },
+            Task { block_bytes: u64::MAX, ..task },
+            Task { stream_bytes: u64::MAX, ..task },
             Task { per_s: 0.0, ..task },
             Task { per_s: -1.0, ..task },
             Task { per_s: 1e300, ..task },

@@ -2,6 +2,7 @@
 use super::client::Both;
 use super::datagrams::UdpTransferStats;
 use super::tcp_streams::TcpTransferStats;
+use super::Task;
 use crate::error::ProbeError;
 use crate::trial::{factors, Factors, Trial};
 
@@ -21,6 +22,17 @@ impl CpuUse for UdpTransferStats {
     fn cpu_and_elapsed_ns(&self) -> (u64, u64) {
         (self.cpu_ns, self.received.elapsed_ns)
     }
+}
+
+pub fn way(direction: &str) -> Factors {
+    factors! {"direction": direction}
+}
+
+/// (name, sender, receiver) of each direction that was asked for.
+pub fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, &'a T)> {
+    let all =
+        [(task.up, ("up", &both.near, &both.far)), (task.down, ("down", &both.far, &both.near))];
+    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
 }
 
 pub fn emit_used_cpus(trial: &mut Trial, both: &Both<impl CpuUse>) -> Result<(), ProbeError> {

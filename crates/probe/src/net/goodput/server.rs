@@ -21,12 +21,17 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
         return Ok(nothing());
     };
     let mut peer = peer.patient();
-    let task = receive_message::<Task>(&mut peer)?.checked()?;
-    send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
-    if task.tcp {
-        streams(&task, &mut reception, &mut peer)
-    } else {
-        carry(&task, &socket, listen, &mut peer)
+    loop {
+        let task = receive_message::<Task>(&mut peer)?.checked()?;
+        send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
+        if task.tcp {
+            return streams(&task, &mut reception, &mut peer);
+        }
+        let served = carry(&task, &socket, listen, &mut peer)?;
+        // The peer may hang up where a task could have followed.
+        if !task.more_follow || !wait_for_message(&peer)? || peer.peek(&mut [0])? == 0 {
+            return Ok(served);
+        }
     }
 }
 
@@ -62,7 +67,7 @@ fn carry(
     listen: &ListenConfig,
     peer: &mut End,
 ) -> Result<Value, ProbeError> {
-    let flow_id = flow_id(&listen.token);
+    let flow_id = flow_id(&listen.token).wrapping_add(task.number);
     let session = peer.session();
     let over =
         || session.check().map(|()| session.is_stopped() || readable([peer.as_raw_fd()], 0)[0]);
@@ -83,8 +88,8 @@ fn carry(
         }
         let coming = receive_message(peer)?;
         send_message(peer, &sender_ended()?)?;
-        receiving.until_ns.store(clock::monotonic_ns() + task.wait_ns, Ordering::Relaxed);
         receiving.wanted.store(coming, Ordering::Relaxed);
+        receiving.until_ns.store(clock::monotonic_ns() + task.wait_ns, Ordering::Relaxed);
         Ok(())
     })?;
     if !session.is_stopped() {

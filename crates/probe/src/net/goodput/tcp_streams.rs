@@ -1,4 +1,5 @@
 //! TCP streams, each with a thread at either end; the same code on both sides.
+use super::blocks::{BlockRates, Blocks};
 use super::paced_sender::PacedSender;
 use super::{Intervals, Task};
 use crate::buffer::{Buffer, Pages};
@@ -11,7 +12,9 @@ use crate::net::tcp_info::TcpInfo;
 use crate::workers::{self, Worker};
 use nephoscope_wire::random::Random;
 use serde::{Deserialize, Serialize};
-use std::os::fd::AsRawFd;
+use std::fs::File;
+use std::io::{Error, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -29,8 +32,14 @@ pub struct TcpTransferStats {
     /// Share of the time in which its senders had something under way, mean of them.
     pub busy_ratio: Option<f64>,
     pub busy_intervals: Vec<(u64, f64)>,
+    /// What it received block by block.
+    pub blocks: BlockRates,
+    /// From the first to the last byte of the slowest stream that it received.
+    pub transfer_ns: u64,
     /// What the kernel knows of the streams that it sent.
     pub info: Option<TcpInfo>,
+    /// The same at the end of each interval.
+    pub info_intervals: Vec<(u64, TcpInfo)>,
     pub cpu_ns: u64,
     pub elapsed_ns: u64,
 }
@@ -39,6 +48,8 @@ pub struct Progress {
     received_bytes: AtomicU64,
     /// Receivers whose time is over.
     pub complete: AtomicUsize,
+    /// Threads that have sent or received all.
+    pub ended: AtomicUsize,
     stop: AtomicBool,
     failed: AtomicBool,
 }
@@ -55,10 +66,16 @@ pub fn run(
     let progress = Progress {
         received_bytes: AtomicU64::new(0),
         complete: AtomicUsize::new(0),
+        ended: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         failed: AtomicBool::new(false),
     };
     let progress = &progress;
+    for end in &senders {
+        task.congestion_control.set(end)?;
+    }
+    let sockets: Vec<RawFd> = senders.iter().map(AsRawFd::as_raw_fd).collect();
+    let mut info_intervals = Vec::new();
     let first_cpu_ns = clock::process_cpu_ns();
     let mut intervals = Intervals::new(task.interval_ns);
     let mut shares = Intervals::new(task.interval_ns);
@@ -86,7 +103,9 @@ pub fn run(
             }
             let received = progress.received_bytes.load(Ordering::Relaxed);
             let now_ns = clock::monotonic_ns();
-            intervals.note(now_ns, received);
+            if let Some(end_ns) = intervals.note(now_ns, received) {
+                info_intervals.extend(read_together(task, &sockets).map(|info| (end_ns, info)));
+            }
             shares.note(now_ns, busy_ns(now_ns));
             match over(progress, intervals.elapsed_ns()) {
                 Ok(false) => std::thread::sleep(Duration::from_millis(5)),
@@ -112,8 +131,11 @@ pub fn run(
             stats.sent_bytes += bytes;
             infos.extend(TcpInfo::settled(&end)?);
         }
+        let mut blocks = Vec::new();
         for thread in receiving {
-            let meter = thread.and_then(Worker::join)?;
+            let (meter, of_stream) = thread.and_then(Worker::join)?;
+            blocks.push(of_stream);
+            stats.transfer_ns = stats.transfer_ns.max(meter.elapsed_ns());
             stats.received_bytes += meter.total_bytes;
             // A load may have had nothing to carry.
             match task.press {
@@ -122,7 +144,9 @@ pub fn run(
             }
         }
         finished?;
+        stats.blocks = Blocks::joined(&blocks);
         stats.info = TcpInfo::together(&infos);
+        stats.info_intervals = info_intervals;
         stats.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
         stats.elapsed_ns = intervals.elapsed_ns();
         stats.intervals = intervals.rates;
@@ -134,8 +158,18 @@ pub fn run(
     })
 }
 
+/// What the kernel knows of all `sockets` now; nothing of a load, which nobody asks about.
+fn read_together(task: &Task, sockets: &[RawFd]) -> Option<TcpInfo> {
+    if task.press.is_some() {
+        return None;
+    }
+    let infos: Vec<_> = sockets.iter().filter_map(|socket| TcpInfo::read(*socket)).collect();
+    TcpInfo::together(&infos)
+}
+
 /// A thread that failed ends the others.
 fn noted<T>(progress: &Progress, result: Result<T, ProbeError>) -> Result<T, ProbeError> {
+    progress.ended.fetch_add(1, Ordering::Relaxed);
     if result.is_err() {
         progress.failed.store(true, Ordering::Relaxed);
         progress.stop.store(true, Ordering::Relaxed);
@@ -148,6 +182,18 @@ fn buffer(bytes: usize) -> Result<Buffer, ProbeError> {
     // Not zero: something on the way may compress.
     Random::new(0x5EED).fill(&mut buffer.as_mut_slice()[..bytes]);
     Ok(buffer)
+}
+
+/// A file of `data` that is on no disk.
+fn memory_file(data: &[u8]) -> Result<File, ProbeError> {
+    // SAFETY: a name that ends in zero; the call returns a new descriptor or -1.
+    let file = match unsafe { libc::memfd_create(c"nephoscope".as_ptr(), libc::MFD_CLOEXEC) } {
+        -1 => Err(Error::last_os_error()),
+        // SAFETY: nobody else has the new descriptor.
+        fd => Ok(unsafe { File::from_raw_fd(fd) }),
+    };
+    file.and_then(|mut file| file.write_all(data).map(|()| file))
+        .map_err(|error| ProbeError::os("A file in memory", &error))
 }
 
 /// Sends until it is told to stop; the bytes sent.
@@ -180,33 +226,43 @@ fn send(
             sent_bytes += presser.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
         }
     }
-    while !over() {
+    let file = task.zero_copy.then(|| memory_file(data)).transpose()?;
+    let wanted = if task.stream_bytes > 0 { task.stream_bytes } else { u64::MAX };
+    while !over() && sent_bytes < wanted {
         session.check()?;
-        sent_bytes += end.write(data)? as u64;
+        let bytes = (wanted - sent_bytes).min(data.len() as u64) as usize;
+        let sent = match &file {
+            Some(file) => end.send_file(file, bytes)?,
+            None => end.write(&data[..bytes])?,
+        };
+        sent_bytes += sent as u64;
     }
     end.end()?;
     Ok((sent_bytes, end))
 }
 
 /// Receives until the far side ends.
-fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<Meter, ProbeError> {
+fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<(Meter, Blocks), ProbeError> {
     let mut buffer = buffer(task.send_bytes)?;
     let space = &mut buffer.as_mut_slice()[..task.send_bytes];
-    let mut meter = Meter::open(u64::MAX, task.duration_ns);
+    let is_by_time = task.stream_bytes == 0;
+    let mut meter = Meter::open(u64::MAX, if is_by_time { task.duration_ns } else { 0 });
+    let mut blocks = Blocks::new(task.block_bytes, task.streams, clock::monotonic_ns());
     let session = end.session();
     let (mut begun, mut complete) = (false, false);
     loop {
         session.check()?;
         let bytes = end.read(space)?;
         if bytes == 0 {
-            return Ok(meter);
+            return Ok((meter, blocks));
         }
         let now_ns = clock::monotonic_ns();
         if !begun {
-            meter.warm_until(now_ns + task.warmup_ns);
+            meter.warm_until(if is_by_time { now_ns + task.warmup_ns } else { now_ns });
             begun = true;
         }
         progress.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        blocks.received(now_ns, bytes as u64, meter.is_warm());
         if !meter.received(now_ns, bytes as u64) && !complete {
             complete = true;
             progress.complete.fetch_add(1, Ordering::Relaxed);

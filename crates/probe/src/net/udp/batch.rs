@@ -1,7 +1,7 @@
 //! Many datagrams by one system call.
 //!
 //! The calls are made directly: musl's `sendmmsg` sends one at a time.
-use crate::error::ProbeError;
+use crate::error::{Kind, ProbeError};
 use crate::net::{read_option, set_option};
 use crate::session::Session;
 use std::io::{Error, ErrorKind};
@@ -11,6 +11,15 @@ use std::os::fd::AsRawFd;
 /// Datagrams of one call.
 pub const SLOTS: usize = 64;
 
+/// Room for a `timespec` behind the header of a control message.
+const CONTROL_WORDS: usize = 8;
+
+/// Longest payload of a datagram.
+const LONGEST_BYTES: usize = 65_507;
+
+/// After so many datagrams that came one by one, more than one are asked for again.
+const SINGLES_IN_A_ROW: usize = 16;
+
 /// Room for datagrams and their addresses.
 pub struct Batch {
     session: Session,
@@ -19,6 +28,12 @@ pub struct Batch {
     addresses: Vec<libc::sockaddr_storage>,
     vectors: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
+    /// What the kernel adds to a datagram: its time of arrival, where it was asked for.
+    controls: Vec<[u64; CONTROL_WORDS]>,
+    /// The first so many slots were used since they were made ready to receive.
+    used: usize,
+    /// Calls that received one datagram, in a row.
+    singles: usize,
 }
 
 // SAFETY: the pointers inside lead into the batch's own vectors, whose contents stay where they are.
@@ -41,6 +56,9 @@ impl Batch {
             addresses: vec![address; SLOTS],
             vectors: Vec::with_capacity(SLOTS),
             headers: vec![header; SLOTS],
+            controls: vec![[0; CONTROL_WORDS]; SLOTS],
+            used: SLOTS,
+            singles: 0,
         };
         for slot in 0..SLOTS {
             let base = batch.data[slot * slot_bytes..].as_mut_ptr();
@@ -72,6 +90,13 @@ impl Batch {
         from_storage(&self.addresses[slot])
     }
 
+    /// When the kernel received the datagram of a slot, on the wall clock; `None` where it was not
+    /// asked ([`ask_for_kernel_times`]) or does not tell.
+    #[inline]
+    pub fn kernel_wall_ns(&self, slot: usize) -> Option<u64> {
+        wall_ns_of(&self.headers[slot].msg_hdr)
+    }
+
     /// Makes slot `to` the answer to slot `from`: its bytes, its address.
     #[inline]
     pub fn answer(&mut self, from: usize, to: usize) {
@@ -83,16 +108,41 @@ impl Batch {
             self.headers[to].msg_hdr.msg_namelen = self.headers[from].msg_hdr.msg_namelen;
         }
         self.vectors[to].iov_len = bytes;
+        self.send_without_control(to);
+    }
+
+    /// What was received with a datagram is nothing to be sent.
+    #[inline]
+    fn send_without_control(&mut self, slot: usize) {
+        self.headers[slot].msg_hdr.msg_control = std::ptr::null_mut();
+        self.headers[slot].msg_hdr.msg_controllen = 0;
     }
 
     /// Addresses all slots to `to`, each of `bytes`.
     pub fn address(&mut self, to: SocketAddr, bytes: usize) {
         let (storage, length) = to_storage(to);
+        self.used = SLOTS;
         for slot in 0..SLOTS {
             self.addresses[slot] = storage;
             self.headers[slot].msg_hdr.msg_namelen = length;
             self.vectors[slot].iov_len = bytes.min(self.slot_bytes);
+            self.send_without_control(slot);
         }
+    }
+
+    /// Joins neighbouring slots to messages as long as a datagram can be, for a socket with
+    /// [`set_segment_bytes`]; returns their number, all but the last of the same size.
+    pub fn join_slots(&mut self) -> usize {
+        let most = (LONGEST_BYTES / self.slot_bytes).clamp(1, SLOTS);
+        let messages = SLOTS.div_ceil(most);
+        let slots = SLOTS.div_ceil(messages);
+        for message in 0..messages {
+            let (first, last) = (message * slots, ((message + 1) * slots).min(SLOTS));
+            let data = &mut self.data[first * self.slot_bytes..last * self.slot_bytes];
+            self.vectors[message] =
+                libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
+        }
+        messages
     }
 
     /// Sends the first `count` slots; how many the kernel took. `WouldBlock` gives 0.
@@ -117,23 +167,33 @@ impl Batch {
     /// Receives what is there, at least one datagram; 0 when none came in the socket's time limit.
     #[inline]
     pub fn receive(&mut self, socket: &UdpSocket) -> Result<usize, ProbeError> {
-        for slot in 0..SLOTS {
+        for slot in 0..self.used {
             self.vectors[slot].iov_len = self.slot_bytes;
-            self.headers[slot].msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+            let header = &mut self.headers[slot].msg_hdr;
+            header.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+            header.msg_control = self.controls[slot].as_mut_ptr().cast();
+            header.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
+        // Where datagrams come one by one, the kernel's look for a second one is part of their times.
+        let is_single = !self.singles.is_multiple_of(SINGLES_IN_A_ROW);
         // SAFETY: all headers lead into our own vectors; the kernel writes inside the stated lengths.
         let got = unsafe {
             libc::syscall(
                 libc::SYS_recvmmsg,
                 socket.as_raw_fd(),
                 self.headers.as_mut_ptr(),
-                SLOTS,
+                if is_single { 1 } else { SLOTS },
                 libc::MSG_WAITFORONE,
                 std::ptr::null_mut::<libc::timespec>(),
             )
         };
+        self.used = 1;
         match usize::try_from(got) {
-            Ok(got) => Ok(got),
+            Ok(got) => {
+                self.used = got;
+                self.singles = if got == 1 { self.singles + 1 } else { 0 };
+                Ok(got)
+            }
             Err(_) => nothing_now(self.session, "Receiving datagrams"),
         }
     }
@@ -142,15 +202,20 @@ impl Batch {
 /// 0 for an error that only means: not now.
 #[cold]
 fn nothing_now(session: Session, what: &str) -> Result<usize, ProbeError> {
-    let error = Error::last_os_error();
+    is_not_now(session, what, &Error::last_os_error()).map(|()| 0)
+}
+
+/// Accepts an error that only means: not now.
+#[cold]
+pub fn is_not_now(session: Session, what: &str, error: &Error) -> Result<(), ProbeError> {
     session.check()?;
     let full = error.raw_os_error() == Some(libc::ENOBUFS);
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(0),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(()),
         // The far side's port closed a moment ago: what was sent there is lost, no more.
-        ErrorKind::ConnectionRefused => Ok(0),
-        _ if full => Ok(0),
-        _ => Err(ProbeError::os(what, &error)),
+        ErrorKind::ConnectionRefused => Ok(()),
+        _ if full => Ok(()),
+        _ => Err(ProbeError::os(what, error)),
     }
 }
 
@@ -167,6 +232,43 @@ pub fn socket(bind: SocketAddr) -> Result<UdpSocket, Error> {
     Ok(socket)
 }
 
+/// Asks for the time at which the kernel receives each datagram.
+pub fn ask_for_kernel_times(socket: &impl AsRawFd) -> Result<(), Error> {
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1 as libc::c_int)
+}
+
+/// The kernel's time of arrival among the control messages of a received one.
+pub fn wall_ns_of(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the kernel wrote the control messages, and the macros stay inside their length.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(message);
+        while let Some(header) = control.as_ref() {
+            if header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPNS {
+                let time: libc::timespec =
+                    libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
+                let seconds = u64::try_from(time.tv_sec).ok()?;
+                return Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?);
+            }
+            control = libc::CMSG_NXTHDR(message, control);
+        }
+        None
+    }
+}
+
+/// Makes the kernel cut what is sent into datagrams of `bytes`.
+pub fn set_segment_bytes(socket: &UdpSocket, bytes: usize) -> Result<(), ProbeError> {
+    const UDP_SEGMENT: libc::c_int = 103;
+    let bytes = bytes as libc::c_int;
+    set_option(socket.as_raw_fd(), libc::SOL_UDP, UDP_SEGMENT, bytes).map_err(|error| {
+        ProbeError::new(
+            Kind::Lacks,
+            "no_segmentation_offload",
+            format!("This kernel cannot cut a message into datagrams (UDP_SEGMENT): {error}."),
+            "Set segmentation_offload to false.",
+        )
+    })
+}
+
 /// Datagrams that found the socket's buffer full; `None` where the kernel does not count them.
 pub fn drops(socket: &UdpSocket) -> Option<u64> {
     const SO_MEMINFO: libc::c_int = 55;
@@ -177,7 +279,8 @@ pub fn drops(socket: &UdpSocket) -> Option<u64> {
     Some(u64::from(u32::from_ne_bytes(drops)))
 }
 
-fn to_storage(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+/// The kernel's form of an address, and its length.
+pub fn to_storage(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: plain C structs, for which all zero is valid; the storage holds either.
     unsafe {
         let mut storage: libc::sockaddr_storage = std::mem::zeroed();
@@ -202,8 +305,9 @@ fn to_storage(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) 
     }
 }
 
+/// The address in the kernel's form; `None` of another family.
 #[inline]
-fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+pub fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
     // SAFETY: the kernel wrote an address of the family that it names.
     unsafe {
         match i32::from(storage.ss_family) {
@@ -248,10 +352,33 @@ mod tests {
             assert_eq!(there.send(&far, got).unwrap(), got);
             seen += got;
         }
+        ask_for_kernel_times(&near).unwrap();
         let got = batch.receive(&near).unwrap();
         assert!(got > 0);
         assert_eq!(batch.received(0)[0], 0);
         assert_eq!(drops(&near), Some(0));
+    }
+
+    #[test]
+    fn joined_slots_arrive_as_datagrams() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
+        // 64 slots of 1400 bytes are two messages of 32.
+        let mut batch = Batch::new(Session::detached(), 1400);
+        batch.address(far.local_addr().unwrap(), 1400);
+        (0..SLOTS).for_each(|slot| batch.slot(slot)[0] = slot as u8);
+        set_segment_bytes(&near, 1400).unwrap();
+        assert_eq!(batch.join_slots(), 2);
+        assert_eq!(batch.send(&near, 2).unwrap(), 2);
+        let mut there = Batch::new(Session::detached(), 2000);
+        let mut seen = Vec::new();
+        while seen.len() < SLOTS {
+            for slot in 0..there.receive(&far).unwrap() {
+                assert_eq!(there.received(slot).len(), 1400);
+                seen.push(usize::from(there.received(slot)[0]));
+            }
+        }
+        assert!(seen.iter().copied().eq(0..SLOTS));
     }
 
     #[test]

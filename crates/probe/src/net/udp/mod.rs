@@ -1,5 +1,6 @@
 //! Datagrams: what is in them, when they are due, which have been seen, and many at a time.
 pub mod batch;
+pub mod losses;
 pub mod pace;
 pub mod packet;
 pub mod sender;

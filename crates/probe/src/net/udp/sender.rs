@@ -1,5 +1,5 @@
 //! Sends datagrams as the schedule says, many at a time where they are due together.
-use super::batch::{Batch, SLOTS};
+use super::batch::{self, Batch, SLOTS};
 use super::pace::Pace;
 use super::packet::Header;
 use crate::clock;
@@ -100,6 +100,8 @@ pub struct Flood {
     batch: Batch,
     flow_id: u64,
     packet_bytes: usize,
+    /// Messages of a batch: one for each datagram, or fewer that the kernel cuts into datagrams.
+    messages: usize,
     pub sent: Sent,
 }
 
@@ -108,7 +110,14 @@ impl Flood {
     pub fn new(session: Session, flow_id: u64, to: SocketAddr, packet_bytes: usize) -> Self {
         let mut batch = Batch::new(session, packet_bytes);
         batch.address(to, packet_bytes);
-        Self { batch, flow_id, packet_bytes, sent: Sent::default() }
+        Self { batch, flow_id, packet_bytes, messages: SLOTS, sent: Sent::default() }
+    }
+
+    /// Lets the kernel (or the network card) cut few large messages into the datagrams of a batch.
+    pub fn offload_segmentation(&mut self, socket: &UdpSocket) -> Result<(), ProbeError> {
+        batch::set_segment_bytes(socket, self.packet_bytes)?;
+        self.messages = self.batch.join_slots();
+        Ok(())
     }
 
     /// Sends a batch; its bytes.
@@ -125,7 +134,9 @@ impl Flood {
             }
             .write(self.batch.slot(slot));
         }
-        let took = self.batch.send(socket, SLOTS)? as u64;
+        let took = self.batch.send(socket, self.messages)?;
+        // Of joined slots all messages but the last are of the same size.
+        let took = (took * SLOTS.div_ceil(self.messages)).min(SLOTS) as u64;
         if took > 0 {
             self.sent.first_ns = if self.sent.packets == 0 { now_ns } else { self.sent.first_ns };
             self.sent.last_ns = now_ns;

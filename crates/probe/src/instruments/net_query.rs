@@ -1,0 +1,121 @@
+//! # What it measures
+//! How fast a game server answers: the round-trip time of the server query of Source and GoldSrc
+//! games (A2S_INFO over UDP), as the players of such games and `qstat` see it.
+//!
+//! # How
+//! Queries leave by a schedule that no answer delays, each from a port of its own, since answers carry
+//! no number. The server's request for a challenge number is fulfilled before the trial and counts
+//! as an answer in it. `host` and `port` name any game server; without a host the far side answers by
+//! the same protocol. An answer that takes longer than `late_after_ns` is late, and counts all the
+//! same.
+//!
+//! # Known truth
+//! Against the far side all queries are answered, and its count agrees. Captured answers of servers
+//! are parsed.
+//!
+//! # Cross-check
+//! `qstat -a2s`; `net.rtt` with `protocol` icmp to the same host, which leaves the server out.
+//!
+//! # Overhead
+//! `rate_per_s` queries of 25 to 29 bytes and their answers.
+//!
+//! # Caveats
+//! Game servers limit the rate of queries of one address and answer once a frame: a high rate measures
+//! the limit.
+use crate::error::ProbeError;
+use crate::load;
+use crate::net::client::reach;
+use crate::net::game_query::{self, request, HEAD};
+use crate::net::messages::{receive_message, UdpPort};
+use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
+use crate::net::probing::{self, probe_samples, ProbingConfig, HOST};
+use crate::net::round_trips::RecordSettings;
+use crate::requests::spec::AUTHORISED_HOSTS;
+use crate::trial::{ListenConfig, Trial};
+use nephoscope_wire::spec::{Metric, Param, Spec};
+use serde_json::Value;
+use std::net::SocketAddr;
+
+pub const SPEC: Spec = Spec {
+    id: "net.query",
+    summary: "Round-trip time of a game server's query (A2S)",
+    params: &[
+        HOST.doc("Name or address of a game server; empty takes the far side."),
+        Param::int("port", 27_015, 1..=65_535).doc("UDP port of the game server."),
+        Param::float("rate_per_s", 10.0, 0.0..=10_000.0)
+            .doc("Queries per second; 0 sends each when the one before was answered."),
+        AUTHORISED_HOSTS.doc("Hosts beyond this machine that are yours to send more than 100 queries per second, by name or address."),
+        load::DURATION,
+        load::INTERVAL,
+        Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
+            .doc("Time to wait for answers after the last query; later ones count as lost."),
+        Param::int("late_after_ns", 1_000_000_000, 1..=60_000_000_000)
+            .doc("Round-trip time above which an answer counts as late; it is kept, not lost."),
+        Param::count("stored_probes", 0, 0..=10_000_000)
+            .doc("Number of queries whose round trip is stored one by one, as probe_rtt_ns."),
+    ],
+    metrics: QUERY_METRICS,
+    overhead: "rate_per_s datagrams of 29 bytes, and their answers",
+    source: "Valve's server queries (A2S_INFO); qstat",
+    two_sided: true,
+    load: true,
+};
+
+const QUERY_METRICS: &[Metric] = &[
+    probe_samples::RTT.headline(),
+    Metric::document("game_server").doc("What the server says of itself."),
+    probe_samples::RTT_SENT,
+    probe_samples::RTT_KERNEL,
+    probe_samples::INTERVAL_RTT,
+    probe_samples::INTERVAL_RTT_MAX,
+    probe_samples::INTERVAL_SENT,
+    probe_samples::INTERVAL_LOST,
+    probe_samples::PROBE_RTT,
+    probe_samples::LOST_RUN,
+    probe_samples::LATE,
+    probe_samples::LOSS,
+    probe_samples::LOSS_LOW,
+    probe_samples::LOSS_HIGH,
+    probe_samples::EPISODE,
+    probe_samples::EPISODE_NS,
+    probe_samples::SENT,
+    probe_samples::RETURNED,
+    probe_samples::SENT_PER_S,
+    probe_samples::LATE_SENDS,
+];
+
+pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+    let params = &trial.params;
+    let config = ProbingConfig {
+        per_s: params.float("rate_per_s"),
+        duration_ns: load::duration_ns(trial)?,
+        wait_ns: params.u64("wait_ns"),
+        record: RecordSettings {
+            interval_ns: params.u64("interval_ns"),
+            late_after_ns: params.u64("late_after_ns"),
+            stored_probes: params.size("stored_probes"),
+        },
+    };
+    let host = params.text("host").to_owned();
+    let port = params.u64("port") as u16;
+    // The far side answers as long as the connection to it is open.
+    let (to, _far) = if host.is_empty() {
+        let peer = trial.session.read_peer(SPEC.id)?;
+        let mut far = reach(trial.session, &peer)?;
+        let UdpPort { udp_port } = receive_message(&mut far)?;
+        (SocketAddr::new(peer.address, udp_port), Some(far))
+    } else {
+        (probing::destination(trial, &host, port, config.per_s)?, None)
+    };
+    let server = game_query::ask(trial.session, to)?;
+    let question = request(server.challenge);
+    let mut prober =
+        OneSocketEach::new(to, Exchange::Datagram { question, answer: HEAD.to_vec() })?;
+    let result = probing::run(trial, &config, &mut prober)?;
+    trial.out.emit_document("game_server", server.facts)?;
+    probe_samples::emit_all(trial, &result, config.per_s)
+}
+
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+    game_query::serve(trial, listen)
+}

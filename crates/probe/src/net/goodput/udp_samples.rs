@@ -1,0 +1,110 @@
+//! The samples of `net.throughput` over UDP.
+use super::client::Both;
+use super::datagrams::{loss_ratio, ReceivedStats, SentStats, UdpTransferStats};
+use super::rate_search::SearchResult;
+use super::samples::{emit_intervals, emit_known, emit_used_cpus, way, ways};
+use super::Task;
+use crate::error::ProbeError;
+use crate::net::udp::losses::{wilson, LISTED_RUNS};
+use crate::net::variation::KEPT;
+use crate::trial::{factors, Trial};
+
+pub fn emit(
+    trial: &mut Trial,
+    task: &Task,
+    both: &Both<UdpTransferStats>,
+) -> Result<(), ProbeError> {
+    for (direction, sender, receiver) in ways(task, both) {
+        let (sent, received) = (&sender.sent, &receiver.received);
+        let interval = wilson(sent.packets - received.packets, sent.packets);
+        let values = [
+            ("goodput_bytes_per_s", received.bytes_per_s),
+            ("sent_count", Some(sent.packets as f64)),
+            ("received_count", Some(received.packets as f64)),
+            ("loss_ratio", loss_ratio(sent, received)),
+            ("loss_low_ratio", interval.map(|(low, _)| low)),
+            ("loss_high_ratio", interval.map(|(_, high)| high)),
+            ("sent_per_s", sent.per_s),
+            ("received_per_s", received.per_s),
+            ("jitter_ns", received.jitter_ns),
+            ("duplicates_count", Some(received.duplicates as f64)),
+            ("reordered_count", Some(received.reordered as f64)),
+            ("late_sends_ratio", Some(sent.late_ratio)),
+            ("strangers_count", Some(received.strangers as f64)),
+            ("receiver_drops_count", received.drops.map(|drops| drops as f64)),
+        ];
+        emit_known(trial, &values, &way(direction))?;
+        let intervals = &received.intervals;
+        emit_intervals(trial, "interval_goodput_bytes_per_s", intervals, &way(direction))?;
+        emit_distributions(trial, direction, received)?;
+        emit_losses(trial, direction, sent, received)?;
+    }
+    emit_used_cpus(trial, both)
+}
+
+fn emit_distributions(
+    trial: &mut Trial,
+    direction: &str,
+    received: &ReceivedStats,
+) -> Result<(), ProbeError> {
+    for (metric, pairs) in [
+        ("ipdv_ns", &received.ipdv),
+        ("pdv_ns", &received.pdv),
+        ("block_goodput_bytes_per_s", &received.blocks.rates),
+    ] {
+        trial.out.emit_pairs(metric, pairs.iter().copied(), &way(direction))?;
+    }
+    if !received.pdv.is_empty() && received.packets > KEPT as u64 {
+        trial.out.note(format!("pdv_ns has the first {KEPT} datagrams of each direction."));
+    }
+    let variation = received.blocks.variation();
+    emit_known(trial, &[("block_goodput_cv_ratio", variation)], &way(direction))?;
+    for series in &received.blocks.series {
+        emit_intervals(trial, "timed_block_goodput_bytes_per_s", series, &way(direction))?;
+    }
+    Ok(())
+}
+
+fn emit_losses(
+    trial: &mut Trial,
+    direction: &str,
+    sent: &SentStats,
+    received: &ReceivedStats,
+) -> Result<(), ProbeError> {
+    let losses = &received.losses;
+    let Some(slot_ns) = sent.per_s.map(|per_s| 1e9 / per_s) else { return Ok(()) };
+    for (first, length) in &losses.runs {
+        let at_ns = (*first as f64 * slot_ns) as u64;
+        trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, way(direction))?;
+    }
+    if losses.all_runs > LISTED_RUNS as u64 {
+        let all = losses.all_runs;
+        trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
+    }
+    let values = [
+        ("loss_episode_ratio", losses.pairs.episode_ratio()),
+        ("loss_episode_ns", losses.pairs.episode_slots().map(|slots| slots * slot_ns)),
+    ];
+    emit_known(trial, &values, &way(direction))
+}
+
+pub fn emit_search(trial: &mut Trial, task: &Task, found: SearchResult) -> Result<(), ProbeError> {
+    for step in &found.steps {
+        let (offered, loss) = (step.offered_per_s, step.loss_ratio);
+        trial.out.emit_at("search_offered_per_s", offered, 1, step.end_ns, factors! {})?;
+        trial.out.emit_at("search_loss_ratio", loss, 1, step.end_ns, factors! {})?;
+    }
+    if let Some(note) = found.note {
+        trial.out.note(note);
+    }
+    let Some((step, both)) = found.best else {
+        trial
+            .out
+            .note("Every step of the search lost datagrams, so no rate without loss is known.");
+        return Ok(());
+    };
+    let bytes_per_s = step.offered_per_s * task.packet_bytes as f64;
+    trial.out.emit("no_loss_per_s", step.offered_per_s, factors! {})?;
+    trial.out.emit("no_loss_bytes_per_s", bytes_per_s, factors! {})?;
+    emit(trial, task, &both)
+}

@@ -1,0 +1,68 @@
+//! ICMP echo requests as probes.
+use super::icmp_socket::{unreachable, IcmpSocket, HEADER_BYTES};
+use super::{wait_readable, Prober};
+use crate::clock;
+use crate::error::ProbeError;
+use crate::net::round_trips::Arrival;
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+
+/// Longest packet that comes back: what was sent, and the header of IP.
+const RECEIVED_BYTES: usize = 66_000;
+/// Of the payload: a number that other programs do not know, and that of the probe.
+const MARK_BYTES: usize = 8;
+const PAYLOAD_BYTES: usize = MARK_BYTES + 8;
+
+pub struct IcmpProber {
+    socket: IcmpSocket,
+    to: IpAddr,
+    mark: [u8; MARK_BYTES],
+    packet: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl IcmpProber {
+    /// Probes of `payload_bytes` to `to`.
+    pub fn open(to: IpAddr, payload_bytes: usize) -> Result<Self, ProbeError> {
+        Ok(Self {
+            socket: IcmpSocket::open(to)?,
+            to,
+            mark: crate::net::random_bytes()?,
+            packet: vec![0; HEADER_BYTES + payload_bytes.max(PAYLOAD_BYTES)],
+            buffer: vec![0; RECEIVED_BYTES],
+        })
+    }
+}
+
+impl Prober for IcmpProber {
+    fn send(&mut self, sequence: u64) -> Result<bool, ProbeError> {
+        let payload = &mut self.packet[HEADER_BYTES..];
+        payload[..MARK_BYTES].copy_from_slice(&self.mark);
+        payload[MARK_BYTES..PAYLOAD_BYTES].copy_from_slice(&sequence.to_be_bytes());
+        match self.socket.send(&mut self.packet, sequence as u16) {
+            Ok(()) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(unreachable(self.to, &error)),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        until_ns: u64,
+        answers: &mut Vec<(u64, Arrival)>,
+    ) -> Result<(), ProbeError> {
+        wait_readable(self.socket.as_raw_fd(), until_ns);
+        // A router's word on an earlier probe is an error here: that probe is lost, no more.
+        let Ok(Some(reply)) = self.socket.receive(&mut self.buffer) else { return Ok(()) };
+        let now_ns = clock::monotonic_ns();
+        let payload = self.buffer[..reply.bytes].split_first_chunk::<MARK_BYTES>();
+        let Some((mark, rest)) = payload else { return Ok(()) };
+        if let Some(sequence) = rest.first_chunk().filter(|_| *mark == self.mark) {
+            let arrival = Arrival { now_ns, kernel_wall_ns: reply.kernel_wall_ns };
+            answers.push((u64::from_be_bytes(*sequence), arrival));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Probes that any host answers, without a program of ours at the far side: one thread sends by a
+//! schedule that no answer delays, and receives what comes meanwhile.
+pub mod icmp;
+pub mod icmp_errors;
+pub mod icmp_socket;
+pub mod one_socket_each;
+pub mod path;
+pub mod probe_samples;
+
+use super::round_trips::{Arrival, Departure, RecordSettings, RoundTrips};
+use super::udp::pace::Pace;
+use super::udp::sender::LATE_NS;
+use crate::clock;
+use crate::error::ProbeError;
+use crate::requests::target::{check_authorised, resolve};
+use crate::trial::Trial;
+use nephoscope_wire::spec::Param;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+
+/// Probes whose sending times are remembered: what was sent longer ago has no round trip any more.
+const REMEMBERED: usize = 1 << 17;
+/// Longest wait between two looks whether it is over.
+const LOOK_AROUND_NS: u64 = 50_000_000;
+
+/// A host that needs no program of ours.
+pub const HOST: Param = Param::text("host", "");
+
+/// So many probes per second are no load, to anybody.
+const UNASKED_PER_S: f64 = 100.0;
+
+/// One kind of probe.
+pub trait Prober {
+    /// Sends a probe; false if it cannot leave now.
+    fn send(&mut self, sequence: u64) -> Result<bool, ProbeError>;
+
+    /// Waits until `until_ns` at most for answers and appends what came: the numbers of the probes
+    /// and the times.
+    fn receive(
+        &mut self,
+        until_ns: u64,
+        answers: &mut Vec<(u64, Arrival)>,
+    ) -> Result<(), ProbeError>;
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct ProbingConfig {
+    /// 0: each probe when the one before was answered.
+    pub per_s: f64,
+    /// 0 until told to stop.
+    pub duration_ns: u64,
+    pub wait_ns: u64,
+    pub record: RecordSettings,
+}
+
+pub struct ProbingResult {
+    pub sent: u64,
+    /// Probes that left late.
+    pub late_sends: u64,
+    pub per_s: Option<f64>,
+    pub trips: RoundTrips,
+}
+
+/// Sends probes and receives answers; `trial`'s gate opens first.
+pub fn run(
+    trial: &mut Trial,
+    config: &ProbingConfig,
+    prober: &mut impl Prober,
+) -> Result<ProbingResult, ProbeError> {
+    trial.prepared()?;
+    // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let mut probing = Probing::begin(config);
+    let session = trial.session;
+    while !session.is_stopped() && probing.has_more() {
+        session.check()?;
+        let now_ns = clock::monotonic_ns();
+        let due_ns = probing.next_due_ns(now_ns);
+        if due_ns > now_ns {
+            probing.receive(prober, due_ns)?;
+        } else {
+            probing.send(prober, due_ns, now_ns)?;
+        }
+    }
+    let end_ns = clock::monotonic_ns() + config.wait_ns;
+    while probing.trips.tracker.unique < probing.sent && clock::monotonic_ns() < end_ns {
+        session.check()?;
+        probing.receive(prober, end_ns)?;
+    }
+    Ok(probing.end())
+}
+
+struct Probing<'a> {
+    config: &'a ProbingConfig,
+    start_ns: u64,
+    sent: u64,
+    late_sends: u64,
+    /// When the first and the last left.
+    first_ns: u64,
+    last_ns: u64,
+    departures: Vec<Option<Departure>>,
+    answers: Vec<(u64, Arrival)>,
+    trips: RoundTrips,
+}
+
+impl<'a> Probing<'a> {
+    fn begin(config: &'a ProbingConfig) -> Self {
+        Self {
+            config,
+            // The first is not late because the gate took its time.
+            start_ns: clock::monotonic_ns() + LATE_NS / 2,
+            sent: 0,
+            late_sends: 0,
+            first_ns: 0,
+            last_ns: 0,
+            departures: vec![None; REMEMBERED],
+            answers: Vec::new(),
+            trips: RoundTrips::new(config.record),
+        }
+    }
+
+    fn is_in_turn(&self) -> bool {
+        self.config.per_s == 0.0
+    }
+
+    fn has_more(&self) -> bool {
+        let ProbingConfig { per_s, duration_ns, .. } = *self.config;
+        if duration_ns == 0 {
+            return true;
+        }
+        if self.is_in_turn() {
+            return clock::monotonic_ns() < self.start_ns + duration_ns;
+        }
+        self.sent < ((duration_ns as f64 * per_s / 1e9).round() as u64).max(1)
+    }
+
+    fn next_due_ns(&self, now_ns: u64) -> u64 {
+        if !self.is_in_turn() {
+            return Pace::new(self.start_ns, self.config.per_s).due_ns(self.sent);
+        }
+        let is_answered = self.trips.tracker.unique == self.sent;
+        // After a loss fewer are answered than were sent for ever: the time decides then.
+        match self.last_ns + self.config.wait_ns {
+            _ if self.sent == 0 || is_answered => now_ns,
+            _ if self.is_last_answered() => now_ns,
+            until_ns => until_ns.max(now_ns),
+        }
+    }
+
+    fn is_last_answered(&self) -> bool {
+        self.departures[(self.sent - 1) as usize % REMEMBERED].is_none()
+    }
+
+    fn send(
+        &mut self,
+        prober: &mut impl Prober,
+        due_ns: u64,
+        now_ns: u64,
+    ) -> Result<(), ProbeError> {
+        let sequence = self.sent;
+        let sent_wall_ns = clock::realtime_ns();
+        let probe = Departure { sequence, intended_ns: due_ns, sent_ns: now_ns, sent_wall_ns };
+        self.departures[sequence as usize % REMEMBERED] = Some(probe);
+        if !prober.send(sequence)? {
+            return self.receive(prober, now_ns + LATE_NS);
+        }
+        self.late_sends += u64::from(now_ns - due_ns > LATE_NS);
+        self.first_ns = if self.sent == 0 { now_ns } else { self.first_ns };
+        self.last_ns = now_ns;
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn receive(&mut self, prober: &mut impl Prober, until_ns: u64) -> Result<(), ProbeError> {
+        let look_ns = clock::monotonic_ns() + LOOK_AROUND_NS;
+        self.answers.clear();
+        prober.receive(until_ns.min(look_ns), &mut self.answers)?;
+        for (sequence, arrival) in &self.answers {
+            // Each is answered once: what answers again, or what was never sent, has no place.
+            let place = &mut self.departures[*sequence as usize % REMEMBERED];
+            match place.filter(|probe| probe.sequence == *sequence) {
+                Some(probe) => {
+                    self.trips.answered(&probe, arrival);
+                    *place = None;
+                }
+                None if *sequence < self.sent => self.trips.tracker.duplicates += 1,
+                None => {}
+            }
+        }
+        self.trips.note_time(clock::monotonic_ns());
+        Ok(())
+    }
+
+    fn end(mut self) -> ProbingResult {
+        self.trips.close_interval(clock::monotonic_ns());
+        let ns = self.last_ns - self.first_ns;
+        let per_s = (self.sent > 1 && ns > 0).then(|| (self.sent - 1) as f64 * 1e9 / ns as f64);
+        ProbingResult { sent: self.sent, late_sends: self.late_sends, per_s, trips: self.trips }
+    }
+}
+
+/// Waits until one of `sockets` can be read, or until a time.
+pub fn wait_readable(socket: RawFd, until_ns: u64) {
+    let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
+    let time = libc::timespec {
+        tv_sec: (left_ns / 1_000_000_000) as _,
+        tv_nsec: (left_ns % 1_000_000_000) as _,
+    };
+    let mut poll = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid entry, and a time that lives as long as the call.
+    unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) };
+}
+
+/// Returns the address of `host` with `port` or, without a host, that at which the far side listens.
+/// rate_per_s: probes per second; more than a few are load, which only an owner may permit.
+pub fn destination(
+    trial: &Trial,
+    host: &str,
+    port: u16,
+    rate_per_s: f64,
+) -> Result<SocketAddr, ProbeError> {
+    if host.is_empty() {
+        let peer = trial.session.read_peer(trial.spec().id)?;
+        return Ok(SocketAddr::new(peer.address, peer.port));
+    }
+    let addresses = resolve(host, port)?;
+    if rate_per_s == 0.0 || rate_per_s > UNASKED_PER_S {
+        check_authorised(host, &addresses, &trial.params.texts("authorised_hosts"))?;
+    }
+    Ok(addresses[0])
+}

@@ -1,0 +1,140 @@
+//! The samples of probes that go there and back.
+use super::ProbingResult;
+use crate::error::ProbeError;
+use crate::net::round_trips::RoundTrips;
+use crate::net::udp::losses::{wilson, LISTED_RUNS};
+use crate::trial::{factors, Trial};
+use nephoscope_wire::spec::Metric;
+
+pub const RTT: Metric = Metric::lower("rtt_ns")
+    .histogram()
+    .doc("Round-trip time from the scheduled sending time of a probe.");
+pub const RTT_SENT: Metric = Metric::lower("rtt_sent_ns")
+    .histogram()
+    .doc("Round-trip time from the actual sending time of a probe.");
+pub const RTT_KERNEL: Metric = Metric::lower("rtt_kernel_ns")
+    .histogram()
+    .doc("Round-trip time from the actual sending time to the kernel's reception of the answer.");
+pub const INTERVAL_RTT: Metric = Metric::lower("interval_rtt_ns")
+    .series()
+    .doc("Median round-trip time in each interval, at its end.");
+pub const INTERVAL_RTT_MAX: Metric = Metric::lower("interval_rtt_max_ns")
+    .series()
+    .doc("Maximum round-trip time in each interval, at its end.");
+pub const INTERVAL_SENT: Metric = Metric::neutral("interval_sent_count")
+    .series()
+    .doc("Number of probes due in each interval, at its scheduled end.");
+pub const INTERVAL_LOST: Metric = Metric::lower("interval_lost_count")
+    .series()
+    .doc("Number of probes due in each interval that were never answered.");
+pub const PROBE_RTT: Metric = Metric::lower("probe_rtt_ns")
+    .series()
+    .doc("Round-trip time of each answered probe, at its scheduled sending time.");
+pub const LOST_RUN: Metric = Metric::lower("lost_run_count")
+    .series()
+    .doc("Number of probes lost one after the other, at the sending time of the first.");
+pub const LATE: Metric =
+    Metric::lower("late_count").doc("Number of answers that took longer than late_after_ns.");
+pub const LOSS: Metric = Metric::lower("loss_ratio")
+    .doc("Share of lost datagrams, by direction; `both` is the round trip.");
+pub const LOSS_LOW: Metric = Metric::lower("loss_low_ratio")
+    .doc("Lower end of the 95 % Wilson interval of the round trips' loss.");
+pub const LOSS_HIGH: Metric = Metric::lower("loss_high_ratio")
+    .doc("Upper end of the 95 % Wilson interval of the round trips' loss.");
+pub const EPISODE: Metric = Metric::lower("loss_episode_ratio")
+    .doc("Share of the time in loss episodes (Badabing's frequency).");
+pub const EPISODE_NS: Metric =
+    Metric::lower("loss_episode_ns").doc("Mean duration of a loss episode (Badabing).");
+pub const SENT: Metric = Metric::neutral("sent_count").doc("Number of datagrams sent.");
+pub const RETURNED: Metric =
+    Metric::neutral("returned_count").doc("Number of different datagrams that came back.");
+pub const SENT_PER_S: Metric = Metric::neutral("sent_per_s").doc("Datagrams sent per second.");
+pub const LATE_SENDS: Metric =
+    Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late.");
+
+/// All samples of probes that no far side of ours counts.
+pub fn emit_all(trial: &mut Trial, result: &ProbingResult, per_s: f64) -> Result<(), ProbeError> {
+    let (sent, trips) = (result.sent, &result.trips);
+    let returned = trips.tracker.unique;
+    trial.out.emit("sent_count", sent as f64, factors! {})?;
+    trial.out.emit("returned_count", returned as f64, factors! {})?;
+    if sent > 0 {
+        let lost = (sent - returned) as f64 / sent as f64;
+        trial.out.emit("loss_ratio", lost, factors! {"direction": "both"})?;
+        let late = result.late_sends as f64 / sent as f64;
+        trial.out.emit("late_sends_ratio", late, factors! {})?;
+    }
+    if let Some(per_s) = result.per_s {
+        trial.out.emit("sent_per_s", per_s, factors! {})?;
+    }
+    emit_times(trial, trips)?;
+    emit(trial, trips, sent, per_s)
+}
+
+/// Distributions and intervals.
+pub fn emit_times(trial: &mut Trial, trips: &RoundTrips) -> Result<(), ProbeError> {
+    if trips.tracker.unique == 0 {
+        trial.out.note("Nothing came back, so there is no round-trip time; every probe is lost.");
+    }
+    trial.emit_histogram("rtt_ns", &trips.rtt, &factors! {})?;
+    trial.emit_histogram("rtt_sent_ns", &trips.rtt_sent, &factors! {})?;
+    trial.emit_histogram("rtt_kernel_ns", &trips.rtt_kernel, &factors! {})?;
+    for (end_ns, median_ns, longest_ns) in &trips.intervals {
+        let at_ns = end_ns.saturating_sub(trial.started_ns());
+        trial.out.emit_at("interval_rtt_ns", *median_ns as f64, 1, at_ns, factors! {})?;
+        trial.out.emit_at("interval_rtt_max_ns", *longest_ns as f64, 1, at_ns, factors! {})?;
+    }
+    Ok(())
+}
+
+/// Losses, and what was recorded probe by probe. per_s: rate of the schedule; 0 without one.
+pub fn emit(
+    trial: &mut Trial,
+    trips: &RoundTrips,
+    sent: u64,
+    per_s: f64,
+) -> Result<(), ProbeError> {
+    trial.out.emit("late_count", trips.late as f64, factors! {})?;
+    if let Some((low, high)) = wilson(sent.saturating_sub(trips.tracker.unique), sent) {
+        trial.out.emit("loss_low_ratio", low, factors! {})?;
+        trial.out.emit("loss_high_ratio", high, factors! {})?;
+    }
+    for (due_ns, rtt_ns) in &trips.probes {
+        let at_ns = due_ns.saturating_sub(trial.started_ns());
+        trial.out.emit_at("probe_rtt_ns", *rtt_ns as f64, 1, at_ns, factors! {})?;
+    }
+    if per_s == 0.0 {
+        return Ok(());
+    }
+    emit_losses(trial, trips, sent, 1e9 / per_s)
+}
+
+fn emit_losses(
+    trial: &mut Trial,
+    trips: &RoundTrips,
+    sent: u64,
+    slot_ns: f64,
+) -> Result<(), ProbeError> {
+    let losses = trips.losses(sent);
+    for (first, length) in &losses.runs {
+        let at_ns = (*first as f64 * slot_ns) as u64;
+        trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, factors! {})?;
+    }
+    if losses.all_runs > LISTED_RUNS as u64 {
+        let all = losses.all_runs;
+        trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
+    }
+    if let Some(ratio) = losses.pairs.episode_ratio() {
+        trial.out.emit("loss_episode_ratio", ratio, factors! {})?;
+    }
+    if let Some(slots) = losses.pairs.episode_slots() {
+        trial.out.emit("loss_episode_ns", slots * slot_ns, factors! {})?;
+    }
+    let per_interval = (trips.interval_ns() as f64 / slot_ns).round().max(1.0) as u64;
+    for (index, (due, lost)) in trips.lost_by_interval(sent, per_interval).iter().enumerate() {
+        let at_ns = ((index as u64 + 1) * per_interval) as f64 * slot_ns;
+        trial.out.emit_at("interval_sent_count", *due as f64, 1, at_ns as u64, factors! {})?;
+        trial.out.emit_at("interval_lost_count", *lost as f64, 1, at_ns as u64, factors! {})?;
+    }
+    Ok(())
+}

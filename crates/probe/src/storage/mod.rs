@@ -1,0 +1,91 @@
+//! Objects in stores: local files and mounts here, services over the network by `OpenDAL` in the
+//! program that is built with the feature `storage`.
+pub mod clients;
+pub mod content;
+mod local;
+pub mod passes;
+#[cfg(feature = "storage")]
+mod remote;
+pub mod report;
+pub mod settings;
+pub mod transactions;
+
+use crate::disk::folder::Folder;
+use crate::error::{Kind, ProbeError};
+use crate::trial::Trial;
+use content::{Content, Object};
+use settings::{Service, Settings};
+
+/// One client's access to a store, with buffers and connections of its own.
+pub trait Store: Send {
+    /// Writes an object whole; returns when the store has acknowledged it.
+    fn write(&mut self, content: &Content, object: &Object) -> Result<(), ProbeError>;
+
+    /// Reads an object in order, piece by piece; returns the number of its bytes.
+    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64, ProbeError>;
+
+    /// Removes an object from the caches of this machine; returns whether it is in none of them.
+    fn drop_cache(&mut self, object: &Object) -> Result<bool, ProbeError>;
+
+    /// Requests that failed and were sent again.
+    fn retries(&self) -> u64 {
+        0
+    }
+}
+
+/// Where all objects of a trial are, below one name that no other trial uses.
+pub enum Place {
+    Local(Folder),
+    #[cfg(feature = "storage")]
+    Remote(Box<remote::Place>),
+}
+
+impl Place {
+    /// Makes the place, after removing what trials that were killed have left.
+    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self, ProbeError> {
+        match settings.service {
+            Service::Local => local::make(trial, settings).map(Self::Local),
+            #[cfg(feature = "storage")]
+            _ => remote::Place::make(trial, settings).map(|place| Self::Remote(Box::new(place))),
+            #[cfg(not(feature = "storage"))]
+            _ => Err(ProbeError::new(
+                Kind::Lacks,
+                "no_storage_services",
+                "This program transfers local files only.",
+                "Use nephoscope-storage, which `make storage` builds.",
+            )),
+        }
+    }
+
+    /// Returns the access of one client.
+    pub fn connect(
+        &self,
+        trial: &Trial,
+        settings: &Settings,
+    ) -> Result<Box<dyn Store>, ProbeError> {
+        match self {
+            Self::Local(folder) => Ok(Box::new(local::Local::new(trial, settings, folder))),
+            #[cfg(feature = "storage")]
+            Self::Remote(place) => place.connect(),
+        }
+    }
+
+    /// Removes all objects of the trial.
+    pub fn remove(self) -> Result<(), ProbeError> {
+        match self {
+            Self::Local(folder) => folder.remove(),
+            #[cfg(feature = "storage")]
+            Self::Remote(place) => place.remove(),
+        }
+    }
+}
+
+/// An object that was there is there no more.
+pub fn vanished(object: &Object) -> ProbeError {
+    ProbeError::new(
+        Kind::Failed,
+        "object_vanished",
+        format!("The object {} was written, and the store does not have it.", object.name),
+        "See what else removes objects there, or whether reads follow writes in this store.",
+    )
+}

@@ -1,0 +1,255 @@
+//! Services over the network, through Apache `OpenDAL`.
+mod credentials;
+mod failures;
+mod prefix;
+mod services;
+
+use super::content::{Content, Object};
+use super::settings::Settings;
+use super::{vanished, Store};
+use crate::error::ProbeError;
+use crate::session::Session;
+use crate::trial::Trial;
+use bytes::Bytes;
+use credentials::Credentials;
+use failures::Failures;
+use futures::future::{select, Either};
+use futures::StreamExt;
+use opendal_core::{Buffer, ErrorKind, Operator};
+use prefix::Prefix;
+use services::Access;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// A cancelled trial ends the transfers under way within this time.
+const CANCELLED_WITHIN: Duration = Duration::from_millis(50);
+
+/// A name of the trial's own in a service, and the way to it.
+pub struct Place {
+    access: Access,
+    session: Session,
+    client: Client,
+    prefix: String,
+}
+
+impl Place {
+    /// Makes the place: checks access by an object of one byte, and removes what killed trials left.
+    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self, ProbeError> {
+        let credentials = Credentials::read(trial)?;
+        let access = Access::of(trial, settings, credentials)?;
+        let prefix = Prefix::draw(trial.session.time_left())?;
+        let mut client = Client::connect(&access, trial.session, String::new())?;
+        for left in client.abandoned(&prefix)? {
+            client.remove_all(&left)?;
+        }
+        let prefix = prefix.name();
+        let mut place = Self { access, session: trial.session, client, prefix };
+        match place.check(settings.seed) {
+            Ok(()) => Ok(place),
+            Err(error) => {
+                // The failure is what counts; the next trial removes what is left.
+                let _ = place.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn check(&mut self, seed: u64) -> Result<(), ProbeError> {
+        let content = Content::new(seed);
+        let mut random = nephoscope_wire::random::Random::new(seed);
+        let object = content.object(format!("{}/check", self.prefix), 1, &mut random);
+        self.client.write(&content, &object)?;
+        self.client.read(&object, &mut |_| ()).map(|_| ())
+    }
+
+    pub fn connect(&self) -> Result<Box<dyn Store>, ProbeError> {
+        let client = Client::connect(&self.access, self.session, format!("{}/", self.prefix))?;
+        Ok(Box::new(client))
+    }
+
+    pub fn remove(mut self) -> Result<(), ProbeError> {
+        self.client.remove_all(&self.prefix)
+    }
+}
+
+/// One client: connections and an event loop of its own.
+struct Client {
+    runtime: Runtime,
+    operator: Operator,
+    session: Session,
+    failures: Failures,
+    retries: Arc<AtomicU64>,
+    takes_parts: bool,
+    removes_in_batches: bool,
+    part_bytes: usize,
+    parts_at_once: usize,
+    /// In front of every object's name.
+    folder: String,
+}
+
+impl Client {
+    fn connect(access: &Access, session: Session, folder: String) -> Result<Self, ProbeError> {
+        let retries = Arc::new(AtomicU64::new(0));
+        let built = Builder::new_current_thread().enable_all().build();
+        let runtime = built.map_err(|error| ProbeError::os("Making an event loop", &error))?;
+        let operator = {
+            let _entered = runtime.enter();
+            access.operator(Arc::clone(&retries))?
+        };
+        let takes_parts = operator.info().capability().write_can_multi;
+        let (part_bytes, parts_at_once) = (access.part_bytes, access.parts_at_once);
+        let failures = access.failures.clone();
+        Ok(Self {
+            runtime,
+            operator,
+            session,
+            failures,
+            retries,
+            takes_parts,
+            removes_in_batches: access.removes_in_batches(),
+            part_bytes,
+            parts_at_once,
+            folder,
+        })
+    }
+
+    /// Returns the names of trials that have ended and left objects.
+    fn abandoned(&self, own: &Prefix) -> Result<Vec<String>, ProbeError> {
+        let listed = self.runtime.block_on(self.operator.list("/"));
+        let entries = match listed {
+            Ok(entries) => entries,
+            // Nothing was ever written there.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return self.failures.check_bucket(&error).map(|()| Vec::new());
+            }
+            Err(error) => return Err(self.failures.named("Listing objects", &error)),
+        };
+        let names = entries.iter().map(|entry| entry.name().trim_end_matches('/').to_owned());
+        Ok(names.filter(|name| own.is_abandoned(name)).collect())
+    }
+
+    fn remove_all(&mut self, prefix: &str) -> Result<(), ProbeError> {
+        let path = format!("{prefix}/");
+        let removing = async {
+            if self.removes_in_batches {
+                return self.operator.delete_with(&path).recursive(true).await;
+            }
+            for entry in self.operator.list_with(&path).recursive(true).await? {
+                self.operator.delete(entry.path()).await?;
+            }
+            Ok(())
+        };
+        let removed = self.runtime.block_on(removing);
+        removed.map_err(|error| self.failures.named("Removing objects", &error))
+    }
+
+    fn path(&self, object: &Object) -> String {
+        format!("{}{}", self.folder, object.name)
+    }
+
+    fn named(&self, what: &str, object: &Object, error: &opendal_core::Error) -> ProbeError {
+        if let Err(ended) = self.session.check() {
+            return ended;
+        }
+        match error.kind() {
+            ErrorKind::NotFound if what == "Reading an object" => {
+                self.failures.check_bucket(error).err().unwrap_or_else(|| vanished(object))
+            }
+            _ => self.failures.named(what, error),
+        }
+    }
+}
+
+impl Client {
+    /// Runs an operation to its end, or until the trial is cancelled.
+    fn wait<T>(
+        &self,
+        work: impl Future<Output = opendal_core::Result<T>>,
+    ) -> opendal_core::Result<T> {
+        self.runtime.block_on(async {
+            match select(pin!(work), pin!(until_ended(self.session))).await {
+                Either::Left((result, _)) => result,
+                Either::Right(_) => Err(opendal_core::Error::new(ErrorKind::Unexpected, "ended")),
+            }
+        })
+    }
+
+    /// Sends an object in parts; takes back what was sent where that fails or the trial is cancelled,
+    /// so that no unfinished upload is left in the service.
+    async fn send_parts(
+        &self,
+        path: &str,
+        content: &Content,
+        object: &Object,
+    ) -> opendal_core::Result<()> {
+        let block = Bytes::from_owner(content.block());
+        let options = self.operator.writer_with(path).chunk(self.part_bytes);
+        let mut writer = options.concurrent(self.parts_at_once).await?;
+        for range in content.ranges(object, self.part_bytes) {
+            let ended = self.session.check().is_err();
+            let sent = match ended {
+                true => Err(opendal_core::Error::new(ErrorKind::Unexpected, "ended")),
+                false => writer.write(block.slice(range)).await,
+            };
+            if let Err(error) = sent {
+                let _ = writer.abort().await;
+                return Err(error);
+            }
+        }
+        writer.close().await.map(|_| ())
+    }
+}
+
+async fn until_ended(session: Session) {
+    while session.check().is_ok() {
+        tokio::time::sleep(CANCELLED_WITHIN).await;
+    }
+}
+
+impl Store for Client {
+    fn write(&mut self, content: &Content, object: &Object) -> Result<(), ProbeError> {
+        let path = self.path(object);
+        let in_parts = self.takes_parts && object.bytes > self.part_bytes as u64;
+        let sent = if in_parts {
+            self.runtime.block_on(self.send_parts(&path, content, object))
+        } else {
+            let block = Bytes::from_owner(content.block());
+            let slices = content.ranges(object, usize::MAX).map(|range| block.slice(range));
+            let whole = Buffer::from(slices.collect::<Vec<_>>());
+            self.wait(self.operator.write(&path, whole)).map(|_| ())
+        };
+        sent.map_err(|error| self.named("Writing an object", object, &error))
+    }
+
+    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64, ProbeError> {
+        let path = self.path(object);
+        let received = self.wait(async {
+            let mut reading = self.operator.reader_with(&path);
+            if self.parts_at_once > 1 {
+                reading = reading.chunk(self.part_bytes).concurrent(self.parts_at_once);
+            }
+            let mut stream = reading.await?.into_stream(0..object.bytes).await?;
+            let mut bytes = 0;
+            while let Some(buffer) = stream.next().await {
+                for piece in buffer? {
+                    bytes += piece.len() as u64;
+                    take(&piece);
+                }
+            }
+            Ok(bytes)
+        });
+        received.map_err(|error| self.named("Reading an object", object, &error))
+    }
+
+    fn drop_cache(&mut self, _: &Object) -> Result<bool, ProbeError> {
+        Ok(false)
+    }
+
+    fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
+    }
+}

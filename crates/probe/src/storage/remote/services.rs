@@ -1,0 +1,270 @@
+//! How each service is reached.
+use super::credentials::Credentials;
+use super::failures::Failures;
+use crate::error::{Kind, ProbeError};
+use crate::http::url::Url;
+use crate::requests::{target, tls};
+use crate::storage::settings::{Service, Settings};
+use crate::trial::Trial;
+use opendal_core::{HttpTransporter, Operator};
+use opendal_http_transport_reqwest::ReqwestTransport;
+use opendal_layer_retry::{RetryEvent, RetryLayer};
+use opendal_layer_timeout::TimeoutLayer;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The first pause before a request is sent again; each further one is twice as long, up to the second.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(4));
+
+/// Everything that a client needs to reach a service.
+pub struct Access {
+    service: Service,
+    /// The library's own settings, credentials among them.
+    values: HashMap<String, String>,
+    tls: rustls::ClientConfig,
+    retries: usize,
+    timeout: Duration,
+    pub part_bytes: usize,
+    pub parts_at_once: usize,
+    pub failures: Failures,
+}
+
+impl Access {
+    /// From the parameters of a trial; refuses servers that nobody has named as their own.
+    pub fn of(
+        trial: &Trial,
+        settings: &Settings,
+        credentials: Credentials,
+    ) -> Result<Self, ProbeError> {
+        let (params, service) = (&trial.params, settings.service);
+        let endpoint = endpoint(service, params.text("endpoint"), params.text("region"))?;
+        let (host, port) = address(service, &endpoint)?;
+        let bucket = params.text("bucket").to_owned();
+        check_bucket(service, &bucket)?;
+        let mut values = keys(service, &credentials)?;
+        target::reach(&host, port, &params.texts("authorised_hosts"))?;
+        let mut set = |name: &str, value: &str| values.insert(name.to_owned(), value.to_owned());
+        // Without a directory, files over SFTP are in the home of the account.
+        if service != Service::Sftp || !settings.directory.is_empty() {
+            set("root", &format!("/{}/", settings.directory.trim_matches('/')));
+        }
+        set("endpoint", &endpoint);
+        match service {
+            Service::S3 => {
+                set("bucket", &bucket);
+                set("region", params.text("region"));
+                set("disable_config_load", "true");
+            }
+            Service::Gcs => {
+                set("bucket", &bucket);
+                set("disable_config_load", "true");
+                set("disable_vm_metadata", "true");
+            }
+            Service::Azblob => {
+                set("container", &bucket);
+            }
+            Service::Sftp => {
+                set("known_hosts_strategy", params.text("ssh_host_keys"));
+            }
+            Service::Local | Service::Webdav | Service::Webhdfs => {}
+        }
+        let authorities = endpoint.starts_with("https:").then(|| params.text("tls_ca_file"));
+        let place = format!("{} at {endpoint}", service.name());
+        Ok(Self {
+            service,
+            values,
+            tls: tls::client_config(authorities)?,
+            retries: params.size("retries"),
+            timeout: Duration::from_nanos(params.u64("timeout_ns")),
+            part_bytes: params.size("part_bytes"),
+            parts_at_once: params.size("parts_at_once"),
+            failures: Failures { credentials, place, bucket },
+        })
+    }
+
+    /// Returns whether objects can be removed many at once. The library leaves a shared access signature
+    /// out of the requests inside a batch, so that Azure refuses them.
+    pub fn removes_in_batches(&self) -> bool {
+        self.service != Service::Azblob || !self.values.contains_key("sas_token")
+    }
+
+    /// Returns the library's access for one client. retries: where it counts requests sent again.
+    pub fn operator(&self, retries: Arc<AtomicU64>) -> Result<Operator, ProbeError> {
+        let values = self.values.clone();
+        let made = match self.service {
+            Service::S3 => Operator::from_iter::<opendal_service_s3::S3>(values),
+            Service::Webdav => Operator::from_iter::<opendal_service_webdav::Webdav>(values),
+            Service::Sftp => Operator::from_iter::<opendal_service_sftp::Sftp>(values),
+            Service::Azblob => Operator::from_iter::<opendal_service_azblob::Azblob>(values),
+            Service::Gcs => Operator::from_iter::<opendal_service_gcs::Gcs>(values),
+            Service::Local | Service::Webhdfs => {
+                Operator::from_iter::<opendal_service_webhdfs::Webhdfs>(values)
+            }
+        };
+        let operator = made.map_err(|error| self.failures.named("Configuring access", &error))?;
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(self.timeout.min(Duration::from_secs(10)))
+            .tls_backend_preconfigured(self.tls.clone())
+            .build()
+            .map_err(|error| {
+                let sentence = format!("The HTTP client cannot be made: {error}.");
+                ProbeError::new(Kind::Failed, "no_client", sentence, "Report this.")
+            })?;
+        let transport = HttpTransporter::new(ReqwestTransport::new(client));
+        let context = operator.context().with_http_transport(transport);
+        let (first, longest) = PAUSES;
+        let timeouts = TimeoutLayer::new().with_timeout(self.timeout).with_io_timeout(self.timeout);
+        let retrying = RetryLayer::new()
+            .with_max_times(self.retries)
+            .with_min_delay(first)
+            .with_max_delay(longest)
+            .with_notify(move |_: RetryEvent<'_>| {
+                retries.fetch_add(1, Ordering::Relaxed);
+            });
+        Ok(operator.with_context(context).layer(timeouts).layer(retrying))
+    }
+}
+
+fn endpoint(service: Service, given: &str, region: &str) -> Result<String, ProbeError> {
+    match (service, given) {
+        (Service::S3, "") => Ok(format!("https://s3.{region}.amazonaws.com")),
+        (Service::Gcs, "") => Ok("https://storage.googleapis.com".to_owned()),
+        (_, "") => Err(ProbeError::usage(
+            format!("storage.transfer: {} needs an endpoint.", service.name()),
+            "Set `endpoint` to the URL of the service, or to USER@HOST:PORT for SFTP.",
+        )),
+        (Service::Sftp, given) if !given.contains("://") => Ok(format!("ssh://{given}")),
+        (_, given) => Ok(given.trim_end_matches('/').to_owned()),
+    }
+}
+
+/// Returns host and port of an endpoint.
+fn address(service: Service, endpoint: &str) -> Result<(String, u16), ProbeError> {
+    let refused = |why: &str| {
+        // A password may stand in it.
+        let shown = endpoint.rsplit('@').next().unwrap_or_default();
+        ProbeError::usage(
+            format!("storage.transfer: '{shown}' is no endpoint: {why}."),
+            "Write http://HOST:PORT or https://HOST, or USER@HOST:PORT for SFTP.",
+        )
+    };
+    if service != Service::Sftp {
+        let url = Url::parse(endpoint).map_err(refused)?;
+        return Ok((url.host, url.port));
+    }
+    let rest = endpoint.strip_prefix("ssh://").ok_or_else(|| refused("its scheme is not ssh"))?;
+    let (user, host) = rest.rsplit_once('@').unwrap_or(("", rest));
+    if user.contains(':') {
+        return Err(refused("it holds a password; ssh takes keys"));
+    }
+    let url = Url::parse(&format!("http://{host}")).map_err(refused)?;
+    let has_port = host.ends_with(&format!(":{}", url.port));
+    Ok((url.host, if has_port { url.port } else { 22 }))
+}
+
+fn check_bucket(service: Service, bucket: &str) -> Result<(), ProbeError> {
+    let needed = matches!(service, Service::S3 | Service::Gcs | Service::Azblob);
+    if needed != bucket.is_empty() {
+        return Ok(());
+    }
+    let (message, hint) = if needed {
+        ("needs a bucket", "Set `bucket` to an existing one.")
+    } else {
+        ("has no buckets", "Drop `bucket`; `directory` names the parent of the objects.")
+    };
+    Err(ProbeError::usage(format!("storage.transfer: {} {message}.", service.name()), hint))
+}
+
+/// Returns the credentials of a service by the library's names; refuses where some are missing.
+fn keys(
+    service: Service,
+    credentials: &Credentials,
+) -> Result<HashMap<String, String>, ProbeError> {
+    let mut keys = HashMap::new();
+    let mut optional = |pairs: &[(&str, &str)]| {
+        for (key, name) in pairs {
+            if let Some(value) = credentials.get(name) {
+                keys.insert((*key).to_owned(), value.to_owned());
+            }
+        }
+    };
+    let name = service.name();
+    match service {
+        Service::S3 => {
+            credentials.require(name, ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])?;
+            optional(&[
+                ("access_key_id", "AWS_ACCESS_KEY_ID"),
+                ("secret_access_key", "AWS_SECRET_ACCESS_KEY"),
+                ("session_token", "AWS_SESSION_TOKEN"),
+            ]);
+        }
+        Service::Azblob => {
+            credentials.require(name, ["AZURE_STORAGE_ACCOUNT_NAME"])?;
+            if credentials.get("AZURE_STORAGE_SAS_TOKEN").is_none() {
+                credentials.require(name, ["AZURE_STORAGE_ACCOUNT_KEY"])?;
+            }
+            optional(&[
+                ("account_name", "AZURE_STORAGE_ACCOUNT_NAME"),
+                ("account_key", "AZURE_STORAGE_ACCOUNT_KEY"),
+                ("sas_token", "AZURE_STORAGE_SAS_TOKEN"),
+            ]);
+        }
+        Service::Gcs => {
+            if credentials.get("GOOGLE_OAUTH_TOKEN").is_none() {
+                credentials.require(name, ["GOOGLE_APPLICATION_CREDENTIALS"])?;
+            }
+            optional(&[
+                ("credential_path", "GOOGLE_APPLICATION_CREDENTIALS"),
+                ("token", "GOOGLE_OAUTH_TOKEN"),
+            ]);
+        }
+        // Servers of these may ask for none.
+        Service::Webdav => optional(&[
+            ("username", "WEBDAV_USERNAME"),
+            ("password", "WEBDAV_PASSWORD"),
+            ("token", "WEBDAV_TOKEN"),
+        ]),
+        Service::Sftp => optional(&[("key", "SFTP_KEY_FILE")]),
+        Service::Local | Service::Webhdfs => optional(&[
+            ("user_name", "HADOOP_USER_NAME"),
+            ("delegation", "HADOOP_DELEGATION_TOKEN"),
+        ]),
+    }
+    Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_have_a_host_and_a_port_and_no_password() {
+        let of = |service, given: &str| {
+            endpoint(service, given, "eu-west-1").and_then(|whole| address(service, &whole))
+        };
+        assert_eq!(of(Service::S3, "").unwrap(), ("s3.eu-west-1.amazonaws.com".to_owned(), 443));
+        assert_eq!(of(Service::Webdav, "http://h:81/x").unwrap(), ("h".to_owned(), 81));
+        assert_eq!(of(Service::Sftp, "me@h:2022").unwrap(), ("h".to_owned(), 2022));
+        assert_eq!(of(Service::Sftp, "ssh://h").unwrap(), ("h".to_owned(), 22));
+        for (service, given) in [
+            (Service::Webdav, ""),
+            (Service::S3, "http://id:secret@h"),
+            (Service::Sftp, "me:secret@h"),
+            (Service::S3, "h:9000"),
+        ] {
+            let error = of(service, given).unwrap_err();
+            assert!(!error.message.contains("secret"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn services_with_buckets_need_one() {
+        assert!(check_bucket(Service::S3, "b").is_ok() && check_bucket(Service::Sftp, "").is_ok());
+        assert!(
+            check_bucket(Service::S3, "").is_err() && check_bucket(Service::Sftp, "b").is_err()
+        );
+    }
+}

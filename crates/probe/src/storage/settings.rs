@@ -1,0 +1,103 @@
+//! What a transfer is to do, checked.
+use crate::clock;
+use crate::error::ProbeError;
+use nephoscope_wire::params::Params;
+
+/// Kinds of stores, by their names in parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    Local,
+    S3,
+    Webdav,
+    Sftp,
+    Azblob,
+    Gcs,
+    Webhdfs,
+}
+
+impl Service {
+    pub const NAMES: &'static [&'static str] =
+        &["local", "s3", "webdav", "sftp", "azblob", "gcs", "webhdfs"];
+
+    fn of(name: &str) -> Self {
+        match name {
+            "s3" => Self::S3,
+            "webdav" => Self::Webdav,
+            "sftp" => Self::Sftp,
+            "azblob" => Self::Azblob,
+            "gcs" => Self::Gcs,
+            "webhdfs" => Self::Webhdfs,
+            _ => Self::Local,
+        }
+    }
+
+    #[cfg(feature = "storage")]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// When bytes are compared by hash with those that were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// Within every measured read.
+    During,
+    /// In a read of its own after the measured ones.
+    After,
+    Never,
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub service: Service,
+    pub directory: String,
+    /// Sizes in ascending order, each once.
+    pub sizes: Vec<u64>,
+    /// Objects of each size and client.
+    pub objects: u64,
+    pub clients: usize,
+    pub is_shuffled: bool,
+    pub is_synced: bool,
+    pub verify: Verify,
+    pub transactions_ns: u64,
+    pub seed: u64,
+}
+
+impl Settings {
+    pub fn of(params: &Params) -> Result<Self, ProbeError> {
+        let service = Service::of(params.text("service"));
+        let mut sizes: Vec<u64> =
+            params.ints("object_bytes").into_iter().map(i64::cast_unsigned).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        if sizes.is_empty() {
+            return Err(ProbeError::usage(
+                "storage.transfer: object_bytes is an empty list.",
+                "Name at least one size in bytes.",
+            ));
+        }
+        let verify = match (params.text("verify"), service) {
+            ("never", _) => Verify::Never,
+            ("after", _) | ("auto", Service::Local) => Verify::After,
+            _ => Verify::During,
+        };
+        Ok(Self {
+            service,
+            directory: params.text("directory").to_owned(),
+            sizes,
+            objects: params.u64("objects"),
+            clients: params.size("clients"),
+            is_shuffled: params.text("order") == "random",
+            is_synced: params.bool("sync"),
+            verify,
+            transactions_ns: params.u64("transactions_ns"),
+            seed: clock::seed(params),
+        })
+    }
+
+    /// Bytes that are stored at once.
+    pub fn stored_bytes(&self) -> u64 {
+        let per_object: u64 = self.sizes.iter().fold(0, |sum, size| sum.saturating_add(*size));
+        per_object.saturating_mul(self.objects).saturating_mul(self.clients as u64)
+    }
+}
