@@ -17,10 +17,10 @@ HAPROXY = """\
 2026-11-22T23:55:09.177412+00:00 Server web/10.0.0.2:80 is DOWN, reason: Layer4 timeout. 1 active.
 2026-11-22T23:55:10.571856+00:00 request 10.0.0.2:80 504
 2026-11-22T23:55:12.000000+00:00 Server web/10.0.0.2:80 is UP, reason: Layer7 check passed.
-# pxname,svname,req_tot,wretr,wredis,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,
-clients,FRONTEND,101,,,97,0,0,1,
-web,10.0.0.1:80,60,0,0,60,0,0,0,
-web,BACKEND,100,2,3,97,0,0,1,
+# pxname,svname,stot,req_tot,wretr,wredis,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,
+clients,FRONTEND,12,101,,,97,0,0,1,
+web,10.0.0.1:80,63,60,0,0,60,0,0,0,
+web,BACKEND,100,98,2,3,97,0,0,1,
 """
 
 # What nginx 1.22 printed.
@@ -76,6 +76,7 @@ def test_a_server_reports_what_it_served_and_when_it_failed() -> None:
         "recovery_wall_ns": float(1_700_000_002_123_456_789),
     }
     assert [s.value for s in samples if s.metric == "interval_served_count"] == [4, 3]
+    assert values(ADAPTERS["http.apache"].parse(Output(SERVED))) == {"served_count": 7}
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,7 @@ def test_a_server_reports_what_it_served_and_when_it_failed() -> None:
     [
         ("lb.haproxy", HAPROXY, "web,BACKEND"),
         ("lb.nginx", NGINX, "Reading"),
+        ("http.apache", SERVED, "7 served.log"),
         ("http.nginx", SERVED, "7 served.log"),
         ("http.nginx", SERVED, "      3 1700"),
     ],

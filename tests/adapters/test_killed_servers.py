@@ -56,6 +56,7 @@ def descendants(pid: int) -> set[int]:
         ("wrk", {}, ("nginx",)),
         ("redis-benchmark", {}, ("redis-server",)),
         ("db.pgbench", {}, ("postgres", "initdb")),
+        ("http.apache", {}, ("apache2",)),
         ("http.nginx", {"failure": "hangs"}, ("nginx", "setpriv")),
         ("lb.haproxy", {"backends": ["127.0.0.1:9"]}, ("haproxy",)),
         ("lb.nginx", {"backends": ["127.0.0.1:9"]}, ("nginx",)),

@@ -1,7 +1,8 @@
 """Well-known tools as benchmarks: one file each, listed here in the order of lists and pages.
 
-To add one: a file `<tool>.py` with its ADAPTER, its line in the table below, captures of the real
-tool's output in `tests/golden/<tool>/`; `make generate` does the rest. Pure: nothing is run here.
+To add one: a file `<tool>.py` with its ADAPTER (or ADAPTERS), its line in the table below, captures
+of the real tool's output in `tests/golden/<id>/`; `make generate` does the rest. Pure: nothing is
+run here.
 """
 
 from __future__ import annotations
@@ -11,37 +12,87 @@ from typing import Any
 
 from nephoscope.adapters import (
     ab,
+    bonnie,
     db_pgbench,
     db_sqlite,
+    dbench,
+    dd,
+    fio,
+    fping,
     h2load,
+    http_apache,
     http_nginx,
     httperf,
+    ioping,
+    iozone,
+    iperf,
+    iperf3,
+    john,
     lb_haproxy,
     lb_nginx,
+    likwid_bench,
+    mbw,
     memtier,
+    mtr,
+    netperf,
+    nuttcp,
+    openssl,
+    perf,
+    ping,
     postmark,
+    qperf,
     redis_benchmark,
+    rt_tests,
+    sevenzip,
     siege,
+    sockperf,
+    stress_ng,
     sysbench,
     wrk,
+    xz,
 )
 from nephoscope.adapters.frame import Adapter, Command, Output, Server, ToolError
 
 _TABLE = (
     ab.ADAPTER,
+    bonnie.ADAPTER,
     db_pgbench.ADAPTER,
     db_sqlite.ADAPTER,
+    dbench.ADAPTER,
+    dd.ADAPTER,
+    fio.ADAPTER,
+    fping.ADAPTER,
     h2load.ADAPTER,
+    http_apache.ADAPTER,
     http_nginx.ADAPTER,
     httperf.ADAPTER,
+    ioping.ADAPTER,
+    iozone.ADAPTER,
+    *iperf.ADAPTERS,
+    *iperf3.ADAPTERS,
+    john.ADAPTER,
     lb_haproxy.ADAPTER,
     lb_nginx.ADAPTER,
+    likwid_bench.ADAPTER,
+    mbw.ADAPTER,
     memtier.ADAPTER,
+    mtr.ADAPTER,
+    *netperf.ADAPTERS,
+    nuttcp.ADAPTER,
+    ping.ADAPTER,
+    openssl.ADAPTER,
+    *perf.ADAPTERS,
     postmark.ADAPTER,
+    qperf.ADAPTER,
     redis_benchmark.ADAPTER,
+    *rt_tests.ADAPTERS,
+    sevenzip.ADAPTER,
     siege.ADAPTER,
+    *sockperf.ADAPTERS,
+    *stress_ng.ADAPTERS,
     *sysbench.ADAPTERS,
     wrk.ADAPTER,
+    xz.ADAPTER,
 )
 
 ADAPTERS: dict[str, Adapter] = {adapter.spec.id: adapter for adapter in _TABLE}

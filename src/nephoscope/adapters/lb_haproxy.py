@@ -165,9 +165,9 @@ def _parse(output: Output) -> list[Sample]:
     by_name = {(row["pxname"], row["svname"]): row for row in rows}
     try:
         web = by_name["web", "BACKEND"]
-        # The frontend counts a client's closing of its connection as a request.
-        forwarded = int(web["req_tot"])
-        # Some requests that a dying server had begun end without response and log line.
+        # The frontend counts a client's closing of its connection as a request. Requests that a
+        # dying server had begun end without response and log line, and are in no other counter.
+        forwarded = int(web["stot"])
         failed = forwarded - sum(int(web[f"hrsp_{digit}xx"]) for digit in (2, 3, 4))
         retries = int(web["wretr"]) + int(web["wredis"])
     except (KeyError, TypeError, ValueError) as error:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import duration, errors, rate, scalars, seconds, time, whole
+from nephoscope.adapters.declare import (
+    choice,
+    duration,
+    errors,
+    rate,
+    scalars,
+    seconds,
+    threads,
+    time,
+    whole,
+)
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -28,7 +38,7 @@ from nephoscope.model import Sample
 
 Params = Mapping[str, Any]
 
-_THREADS = whole("threads", 1, 1, 1_024, "Threads (`--threads`).")
+_THREADS = threads("Threads (`--threads`).")
 _NUMBER = r"([0-9.]+)"
 
 _LATENCIES = (
@@ -40,10 +50,6 @@ _LATENCIES = (
 _CAVEATS = """\
 Closed loop: each thread starts its next event when the last one has ended. Times have a resolution
 of 10 µs; the percentile comes from a histogram whose bins are 1.8 % wide."""
-
-
-def _choice(name: str, default: str, choices: Sequence[str], doc: str) -> ParamSpec:
-    return ParamSpec(name, "choice", "none", default, doc, choices=tuple(choices))
 
 
 def _common(params: Params) -> tuple[str, ...]:
@@ -184,9 +190,9 @@ MEMORY = _adapter(
     "reading or writing blocks of memory",
     (
         whole("block_bytes", 1_024, 8, 1 << 30, "Size of a block; a power of 2.", "bytes"),
-        _choice("operation", "write", ("read", "write"), "What is done with a block."),
-        _choice("access", "seq", ("seq", "rnd"), "Order of the words in a block."),
-        _choice("scope", "global", ("global", "local"), "One block for all threads, or each one."),
+        choice("operation", "write", ("read", "write"), "What is done with a block."),
+        choice("access", "seq", ("seq", "rnd"), "Order of the words in a block."),
+        choice("scope", "global", ("global", "local"), "One block for all threads, or each one."),
     ),
     (
         rate("transfer_bytes_per_s", "Bytes a second.", unit="bytes_per_s"),
@@ -257,14 +263,14 @@ FILEIO = _adapter(
         whole("files", 16, 1, 100_000, "Files (`--file-num`)."),
         whole("total_bytes", 256 << 20, 1 << 20, 1 << 50, "Size of all files.", "bytes"),
         whole("block_bytes", 16_384, 512, 1 << 30, "Of one read or write.", "bytes"),
-        _choice(
+        choice(
             "mode",
             "rndrw",
             ("seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"),
             "What is done: sequential or random, writing, rewriting or reading.",
         ),
         whole("sync_every", 100, 0, 1_000_000, "Requests after which all files are synced; 0: no."),
-        _choice("flags", "none", ("none", "direct", "sync", "dsync"), "How files are opened."),
+        choice("flags", "none", ("none", "direct", "sync", "dsync"), "How files are opened."),
     ),
     (
         rate("reads_per_s", "Reads a second."),
@@ -335,7 +341,7 @@ OLTP = _adapter(
     "oltp",
     "transactions of a PostgreSQL server",
     (
-        _choice(
+        choice(
             "workload",
             "read_write",
             ("read_write", "read_only", "write_only", "point_select", "update_index"),

@@ -127,7 +127,8 @@ Closed loop: while the server stalls, nobody sends. wrk adds the requests that e
 have sent at its mean interval, so that its own mean and percentiles are not those of requests that
 were sent; `latency_…` has these additions taken out, `corrected_…` has them. The correction knows
 the mean interval of the run itself, which a stall has made longer, and not a schedule. Times have a
-resolution of 1 µs; a response after `timeout_ns` is an error and in no latency.""",
+resolution of 1 µs; a response after `timeout_ns` is an error and in no latency. After a stall of a
+second wrk needs up to a minute of CPU time to hand over its latencies.""",
 )
 
 

@@ -1,0 +1,85 @@
+"""dd of the GNU coreutils: one sequential pass over a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from nephoscope.adapters.declare import DIRECTORY, adapter, scalars, size, time, whole
+from nephoscope.adapters.frame import Command, Output, Step, ToolError, check_ending, numbers
+from nephoscope.catalog import ParamSpec
+from nephoscope.model import Sample
+
+
+def _command(params: Mapping[str, Any]) -> Command:
+    words = [f"bs={params['block_bytes']}", f"count={params['blocks']}"]
+    write = ("if=/dev/zero", "of=file", *words, "oflag=direct", "conv=fsync")
+    read = ("if=file", "of=/dev/null", *words, "iflag=direct")
+    reading = params["operation"] == "read"
+    return Command(
+        read if reading else write,
+        directory=params["directory"],
+        needs_bytes=params["block_bytes"] * params["blocks"],
+        prepare=(Step("dd", write),) if reading else (),
+    )
+
+
+def _parse(output: Output) -> list[Sample]:
+    check_ending(output)
+    # Its report goes to standard error.
+    report = replace(output, stdout=output.stderr)
+    pattern = r"^([0-9]+) bytes (?:\([^\n]*\) )?copied, ([0-9.e+-]+) s, [^\n]*\n\Z"
+    copied, elapsed_s = numbers(report, pattern, "the bytes copied")
+    if not copied or not elapsed_s > 0:
+        raise ToolError("it copied nothing.")
+    return scalars({"disk_bytes_per_s": copied / elapsed_s, "elapsed_ns": elapsed_s * 1e9})
+
+
+ADAPTER = adapter(
+    "dd",
+    "dd: one sequential pass over a file by direct I/O",
+    params=(
+        DIRECTORY,
+        ParamSpec(
+            "operation",
+            "choice",
+            "none",
+            "write",
+            "write: zeros to a new file; read: a file that was written before.",
+            choices=("read", "write"),
+        ),
+        whole("block_bytes", 1 << 20, 512, 1 << 30, "Bytes per operation (`bs`).", "bytes"),
+        whole("blocks", 64, 1, 1_000_000_000, "Number of operations (`count`)."),
+    ),
+    metrics=(
+        size("disk_bytes_per_s", "Bytes per second, with the final fsync of a write."),
+        time("elapsed_ns", "Time of the pass."),
+    ),
+    command=_command,
+    parse=_parse,
+    version=r"^dd \(coreutils\) ([0-9]+(?:\.[0-9]+)+)",
+    source="dd, gnu.org/software/coreutils",
+    minimum="8.6",
+    install="apt-get install coreutils",
+    overhead="the disk space of its file",
+    page="""\
+# What it measures
+How fast a file is written or read once, from begin to end, by a tool that is on every machine.
+
+# How
+Direct I/O in blocks of one size; a write ends with fsync. A file to read is written first, untimed.
+
+# Known truth
+On a device whose rate is set, the rate is that one.
+
+# Cross-check
+`disk.io` with `operation=write` or `read` and the same `record_bytes` measures the same.
+
+# Overhead
+One CPU, mostly in the kernel.
+
+# Caveats
+Zeros: storage that compresses or deduplicates is faster with them than with data. One figure, so
+that nothing is known of variation within the pass. File systems in memory have no direct I/O.""",
+)

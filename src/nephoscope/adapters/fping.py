@@ -1,0 +1,85 @@
+"""fping: ICMP echo requests at a rate, made for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from nephoscope.adapters.declare import HOST, ROUND_TRIPS, adapter, checked_host, round_trips, whole
+from nephoscope.adapters.frame import Command, Output, check_ending, matched
+from nephoscope.errors import UsageError
+from nephoscope.model import Sample
+
+_MS = 1_000_000
+_TIME = r"(?:[0-9]+(?:\.[0-9]+)?|-)"
+
+
+def _command(params: Mapping[str, Any]) -> Command:
+    interval, rest = divmod(params["interval_ns"], _MS)
+    if rest:
+        raise UsageError(
+            "fping: interval_ns must be a whole number of milliseconds, because fping counts them.",
+            f"Set interval_ns={max(10, interval)}ms.",
+        )
+    return Command(
+        (
+            *("-q", "-C", str(params["probes"]), "-p", str(interval)),
+            *("-b", str(params["packet_bytes"]), checked_host("fping", params["host"])),
+        )
+    )
+
+
+def _parse(output: Output) -> list[Sample]:
+    check_ending(output)
+    # Its report goes to standard error.
+    report = replace(output, stdout=output.stderr)
+    (text,) = matched(report, rf"^[^\n]+ : ({_TIME}(?: {_TIME})*)\n", "times")
+    words = text.split(" ")
+    return round_trips([float(word) for word in words if word != "-"], len(words))
+
+
+ADAPTER = adapter(
+    "fping",
+    "fping: round trips of ICMP echo requests",
+    params=(
+        HOST,
+        whole("probes", 10, 1, 100_000, "Number of echo requests (`-C`)."),
+        whole(
+            "interval_ns",
+            100 * _MS,
+            10 * _MS,
+            3_600_000 * _MS,
+            "Time between two requests, in whole milliseconds (`-p`).",
+            "ns",
+        ),
+        whole("packet_bytes", 56, 24, 65_507, "Bytes of data per request (`-b`).", "bytes"),
+    ),
+    metrics=ROUND_TRIPS,
+    command=_command,
+    parse=_parse,
+    version=r"^fping: Version ([0-9]+(?:\.[0-9]+)+)",
+    source="fping, fping.org",
+    minimum="4.0",
+    install="apt-get install fping",
+    overhead="none",
+    page="""\
+# What it measures
+The round trip to a host and the share of lost requests, by ICMP.
+
+# How
+Each answer's time is read from the list that fping prints at its end (`-C`).
+
+# Known truth
+On a link whose delay and loss are set, the round trip is that delay, and the loss is within its
+interval.
+
+# Cross-check
+`net.rtt` with `protocol=icmp` measures the same; `ping` too.
+
+# Overhead
+One packet for each interval.
+
+# Caveats
+Times have three significant digits. An answer that comes later than an interval counts as lost.""",
+)

@@ -1,0 +1,99 @@
+"""ioping: the latency of a disk, one request at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.adapters.declare import DIRECTORY, Figures, adapter, parser, rate, size, time, whole
+from nephoscope.adapters.frame import Command
+from nephoscope.catalog import ParamSpec
+
+_OPERATIONS = {"read": ("-L",), "write": ("-L", "-W"), "randread": (), "randwrite": ("-W",)}
+
+
+def _command(params: Mapping[str, Any]) -> Command:
+    return Command(
+        (
+            *("-B", "-D", "-c", str(params["requests"]), "-i", str(params["interval_ns"] / 1e9)),
+            *("-s", str(params["record_bytes"]), "-S", str(params["file_bytes"])),
+            *(*_OPERATIONS[params["operation"]], "."),
+        ),
+        directory=params["directory"],
+        needs_bytes=params["file_bytes"],
+    )
+
+
+ADAPTER = adapter(
+    "ioping",
+    "ioping: latency of a disk, one request at a time",
+    params=(
+        DIRECTORY,
+        ParamSpec(
+            "operation",
+            "choice",
+            "none",
+            "randread",
+            "Sequential or random reads or writes.",
+            choices=tuple(_OPERATIONS),
+        ),
+        whole("requests", 100, 2, 10_000_000, "Number of requests (`-c`); the first is left out."),
+        whole(
+            "interval_ns",
+            0,
+            0,
+            3_600_000_000_000,
+            "Time between two requests (`-i`); 0 sends each after the one before.",
+            "ns",
+        ),
+        whole("record_bytes", 4096, 512, 1 << 30, "Bytes per request (`-s`).", "bytes"),
+        whole("file_bytes", 1 << 20, 4096, 1 << 40, "Size of the scratch file (`-S`).", "bytes"),
+    ),
+    metrics=(
+        rate("disk_operations_per_s", "Requests per second of the time that requests took."),
+        size("disk_bytes_per_s", "Bytes per second of the same time."),
+        time("disk_latency_min_ns", "Shortest time of a request."),
+        time("disk_latency_mean_ns", "Mean time of a request.", headline=True),
+        time("disk_latency_max_ns", "Longest time of a request."),
+        time("disk_latency_stdev_ns", "Standard deviation of these times."),
+    ),
+    command=_command,
+    parse=parser(
+        Figures(
+            "one line of figures",
+            r"\A[1-9][0-9]* [0-9]+" + r" ([0-9]+)" * 6 + r" [0-9]+ [0-9]+\n\Z",
+            {
+                "disk_operations_per_s": 1,
+                "disk_bytes_per_s": 1,
+                "disk_latency_min_ns": 1,
+                "disk_latency_mean_ns": 1,
+                "disk_latency_max_ns": 1,
+                "disk_latency_stdev_ns": 1,
+            },
+        )
+    ),
+    look=("-v",),
+    version=r"^ioping ([0-9]+(?:\.[0-9]+)+)",
+    source="ioping, github.com/koct9i/ioping",
+    minimum="1.0",
+    install="apt-get install ioping",
+    overhead="the disk space of its file",
+    page="""\
+# What it measures
+How long a disk takes for one request, as `ping` does for a network.
+
+# How
+Direct I/O on a scratch file. Figures come from its raw statistics (`-B`).
+
+# Known truth
+On a device whose latency is set, the mean is that latency.
+
+# Cross-check
+`disk.io` with `queue_depth=1` and `fio` measure the same.
+
+# Overhead
+One request at a time.
+
+# Caveats
+The first request is left out. No percentiles. File systems in memory have no direct I/O.""",
+)

@@ -1,0 +1,156 @@
+"""iperf, version 2: the older of the two tools of that name, still developed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from nephoscope.adapters.declare import (
+    adapter,
+    duration,
+    rate,
+    scalars,
+    seconds,
+    share,
+    size,
+    time,
+    whole,
+)
+from nephoscope.adapters.frame import (
+    ADDRESS,
+    PEER_ADDRESS,
+    PEER_PORT,
+    PORT,
+    Command,
+    Output,
+    Server,
+    ToolError,
+    check_ending,
+    numbers,
+)
+from nephoscope.model import Sample
+
+_INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"
+
+
+def _shared(protocol: Literal["tcp", "udp"], truth: str) -> dict[str, Any]:
+    udp = ("-u",) if protocol == "udp" else ()
+    return {
+        "version": r"^iperf version (2\.[0-9]+(?:\.[0-9]+)*)",
+        "look": ("-v",),
+        "source": "iperf 2, sourceforge.net/projects/iperf2",
+        "minimum": "2.0.13",
+        "install": "apt-get install iperf",
+        "tool": "iperf",
+        "overhead": "a CPU on each side for TCP",
+        "server": Server(
+            tool="iperf",
+            command=lambda _: Command(("-s", *udp, "-B", ADDRESS, "-p", PORT), user="nobody"),
+            install="apt-get install iperf",
+            protocol=protocol,
+        ),
+        "page": _PAGE.replace("TRUTH", truth),
+    }
+
+
+_PAGE = """\
+# What it measures
+How much payload the network carries from one target to another.
+
+# How
+The server runs on the target that `peer` names (without one, on the machine itself). Figures come
+from the tool's own report.
+
+# Known truth
+TRUTH
+
+# Cross-check
+`net.throughput` and iperf3 measure the same.
+
+# Overhead
+One thread for each connection on each side.
+
+# Caveats
+The start of TCP is part of the measured time, and its rate is the sender's: what is still in a
+buffer at the end counts. Rates have four digits."""
+
+
+def _words(params: Mapping[str, Any]) -> list[str]:
+    words = ["-c", PEER_ADDRESS, "-p", PEER_PORT, "-f", "k"]
+    return [*words, "-t", str(seconds("iperf", "duration_ns", params["duration_ns"]))]
+
+
+def _tcp_command(params: Mapping[str, Any]) -> Command:
+    return Command((*_words(params), "-P", str(params["streams"])))
+
+
+def _udp_command(params: Mapping[str, Any]) -> Command:
+    bits = ("-b", str(params["rate_bits_per_s"]), "-l", str(params["packet_bytes"]))
+    return Command((*_words(params), "-u", *bits))
+
+
+def _tcp(output: Output) -> list[Sample]:
+    check_ending(output)
+    streams = re.findall(r"^\[ *[0-9]+\] local [^\n]* connected with ", output.stdout, re.MULTILINE)
+    line = r"\[SUM\]" if len(streams) > 1 else r"\[ *[0-9]+\]"
+    elapsed_s, kbits = numbers(output, rf"^{line}{_INTERVAL}\n", "the rate")
+    if not elapsed_s or not kbits:
+        raise ToolError("nothing was sent.")
+    return scalars({"goodput_bytes_per_s": kbits * 125}, direction="up")
+
+
+def _udp(output: Output) -> list[Sample]:
+    check_ending(output)
+    elapsed_s, kbits, jitter_ms, lost, sent = numbers(
+        output,
+        rf"^\[ *[0-9]+\]{_INTERVAL} +([0-9.]+) ms +([0-9]+)/ *([0-9]+) \([0-9.e+-]+%\)\n",
+        "the report of the server",
+    )
+    if not elapsed_s or lost >= sent:
+        raise ToolError(f"none of {sent:.0f} datagrams was received.")
+    values = {
+        "goodput_bytes_per_s": kbits * 125,
+        "received_per_s": (sent - lost) / elapsed_s,
+        "loss_ratio": lost / sent,
+        "jitter_ns": jitter_ms * 1e6,
+    }
+    return scalars(values, direction="up")
+
+
+ADAPTERS = (
+    adapter(
+        "iperf.tcp",
+        "iperf 2: TCP throughput between two targets",
+        params=(duration(1), whole("streams", 1, 1, 128, "Number of connections (`-P`).")),
+        metrics=(size("goodput_bytes_per_s", "Payload bytes sent per second, all streams."),),
+        command=_tcp_command,
+        parse=_tcp,
+        **_shared("tcp", "On a link whose rate is set, the goodput is that rate less the headers."),
+    ),
+    adapter(
+        "iperf.udp",
+        "iperf 2: UDP at a rate between two targets; loss and jitter",
+        params=(
+            duration(1),
+            whole(
+                "rate_bits_per_s",
+                10_000_000,
+                1_000,
+                10**12,
+                "Offered payload rate (`-b`).",
+                "bits_per_s",
+            ),
+            whole("packet_bytes", 1400, 64, 65_507, "Bytes per datagram (`-l`).", "bytes"),
+        ),
+        metrics=(
+            size("goodput_bytes_per_s", "Payload bytes received per second."),
+            rate("received_per_s", "Datagrams received per second.", headline=False),
+            share("loss_ratio", "Share of lost datagrams."),
+            time("jitter_ns", "Interarrival jitter (RFC 3550) at the end."),
+        ),
+        command=_udp_command,
+        parse=_udp,
+        **_shared("udp", "On a link whose loss is set, the loss is that within its interval."),
+    ),
+)

@@ -1,0 +1,153 @@
+"""netperf of Hewlett-Packard: TCP throughput, and transactions of one byte there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.adapters.declare import (
+    RETRANSMITS,
+    Figures,
+    adapter,
+    duration,
+    parser,
+    rate,
+    seconds,
+    size,
+    time,
+    whole,
+)
+from nephoscope.adapters.frame import ADDRESS, PEER_ADDRESS, PEER_PORT, PORT, Command, Server
+from nephoscope.catalog import ParamSpec
+
+_NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
+_SHARED: dict[str, Any] = {
+    "version": r"^Netperf version ([0-9]+(?:\.[0-9]+)+)",
+    "look": ("-V",),
+    "source": "netperf, github.com/HewlettPackard/netperf",
+    "minimum": "2.6",
+    "install": "apt-get install netperf",
+    "tool": "netperf",
+    "overhead": "a CPU on each side",
+    "server": Server(
+        tool="netserver",
+        command=lambda _: Command(("-D", "-L", ADDRESS, "-p", PORT), user="nobody"),
+        install="apt-get install netperf",
+    ),
+}
+_PAGE = """\
+# What it measures
+{}
+
+# How
+netserver runs on the target that `peer` names (without one, on the machine itself). Figures come
+from the values that `-k` prints.
+
+# Known truth
+{}
+
+# Cross-check
+`net.{}` measures the same.
+
+# Overhead
+One process on each side.
+
+# Caveats
+{}"""
+
+
+def _command(test: str, names: str, params: Mapping[str, Any], *more: str) -> Command:
+    length = str(seconds("netperf", "duration_ns", params["duration_ns"]))
+    words = ("-P", "0", "-H", PEER_ADDRESS, "-p", PEER_PORT, "-l", length, "-t", test)
+    return Command((*words, "--", *more, "-k", names))
+
+
+def _stream(params: Mapping[str, Any]) -> Command:
+    names = "THROUGHPUT,THROUGHPUT_UNITS,LOCAL_TRANSPORT_RETRANS"
+    return _command("TCP_STREAM", names, params, "-m", str(params["send_bytes"]))
+
+
+_TIMES = {
+    "MIN_LATENCY": "rtt_sent_min_ns",
+    "MEAN_LATENCY": "rtt_sent_mean_ns",
+    "P50_LATENCY": "rtt_sent_p50_ns",
+    "P99_LATENCY": "rtt_sent_p99_ns",
+    "MAX_LATENCY": "rtt_sent_max_ns",
+}
+
+
+def _transactions(params: Mapping[str, Any]) -> Command:
+    test = f"{params['protocol'].upper()}_RR"
+    bytes_each = str(params["packet_bytes"])
+    names = ",".join(("THROUGHPUT", *_TIMES, "THROUGHPUT_UNITS"))
+    return _command(test, names, params, "-r", f"{bytes_each},{bytes_each}")
+
+
+ADAPTERS = (
+    adapter(
+        "netperf.stream",
+        "netperf: TCP throughput between two targets",
+        params=(
+            duration(1),
+            whole("send_bytes", 131_072, 1, 1 << 24, "Bytes per write (`-m`).", "bytes"),
+        ),
+        metrics=(
+            size("goodput_bytes_per_s", "Payload bytes received per second."),
+            RETRANSMITS,
+        ),
+        command=_stream,
+        parse=parser(
+            Figures(
+                "its figures",
+                rf"^THROUGHPUT={_NUMBER}\nTHROUGHPUT_UNITS=10\^6bits/s\n"
+                rf"LOCAL_TRANSPORT_RETRANS=([0-9]+)\n\Z",
+                {"goodput_bytes_per_s": 1e6 / 8, "retransmits_count": 1},
+            ),
+            direction="up",
+        ),
+        page=_PAGE.format(
+            "The payload that TCP carries from one target to another.",
+            "On a link whose rate is set, the goodput is that rate less the headers.",
+            "throughput",
+            "The start of TCP is part of the measured time.",
+        ),
+        **_SHARED,
+    ),
+    adapter(
+        "netperf.rr",
+        "netperf: transactions over TCP or UDP, one at a time",
+        params=(
+            ParamSpec(
+                "protocol", "choice", "none", "udp", "Transport protocol.", choices=("tcp", "udp")
+            ),
+            duration(1),
+            whole("packet_bytes", 64, 1, 65_000, "Bytes of request and response (`-r`).", "bytes"),
+        ),
+        metrics=(
+            rate("transactions_per_s", "Transactions per second."),
+            time("rtt_sent_min_ns", "Minimum round-trip time."),
+            time("rtt_sent_mean_ns", "Mean round-trip time."),
+            time("rtt_sent_p50_ns", "Median round-trip time."),
+            time("rtt_sent_p99_ns", "99th percentile of the round-trip time."),
+            time("rtt_sent_max_ns", "Maximum round-trip time."),
+        ),
+        command=_transactions,
+        parse=parser(
+            Figures("its transactions", rf"^THROUGHPUT={_NUMBER}\n", {"transactions_per_s": 1}),
+            *(
+                Figures(f"its {name}", rf"^{name}={_NUMBER}\n", {metric: 1e3})
+                for name, metric in _TIMES.items()
+            ),
+            # The report's last line says that it is whole.
+            Figures("its unit", r"^THROUGHPUT_UNITS=Trans/s\n\Z", {}),
+        ),
+        page=_PAGE.format(
+            "How many requests and responses follow each other, and how long each takes.",
+            "On a link whose delay is set, the round trip is that delay.",
+            "rtt",
+            "Closed loop: the next request leaves when the response is there. Times are whole\n"
+            "microseconds, percentiles those of a histogram.",
+        ),
+        **_SHARED,
+    ),
+)

@@ -1,0 +1,81 @@
+"""7-Zip's own benchmark, `7z b`."""
+
+from __future__ import annotations
+
+from nephoscope.adapters.declarative import Params, Program, page
+from nephoscope.adapters.declare import figure, rate, threads, whole
+from nephoscope.adapters.frame import Command, Output, numbers
+from nephoscope.model import Better
+
+_COLUMNS = r" +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+)"
+
+
+def _figures(output: Output) -> dict[str, float]:
+    pattern = rf"^Avr:{_COLUMNS} +\|{_COLUMNS}\n"
+    compress, _, _, compress_mips, expand, _, _, expand_mips = numbers(
+        output, pattern, "its averages"
+    )
+    (total_mips,) = numbers(output, r"^Tot: +[0-9]+ +[0-9]+ +([0-9]+)\n", "its total")
+    return {
+        "compress_bytes_per_s": compress * 1024,
+        "decompress_bytes_per_s": expand * 1024,
+        "compress_rating_per_s": compress_mips * 1e6,
+        "decompress_rating_per_s": expand_mips * 1e6,
+        "rating_per_s": total_mips * 1e6,
+    }
+
+
+def _command(params: Params) -> Command:
+    options = (f"-mmt{params['threads']}", f"-md{params['dictionary_bits']}")
+    return Command(("b", str(params["iterations"]), *options))
+
+
+_ADAPTER_DOC = "Instructions a second of a reference CPU for this work, as 7-Zip rates it: {}."
+
+ADAPTER = Program(
+    name="7z",
+    minimum="9.20",
+    install="apt-get install p7zip-full",
+    source="Pavlov, 7-Zip, 7-zip.org",
+    version=r"^7-Zip (?:\[[0-9]+\] |\([a-z]\) |\(z\) )?([0-9]+\.[0-9]+)",
+    look=(),
+).adapter(
+    "7zip",
+    "7-Zip: LZMA compression and decompression",
+    params=(
+        whole("dictionary_bits", 22, 18, 32, "Dictionary of 2 to this power bytes (`-md`)."),
+        whole("iterations", 1, 1, 1_000, "Times that all is repeated."),
+        threads("Threads (`-mmt`)."),
+    ),
+    command=_command,
+    figures=_figures,
+    metrics=(
+        rate("compress_bytes_per_s", "Bytes compressed a second.", unit="bytes_per_s"),
+        rate("decompress_bytes_per_s", "Bytes decompressed a second.", unit="bytes_per_s"),
+        figure(
+            "compress_rating_per_s",
+            "per_s",
+            _ADAPTER_DOC.format("compression"),
+            better=Better.HIGHER,
+        ),
+        figure(
+            "decompress_rating_per_s",
+            "per_s",
+            _ADAPTER_DOC.format("decompression"),
+            better=Better.HIGHER,
+        ),
+        figure("rating_per_s", "per_s", _ADAPTER_DOC.format("mean of both"), better=Better.HIGHER),
+    ),
+    overhead="one CPU for each thread, and about 60 MiB of memory for each two",
+    page=page(
+        measures="How fast the CPU compresses and decompresses with LZMA.",
+        how="7-Zip generates data with a Lempel-Ziv-like structure in memory, and works on them.",
+        truth="It checks the sums of all decompressed data, and ends with an error otherwise.",
+        cross_check="`app.lzma` and `xz` compress with the same algorithm, on another text.",
+        overhead="One CPU for each thread.",
+        caveats="""
+Compression is bound by the latency of caches and memory, decompression by mispredicted branches.
+Two threads share one coder with an even number of threads: rates of one and of two threads do not
+tell how the CPUs scale.""",
+    ),
+)
