@@ -1,0 +1,138 @@
+"""`nephoscope fleet`: which of many targets differ from the others, and in what."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nephoscope.commands import measuring, options, output
+from nephoscope.commands.options import ratio
+from nephoscope.commands.section_output import present
+from nephoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.store import Store, StoredRun
+
+ODD = 1
+"""Exit code where a target is odd, as of the other checks."""
+
+
+@click.command()
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Host to measure; may be repeated. The first serves the network benchmarks.",
+)
+@click.option("--lab", metavar="LAB", help="Lab that is up, of which all hosts are targets.")
+@click.option("--run", "name", metavar="RUN", help="Stored run to check instead of measuring.")
+@click.option("--no-network", is_flag=True, help="Do not exchange packets between the targets.")
+@click.option(
+    "--false-alarms",
+    default="5%",
+    metavar="RATIO",
+    show_default=True,
+    callback=ratio(0.0001, 0.5),
+    help="Probability that a fleet of equal targets raises any alarm.",
+)
+@click.option(
+    "--margin",
+    default="10%",
+    metavar="RATIO",
+    show_default=True,
+    callback=ratio(0, 0.99),
+    help="Relative difference from the fleet's median that counts as none.",
+)
+@options.SEED
+@options.LABELS
+@options.STORE
+@options.JSON
+def fleet(
+    targets: Sequence[str],
+    lab: str | None,
+    name: str | None,
+    no_network: bool,
+    false_alarms: float,
+    margin: float,
+    seed: int | None,
+    store: Path | None,
+    as_json: bool,
+) -> int:
+    """Find the targets of a fleet that differ from the others.
+
+    Compares duplex, speed and MTU of network ports, other facts, CPU, memory and disk speed, round
+    trip, throughput and loss to the first target, and clocks. Exits with 1 if a target is odd.
+
+    TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST.
+    """
+    from nephoscope.fleet.result import SETTINGS, FleetCheck
+    from nephoscope.store import Store
+
+    if sum((bool(targets), lab is not None, name is not None)) != 1:
+        raise UsageError(
+            "`fleet` needs either targets, a lab or a stored run.",
+            "Use --target for each host, --lab LAB or --run RUN.",
+        )
+    runs = Store(store)
+    settings = {"false_alarms": false_alarms, "margin": margin}
+    if name is not None:
+        return _stored(runs.open(name), settings, as_json=as_json)
+    run, offsets = _measured(targets or _hosts(str(lab)), runs, network=not no_network, seed=seed)
+    run.update(**{SETTINGS: {**settings, "clock_offsets": offsets}})
+    result, page = measuring.reported(run)
+    output.log(f"Report: {page}")
+    code = measuring.exit_code(result, run)
+    fleet_check = result.part(FleetCheck)
+    if fleet_check is not None:
+        _print(fleet_check, as_json=as_json)
+        code = code or (ODD if fleet_check.odd else 0)
+    return code
+
+
+def _hosts(lab: str) -> list[str]:
+    """The hosts of a lab that is up, as texts of `--target`."""
+    from nephoscope.lab.provisioner import LABS
+
+    return [f"lab:{lab}/{host}" for host in LABS.open(lab).hosts]
+
+
+def _measured(
+    texts: Sequence[str], store: Store, *, network: bool, seed: int | None
+) -> tuple[StoredRun, dict[str, tuple[float, float]]]:
+    """Measures all targets in one run, interleaved, and their clocks after it."""
+    from nephoscope.fleet import clock, plan, rule
+
+    records = options.targets(texts)
+    if len(records) < rule.FEWEST_OF_FACTS:
+        raise UsageError(
+            f"{len(records)} targets are no fleet.",
+            f"Name {rule.FEWEST_OF_FACTS} or more; metrics need {rule.FEWEST}.",
+        )
+    run = measuring.executed(
+        plan.fleet_plan(records, network=network, seed=seed), store, fresh=True
+    )
+    return run, asyncio.run(clock.clock_offsets(records))
+
+
+def _stored(run: StoredRun, settings: dict[str, float], *, as_json: bool) -> int:
+    """Checks a stored run again, with the given rate and margin."""
+    from nephoscope import capabilities
+    from nephoscope.fleet.result import SETTINGS, check
+
+    known = run.manifest.get(SETTINGS) or {}
+    fleet_check = check(capabilities.run_data(run), {**known, **settings})
+    _print(fleet_check, as_json=as_json)
+    return ODD if fleet_check.odd else 0
+
+
+def _print(fleet_check: object, *, as_json: bool) -> None:
+    from nephoscope.fleet.result import FleetCheck
+    from nephoscope.fleet.section import section
+
+    assert isinstance(fleet_check, FleetCheck)
+    present(fleet_check, section(fleet_check), as_json=as_json, title="Fleet")

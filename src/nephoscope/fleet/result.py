@@ -1,0 +1,280 @@
+"""The odd targets of a run: facts, metrics, losses and clocks that differ from the others'."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nephoscope import units
+from nephoscope.analysis import facts
+from nephoscope.analysis.statistics import histograms
+from nephoscope.catalog import FINGERPRINT
+from nephoscope.fleet import rule
+from nephoscope.fleet.rule import OddValue
+from nephoscope.report import wording
+from nephoscope.results.run_data import RunData
+from nephoscope.store.query import TrialHistogram
+
+PLAN = "fleet"
+SETTINGS = "fleet"
+"""Key of the manifest: false_alarms, margin, and clock_offsets (target -> offset, bound in ns)."""
+
+CLOCK_MARGIN_NS = 100e6
+"""Offset of a clock from the fleet's median up to which it is not odd."""
+
+_FACTS: Mapping[str, str] = {
+    "cpu.by_cpuid.brand": "CPU model",
+    "topology.allowed_cpus": "number of usable CPUs",
+    "limits.cpu_quota_cpus": "CPU quota",
+    "kernel.release": "kernel",
+    "clock.source": "clock source",
+    "memory.transparent_hugepage": "transparent huge pages",
+}
+_PORT_FACTS: Mapping[str, str] = {
+    "speed_bits_per_s": "speed",
+    "duplex": "duplex",
+    "mtu_bytes": "MTU",
+    "state": "state",
+}
+_LOSS = "loss_ratio"
+_LOSSY = ("net.rtt",)
+
+
+@dataclass(frozen=True, slots=True)
+class OddTarget:
+    """One respect in which a target differs from the others, as a sentence.
+
+    check: what was compared. value, typical: of the target and of the fleet, null for texts.
+    """
+
+    target: str
+    check: str
+    sentence: str
+    value: float | None = None
+    typical: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCheck:
+    """Targets that differ from the others.
+
+    targets: number of them. metrics, facts: names of what was compared over all. false_alarms:
+    probability that anything of `metrics` is reported where all targets are equal. margin: relative
+    difference that counts as none. unchecked: what could not be compared, and why.
+    """
+
+    targets: int
+    odd: tuple[OddTarget, ...]
+    metrics: tuple[str, ...]
+    facts: tuple[str, ...]
+    false_alarms: float
+    margin: float
+    unchecked: tuple[str, ...] = ()
+
+
+def analyse(data: RunData) -> FleetCheck | None:
+    """Returns the odd targets of a run of the plan `fleet`; None of other runs."""
+    settings = data.manifest.get(SETTINGS)
+    return None if settings is None else check(data, settings)
+
+
+def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
+    """Returns the odd targets of any run of several targets."""
+    return check_fleet(
+        [str(target["name"]) for target in data.manifest["targets"]],
+        _metrics(data),
+        data.fingerprints,
+        losses=_losses(data),
+        offsets=settings.get("clock_offsets") or {},
+        false_alarms=float(settings.get("false_alarms", rule.FALSE_ALARMS)),
+        margin=float(settings.get("margin", rule.MARGIN)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FleetMetric:
+    """A metric at one setting: its unit, and the median over the trials of each target."""
+
+    unit: str
+    values: Mapping[str, float]
+
+
+def check_fleet(
+    targets: Sequence[str],
+    metrics: Mapping[str, FleetMetric],
+    fingerprints: Mapping[str, Any],
+    *,
+    losses: Mapping[str, tuple[int, int]],
+    offsets: Mapping[str, Sequence[float]],
+    false_alarms: float = rule.FALSE_ALARMS,
+    margin: float = rule.MARGIN,
+) -> FleetCheck:
+    """Returns the odd targets; the false-alarm rate holds over all targets and metrics.
+
+    metrics: by name. losses: target -> lost and sent packets. offsets: target -> offset of its
+    clock and bound of its error, ns.
+    """
+    usable = {name: one for name, one in metrics.items() if len(one.values) >= rule.FEWEST}
+    unchecked = [
+        f"{name}: {len(one.values)} of {len(targets)} targets have it, and {rule.FEWEST} are "
+        "needed."
+        for name, one in metrics.items()
+        if name not in usable
+    ]
+    # Each metric has its part of the rate (Bonferroni), whatever their dependence.
+    alpha = false_alarms / max(1, len(usable) + bool(losses))
+    odd = [*_odd_facts(fingerprints), *_odd_clocks(offsets)]
+    for name, metric in usable.items():
+        found = rule.odd_values(metric.values, alpha=alpha, margin=margin)
+        odd += [_odd_metric(target, name, metric.unit, one) for target, one in found.items()]
+    odd += [_odd_loss(target, one) for target, one in rule.odd_losses(losses, alpha=alpha).items()]
+    names = [*usable, *(["packet loss"] if losses else [])]
+    compared = [*_FACTS.values(), *(f"{one} of network ports" for one in _PORT_FACTS.values())]
+    if offsets:
+        compared.append("clock offset")
+    order = {target: place for place, target in enumerate(targets)}
+    odd.sort(key=lambda one: order.get(one.target, len(order)))
+    return FleetCheck(
+        len(targets),
+        tuple(odd),
+        tuple(names),
+        tuple(compared),
+        false_alarms,
+        margin,
+        tuple(unchecked),
+    )
+
+
+def _metrics(data: RunData) -> dict[str, FleetMetric]:
+    """Headline metrics by name; of a distribution the median of each trial."""
+    by_line: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
+    scalars = ((row, row.value) for row in data.values)
+    for row, value in (*scalars, *((row, _median_of(row)) for row in data.distributions)):
+        spec = data.run.spec(row.benchmark)
+        if row.benchmark == FINGERPRINT:  # once for each target, whatever disturbed it
+            continue
+        if any(metric.headline and metric.id == row.metric for metric in spec.metrics):
+            key = (row.benchmark, row.metric, row.factors, row.unit)
+            by_line.setdefault(key, {}).setdefault(row.target, []).append(value)
+    metrics = {}
+    for (benchmark, metric, factors, unit), of in by_line.items():
+        setting = wording.factors_text(json.loads(factors))
+        name = wording.full_name(benchmark, metric)
+        medians = {target: float(np.median(values)) for target, values in of.items()}
+        metrics[f"{name} ({setting})" if setting else name] = FleetMetric(unit, medians)
+    return metrics
+
+
+def _median_of(found: TrialHistogram) -> float:
+    counts = histograms.merge([(found.values, found.counts)])
+    return histograms.quantile_of_counts(*counts, 0.5)
+
+
+def _losses(data: RunData) -> dict[str, tuple[int, int]]:
+    """Lost and sent packets of each target over all trials of round trips."""
+    sent, lost = (
+        {
+            (one.target, one.trial): one.value
+            for one in data.values
+            if one.benchmark in _LOSSY and one.metric == metric and (metric != _LOSS or both(one))
+        }
+        for metric, both in (("sent_count", bool), (_LOSS, lambda one: '"both"' in one.factors))
+    )
+    losses: dict[str, tuple[int, int]] = {}
+    for (target, trial), ratio in lost.items():
+        packets = round(sent.get((target, trial), 0))
+        before = losses.get(target, (0, 0))
+        losses[target] = (before[0] + round(ratio * packets), before[1] + packets)
+    return losses
+
+
+def _odd_metric(target: str, name: str, unit: str, odd: OddValue) -> OddTarget:
+    value, typical = (units.format_value(number, unit) for number in (odd.value, odd.typical))
+    times = ""
+    if odd.typical > 0 and odd.value > 0:
+        times = f", {units.format_number(odd.value / odd.typical)} times the median"
+    return OddTarget(
+        target,
+        name,
+        f"{target}: {name} is {value}{times} of the fleet ({typical}).",
+        odd.value,
+        odd.typical,
+    )
+
+
+def _odd_loss(target: str, odd: OddValue) -> OddTarget:
+    return OddTarget(
+        target,
+        "packet loss",
+        f"{target}: {wording.percent(odd.value)} of the packets to the reference are lost; "
+        f"{wording.percent(odd.typical) or '0 %'} is the fleet's median.",
+        odd.value,
+        odd.typical,
+    )
+
+
+def _odd_facts(fingerprints: Mapping[str, Any]) -> Iterator[OddTarget]:
+    for name, title in _FACTS.items():
+        known = {target: _countable(facts.fact(one, name)) for target, one in fingerprints.items()}
+        if name == "limits.cpu_quota_cpus":
+            # No quota is a fact too, where the machine shows quotas at all.
+            known = {target: known[target] or "none" for target in known}
+        yield from _different(title, known)
+    ports: dict[str, dict[str, Any]] = defaultdict(dict)
+    for target, document in fingerprints.items():
+        for port in facts.items(document, "nics.ports") or []:
+            if label := facts.text(port, "name"):
+                ports[label][target] = port
+    for label, of in ports.items():
+        # Ports of other names (bridges, virtual ones) are of that target alone.
+        if len(of) < rule.MAJORITY * len(fingerprints):
+            continue
+        for fact, title in _PORT_FACTS.items():
+            known = {target: facts.fact(port, fact) for target, port in of.items()}
+            yield from _different(f"{title} of network port {label}", known, fact)
+
+
+def _countable(fact: Any) -> Any:
+    return len(fact) if isinstance(fact, list) else fact
+
+
+def _different(title: str, known: Mapping[str, Any], fact: str = "") -> Iterator[OddTarget]:
+    usual, odd = rule.odd_facts(known)
+    agreeing = sum(one == usual for one in known.values())
+    unit = {"speed_bits_per_s": "bits_per_s"}.get(fact, "none")
+    for target, value in odd.items():
+        own_text, normal = (
+            units.format_value(float(one), unit)
+            if unit != "none" and isinstance(one, int | float)
+            else wording.clean(one)
+            for one in (value, usual)
+        )
+        yield OddTarget(
+            target,
+            title,
+            f"{target}: {title} is {own_text}; {agreeing} of {len(known)} targets have {normal}.",
+        )
+
+
+def _odd_clocks(offsets: Mapping[str, Sequence[float]]) -> Iterator[OddTarget]:
+    """Clocks that are certainly further from the median than the margin."""
+    if len(offsets) < rule.FEWEST_OF_FACTS:
+        return
+    middle = float(np.median([offset for offset, _ in offsets.values()]))
+    for target, (offset, bound) in offsets.items():
+        away = offset - middle
+        if abs(away) - bound > CLOCK_MARGIN_NS:
+            ahead = "ahead of" if away > 0 else "behind"
+            yield OddTarget(
+                target,
+                "clock offset",
+                f"{target}: its clock is {units.format_value(abs(away), 'ns')} "
+                f"(± {units.format_value(bound, 'ns')}) {ahead} the fleet's median.",
+                away,
+                0.0,
+            )

@@ -1,0 +1,49 @@
+"""The fleet check as a section of the report: odd targets, and what was compared."""
+
+from __future__ import annotations
+
+from nephoscope.fleet.result import FleetCheck
+from nephoscope.model import RunResult
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Item, Items, Section, Sentence
+
+
+def build(result: RunResult) -> Section | None:
+    """Returns the fleet check of a run of the plan `fleet`."""
+    fleet_check = result.part(FleetCheck)
+    return None if fleet_check is None else section(fleet_check)
+
+
+def section(fleet_check: FleetCheck) -> Section:
+    """Returns the section of a check."""
+    odd = len({one.target for one in fleet_check.odd})
+    fleet = wording.plural(fleet_check.targets, "target")
+    verb = "differs" if odd == 1 else "differ"
+    lead = f"{odd} of {fleet} {verb} from the others." if odd else f"None of {fleet} is odd."
+    blocks: list[Block] = [Sentence(lead, lead=True)]
+    if fleet_check.odd:
+        blocks.append(
+            Items(tuple(Item(wording.clean(one.sentence), "warning") for one in fleet_check.odd))
+        )
+    compared = wording.joined(wording.clean(name) for name in fleet_check.metrics) or "no metric"
+    blocks.append(
+        Sentence(
+            f"Compared: {compared}; {wording.joined(fleet_check.facts)}. Equal targets raise an "
+            f"alarm in at most {100 * fleet_check.false_alarms:g} % of fleets over all targets and "
+            "metrics; "
+            f"differences up to {100 * fleet_check.margin:g} % count as none."
+        )
+    )
+    if fleet_check.unchecked:
+        items = tuple(Item(wording.clean(text)) for text in fleet_check.unchecked)
+        blocks.append(Items(items, "Not compared"))
+    return Section("fleet", "Fleet check", tuple(blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns the sentences that answer the plan's question."""
+    fleet_check = result.part(FleetCheck)
+    if fleet_check is None:
+        return []
+    sentences = [one.sentence for one in fleet_check.odd]
+    return sentences or [f"None of {fleet_check.targets} targets is odd."]

@@ -1,0 +1,244 @@
+"""Which link technology or shaper a goodput suggests, and the parameters of a token bucket.
+
+Sources: IEEE 802.3 (rates; preamble and gap of 20 bytes, header and check of 18 bytes per frame);
+RFC 2697 and 2698 (token buckets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nephoscope import units
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused, finite
+
+TECHNOLOGIES: Mapping[str, float] = {
+    "10 Mb/s Ethernet": 10e6,
+    "100 Mb/s Ethernet": 100e6,
+    "1 Gb/s Ethernet": 1e9,
+    "2.5 Gb/s Ethernet": 2.5e9,
+    "5 Gb/s Ethernet": 5e9,
+    "10 Gb/s Ethernet": 10e9,
+    "25 Gb/s Ethernet": 25e9,
+    "40 Gb/s Ethernet": 40e9,
+    "50 Gb/s Ethernet": 50e9,
+    "100 Gb/s Ethernet": 100e9,
+    "200 Gb/s Ethernet": 200e9,
+    "400 Gb/s Ethernet": 400e9,
+}
+"""Name -> line rate, bits/s."""
+
+HEADERS: Mapping[str, int] = {"tcp": 20 + 20 + 12, "udp": 20 + 8}
+"""IPv4 and transport headers of a packet, TCP with the timestamp option, bytes."""
+
+_FRAME, _WIRE = 14, 18 + 20
+"""Bytes of a frame beyond its IP packet: as a shaper counts, and as the wire carries."""
+
+_NEAR = 0.95
+"""Share of the wire limit from which a goodput is that of the link."""
+_BEYOND = 1.01
+_ROUND = 0.015
+"""Relative distance at which a shaped rate is that of a round number."""
+_STEADY = 0.10
+"""Coefficient of variation up to which a goodput is held by a limit."""
+
+_LEAST_INTERVALS = 8
+_LEAST_BURST = 2
+_LEAST_AFTER = 3
+_LEAST_RATIO = 1.1
+_PLATEAU = 0.9
+_EXPLAINED = 0.7
+"""Share of the squares that a token bucket has to explain beyond one constant rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTechnology:
+    """What limits a goodput.
+
+    technology: the slowest Ethernet that carries it. wire_limit_bits_per_s: its maximum goodput
+    after headers; of_wire_limit: the share of it that was measured. shaped_to_bits_per_s: rate of a
+    shaper that counts frames; null where the link itself is the limit. verdict: link, shaped,
+    variable (below every limit and not constant) or unknown (faster than all).
+    """
+
+    goodput_bits_per_s: float
+    protocol: str
+    mtu_bytes: int
+    verdict: str
+    technology: str | None
+    wire_limit_bits_per_s: float | None
+    of_wire_limit: float | None
+    shaped_to_bits_per_s: float | None
+    variation: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBucket:
+    """A shaper that lets a burst pass and then holds a sustained rate.
+
+    Rates and sizes are of the payload that was counted. bucket_bytes: what passed beyond the
+    sustained rate, as the bucket starts full. burst_s: time until the bucket was empty. explained:
+    share of the variation of the rates that these three values explain.
+    """
+
+    burst_bytes_per_s: float
+    sustained_bytes_per_s: float
+    bucket_bytes: float
+    burst_s: float
+    explained: float
+    frames_bucket_bytes: float
+    frames_sustained_bits_per_s: float
+
+
+def payload_share(protocol: str, mtu_bytes: int, beyond_packet: int) -> float:
+    """Returns the share of payload in what is counted with so many bytes beyond each IP packet."""
+    payload = mtu_bytes - HEADERS[protocol]
+    if payload < 1:
+        raise Refused(f"A packet of {mtu_bytes} bytes has no room for payload; use a larger MTU.")
+    return payload / (mtu_bytes + beyond_packet)
+
+
+def link(
+    goodput_bits_per_s: float,
+    *,
+    protocol: str = "tcp",
+    mtu_bytes: int = 1500,
+    variation: float | None = None,
+) -> LinkTechnology:
+    """Returns what limits a goodput of full-sized packets.
+
+    variation: robust coefficient of variation of the goodput over time; None where it is unknown.
+    """
+    if not goodput_bits_per_s > 0:
+        raise Refused("No payload arrived, so that the link cannot be told from the goodput.")
+    share = payload_share(protocol, mtu_bytes, _WIRE)
+    fitting = [
+        (name, rate * share)
+        for name, rate in TECHNOLOGIES.items()
+        if goodput_bits_per_s <= rate * share * _BEYOND
+    ]
+    name, limit = fitting[0] if fitting else (None, None)
+    of_limit = None if limit is None else goodput_bits_per_s / limit
+    shaped = None
+    if of_limit is None:
+        verdict = "unknown"
+    elif of_limit >= _NEAR:
+        verdict = "link"
+    elif variation is not None and variation > _STEADY:
+        verdict = "variable"
+    else:
+        verdict = "shaped"
+        shaped = rounded(goodput_bits_per_s / payload_share(protocol, mtu_bytes, _FRAME))
+    return LinkTechnology(
+        goodput_bits_per_s,
+        protocol,
+        mtu_bytes,
+        verdict,
+        name,
+        limit,
+        of_limit,
+        shaped,
+        variation,
+        _sentence(verdict, goodput_bits_per_s, name, of_limit, shaped, variation),
+    )
+
+
+def rounded(rate: float) -> float:
+    """Returns the number of two digits that is within 1.5 % of a rate, else the rate."""
+    near = float(f"{rate:.1e}")
+    return near if abs(near / rate - 1) <= _ROUND else rate
+
+
+def _sentence(
+    verdict: str,
+    goodput: float,
+    name: str | None,
+    of_limit: float | None,
+    shaped: float | None,
+    variation: float | None,
+) -> str:
+    measured = units.format_value(goodput, "bits_per_s")
+    if of_limit is None:
+        return f"{measured} of payload is more than any known Ethernet carries."
+    if verdict == "link":
+        return (
+            f"{measured} of payload is {100 * of_limit:.1f} % of what {name} can carry after "
+            "headers: the link is the limit."
+        )
+    if shaped is None:
+        return (
+            f"{measured} of payload is {100 * of_limit:.1f} % of what {name} can carry and varies "
+            f"by {100 * (variation or 0):.0f} %: neither the link nor a constant shaper limits it."
+        )
+    constant = "" if variation is not None else " if the rate is constant over time"
+    return (
+        f"{measured} of payload is {100 * of_limit:.1f} % of what {name} can carry after headers: "
+        f"the path is shaped to {units.format_value(shaped, 'bits_per_s')}{constant}, or a sender, "
+        "receiver or window holds this rate."
+    )
+
+
+def token_bucket(
+    bytes_per_s: Numbers,
+    interval_s: float | Numbers,
+    *,
+    protocol: str = "tcp",
+    mtu_bytes: int = 1500,
+) -> TokenBucket | None:
+    """Returns the token bucket behind the rates of consecutive intervals; None without one.
+
+    bytes_per_s: payload rate of each interval from the start of the transfer. interval_s: their
+    length, or the length of each. The end of the burst is where a constant rate before and after it
+    leaves the least squares; the interval that holds it counts for neither side.
+    """
+    rates = finite(bytes_per_s, least=_LEAST_INTERVALS, statistic="token bucket")
+    lengths = np.broadcast_to(np.asarray(interval_s, dtype=float), rates.shape)
+    if not (lengths > 0).all():
+        raise Refused("An interval of a series of rates has no length; check the times.")
+    # A rise to full speed (slow start) is no part of the burst's plateau.
+    start = int(np.argmax(rates >= _PLATEAU * rates.max()))
+    if rates.size - start < _LEAST_AFTER + 2:
+        return None
+    end = start + _split(rates[start:])
+    plateau, after = rates[start:end], rates[end + 1 :]
+    if plateau.size < _LEAST_BURST:  # one fast interval at the start is a buffer
+        return None
+    burst, sustained = float(np.median(plateau)), float(np.median(after))
+    total = _squares(np.concatenate([plateau, after]))
+    explained = 1 - (_squares(plateau) + _squares(after)) / total if total else 0.0
+    if not sustained or burst < _LEAST_RATIO * sustained or explained < _EXPLAINED:
+        return None
+    if np.median(np.abs(after - sustained)) * 1.4826 > _STEADY * sustained:
+        return None
+    # A full bucket loses the tokens of a start below the sustained rate.
+    excess = (rates[: end + 1] - sustained) * lengths[: end + 1]
+    bucket = float(np.maximum(excess, 0).sum())
+    frames = 1 / payload_share(protocol, mtu_bytes, _FRAME)
+    return TokenBucket(
+        burst,
+        sustained,
+        bucket,
+        bucket / (burst - sustained),
+        explained,
+        bucket * frames,
+        8 * sustained * frames,
+    )
+
+
+def _split(values: Array) -> int:
+    """Returns the value without which the two sides of it have the least squares."""
+    sums = np.concatenate([[0], np.cumsum(values - values.mean())])
+    squares = np.concatenate([[0], np.cumsum((values - values.mean()) ** 2)])
+    at = np.arange(1, values.size - _LEAST_AFTER)
+    after = values.size - at - 1
+    before = squares[at] - sums[at] ** 2 / at
+    behind = squares[-1] - squares[at + 1] - (sums[-1] - sums[at + 1]) ** 2 / after
+    return int(at[np.argmin(before + behind)])
+
+
+def _squares(values: Array) -> float:
+    """Returns the sum of squares about the mean; 0 for no values."""
+    return float(((values - values.mean()) ** 2).sum()) if values.size else 0.0

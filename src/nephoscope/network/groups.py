@@ -1,0 +1,212 @@
+"""Groups of instance types whose networks cannot be told apart.
+
+A group is a largest set of types of which no two differ: as in a compact letter display, a type
+between two others may belong to both groups (Piepho 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from nephoscope.analysis import compare
+from nephoscope.analysis.statistics import estimates
+from nephoscope.analysis.statistics.values import Refused
+from nephoscope.errors import UsageError
+from nephoscope.model import INTERNAL, Better, Estimate
+from nephoscope.reading import textfile
+
+METRICS: Mapping[str, tuple[str, str, float, Better]] = {
+    "rtt_ns": ("round trip", "ns", 1.0, Better.LOWER),
+    "rtt_us": ("round trip", "ns", 1e3, Better.LOWER),
+    "rtt_ms": ("round trip", "ns", 1e6, Better.LOWER),
+    "bytes_per_s": ("goodput", "bits_per_s", 8.0, Better.HIGHER),
+    "bits_per_s": ("goodput", "bits_per_s", 1.0, Better.HIGHER),
+    "mbit_per_s": ("goodput", "bits_per_s", 1e6, Better.HIGHER),
+}
+"""Column of a file -> metric, unit, factor and direction."""
+
+_MOST_TYPES = 40
+"""Types of one comparison: 780 pairs."""
+
+Values = Mapping[str, Mapping[str, Sequence[float]]]
+"""Metric -> instance type -> values."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValues:
+    """All values of one metric of an instance type, and their median."""
+
+    instance_type: str
+    metric: str
+    median: Estimate
+    values: tuple[float, ...] = field(metadata=INTERNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class TypePair:
+    """Two instance types compared in one metric. differ: whether they can be told apart."""
+
+    metric: str
+    first: str
+    second: str
+    differ: bool
+    p_holm: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkGroups:
+    """Instance types by similar network. groups: each a set of types that cannot be told apart.
+
+    margin: relative difference that counts as none. points: number of all values, of which every
+    one is in the charts.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    types: tuple[TypeValues, ...]
+    pairs: tuple[TypePair, ...]
+    points: int
+    margin: float
+    confidence: float
+    sources: tuple[str, ...] = ()
+
+
+def group(
+    values: Values,
+    *,
+    margin: float = compare.MARGIN,
+    confidence: float = 0.95,
+    sources: Sequence[str] = (),
+) -> NetworkGroups:
+    """Groups instance types; p-values are corrected over all pairs and metrics (Holm).
+
+    values: in order of measurement. Raises Refused below two types.
+    """
+    names = list(dict.fromkeys(name for by_type in values.values() for name in by_type))
+    if not 2 <= len(names) <= _MOST_TYPES:
+        raise Refused(
+            f"{len(names)} instance types cannot be grouped; use 2 to {_MOST_TYPES} types."
+        )
+    asked = [
+        (metric, first, second)
+        for metric, by_type in values.items()
+        for first, second in combinations(by_type, 2)
+    ]
+    compared = [
+        compare.independent(
+            values[metric][first],
+            values[metric][second],
+            better=_metric(metric)[3],
+            margin=margin,
+            unit=_metric(metric)[1],
+            confidence=confidence,
+            names=(first, second),
+        )
+        for metric, first, second in asked
+    ]
+    pairs = [
+        TypePair(*place, one.verdict.word in ("better", "worse"), one.p_holm, one.verdict.sentence)
+        for place, one in zip(
+            asked, compare.over_report(compared, confidence=confidence), strict=True
+        )
+    ]
+    apart = {frozenset((one.first, one.second)) for one in pairs if one.differ}
+    alike = {
+        name: {other for other in names if other != name and frozenset((name, other)) not in apart}
+        for name in names
+    }
+    cliques = [
+        tuple(sorted(clique, key=names.index))
+        for clique in _cliques(set(), set(names), set(), alike)
+    ]
+    return NetworkGroups(
+        tuple(sorted(cliques, key=lambda one: [names.index(name) for name in one])),
+        tuple(_types(values, confidence)),
+        tuple(pairs),
+        sum(len(own) for by_type in values.values() for own in by_type.values()),
+        margin,
+        confidence,
+        tuple(sources),
+    )
+
+
+def _metric(name: str) -> tuple[str, str, float, Better]:
+    return next(entry for entry in METRICS.values() if entry[0] == name)
+
+
+def _types(values: Values, confidence: float) -> Iterator[TypeValues]:
+    for metric, by_type in values.items():
+        for name, own in by_type.items():
+            median = estimates.median(own, unit=_metric(metric)[1], confidence=confidence)
+            yield TypeValues(name, metric, median, tuple(own))
+
+
+def _cliques(
+    chosen: set[str], open_: set[str], done: set[str], alike: Mapping[str, set[str]]
+) -> Iterator[set[str]]:
+    """Yields the largest sets of types that are all alike (Bron and Kerbosch, with a pivot)."""
+    if not open_ and not done:
+        yield chosen
+        return
+    pivot = max(open_ | done, key=lambda name: len(alike[name] & open_))
+    for name in sorted(open_ - alike[pivot]):
+        yield from _cliques(chosen | {name}, open_ & alike[name], done & alike[name], alike)
+        open_ = open_ - {name}
+        done = done | {name}
+
+
+def read(files: Iterable[Path]) -> Values:
+    """Returns the values of CSV files with a column `instance_type` and columns of METRICS."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for file in files:
+        head: list[str] = []
+        text = textfile.read(file, "list of measurements", UsageError, pipe=True)
+        for line, fields in textfile.csv_rows(text.removeprefix("\ufeff"), str(file)):
+            cells = [field.strip() for field in fields]
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            where = f"{file}:{line}"
+            if not head:
+                head = _head(cells, where)
+                continue
+            if len(cells) != len(head):
+                raise UsageError(
+                    f"{where}: {len(cells)} fields under {len(head)} columns.",
+                    "Give each row one field per column.",
+                )
+            row = dict(zip(head, cells, strict=True))
+            for column, cell in row.items():
+                if column == "instance_type" or not cell:
+                    continue
+                metric, _, factor, _ = METRICS[column]
+                own = values.setdefault(metric, {}).setdefault(row["instance_type"], [])
+                own.append(_value(cell, where, column) * factor)
+    if not values:
+        raise UsageError("The files have no measurements.", f"Columns: {', '.join(METRICS)}.")
+    return values
+
+
+def _head(cells: Sequence[str], where: str) -> list[str]:
+    wrong = [name for name in cells if name not in METRICS and name != "instance_type"]
+    if wrong or "instance_type" not in cells or len(set(cells)) != len(cells):
+        problem = f"unknown column '{wrong[0][:40]}'" if wrong else "the columns are incomplete"
+        raise UsageError(
+            f"{where}: {problem}.", f"Columns: instance_type and {', '.join(METRICS)}."
+        )
+    return list(cells)
+
+
+def _value(cell: str, where: str, column: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e15:
+        raise UsageError(
+            f"{where}: {column} '{cell[:40]}' is not a number above 0.",
+            "Leave the cell empty where nothing was measured.",
+        )
+    return value

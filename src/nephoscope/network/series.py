@@ -1,0 +1,198 @@
+"""Everything that a series of packets or of rates shows of a network path."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.variation import robust_cv
+from nephoscope.network import bandwidth, congestion, delay, loss, transport, voice
+from nephoscope.network.bandwidth import LinkTechnology, TokenBucket
+from nephoscope.network.congestion import Congestion
+from nephoscope.network.delay import DelayVariation
+from nephoscope.network.loss import Flags, Loss
+from nephoscope.network.transport import LatencyUnderLoad, TcpFigures
+from nephoscope.network.voice import VoiceQuality
+
+_LEAST_IN_PLATEAU = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PathSeries:
+    """What a file or a trial holds of one path, in order of time.
+
+    delays_ns: of each packet; not a number where it was lost. unordered: whether their order has no
+    meaning; jitter_ns is then known from elsewhere. one_way: whether they are one-way delays, else
+    round trips. loaded: for each packet whether the path was under load. bytes_per_s,
+    interval_s: payload rate and length of each interval. lost, sent: packets, where only the
+    counts are known. bulk_rtts_ns: round trip of TCP in each interval.
+    """
+
+    source: str = ""
+    delays_ns: Array | None = None
+    unordered: bool = False
+    jitter_ns: float | None = None
+    one_way: bool = False
+    spacing_s: float | None = None
+    loaded: Flags | None = None
+    bytes_per_s: Array | None = None
+    interval_s: Array | None = None
+    protocol: str = "tcp"
+    lost: int | None = None
+    sent: int | None = None
+    sent_bytes: float | None = None
+    retransmitted_bytes: float | None = None
+    bulk_rtts_ns: Array | None = None
+    base_rtt_ns: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PathAnalysis:
+    """What a series shows of its path; null where it lacks the values for it."""
+
+    source: str
+    delay: DelayVariation | None = None
+    one_way: bool = False
+    loss: Loss | None = None
+    voice: VoiceQuality | None = None
+    latency_under_load: LatencyUnderLoad | None = None
+    goodput_bytes_per_s: float | None = None
+    rates_bytes_per_s: tuple[float, ...] = ()
+    link: LinkTechnology | None = None
+    token_bucket: TokenBucket | None = None
+    tcp: TcpFigures | None = None
+    congestion: Congestion | None = None
+    notes: tuple[str, ...] = ()
+
+
+def analyse_series(
+    series: PathSeries,
+    *,
+    codec: str = "g711",
+    buffer_ns: float | None = None,
+    mtu_bytes: int = 1500,
+    confidence: float = 0.95,
+) -> PathAnalysis:
+    """Returns all analyses for which a series has the values."""
+    notes = list(series.notes)
+    delays, lost = series.delays_ns, None
+    varied = losses = calls = under_load = None
+    if delays is not None:
+        lost = np.isnan(delays)
+        arrived = delays[~lost]
+        if series.loaded is not None:
+            under_load = _under_load(delays, series.loaded, lost)
+        if arrived.size > 1 and not series.unordered:
+            varied = delay.variation(arrived)
+        if not series.unordered:
+            losses = loss.of_series(lost, slot_s=series.spacing_s, confidence=confidence)
+        if arrived.size:
+            jitter_ns = varied.jitter_max_ns if varied else series.jitter_ns
+            calls = _voice(series, delays, lost, jitter_ns, codec, buffer_ns)
+        else:
+            notes.append("All packets are lost, so that there is no delay to analyse.")
+    if losses is None and series.sent:
+        losses = loss.of_counts(series.lost or 0, series.sent, confidence=confidence)
+    rates = series.bytes_per_s
+    limit = bucket = None
+    if rates is not None and series.interval_s is not None:
+        bucket, limit = _limits(series, rates, series.interval_s, mtu_bytes)
+    return PathAnalysis(
+        source=series.source,
+        delay=varied,
+        one_way=series.one_way,
+        loss=losses,
+        voice=calls,
+        latency_under_load=under_load or _bulk_latency(series),
+        goodput_bytes_per_s=_mean_rate(series),
+        rates_bytes_per_s=() if rates is None else delay.thinned(rates),
+        link=limit,
+        token_bucket=bucket,
+        tcp=_tcp(series),
+        congestion=congestion.signs(
+            rtts_ns=series.bulk_rtts_ns if delays is None or lost is None else delays[~lost],
+            rates=rates,
+            link=limit,
+            loss=losses,
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _under_load(delays: Array, loaded: Flags, lost: Flags) -> LatencyUnderLoad | None:
+    idle, under = delays[~lost & ~loaded], delays[~lost & loaded]
+    return transport.latency_under_load(idle, under) if idle.size and under.size else None
+
+
+def _voice(
+    series: PathSeries,
+    delays: Array,
+    lost: Flags,
+    jitter_ns: float | None,
+    codec: str,
+    buffer_ns: float | None,
+) -> VoiceQuality:
+    """Rates calls; of round trips the half, with their whole variation as its upper bound."""
+    notes: tuple[str, ...] = ()
+    one_way = delays
+    if not series.one_way:
+        least = float(np.nanmin(delays))
+        one_way = delays - least / 2
+        notes = (
+            "One-way delay is taken as half of the shortest round trip, and delay variation and "
+            "loss of the round trip as those of one direction: an upper bound.",
+        )
+    return voice.of_packets(
+        one_way, lost, codec=codec, buffer_ns=buffer_ns, jitter_ns=jitter_ns, notes=notes
+    )
+
+
+def _limits(
+    series: PathSeries, rates: Array, lengths: Array, mtu_bytes: int
+) -> tuple[TokenBucket | None, LinkTechnology | None]:
+    """The token bucket, and what limits the goodput (its sustained part, where there is one)."""
+    bucket = None
+    with suppress(Refused):  # fewer intervals than a token bucket takes
+        bucket = bandwidth.token_bucket(
+            rates, lengths, protocol=series.protocol, mtu_bytes=mtu_bytes
+        )
+    if bucket is not None:
+        begin = int(np.searchsorted(np.cumsum(lengths), bucket.burst_s)) + 1
+        rates = rates[begin:] if begin < rates.size else rates[-1:]
+    goodput = float(np.median(rates))
+    if not goodput > 0:
+        return bucket, None
+    varied = float(robust_cv(rates)) if rates.size >= _LEAST_IN_PLATEAU else None
+    limit = bandwidth.link(
+        8 * goodput, protocol=series.protocol, mtu_bytes=mtu_bytes, variation=varied
+    )
+    return bucket, limit
+
+
+def _mean_rate(series: PathSeries) -> float | None:
+    if series.bytes_per_s is None or series.interval_s is None:
+        return None
+    return float(np.average(series.bytes_per_s, weights=series.interval_s))
+
+
+def _bulk_latency(series: PathSeries) -> LatencyUnderLoad | None:
+    if series.bulk_rtts_ns is None or not series.base_rtt_ns or not series.bulk_rtts_ns.size:
+        return None
+    return transport.latency_under_load([series.base_rtt_ns], series.bulk_rtts_ns)
+
+
+def _tcp(series: PathSeries) -> TcpFigures | None:
+    if series.protocol != "tcp":
+        return None
+    rtts = series.bulk_rtts_ns
+    figures = transport.tcp_figures(
+        sent_bytes=series.sent_bytes,
+        retransmitted_bytes=series.retransmitted_bytes,
+        base_rtt_ns=series.base_rtt_ns,
+        loaded_rtt_ns=None if rtts is None or not rtts.size else float(rtts.mean()),
+    )
+    return figures if figures != TcpFigures() else None

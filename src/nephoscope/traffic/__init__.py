@@ -1,0 +1,1 @@
+"""The shape of traffic, and the energy that a mobile radio needs for it."""

@@ -1,0 +1,118 @@
+"""Shape and energy of traffic as text, a section that the command prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nephoscope import units
+from nephoscope.model import Estimate
+from nephoscope.report import figures, wording
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Table,
+    thin,
+)
+from nephoscope.traffic.result import Traffic, TrafficAnalysis
+
+_ROWS = 40
+
+
+def section(analysis: TrafficAnalysis) -> Section:
+    """Returns the section of all sources."""
+    blocks = [
+        block for number, one in enumerate(analysis.traffic) for block in _blocks(one, number)
+    ]
+    return Section("traffic", "Traffic", tuple(blocks))
+
+
+def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
+    shape = analysis.shape
+    yield Heading(wording.clean(analysis.source))
+    facts = [
+        ("packets", f"{shape.packets:,}"),
+        ("bytes", wording.bytes_text(shape.total_bytes)),
+        ("duration", f"{shape.duration_s:.4g} s"),
+        (f"bursts (gaps above {1000 * shape.gap_s:g} ms)", f"{shape.bursts_count:,}"),
+        ("burst size, median", wording.estimate_text(shape.burst_bytes)),
+        ("burst interval, median", _seconds(shape.interval_s)),
+        ("pause between bursts, median", _seconds(shape.pause_s)),
+        ("time within bursts", wording.percent(shape.busy_ratio, 3) or "0 %"),
+    ]
+    if shape.peak_to_mean is not None:
+        facts.append(("rate of the fullest 10 ms over the mean", f"{shape.peak_to_mean:.3g}"))
+    yield Table((Column(""), Column("", numeric=True)), tuple(facts))
+    if shape.bursts_count > 1:
+        yield _chart(analysis, number)
+    yield Table(
+        (Column("radio"), *Column.numbers("active", "tail", "sleep", "total", "per MB", "mean")),
+        tuple(
+            (
+                one.radio,
+                *(f"{part:.4g} J" for part in (one.active_j + one.promotion_j, one.tail_j)),
+                f"{one.sleep_j:.4g} J",
+                f"{one.total_j:.4g} J",
+                "" if one.joules_per_mb is None else f"{one.joules_per_mb:.3g} J",
+                f"{one.mean_w:.3g} W",
+            )
+            for one in analysis.energies
+        ),
+    )
+    if analysis.phases:
+        yield Heading("Phases of playback")
+        yield Table(
+            (Column("phase"), *Column.numbers("start", "duration", "radio", "playback", "mean")),
+            thin(
+                [
+                    (
+                        one.phase,
+                        f"{one.start_s:.4g} s",
+                        f"{one.duration_s:.4g} s",
+                        f"{one.radio_j:.4g} J",
+                        f"{one.playback_j:.4g} J",
+                        f"{one.mean_w:.3g} W",
+                    )
+                    for one in analysis.phases
+                ],
+                _ROWS,
+            ),
+        )
+    sources = dict.fromkeys(one.source for one in analysis.energies)
+    texts = [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
+    yield Items(tuple(Item(text) for text in texts))
+
+
+def _seconds(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "one burst"
+    value = units.format_value(1e9 * estimate.value, "ns")
+    if estimate.low is None or estimate.high is None:
+        return f"{value} (n = {estimate.n})"
+    low, high = (units.format_value(1e9 * end, "ns") for end in (estimate.low, estimate.high))
+    return f"{value} [{low}, {high}] (n = {estimate.n})"
+
+
+def _chart(analysis: Traffic, number: int) -> Chart:
+    bursts = analysis.shape.bursts
+    starts = tuple(1e9 * burst.start_s for burst in bursts)
+    sizes = tuple(burst.size_bytes for burst in bursts)
+    figure = figures.lines(
+        [figures.Curve("burst", starts, sizes)],
+        figures.Axis("time", "ns"),
+        figures.Axis("burst size", "bytes", from_zero=True),
+    )
+    rows = [
+        (f"{burst.start_s:.4f} s", wording.bytes_text(burst.size_bytes), f"{burst.packets:,}")
+        for burst in bursts
+    ]
+    return Chart(
+        f"traffic-{number}-bursts",
+        "Size of bursts over time",
+        figure,
+        Table(Column.numbers("start", "size", "packets"), thin(rows, _ROWS)),
+    )

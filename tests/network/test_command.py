@@ -1,0 +1,91 @@
+"""`nephoscope network` on the command line: the documents have the vectors of the analyses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from nephoscope import cli
+from nephoscope.commands.json_documents import COMMANDS, commands_schema
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert cli.main(["network", *words, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    schema = commands_schema()
+    name = COMMANDS[f"network {words[0]}"][""]
+    Draft202012Validator({**schema, "$ref": f"#/$defs/{name}"}).validate(document)
+    return document
+
+
+def test_vectors_through_the_command_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    series = tmp_path / "delays.csv"
+    series.write_text("delay_ms\n50\n52\n49\n60\n50\n")
+    found = printed(capsys, "series", str(series))["delay"]
+    assert found["jitters_ns"] == pytest.approx([125e3, 304687.5, 973144.53, 1537323.0])
+    assert found["ipdv_mean_ns"] == 6.5e6
+    assert found["pdvs_ns"] == [1e6, 3e6, 0, 11e6, 1e6]
+    voice = printed(capsys, "voice", "--delay", "250ms", "--loss", "2%")
+    assert (round(voice["rating"], 3), round(voice["mos"], 3)) == (72.166, 3.697)
+    loss = printed(capsys, "loss", "--outcomes", "00=980,01=5,10=5,11=10", "--slot", "5ms")
+    assert loss["episodes"]["frequency"]["value"] == 0.015
+    assert loss["episodes"]["duration_slots"]["value"] == 3.0
+    tcp = printed(
+        capsys,
+        *("tcp", "--sent", "100MB", "--retransmitted", "2MB", "--base-rtt", "25ms"),
+        *("--loaded-rtt", "32ms", "--actual", "13s", "--ideal", "8s"),
+    )
+    figures = [tcp[name] for name in ("efficiency_ratio", "buffer_delay_ratio")]
+    assert [*figures, tcp["transfer_time_ratio"]] == pytest.approx([0.98, 0.28, 1.625])
+    path = printed(capsys, "tcp", "--bottleneck", "500Mbit/s", "--base-rtt", "5ms")
+    assert path["bandwidth_delay_bytes"] == 312_500
+    assert printed(capsys, "link", "941Mbit/s")["technology"] == "1 Gb/s Ethernet"
+
+
+def test_text_and_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    types = tmp_path / "types.csv"
+    rows = [f"{kind},{0.4 + 0.2 * (kind == 'b') + at / 1000}" for kind in "ab" for at in range(9)]
+    types.write_text("\n".join(["instance_type,rtt_ms", *rows]))
+    page = tmp_path / "groups.html"
+    assert cli.main(["network", "groups", str(types), "-o", str(page)]) == 0
+    assert "2 groups" in capsys.readouterr().out
+    assert "All 18 values" in page.read_text(encoding="utf-8")
+    assert cli.main(["network", "voice", "--delay", "150ms"]) == 0
+    assert "R 89.5, MOS 4.33: satisfied" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("voice",), "--delay"),
+        (("voice", "--delay", "soon"), "'soon' is no duration"),
+        (("voice", "--delay", "9d"), "out of range"),
+        (("voice", "--delay", "1ms", "--loss", "200%"), "is no ratio"),
+        (("loss",), "needs counts"),
+        (("loss", "--outcomes", "00=1,00=2"), "is not a count"),
+        (("loss", "--outcomes", "00=-1"), "is not a count"),
+        (("loss", "--outcomes", "00=0"), "at least one pair"),
+        (("loss", "--sent", "5", "--lost", "6"), "larger than --sent"),
+        (("tcp",), "give no figure"),
+        (("tcp", "--sent", "much"), "--sent: 'much' is no size"),
+        (("tcp", "--sent", "1MB", "--retransmitted", "2MB"), "More bytes"),
+        (("link", "fast"), "is no line rate"),
+        (("link", "0Mbit/s"), "No payload"),
+        (("series", "nowhere.csv"), "cannot be read"),
+        (("groups", "nowhere.csv"), "no such file"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert cli.main(["network", *words]) != 0
+    told = capsys.readouterr().err
+    assert told.startswith("nephoscope: ")
+    assert told.count("\n") == 1
+    assert sentence in told
