@@ -1,0 +1,1 @@
+"""Advice on an application: its class, service levels, benchmarks, and predicted performance."""

@@ -1,0 +1,157 @@
+"""What the store says of platforms: each machine's speeds in CPU, memory and disk benchmarks."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nephoscope.advise.prediction import Values
+from nephoscope.census import sightings
+from nephoscope.census.records import UNKNOWN_TYPE
+from nephoscope.census.sightings import Sighting
+from nephoscope.model import Better
+from nephoscope.store import StoredRun
+
+Grouping = Literal["type", "model", "machine"]
+RESOURCES: Mapping[str, str] = {"cpu": "cpu", "mem": "memory", "disk": "disk"}
+"""First part of a benchmark's name -> resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric at one setting. params: JSON text of the parameters that the plan fixed."""
+
+    benchmark: str
+    metric: str
+    factors: str
+    params: str
+
+    @property
+    def resource(self) -> str:
+        """The resource of which it is the speed."""
+        return RESOURCES[self.benchmark.partition(".")[0]]
+
+    @property
+    def levels(self) -> dict[str, Any]:
+        """The factors with their levels."""
+        levels: dict[str, Any] = json.loads(self.factors)
+        return levels
+
+
+@dataclass(slots=True)
+class PlatformValues:
+    """What was measured of a metric on the machines of one platform.
+
+    values: by machine and run; grouped by machine, each run counts as a machine of its own.
+    first_at, last_at: start of the first and the last run, seconds since the epoch.
+    """
+
+    unit: str
+    better: Better
+    values: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    first_at: float = float("inf")
+    last_at: float = 0.0
+
+    def add(self, machine: str, run: str, at: float, trials: Sequence[float]) -> None:
+        """Takes in the trials of one run on one machine."""
+        self.values.setdefault(machine, {}).setdefault(run, []).extend(trials)
+        self.first_at, self.last_at = min(self.first_at, at), max(self.last_at, at)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValues:
+    """Values by metric and platform.
+
+    here: platform of this host, and here_machine its machine; '' where no run was made here.
+    counted: what is one draw, machine or run.
+    notes: what was left out, and why.
+    """
+
+    platforms: Mapping[Metric, Mapping[str, PlatformValues]]
+    here: str = ""
+    here_machine: str = ""
+    notes: tuple[str, ...] = ()
+    counted: str = "machine"
+
+    def of_machines(self) -> dict[Metric, dict[str, Values]]:
+        """Returns the values without their units and dates."""
+        return {
+            metric: {name: entry.values for name, entry in platforms.items()}
+            for metric, platforms in self.platforms.items()
+        }
+
+
+def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
+    """Reads runs; of a metric that was measured with several sets of parameters the commonest."""
+    reasons: Counter[str] = Counter()
+    used, looks = sightings.sighted(runs, frozenset(), False, reasons)
+    by_run: dict[str, dict[str, Sighting]] = {}
+    for look in looks:
+        by_run.setdefault(look.run, {})[look.target] = look
+    platforms: dict[Metric, dict[str, PlatformValues]] = {}
+    for run in used:
+        own = by_run.get(run.id, {})
+        for line, params, target, trials in sightings.speeds_of(run, own):
+            look = own[target]
+            metric = Metric(*line[1:], params)
+            entry = platforms.setdefault(metric, {}).setdefault(
+                _platform(look, grouping), PlatformValues(trials.unit, trials.better)
+            )
+            machine = look.machine if grouping != "machine" else f"run {run.id}"
+            entry.add(machine, run.id, look.at, trials.values)
+    here = _here(used, by_run)
+    return StoredValues(
+        _commonest(platforms),
+        _platform(here, grouping) if here else "",
+        here.machine if here else "",
+        sightings.left_out(reasons),
+        "run" if grouping == "machine" else "machine",
+    )
+
+
+def _platform(look: Sighting, grouping: Grouping) -> str:
+    if grouping == "machine":
+        return f"{look.model}, {look.machine[:16]}"
+    if grouping == "type" and look.instance_type != UNKNOWN_TYPE:
+        return look.instance_type
+    return look.model
+
+
+def _here(
+    runs: Sequence[StoredRun], by_run: Mapping[str, Mapping[str, Sighting]]
+) -> Sighting | None:
+    """The machine of the newest run that measured this host, by the host's name."""
+    for run in sorted(runs, key=lambda run: -float(run.manifest.get("started_at") or 0)):
+        local = [
+            str(target["name"])
+            for target in run.manifest["targets"]
+            if target.get("kind") == "local"
+        ]
+        names = {event.get("machine") for event in run.events() if "machine" in event}
+        if local and platform.node() in names:
+            return by_run[run.id].get(local[0])
+    return None
+
+
+def _commonest(
+    platforms: Mapping[Metric, dict[str, PlatformValues]],
+) -> dict[Metric, dict[str, PlatformValues]]:
+    """Of each benchmark, metric and setting the parameters with which most machines were seen."""
+    chosen: dict[tuple[str, str, str], Metric] = {}
+    for metric in sorted(
+        platforms, key=lambda metric: (-_breadth(platforms[metric]), metric.params)
+    ):
+        chosen.setdefault((metric.benchmark, metric.metric, metric.factors), metric)
+    return {metric: platforms[metric] for metric in sorted(chosen.values(), key=_order)}
+
+
+def _breadth(platforms: Mapping[str, PlatformValues]) -> int:
+    return sum(len(entry.values) for entry in platforms.values())
+
+
+def _order(metric: Metric) -> tuple[str, str, str]:
+    return metric.benchmark, metric.metric, metric.factors

@@ -1,0 +1,157 @@
+"""The mix of CPU models behind an instance type: shares and speeds, stated or of a census."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nephoscope import units
+from nephoscope.census.records import Bench, Census, Kind
+from nephoscope.errors import UsageError
+from nephoscope.model import Estimate
+
+REST = "other models"
+
+
+@dataclass(frozen=True, slots=True)
+class MixModel:
+    """A CPU model that launches give. share: of all launches; machines: that were counted."""
+
+    model: str
+    share: float
+    machines: int | None
+    speed: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Models whose speed is known. machines: that were counted, those of unknown speed included;
+    null where shares are exact. source: of shares and speeds."""
+
+    models: tuple[MixModel, ...]
+    machines: int | None
+    source: str
+
+
+def number(option: str, text: str, what: str) -> float:
+    """The number above 0 in the text of an option. Raises UsageError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e9:
+        raise UsageError(f"{option}: '{text[:40]}' is not {what}.", "Use, for example, 1.4.")
+    return value
+
+
+def exact(speed: float) -> Estimate:
+    """A speed without an interval."""
+    return Estimate(speed, None, None, 0.95, 0, "none", "as stated")
+
+
+def stated(parts: Sequence[str], machines: int | None) -> Mix:
+    """Returns the mix of texts such as `E5645=42:1.4` or `E5645=42%:1.4`.
+
+    machines: number behind percentages. Raises UsageError.
+    """
+    read: dict[str, tuple[str, float]] = {}
+    for part in parts:
+        model, equals, rest = part.rpartition("=")
+        share, colon, speed = rest.partition(":")
+        if not model or not equals or not colon or model in read:
+            raise UsageError(
+                f"--mix takes MODEL=SHARE:SPEED for each model once, not '{part[:60]}'.",
+                "Use, for example, --mix E5645=42%:1.4 or --mix E5645=42:1.4.",
+            )
+        read[model] = share, number("--mix", speed, "a speed above 0")
+    percent = [share.endswith("%") for share, _ in read.values()]
+    if any(percent) != all(percent):
+        raise UsageError("--mix has percentages and numbers of machines.", "Use one of them.")
+    mix = []
+    if all(percent):
+        for model, (share, x) in read.items():
+            ratio = units.parse_ratio(share)
+            if ratio == 0:
+                raise UsageError(f"--mix: the share of {model} is 0.", "Leave the model out.")
+            count = None if machines is None else round(ratio * machines)
+            mix.append(MixModel(model, ratio, count, exact(x)))
+        return Mix(tuple(mix), machines, "as stated")
+    counts = {}
+    for model, (share, _) in read.items():
+        if not share.isdecimal() or len(share) > 9 or int(share) == 0:
+            raise UsageError(
+                f"--mix: '{share[:40]}' is not a number of machines.", "Use 42 or 42%."
+            )
+        counts[model] = int(share)
+    total = machines or sum(counts.values())
+    for model, (_, x) in read.items():
+        mix.append(MixModel(model, counts[model] / total, counts[model], exact(x)))
+    return Mix(tuple(mix), total, "as stated")
+
+
+def _kind(census: Census, name: str | None) -> Kind:
+    kinds = {kind.name: kind for kind in census.kinds if kind.machines}
+    if name is None and len(kinds) == 1:
+        return next(iter(kinds.values()))
+    if name is None or name not in kinds:
+        what = f"no instance type '{name}'" if name else f"{len(kinds)} instance types"
+        raise UsageError(
+            f"The census has {what}.", f"Choose the type, one of: {', '.join(kinds) or 'none'}."
+        )
+    return kinds[name]
+
+
+def of_census(
+    census: Census,
+    *,
+    kind: str | None = None,
+    benchmark: str | None = None,
+    speeds: Mapping[str, str] | None = None,
+) -> Mix:
+    """Returns the mix of an instance type; its speeds are those of a benchmark, or as stated.
+
+    kind, benchmark: may be None where the census has one only. Raises UsageError.
+    """
+    chosen = _kind(census, kind)
+    if speeds:
+        if benchmark:
+            raise UsageError("--speed and --benchmark exclude each other.", "Use one of them.")
+        source = "speeds as stated"
+        by_model = _stated_speeds(chosen, speeds)
+    else:
+        bench = _bench(chosen, benchmark)
+        source = f"speeds of {bench.label}, {bench.source}"
+        by_model = {speed.model: speed.ratio for speed in bench.speeds}
+    models = tuple(
+        MixModel(share.model, share.count / chosen.machines, share.count, by_model[share.model])
+        for share in chosen.models
+        if share.model in by_model
+    )
+    if not models:
+        raise UsageError(f"No counted model of {chosen.name} has a speed.", "State its speed.")
+    return Mix(models, chosen.machines, f"{chosen.machines} machines of {chosen.name}; {source}")
+
+
+def _stated_speeds(kind: Kind, speeds: Mapping[str, str]) -> dict[str, Estimate]:
+    known = [share.model for share in kind.models]
+    for model in speeds:
+        if model not in known:
+            raise UsageError(
+                f"--speed: {kind.name} has no model '{model}'.", f"Models: {', '.join(known)}."
+            )
+    return {
+        model: exact(number("--speed", text, "a speed above 0")) for model, text in speeds.items()
+    }
+
+
+def _bench(kind: Kind, name: str | None) -> Bench:
+    benches = {bench.label: bench for bench in kind.benches if len(bench.speeds) > 1}
+    if name is None and len(benches) == 1:
+        return next(iter(benches.values()))
+    if name is None or name not in benches:
+        what = f"no benchmark '{name}'" if name else f"{len(benches)} benchmarks"
+        raise UsageError(
+            f"{kind.name} has {what} with speeds of several models.",
+            f"Choose the benchmark, one of: {', '.join(benches) or 'none'}.",
+        )
+    return benches[name]

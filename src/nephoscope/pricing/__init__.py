@@ -1,0 +1,1 @@
+"""Prices as functions of service: tariffs by size and throughput, and the utility of offers."""

@@ -1,0 +1,1 @@
+"""Service level agreements: terms as data, verdicts, credits, evidence, watching a service."""

@@ -1,0 +1,263 @@
+"""Judges objectives by slots over one period: what was observed, its bounds, and the verdict.
+
+Slots are a census: their share is a fact but for the slots of which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from nephoscope import units
+from nephoscope.analysis.statistics.proportions import exact_bounds
+from nephoscope.model import Estimate
+from nephoscope.sla import credit
+from nephoscope.sla.events import FAILED, UNKNOWN, Stream
+from nephoscope.sla.periods import NS, Period, text_of
+from nephoscope.sla.slots import (
+    SlotStates,
+    Times,
+    lasting,
+    runs,
+    slot_states,
+)
+from nephoscope.sla.terms import Objective, nanoseconds, percent
+
+Word = Literal["met", "violated", "undecided"]
+BURN_WINDOWS = (("5min", 300), ("30min", 1800), ("1h", 3600), ("6h", 21_600), ("3d", 259_200))
+"""Windows of burn rates, name and seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A violation period: consecutive bad slots."""
+
+    start: str
+    end: str
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBudget:
+    """The bad share that an objective allows, and its use.
+
+    allowed: slots or events of the whole period, allowed_s: the same as time. used_ratio: 1 is all
+    of it. burn_rate: bad share over the allowed share; 1 uses the budget exactly in a period.
+    burn_rates: by window before the last known slot; null where nothing is known.
+    """
+
+    allowed: float
+    allowed_s: float | None
+    used_ratio: float | None
+    burn_rate: float | None
+    burn_rates: dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveVerdict:
+    """The verdict on one objective in one period.
+
+    total: slots or events, without excluded ones. share: of good ones among those known, with the
+    one-sided exact bounds, each with this confidence by itself. share_min, share_max: if all
+    unknown slots were bad or good. long_run: whether the bounds prove the objective for the service
+    as such, beyond this period. unit: slots, events, or ns for means. response_ms: percentiles of
+    the response time by nearest rank; null where that request failed, which counts as longest.
+    """
+
+    measure: str
+    objective: str
+    verdict: Word
+    reason: str
+    unit: str
+    total: int
+    good: int
+    bad: int
+    unknown: int
+    disputed: int
+    excluded: int
+    target: float | None
+    share: Estimate | None
+    share_min: float | None
+    share_max: float | None
+    long_run: Word | None
+    budget: ErrorBudget | None
+    outages: tuple[Outage, ...]
+    downtime_s: float | None
+    response_ms: dict[str, float | None]
+    owed_share: float | None
+    possible_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a period is judged by besides its events.
+
+    now_ns: the period may not be over. good_before_ns: slots without events that end by then are
+    good.
+    """
+
+    exclusions: Sequence[Times]
+    now_ns: int
+    holds_ns: int
+    confidence: float
+    zone: str
+    good_before_ns: int = 0
+
+
+def sentence(objective: Objective) -> str:
+    """Returns the objective in words."""
+    target = "" if objective.target is None else f"at least {percent(objective.target)}"
+    under = "" if objective.under is None else units.written(nanoseconds(objective.under), "ns")
+    if objective.measure == "response_time" and objective.target is None:
+        limits = [
+            f"{name} response time at most {units.written(nanoseconds(value), 'ns')}"
+            for name, value in (("mean", objective.mean), ("maximum", objective.maximum))
+            if value is not None
+        ]
+        return " and ".join(limits)
+    if objective.at_most is not None:
+        return f"loss at most {percent(objective.at_most)}"
+    return {
+        "availability": f"availability {target}",
+        "response_time": f"{target} of requests under {under}",
+        "throughput": f"{target} of slots with {objective.at_least or 0:g} requests/s or more",
+        "durability": f"durability {target} a year over {objective.years or 1:g} years",
+        "jitter": f"{target} of delay variations under {under}",
+    }[objective.measure]
+
+
+def word(lowest: Fraction | float, highest: Fraction | float, target: Fraction) -> Word:
+    """Returns met if even the lowest share reaches the target, violated if no share does."""
+    if lowest >= target:
+        return "met"
+    return "violated" if highest < target else "undecided"
+
+
+def of_slots(
+    objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
+) -> ObjectiveVerdict:
+    """Returns the verdict on an objective that judges each slot good or bad."""
+    slots = slot_states(
+        objective,
+        streams,
+        period,
+        around.exclusions,
+        around.holds_ns,
+        around.good_before_ns,
+    )
+    shortest = -(-nanoseconds(objective.min_outage or 0) // slots.slot_ns)
+    down = lasting(slots.down, shortest)
+    bad, unknown = int(down.sum()), int(slots.unknown.sum())
+    worst = int(lasting(slots.down | slots.unknown, shortest).sum())
+    total = int((~slots.excluded).sum())
+    assert objective.target is not None
+    target = Fraction(objective.target)
+    known = total - unknown
+    low, high = (1 - Fraction(count, total) if total else Fraction(1) for count in (worst, bad))
+    verdict = word(low, high, target) if known else "undecided"
+    slot_s = slots.slot_ns / NS
+    outages = tuple(
+        Outage(
+            text_of(period.start_ns + int(start) * slots.slot_ns, around.zone),
+            text_of(min(period.end_ns, period.start_ns + int(end) * slots.slot_ns), around.zone),
+            float((end - start) * slot_s),
+        )
+        for start, end in zip(*runs(down), strict=True)
+    )
+    share, long_run = bounded_share(known - bad, known, target, around.confidence, "slots")
+    owed, possible = (
+        _credit_of_slots(objective, worst_share, count * Fraction(slots.slot_ns, NS))
+        for worst_share, count in ((high, bad), (low, worst))
+    )
+    finished = period.end_ns <= around.now_ns
+    return ObjectiveVerdict(
+        measure=objective.measure,
+        objective=sentence(objective),
+        verdict=verdict,
+        reason=_reason(verdict, finished, unknown, slots.disputed),
+        unit="slots",
+        total=total,
+        good=known - bad,
+        bad=bad,
+        unknown=unknown,
+        disputed=slots.disputed,
+        excluded=int(slots.excluded.sum()),
+        target=float(target),
+        share=share,
+        share_min=float(low),
+        share_max=float(high),
+        long_run=long_run,
+        budget=error_budget(total, known, bad, target, slot_s, _burn_rates(slots, target)),
+        outages=outages,
+        downtime_s=bad * slot_s,
+        response_ms={},
+        owed_share=owed,
+        possible_share=possible,
+    )
+
+
+def _reason(verdict: Word, finished: bool, unknown: int, disputed: int) -> str:
+    parts = []
+    if not finished:
+        parts.append("The period is not over.")
+    if disputed:
+        parts.append(f"The observers disagree on {disputed} slots.")
+    if verdict == "undecided":
+        parts.append(f"The verdict depends on {unknown} slots of which nothing is known.")
+    elif unknown:
+        parts.append(f"{unknown} slots of which nothing is known cannot change the verdict.")
+    return " ".join(parts)
+
+
+def _credit_of_slots(objective: Objective, share: Fraction, downtime_s: Fraction) -> float | None:
+    if objective.credit_per_downtime is not None:
+        return float(credit.share_of_downtime(objective, downtime_s))
+    return float(credit.share_of_tiers(objective, share)) if objective.credits else None
+
+
+def bounded_share(
+    good: int, known: int, target: Fraction, confidence: float, unit: str
+) -> tuple[Estimate | None, Word | None]:
+    """Returns the share of good ones with its exact bounds, and the verdict of the bounds."""
+    if not known:
+        return None, None
+    low, high = exact_bounds(good, known, confidence=confidence)
+    method = f"share of {unit}; exact one-sided binomial bounds (Clopper and Pearson), independent"
+    estimate = Estimate(good / known, low, high, confidence, known, "ratio", method)
+    return estimate, word(low, high, target)
+
+
+def error_budget(
+    total: int,
+    known: int,
+    bad: int,
+    target: Fraction,
+    slot_s: float | None,
+    burn_rates: dict[str, float | None],
+) -> ErrorBudget:
+    """Returns the budget of an objective and its use by the bad slots or events."""
+    allowed = total * (1 - target)
+    return ErrorBudget(
+        float(allowed),
+        None if slot_s is None else float(allowed) * slot_s,
+        float(bad / allowed) if allowed else None,
+        float(Fraction(bad, known) / (1 - target)) if known and target < 1 else None,
+        burn_rates,
+    )
+
+
+def _burn_rates(slots: SlotStates, target: Fraction) -> dict[str, float | None]:
+    """Burn rates of the windows that end with the last known slot."""
+    known = (slots.states != UNKNOWN) & ~slots.excluded
+    last = int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0
+    rates: dict[str, float | None] = {}
+    for name, seconds in BURN_WINDOWS:
+        window = slice(max(0, last - max(1, seconds * NS // slots.slot_ns)), last)
+        seen = int(known[window].sum())
+        bad = int((slots.states[window] == FAILED)[known[window]].sum())
+        rates[name] = bad / seen / float(1 - target) if seen and target < 1 else None
+    return rates

@@ -1,0 +1,310 @@
+"""The verdict on an agreement: every service and period, its objectives and the credit owed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from nephoscope.errors import UsageError
+from nephoscope.reading import textfile
+from nephoscope.sla import credit, judging
+from nephoscope.sla.credit import Credit, money
+from nephoscope.sla.events import Events, Stream
+from nephoscope.sla.objectives import Circumstances, ObjectiveVerdict, Word
+from nephoscope.sla.periods import (
+    Period,
+    deadline_ns,
+    instant_ns,
+    periods_between,
+    text_of,
+)
+from nephoscope.sla.slots import Times
+from nephoscope.sla.terms import Agreement, Exclusion, nanoseconds
+
+Bills = Mapping[tuple[str, str], Decimal]
+"""Service and period ('' stands for every one) -> bill."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodVerdict:
+    """The verdict on one service in one period.
+
+    finished: whether the period is over. unbilled: clock intervals that the agreement does not bill
+    because of downtime; null where it has no such rule.
+    """
+
+    service: str
+    period: str
+    start: str
+    end: str
+    finished: bool
+    verdict: Word
+    objectives: tuple[ObjectiveVerdict, ...]
+    credit: Credit
+    unbilled: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SlaVerdict:
+    """Verdicts under an agreement. notes: sentences about the events and how they were counted."""
+
+    agreement: str
+    title: str
+    source: str
+    effective: str | None
+    checked: str | None
+    time_zone: str
+    confidence: float
+    events: int
+    observers: tuple[str, ...]
+    services: tuple[str, ...]
+    periods: tuple[PeriodVerdict, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the events are judged. now_ns: end of what can be known. loss_per_h: business loss."""
+
+    now_ns: int
+    confidence: float = 0.95
+    holds_ns: int = 0
+    exclusions: tuple[Exclusion, ...] = ()
+    bills: Bills | None = None
+    loss_per_h: Decimal | None = None
+    services: tuple[str, ...] = ()
+    periods: tuple[str, ...] = ()
+
+
+def judge(agreement: Agreement, events: Events, settings: Settings) -> SlaVerdict:
+    """Returns the verdict on every service and period of which there are events."""
+    exclusions = _exclusions(agreement, settings.exclusions)
+    services = _selected(events.services(), settings.services, "service")
+    verdicts: list[PeriodVerdict] = []
+    observers: dict[str, None] = {}
+    latest_ns = 0
+    for service in services:
+        streams = events.observers(service)
+        observers.update(dict.fromkeys(streams))
+        latest_ns = max(latest_ns, *(int(stream.times_ns[-1]) for stream in streams.values()))
+        verdicts += _of_service(agreement, service, list(streams.values()), exclusions, settings)
+    labels = _selected(list(dict.fromkeys(v.period for v in verdicts)), settings.periods, "period")
+    return SlaVerdict(
+        agreement.name,
+        agreement.title,
+        agreement.source,
+        None if agreement.effective is None else agreement.effective.isoformat(),
+        None if agreement.checked is None else agreement.checked.isoformat(),
+        agreement.time_zone,
+        settings.confidence,
+        events.rows,
+        tuple(name for name in observers if name),
+        tuple(services),
+        tuple(verdict for verdict in verdicts if verdict.period in labels),
+        tuple(_notes(agreement, events, settings, latest_ns)),
+    )
+
+
+def _selected(names: Sequence[str], wanted: Sequence[str], what: str) -> list[str]:
+    for name in wanted:
+        if name not in names:
+            raise UsageError(
+                f"The events have no {what} '{name[:80]}'.",
+                f"They have: {', '.join(names[:10])}{' …' if len(names) > 10 else ''}.",
+            )
+    return [name for name in names if not wanted or name in wanted]
+
+
+def _exclusions(agreement: Agreement, more: Sequence[Exclusion]) -> list[Times]:
+    times = []
+    for exclusion in (*agreement.exclusions, *more):
+        start, end = (
+            instant_ns(text, agreement.time_zone) for text in (exclusion.start, exclusion.end)
+        )
+        if end <= start:
+            raise UsageError(
+                f"The exclusion from {exclusion.start} to {exclusion.end} has no length.",
+                "The end comes after the start.",
+            )
+        times.append((start, end))
+    return times
+
+
+def _of_service(
+    agreement: Agreement,
+    service: str,
+    streams: Sequence[Stream],
+    exclusions: Sequence[Times],
+    settings: Settings,
+) -> list[PeriodVerdict]:
+    first_ns = min(int(stream.times_ns[0]) for stream in streams)
+    last_ns = max(int(stream.times_ns[-1]) for stream in streams)
+    around = Circumstances(
+        exclusions,
+        settings.now_ns,
+        settings.holds_ns,
+        settings.confidence,
+        agreement.time_zone,
+        first_ns if agreement.before_use == "good" else 0,
+    )
+    step_ns = nanoseconds(agreement.objectives[0].slot)
+    verdicts = []
+    for period in periods_between(agreement, first_ns, last_ns, step_ns):
+        judged = tuple(
+            judging.judge(objective, streams, period, around) for objective in agreement.objectives
+        )
+        verdicts.append(_of_period(agreement, service, period, judged, settings))
+    return verdicts
+
+
+def _of_period(
+    agreement: Agreement,
+    service: str,
+    period: Period,
+    judged: tuple[ObjectiveVerdict, ...],
+    settings: Settings,
+) -> PeriodVerdict:
+    words = {verdict.verdict for verdict in judged}
+    overall: Word = (
+        "violated" if "violated" in words else "undecided" if "undecided" in words else "met"
+    )
+    return PeriodVerdict(
+        service,
+        period.label,
+        text_of(period.start_ns, agreement.time_zone),
+        text_of(period.end_ns, agreement.time_zone),
+        period.end_ns <= settings.now_ns,
+        overall,
+        judged,
+        _credit(agreement, service, period, judged, settings),
+        _unbilled(agreement, judged),
+    )
+
+
+def _credit(
+    agreement: Agreement,
+    service: str,
+    period: Period,
+    judged: Sequence[ObjectiveVerdict],
+    settings: Settings,
+) -> Credit:
+    bill = _bill_of(settings.bills or {}, service, period.label)
+    owed, possible = (
+        None
+        if all(share is None for share in shares)
+        else credit.capped(agreement, [Decimal(repr(s)) for s in shares if s is not None])
+        for shares in (
+            [verdict.owed_share for verdict in judged],
+            [verdict.possible_share for verdict in judged],
+        )
+    )
+    owed_amount, possible_amount = (
+        None if bill is None or share is None else money(credit.amount(agreement, bill, share))
+        for share in (owed, possible)
+    )
+    downtime_s = max((verdict.downtime_s or 0.0 for verdict in judged), default=0.0)
+    loss = None
+    if settings.loss_per_h is not None:
+        loss = money(settings.loss_per_h * Decimal(repr(downtime_s)) / 3600)
+    claim_by, note = None, ""
+    if agreement.claim is not None and owed:
+        ends = [outage.end for verdict in judged for outage in verdict.outages]
+        ends_ns = (instant_ns(end, agreement.time_zone) for end in ends)
+        incident_ns = max(ends_ns, default=period.end_ns)
+        at_ns = deadline_ns(agreement.claim, period, incident_ns, agreement.time_zone)
+        claim_by = text_of(at_ns, agreement.time_zone)
+        if at_ns < settings.now_ns:
+            note = "The time for a claim is over."
+    if owed is None:
+        note = "The source of the terms states no schedule of credits."
+    return Credit(
+        agreement.currency,
+        None if bill is None else money(bill),
+        None if owed is None else float(owed),
+        None if possible is None else float(possible),
+        owed_amount,
+        possible_amount,
+        claim_by,
+        loss,
+        note,
+    )
+
+
+def _bill_of(bills: Bills, service: str, label: str) -> Decimal | None:
+    for key in ((service, label), (service, ""), ("", label), ("", "")):
+        if key in bills:
+            return bills[key]
+    return None
+
+
+def _unbilled(agreement: Agreement, judged: Sequence[ObjectiveVerdict]) -> int | None:
+    """Number of clock intervals with more downtime than the agreement bills."""
+    rule = agreement.unbilled
+    if rule is None:
+        return None
+    length_ns = nanoseconds(rule.of)
+    down: dict[int, int] = {}
+    for outage in next((verdict.outages for verdict in judged if verdict.unit == "slots"), ()):
+        at_ns, end_ns = (
+            instant_ns(text, agreement.time_zone) for text in (outage.start, outage.end)
+        )
+        while at_ns < end_ns:
+            interval = at_ns // length_ns
+            until_ns = min(end_ns, (interval + 1) * length_ns)
+            down[interval] = down.get(interval, 0) + until_ns - at_ns
+            at_ns = until_ns
+    return sum(length > nanoseconds(rule.over) for length in down.values())
+
+
+def _notes(agreement: Agreement, events: Events, settings: Settings, latest_ns: int) -> list[str]:
+    notes = [*agreement.notes]
+    if events.duplicates:
+        notes.append(f"{events.duplicates} duplicate events were counted once.")
+    if events.backward:
+        notes.append(
+            f"{events.backward} events are earlier than the row before them (a clock that was set "
+            "back, or merged files); each counts at its own time."
+        )
+    if latest_ns > settings.now_ns:
+        notes.append(
+            f"The last event ({text_of(latest_ns)}) lies after {text_of(settings.now_ns)}, which "
+            "counts as now; check the clocks."
+        )
+    if not settings.holds_ns:
+        notes.append("Slots without events count neither as good nor as bad.")
+    return notes
+
+
+def read_bills(path: Path, currency: str) -> dict[tuple[str, str], Decimal]:
+    """Returns the bills of a CSV file with the columns service, period, amount and currency.
+
+    Raises UsageError for a wrong row, a second bill, and any other currency than the agreement's.
+    """
+    head: list[str] = []
+    bills: dict[tuple[str, str], Decimal] = {}
+    for line, cells in textfile.csv_rows(textfile.read(path, "bill", UsageError), str(path)):
+        fields = [cell.strip() for cell in cells]
+        if not any(fields):
+            continue
+        where = f"{path}:{line}"
+        if not head:
+            head = fields
+            if "amount" not in head or set(head) - {"service", "period", "amount", "currency"}:
+                raise UsageError(
+                    f"{where}: the columns are {', '.join(head)[:100]}.",
+                    "Name service, period, amount and currency; only amount is required.",
+                )
+            continue
+        row = dict(zip(head, fields, strict=False))
+        if row.get("currency") and row["currency"] != currency:
+            raise UsageError(
+                f"{where}: the bill is in {row['currency'][:10]}, the agreement in {currency}.",
+                "Convert it at a stated rate first; amounts of two currencies are not added.",
+            )
+        key = (row.get("service", ""), row.get("period", ""))
+        if key in bills:
+            raise UsageError(f"{where}: a second bill of this period.", "Add the two amounts.")
+        bills[key] = credit.amount_of(row.get("amount", ""), where)
+    return bills

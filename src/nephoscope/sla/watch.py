@@ -1,0 +1,235 @@
+"""Watches services: probes them on a schedule that does not wait, and keeps every event.
+
+The schedule is fixed in advance: one probe in each interval of the clock, at its start plus a
+random part. A probe that takes long delays no other one. Events are appended to a CSV file, each
+synced before the next, so that a crash loses the events of the outage of the observer alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import fcntl
+import io
+import os
+import random
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nephoscope.errors import StoreError, UsageError
+from nephoscope.sla.events import COLUMNS
+from nephoscope.sla.probes import Outcome, Service, probe
+
+_NS = 10**9
+_FIELDS = tuple(name for name in COLUMNS if name != "requests")
+_STEP_NS = _NS
+"""Difference of two clocks from which the wall clock counts as stepped."""
+_LATE_NS = 100_000_000
+"""Delay of the observer itself from which an event tells nothing about the service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Interval of the probes, random part of it, timeout of each; duration_s: 0 has no end."""
+
+    interval_s: float
+    jitter: float
+    timeout_s: float
+    duration_s: float = 0.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchResult:
+    """Events that were appended: all, failed ones, and those that tell nothing."""
+
+    file: str
+    observer: str
+    events: int
+    failed: int
+    unknown: int
+    clock_steps: int
+
+
+class EventFile:
+    """An append-only CSV file of events; what a crash left of a last line is removed."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._repair(path)
+        except BlockingIOError as error:
+            raise StoreError(
+                f"{path}: another watch appends to this file.", "Name another file."
+            ) from error
+        except OSError as error:
+            raise StoreError(
+                f"{path}: the events cannot be appended: {error.strerror}.", "Name another file."
+            ) from error
+
+    def _repair(self, path: Path) -> None:
+        size = os.fstat(self._file).st_size
+        head = f"{','.join(_FIELDS)}\n".encode()
+        start = os.pread(self._file, len(head), 0)
+        if size < len(head) and head.startswith(start):
+            os.ftruncate(self._file, 0)
+            os.write(self._file, head)
+        elif start != head:
+            raise UsageError(f"{path}: this is no file of `sla watch`.", "Name another file.")
+        else:
+            tail_at = max(0, size - (1 << 16))
+            tail = os.pread(self._file, size - tail_at, tail_at)
+            os.ftruncate(self._file, tail_at + tail.rfind(b"\n") + 1)
+        os.fsync(self._file)
+
+    def append(self, cells: Sequence[str]) -> None:
+        """Appends one event in one write, synced."""
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        os.write(self._file, line.getvalue().encode())
+        os.fdatasync(self._file)
+
+    def close(self) -> None:
+        """Closes the file and gives up its lock."""
+        os.close(self._file)
+
+
+@dataclass(slots=True)
+class _Counts:
+    events: int = 0
+    failed: int = 0
+    unknown: int = 0
+
+
+@dataclass(slots=True)
+class Watch:
+    """A watch of services by one observer.
+
+    control: address that is probed after a failure; if it fails too, the fault may be the
+    observer's, and the event tells nothing. metrics: file of counters for Prometheus.
+    """
+
+    services: Sequence[Service]
+    schedule: Schedule
+    observer: str
+    file: EventFile
+    path: Path
+    control: str | None = None
+    metrics: Path | None = None
+    _counts: dict[str, _Counts] = field(default_factory=dict)
+    _steps: int = 0
+
+    async def run(self) -> WatchResult:
+        """Probes until the duration is over or a signal ends it; returns the numbers of events."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._counts = {service.name: _Counts() for service in self.services}
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        try:
+            async with asyncio.TaskGroup() as group:
+                if self.schedule.duration_s:
+                    loop.call_later(self.schedule.duration_s, stop.set)
+                for service in self.services:
+                    group.create_task(self._watch(service, stop, group))
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+            self.file.close()
+        counts = self._counts.values()
+        return WatchResult(
+            file=str(self.path),
+            observer=self.observer,
+            events=sum(count.events for count in counts),
+            failed=sum(count.failed for count in counts),
+            unknown=sum(count.unknown for count in counts),
+            clock_steps=self._steps,
+        )
+
+    async def _watch(self, service: Service, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
+        """Starts a probe in each interval of the clock until the watch ends."""
+        randomness = random.Random(f"{self.schedule.seed}-{service.name}")
+        interval_ns = round(self.schedule.interval_s * _NS)
+        offset_ns = time.time_ns() - time.monotonic_ns()
+        cell = time.time_ns() // interval_ns
+        while not stop.is_set():
+            cell += 1
+            share = randomness.random() * self.schedule.jitter
+            at_ns = cell * interval_ns + round(share * interval_ns)
+            # At most two intervals: a clock that is set back must not stop the watch.
+            wait_s = min((at_ns - time.time_ns()) / _NS, 2 * self.schedule.interval_s)
+            if await _ends_before(stop, wait_s):
+                return
+            step_ns = time.time_ns() - time.monotonic_ns() - offset_ns
+            late_ns = time.time_ns() - at_ns
+            if abs(step_ns) > _STEP_NS:
+                # The schedule begins anew in the new time; the event marks the step.
+                offset_ns += step_ns
+                self._steps += 1
+                at_ns = time.time_ns()
+                cell = at_ns // interval_ns
+                reason = f"the clock was set by {step_ns / _NS:+.3f} s"
+                self._append(service, at_ns, None, reason)
+            elif late_ns > interval_ns:
+                cell = time.time_ns() // interval_ns  # suspended: what was missed stays unknown
+            else:
+                group.create_task(self._probe(service, at_ns, late_ns))
+
+    async def _probe(self, service: Service, at_ns: int, late_ns: int) -> None:
+        outcome = await probe(service.address, self.schedule.timeout_s)
+        if late_ns > _LATE_NS:
+            self._append(service, at_ns, None, "the observer was late")
+            return
+        if not outcome.ok and self.control is not None:
+            control = await probe(self.control, self.schedule.timeout_s)
+            if not control.ok:
+                self._append(service, at_ns, None, f"the control failed too ({outcome.reason})")
+                return
+        self._append(service, at_ns, outcome, outcome.reason)
+
+    def _append(self, service: Service, at_ns: int, outcome: Outcome | None, reason: str) -> None:
+        counts = self._counts[service.name]
+        counts.events += 1
+        counts.unknown += outcome is None
+        counts.failed += outcome is not None and not outcome.ok
+        response = None if outcome is None else outcome.response_ms
+        cells = {
+            "time": f"{at_ns // _NS}.{at_ns % _NS:09d}",
+            "service": service.name,
+            "observer": self.observer,
+            "ok": "" if outcome is None else str(int(outcome.ok)),
+            "response_time_ms": "" if response is None else f"{response:.3f}",
+            "reason": reason,
+        }
+        self.file.append([cells[name] for name in _FIELDS])
+        if self.metrics is not None:
+            self._write_metrics(self.metrics)
+
+    def _write_metrics(self, path: Path) -> None:
+        lines = []
+        for name, text in (("events", "Probes with an outcome."), ("failed", "Failed probes.")):
+            metric = f"nephoscope_sla_{name}_total"
+            lines += [f"# HELP {metric} {text}", f"# TYPE {metric} counter"]
+            for service, counts in self._counts.items():
+                value = counts.failed if name == "failed" else counts.events - counts.unknown
+                label = service.replace("\\", "\\\\").replace('"', '\\"')
+                lines.append(f'{metric}{{service="{label}",observer="{self.observer}"}} {value}')
+        aside = path.with_name(f".{path.name}.part")
+        with contextlib.suppress(OSError):  # counters are a copy; the events stay in their file
+            aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            aside.replace(path)
+
+
+async def _ends_before(stop: asyncio.Event, seconds: float) -> bool:
+    """Waits so many seconds; returns whether the watch ended meanwhile."""
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            await stop.wait()
+    except TimeoutError:
+        return False
+    return True

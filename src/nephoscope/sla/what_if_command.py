@@ -1,0 +1,261 @@
+"""`sla what-if`, `sla budget`, `sla promise`, `sla client-time`: computed, not measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nephoscope import units
+from nephoscope.commands import options, output
+from nephoscope.errors import UsageError
+
+
+@click.command("what-if")
+@click.argument("expression", metavar="EXPRESSION")
+@options.JSON
+def what_if(expression: str, as_json: bool) -> int:
+    """Compute the availability of a composed system.
+
+    EXPRESSION is, for example, 'series(99.9%, parallel(99.5%, 99.5%), of(2, 99%, 99%, 99%))'.
+    """
+    from nephoscope.sla.text import share_text
+    from nephoscope.sla.what_if import compose
+
+    system = compose(expression)
+    if as_json:
+        output.document(system)
+        return 0
+    output.say(
+        f"Availability: {share_text(system.availability)}, "
+        f"{units.format_duration(system.downtime_per_month_s)} down in 30 days, "
+        f"{units.format_duration(system.downtime_per_year_s)} a year."
+    )
+    output.say(
+        f"{system.assumption} With any dependence it lies between {share_text(system.low)} and "
+        f"{share_text(system.high)}."
+    )
+    return 0
+
+
+@click.command()
+@click.argument("objective", metavar="OBJECTIVE")
+@click.option(
+    "--window", metavar="TIME", default="30d", show_default=True, help="Window of the objective."
+)
+@click.option(
+    "--burn-rate",
+    type=click.FloatRange(0, 1e6),
+    default=1.0,
+    metavar="X",
+    show_default=True,
+    help="Bad share relative to the allowed one.",
+)
+@click.option(
+    "--years",
+    type=click.FloatRange(0, 1000),
+    default=1.0,
+    metavar="T",
+    show_default=True,
+    help="Years over which a yearly share has to hold, for durability.",
+)
+@options.CONFIDENCE
+@options.JSON
+def budget(
+    objective: str, window: str, burn_rate: float, years: float, confidence: str, as_json: bool
+) -> int:
+    """Compute the error budget of an objective such as 99.9%."""
+    from nephoscope.sla.terms import exact_share
+    from nephoscope.sla.what_if import budget as plan_of
+
+    try:
+        share = exact_share(objective)
+    except ValueError as error:
+        raise UsageError(f"OBJECTIVE: {error}.", "Use, for example, 99.9%.") from None
+    seconds = options.seconds_of("--window", window, (60, 3660 * 86_400), "1 min to 10 years")
+    assert seconds is not None
+    level = units.parse_ratio(confidence)
+    if not 0.5 <= level < 0.9999:
+        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{confidence}'.")
+    plan = plan_of(share, seconds, burn_rate, level, years)
+    if as_json:
+        output.document(plan)
+        return 0
+    output.say(f"Allowed: {units.format_duration(plan.allowed_s)} in {window}.")
+    if plan.exhausted_after_s is not None:
+        output.say(
+            f"At a burn rate of {burn_rate:g} the budget lasts "
+            f"{units.format_duration(plan.exhausted_after_s)}."
+        )
+    if plan.least_n is not None:
+        output.say(
+            f"{plan.least_n:,} successes without a failure prove it at "
+            f"{100 * level:g} % confidence."
+        )
+    output.say(f"As a yearly share it is {plan.over_years:.9g} over {years:g} years.")
+    return 0
+
+
+@click.command()
+@click.argument("contract", metavar="CONTRACT")
+@click.argument("events", nargs=-1, required=True, type=options.PATH, metavar="EVENTS...")
+@click.option("--bill", metavar="AMOUNT", help="Bill of a period, for the expected credit.")
+@click.option("--now", metavar="TIME", help="Time of the verdict [default: the clock's].")
+@options.CONFIDENCE
+@options.JSON
+def promise(
+    contract: str,
+    events: Sequence[Path],
+    bill: str | None,
+    now: str | None,
+    confidence: str,
+    as_json: bool,
+) -> int:
+    """Find the objective that a service could have promised.
+
+    CONTRACT gives periods, slots and credits.
+    """
+    from nephoscope.sla import credit, files, result
+    from nephoscope.sla import events as reading
+    from nephoscope.sla.periods import instant_ns
+    from nephoscope.sla.text import share_text
+    from nephoscope.sla.what_if import promises
+
+    agreement = files.load(contract)
+    level = units.parse_ratio(confidence)
+    if not 0.5 <= level < 0.9999:
+        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{confidence}'.")
+    now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
+    judged = result.judge(agreement, reading.read(events), result.Settings(now_ns, level))
+    answer = promises(judged, None if bill is None else credit.amount_of(bill, "--bill"))
+    if as_json:
+        output.document(answer)
+        return 0
+    rows = []
+    for service in answer.services:
+        for row in service.candidates:
+            high = row.next_period
+            bounds = f"{share_text(high.low or 0)} to {share_text(high.high or 0)}"
+            rows.append(
+                (
+                    service.service or "-",
+                    share_text(row.objective),
+                    f"{row.met} of {service.periods}",
+                    bounds,
+                )
+            )
+    output.say(output.table(("service", "objective", "periods that met it", "next period"), rows))
+    for service in answer.services:
+        if service.expected_credit_share is not None:
+            amount = "" if service.expected_credit is None else f" ({service.expected_credit:.2f})"
+            output.say(
+                f"{service.service or '-'}: expected credit "
+                f"{100 * service.expected_credit_share:.3g} % of a bill{amount}."
+            )
+    for note in answer.notes:
+        output.say(note)
+    return 0
+
+
+@click.command("client-time")
+@click.option(
+    "--drop", metavar="RATIO", callback=options.ratio(0, 0.4999), help="Share of dropped SYNs."
+)
+@click.option(
+    "--counters",
+    nargs=2,
+    type=options.PATH,
+    metavar="BEFORE AFTER",
+    help="Copies of /proc/net/netstat and /proc/net/snmp of the server, instead of --drop.",
+)
+@click.option(
+    "--rto", default="1s", show_default=True, help="First timeout of a SYN.", metavar="TIME"
+)
+@click.option(
+    "--linear-timeouts",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="Timeouts of the clients before they double; Linux 6.5 and later have 4.",
+)
+@click.option("--rtt", help="Round trip between client and server.", metavar="TIME")
+@click.option(
+    "--tls-round-trips",
+    type=click.IntRange(0, 10),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="Round trips of the TLS handshake.",
+)
+@click.option("--size", metavar="SIZE", help="Bytes of an answer.")
+@click.option(
+    "--initial-window",
+    metavar="SIZE",
+    default="14600",
+    show_default=True,
+    help="Initial congestion window in bytes.",
+)
+@click.option("--server-time", help="Mean response time at the server.", metavar="TIME")
+@options.JSON
+def client_time(
+    drop: float | None,
+    counters: tuple[Path, Path] | None,
+    rto: str,
+    linear_timeouts: int,
+    rtt: str | None,
+    tls_round_trips: int,
+    size: str | None,
+    initial_window: str,
+    server_time: str | None,
+    as_json: bool,
+) -> int:
+    """Estimate clients' response time from server counters.
+
+    Adds what a server cannot see to its own response time: dropped SYNs, handshakes, slow start.
+    """
+    from nephoscope.sla import client_time as certes
+
+    if (drop is None) == (counters is None):
+        raise UsageError("The share of dropped SYNs is needed once.", "Use --drop or --counters.")
+    dropped, attempts = 0, 0
+    if counters is not None:
+        dropped, attempts = certes.drops_between(*map(certes.counters, counters))
+        if not attempts:
+            raise UsageError("The counters show no connection.", "Copy them at a longer distance.")
+    times: dict[str, Any] = {
+        name: options.seconds_of(option, text, (0, 3600), "0 to 1 h")
+        for name, option, text in (
+            ("rto_s", "--rto", rto),
+            ("rtt_s", "--rtt", rtt),
+            ("server_s", "--server-time", server_time),
+        )
+    }
+    window = units.parse_bytes(initial_window)
+    if not window:
+        raise UsageError("--initial-window is zero.", "Use, for example, 14600.")
+    estimate = certes.estimate(
+        dropped,
+        attempts,
+        **times,
+        linear=linear_timeouts,
+        tls_round_trips=tls_round_trips,
+        size_bytes=None if size is None else units.parse_bytes(size),
+        window_bytes=window,
+        drop=drop,
+    )
+    if as_json:
+        output.document(estimate)
+        return 0
+    output.say(f"Wait for dropped SYNs: {units.format_value(estimate.retry_ns, 'ns')} on average.")
+    if estimate.setup_ns is not None:
+        output.say(f"Handshakes: {units.format_value(estimate.setup_ns, 'ns')}.")
+    if estimate.slow_start_round_trips is not None:
+        output.say(f"Slow start: {estimate.slow_start_round_trips} round trips.")
+    if estimate.total_ns is not None:
+        output.say(f"Client's response time: {units.format_value(estimate.total_ns, 'ns')}.")
+    output.say(" ".join(estimate.assumptions))
+    return 0
