@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from nephoscope.analysis.statistics.proportions import wilson
+from nephoscope.analysis.statistics.proportions import exact_bounds, wilson
 from nephoscope.analysis.statistics.values import Refused
 
 
@@ -35,3 +35,15 @@ def test_it_covers_as_often_as_it_says() -> None:
 def test_what_is_no_share_is_refused(hits: int, tries: int) -> None:
     with pytest.raises(Refused):
         wilson(hits, tries)
+
+
+def test_exact_bounds_of_shares() -> None:
+    low, high = exact_bounds(940, 1000)
+    assert low == pytest.approx(0.92615, abs=1e-5)
+    assert high > 0.94
+    assert exact_bounds(2995, 2995)[0] >= 0.999 > exact_bounds(2994, 2994)[0]
+    assert exact_bounds(0, 10) == (0.0, pytest.approx(1 - 0.05**0.1))
+    assert exact_bounds(10, 10) == (pytest.approx(0.05**0.1), 1.0)
+    for hits, tries in ((1, 0), (-1, 5), (6, 5)):
+        with pytest.raises(Refused):
+            exact_bounds(hits, tries)

@@ -133,14 +133,19 @@ def _t_interval(
     )
     if not np.all(np.isfinite(own)) or not np.all(np.isfinite(without)):
         return None
-    scale, back = (np.log, math.exp) if values[0] > 0 else (np.asarray, float)
+    scale = np.log if values[0] > 0 else np.asarray
     jackknife = math.sqrt((k - 1) * float(np.var(scale(without))))
     error = max(jackknife, float(np.std(scale(own), ddof=1)) / math.sqrt(k))
     half = error * student_quantile(k - 1, (1 + confidence) / 2)
     if prior is not dependence.INDEPENDENT:
         half *= dependence.widening(k, dependence.posterior(own, prior))(confidence)
-    middle = float(scale(point))
-    return max(back(middle - half), float(values[0])), min(back(middle + half), float(values[-1]))
+    # Not the exponential of the point's logarithm: rounded, it may miss the point itself.
+    low, high = (
+        (point * math.exp(-half), point * math.exp(half))
+        if values[0] > 0
+        else (point - half, point + half)
+    )
+    return max(low, float(values[0])), min(high, float(values[-1]))
 
 
 def _resampled(

@@ -31,3 +31,18 @@ def wilson(hits: int, tries: int, *, confidence: float = 0.95) -> Estimate:
     high = 1.0 if hits == tries else middle + half
     method = f"share; Wilson score interval of {hits} in {tries}"
     return Estimate(share, low, high, confidence, tries, "ratio", method)
+
+
+def exact_bounds(hits: int, tries: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Returns the lower and the upper one-sided bound of a share (Clopper and Pearson).
+
+    Each holds with this confidence by itself. Raises Refused as `wilson` does.
+    Source: Clopper, Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934).
+    """
+    from scipy.special import betaincinv
+
+    if tries < 1 or not 0 <= hits <= tries:
+        raise Refused(f"{hits} of {tries} is no share.")
+    low = 0.0 if hits == 0 else float(betaincinv(hits, tries - hits + 1, 1 - confidence))
+    high = 1.0 if hits == tries else float(betaincinv(hits + 1, tries - hits, confidence))
+    return low, high

@@ -1,15 +1,18 @@
 """Ratios of means: what stands beside the rank-based ratio, and what imported results carry.
 
-Sources: Fieller 1954; Kalibera & Jones 2013 (ratios of performance figures).
+Sources: Fieller 1954; Kalibera & Jones 2013 (ratios of performance figures); Zou & Donner 2008
+(intervals of products from the intervals of their factors).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from nephoscope.analysis.statistics import means
+from nephoscope.analysis.statistics.distributions import normal_quantile
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.model import Estimate
 
@@ -86,3 +89,48 @@ def log_t(
     )
     error = means.summary(logs).s / math.sqrt(mean.n)
     return ratio, float(2 * stdtr(mean.n - 1, -abs(mean.value) / error)) if error else None
+
+
+def geometric_mean(values: Sequence[float], *, unit: str, confidence: float = 0.95) -> Estimate:
+    """Geometric mean of values above zero with the t interval of their logarithms."""
+    logs = means.mean_t(np.log(values), unit=unit, confidence=confidence)
+    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
+    method = "geometric mean; Student t on logarithms"
+    return Estimate(math.exp(logs.value), low, high, confidence, logs.n, unit, method, logs.note)
+
+
+def log_error(estimate: Estimate) -> float:
+    """Standard error of the logarithm, from the width of the interval; 0 without an interval."""
+    if estimate.low is None or estimate.high is None or estimate.low <= 0:
+        return 0.0
+    z = normal_quantile((1 + estimate.confidence) / 2)
+    return (math.log(estimate.high) - math.log(estimate.low)) / 2 / z
+
+
+def quotient(
+    over: Sequence[Estimate], under: Sequence[Estimate], *, factor: float = 1.0, unit: str
+) -> Estimate:
+    """Product of independent estimates above zero over the product of others, times a factor.
+
+    The distances of value and bounds on the logarithm add in squares, each side by itself; with a
+    single estimate the bounds are exactly its own. An estimate without an interval is exact. All
+    have the same confidence.
+    """
+    value, below, above = math.log(factor), 0.0, 0.0
+    estimated = [part for part in (*over, *under) if part.low is not None and part.high is not None]
+    for sign, side in ((1, over), (-1, under)):
+        for part in side:
+            value += sign * math.log(part.value)
+            if part.low is None or part.high is None:
+                continue
+            distances = [math.log(part.value / part.low), math.log(part.high / part.value)]
+            below = math.hypot(below, distances[sign < 0])
+            above = math.hypot(above, distances[sign > 0])
+    n = min((part.n for part in estimated), default=0)
+    confidence = estimated[0].confidence if estimated else 0.95
+    if not estimated:
+        method = "exact: no estimate has an interval"
+        return Estimate(math.exp(value), None, None, confidence, n, unit, method)
+    ends = math.exp(value - below), math.exp(value + above)
+    method = "product of independent estimates; intervals combined on logarithms"
+    return Estimate(math.exp(value), *ends, confidence, n, unit, method)

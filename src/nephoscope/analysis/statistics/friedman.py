@@ -1,0 +1,73 @@
+"""Do several alternatives differ over many blocks? Friedman's test, and Nemenyi's pairs.
+
+Sources: Friedman 1937; Nemenyi 1963; Demšar, Statistical comparisons of classifiers over multiple
+data sets, JMLR 7, 2006 (critical difference).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from nephoscope.analysis.statistics.values import Array, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class FriedmanTest:
+    """Friedman's test. mean_ranks: one an alternative, 1 is the lowest value.
+
+    chi_square: corrected for ties; 0 with p = 1 where no block tells alternatives apart.
+    """
+
+    chi_square: float
+    df: int
+    p: float
+    blocks: int
+    mean_ranks: tuple[float, ...]
+
+
+def mid_ranks(rows: Array) -> Array:
+    """Returns the ranks along the last axis, from 1; equal values share their mean rank."""
+    below = (rows[..., None, :] < rows[..., :, None]).sum(axis=-1)
+    equal = (rows[..., None, :] == rows[..., :, None]).sum(axis=-1)
+    return np.asarray(below + (equal + 1) / 2, dtype=np.float64)
+
+
+def friedman(rows: Array) -> FriedmanTest:
+    """Tests whether the columns differ; rows: shape (blocks, alternatives), at least 2 of each."""
+    from scipy.special import chdtrc
+
+    if rows.ndim != 2 or min(rows.shape) < 2 or not np.all(np.isfinite(rows)):
+        raise Refused("Friedman's test needs at least 2 blocks and 2 alternatives without gaps.")
+    blocks, k = rows.shape
+    ranks = mid_ranks(rows)
+    means = ranks.mean(axis=0)
+    # Equals 12 / (k (k + 1)) times the squares without ties, and corrects for them.
+    spread = float(((ranks - (k + 1) / 2) ** 2).sum()) / (blocks * (k - 1))
+    squares = blocks * float(((means - (k + 1) / 2) ** 2).sum())
+    chi_square = squares / spread if spread else 0.0
+    p = float(chdtrc(k - 1, chi_square))
+    return FriedmanTest(chi_square, k - 1, p, blocks, tuple(map(float, means)))
+
+
+def rank_error(blocks: int, alternatives: int) -> float:
+    """Returns the standard error of a mean rank's difference that Nemenyi's test divides by."""
+    return math.sqrt(alternatives * (alternatives + 1) / (6 * blocks))
+
+
+def nemenyi_p(difference: float, blocks: int, alternatives: int) -> float:
+    """Returns Nemenyi's p of two mean ranks; it holds over all pairs together."""
+    from scipy.stats import studentized_range
+
+    q = abs(difference) / rank_error(blocks, alternatives) * math.sqrt(2)
+    return float(np.clip(studentized_range.sf(q, alternatives, math.inf), 0, 1))
+
+
+def critical_difference(blocks: int, alternatives: int, confidence: float) -> float:
+    """Returns the difference of mean ranks from which two alternatives are told apart."""
+    from scipy.stats import studentized_range
+
+    q = float(studentized_range.ppf(confidence, alternatives, math.inf))
+    return q / math.sqrt(2) * rank_error(blocks, alternatives)

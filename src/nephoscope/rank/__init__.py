@@ -1,0 +1,1 @@
+"""Ranks alternatives such as platforms by metric, overall, and for application domains."""

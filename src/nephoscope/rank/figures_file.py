@@ -1,0 +1,163 @@
+"""Figures that somebody wrote down: the CSV files of `rank FILE.csv`.
+
+One row for each value of an alternative; rows of the same metric and alternative are repetitions.
+The full description is docs/how-to/rank.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from nephoscope.analysis.statistics import estimates, variation
+from nephoscope.errors import UsageError
+from nephoscope.model import Better, MetricResult
+from nephoscope.rank.records import RowKind
+from nephoscope.rank.resources import RESOURCES
+from nephoscope.rank.rows import Measurement
+from nephoscope.reading import textfile
+from nephoscope.reading.sentences import did_you_mean
+
+NEEDED = ("metric", "alternative", "value")
+COLUMNS = (*NEEDED, "parameter", "benchmark", "kind", "resource", "unit", "better", "round", "note")
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "kind": get_args(RowKind),
+    "resource": RESOURCES,
+    "better": ("lower", "higher"),
+}
+MAX_ALTERNATIVES = 50
+MAX_VALUES = 10_000
+"""Repetitions of one metric and alternative."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a file holds.
+
+    gaps: reason by alternative, benchmark and metric. heads: the first row of each metric.
+    """
+
+    alternatives: list[str] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
+    gaps: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    heads: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Series:
+    head: Mapping[str, str]
+    values: list[float] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+
+
+def read(file: Path, confidence: float) -> Figures:
+    """Reads the values of a CSV file. UsageError with file and line for whatever is wrong."""
+    text = textfile.read(file, "list of values", UsageError, pipe=True)
+    figures = Figures()
+    series: dict[tuple[str, ...], _Series] = {}
+    for where, row in textfile.csv_records(text, str(file), COLUMNS, NEEDED):
+        _add(row, where, figures, series)
+    figures.measurements = [_measurement(item, confidence) for item in series.values()]
+    if not figures.measurements:
+        raise UsageError(
+            f"{file}: no values.", f"The first line must name columns: {', '.join(COLUMNS)}."
+        )
+    return figures
+
+
+def _add(
+    row: dict[str, str], where: str, figures: Figures, series: dict[tuple[str, ...], _Series]
+) -> None:
+    """Adds one row of the file to the series that it belongs to, or as a gap."""
+    _check_words(row, where)
+    row["benchmark"] = row.get("benchmark") or row["metric"]
+    alternative = row["alternative"]
+    if alternative not in figures.alternatives:
+        figures.alternatives.append(alternative)
+        if len(figures.alternatives) > MAX_ALTERNATIVES:
+            raise UsageError(
+                f"{where}: more than {MAX_ALTERNATIVES} alternatives.", "Rank fewer at a time."
+            )
+    metric = tuple(row.get(name, "") for name in ("kind", "parameter", "benchmark", "metric"))
+    first = figures.heads.setdefault(metric, row)
+    for name in ("unit", "better", "resource"):
+        if row.get(name, "") != first.get(name, ""):
+            raise UsageError(
+                f"{where}: '{row['metric'][:40]}' has another {name} here than above.",
+                "Use one for each metric.",
+            )
+    if not row["value"]:
+        key = (alternative, row["benchmark"], row["metric"])
+        figures.gaps[key] = row.get("note") or "no value in the file"
+        return
+    item = series.setdefault((*metric, alternative), _Series(row))
+    item.values.append(_positive(row["value"], where))
+    if len(item.values) > MAX_VALUES:
+        raise UsageError(
+            f"{where}: more than {MAX_VALUES} values of one metric and alternative.",
+            "Use one value a round.",
+        )
+    if row.get("round"):
+        item.rounds.append(_round(row["round"], where))
+    if row.get("note"):
+        item.notes[row["note"]] = None
+
+
+def _check_words(row: Mapping[str, str], where: str) -> None:
+    for name in ("metric", "alternative"):
+        if not row[name]:
+            raise UsageError(f"{where}: '{name}' is empty.", "Fill in every row.")
+    for name, choices in CHOICES.items():
+        if row.get(name) and row[name] not in choices:
+            raise UsageError(
+                f"{where}: unknown {name} '{row[name][:40]}'{did_you_mean(row[name], choices)}.",
+                f"Use {', '.join(choices)}.",
+            )
+
+
+def _round(text: str, where: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise UsageError(f"{where}: round '{text[:40]}' is no number.", "Use 1, 2, ….")
+    return int(text)
+
+
+def _positive(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and 0 < value < 1e300):
+        raise UsageError(
+            f"{where}: '{text[:40]}' is no number above zero.",
+            "Leave a missing value empty and give its reason in 'note'.",
+        )
+    return value
+
+
+def _measurement(series: _Series, confidence: float) -> Measurement:
+    head, values = series.head, series.values
+    unit = head.get("unit") or "none"
+    line = MetricResult(
+        head["benchmark"],
+        head["metric"],
+        head["alternative"],
+        {},
+        Better(head.get("better") or "lower"),
+        estimates.median(values, unit=unit, confidence=confidence),
+        variation.consistency(values, confidence=confidence),
+        trial_values=tuple(values),
+        rounds=tuple(series.rounds) if len(series.rounds) == len(values) else (),
+    )
+    return Measurement(
+        head["alternative"],
+        0,
+        line,
+        head.get("parameter") or head["benchmark"],
+        head.get("resource", ""),
+        head.get("kind") or "value",  # type: ignore[arg-type]
+        "; ".join(series.notes),
+    )

@@ -1,0 +1,241 @@
+"""The order over all benchmarks: mean ranks, geometric means, rank probabilities, Pareto front.
+
+Sources: Fleming & Wallace 1986 (geometric mean of ratios); Lahdelma, Hokkanen & Salminen 1998
+(rank probabilities over uncertain measurements and weights).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nephoscope.analysis.statistics import friedman, ratios, variation
+from nephoscope.analysis.statistics.values import Array
+from nephoscope.errors import UsageError
+from nephoscope.model import Estimate
+from nephoscope.rank.pairs import own_errors, places
+from nephoscope.rank.records import MeanRanks, Overall, OverallCell, RankedRow
+from nephoscope.rank.rows import Row, log_costs, weighted_pair, weights_over
+from nephoscope.reading.sentences import did_you_mean
+
+DRAWS = 10_000
+CONCENTRATION = 20.0
+"""Of the Dirichlet distribution about the user's weights: a weight of 0.5 varies by ±0.11."""
+
+
+def overall(
+    rows: Sequence[Row],
+    ranked: Sequence[RankedRow],
+    names: Sequence[str],
+    reference: str,
+    weights: Mapping[str, float],
+    confidence: float,
+    seed: int,
+) -> Overall:
+    """Returns the order over the benchmarks of which every alternative has each row.
+
+    ranked: the same rows with their ranks. weights: by benchmark or parameter; equal when empty.
+    """
+    complete = [
+        (row, ranks)
+        for row, ranks in zip(rows, ranked, strict=True)
+        if row.kind == "value" and row.covers(names)
+    ]
+    own = [row for row, _ in complete]
+    benchmarks = tuple(dict.fromkeys(row.benchmark for row in own))
+    with_ratio = [row for row in own if row.has_ratio]
+    shares = _shares(with_ratio or own, weights)
+    costs = log_costs(own, names)
+    return Overall(
+        benchmarks,
+        _mean_ranks(own, costs, names, confidence),
+        _mean_ranks(*_variations(own, names), names, confidence),
+        shares,
+        bool(weights),
+        _cells(with_ratio, complete, names, reference, shares, bool(weights), confidence, seed),
+    )
+
+
+def _shares(rows: Sequence[Row], weights: Mapping[str, float]) -> dict[str, float]:
+    """The weight of each benchmark, sum 1; that of a parameter is divided among its benchmarks."""
+    parameters: dict[str, str] = {row.benchmark: row.parameter for row in rows}
+    shares = dict.fromkeys(parameters, 0.0 if weights else 1.0)
+    for name, weight in weights.items():
+        of = [benchmark for benchmark, title in parameters.items() if name in (benchmark, title)]
+        if not of:
+            known = list(dict.fromkeys([*parameters, *parameters.values()]))
+            raise UsageError(
+                f"--weight: nothing is named '{name}' that all alternatives have"
+                f"{did_you_mean(name, known)}.",
+                f"Use {', '.join(known)}." if known else "",
+            )
+        for benchmark in of:
+            shares[benchmark] += weight / len(of)
+    total = sum(shares.values())
+    return {name: share / total for name, share in shares.items()} if total else {}
+
+
+def _by_benchmark(rows: Sequence[Row], values: Array) -> Array:
+    """The mean over the rows of each benchmark: (rows, alternatives) to (benchmarks, …)."""
+    labels = [row.benchmark for row in rows]
+    return np.array(
+        [
+            values[[label == benchmark for label in labels]].mean(axis=0)
+            for benchmark in dict.fromkeys(labels)
+        ]
+    )
+
+
+def _variations(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[Row], Array]:
+    """The rows that have enough repetitions, and their robust coefficients of variation."""
+    usable = [
+        row
+        for row in rows
+        if all(row.lines[name].consistency.robust_cv is not None for name in names)
+    ]
+    values = [[row.lines[name].consistency.robust_cv or 0.0 for name in names] for row in usable]
+    return usable, np.array(values)
+
+
+def _mean_ranks(
+    rows: Sequence[Row], costs: Array, names: Sequence[str], confidence: float
+) -> MeanRanks | None:
+    """Friedman's test over benchmarks; within one, the ranks of its rows are averaged first."""
+    if not rows:
+        return None
+    # Not the costs themselves: variations and ranks of different metrics share no unit.
+    blocks = _by_benchmark(rows, friedman.mid_ranks(np.round(costs, 12)))
+    if len(blocks) < 2:
+        return None
+    test = friedman.friedman(blocks)
+    means = dict(zip(names, test.mean_ranks, strict=True))
+    k = len(names)
+    p = {
+        (a, b): friedman.nemenyi_p(means[a] - means[b], test.blocks, k)
+        for index, a in enumerate(names)
+        for b in names[index + 1 :]
+    }
+
+    def is_apart(a: str, b: str) -> bool:
+        return p.get((a, b), p.get((b, a), 1.0)) <= 1 - confidence
+
+    return MeanRanks(
+        test.chi_square,
+        test.df,
+        test.p,
+        test.blocks,
+        means,
+        {name: place.rank for name, place in places(means, is_apart).items()},
+        friedman.critical_difference(test.blocks, k, confidence),
+        {f"{a}, {b}": value for (a, b), value in p.items()},
+    )
+
+
+def _cells(
+    rows: Sequence[Row],
+    complete: Sequence[tuple[Row, RankedRow]],
+    names: Sequence[str],
+    reference: str,
+    shares: Mapping[str, float],
+    weights_given: bool,
+    confidence: float,
+    seed: int,
+) -> tuple[OverallCell, ...]:
+    front = pareto_front([ranks for _, ranks in complete], names)
+    if not rows:
+        return tuple(OverallCell(name, None, None, (), name in front) for name in names)
+    to_reference = log_costs(rows, [reference, *names])[:, 1:]
+    blocks = np.exp(_by_benchmark(rows, to_reference))
+    chances: Sequence[tuple[float, ...]] = [()] * len(names)
+    if all(pair.error is not None for row in rows for pair in row.pairs.values()):
+        chances = rank_probabilities(rows, names, shares, weights_given, seed)
+    weights = weights_over(rows, shares)
+    cells = []
+    for column, name in enumerate(names):
+        pair = weighted_pair(rows, weights, reference, name)
+        weighted = pair.estimate(
+            confidence, len(blocks), "weighted geometric mean; errors of measurement"
+        )
+        if pair.error is None:
+            weighted = replace(weighted, note="A metric has too few repetitions for an interval.")
+        mean = geometric_mean(blocks[:, column], confidence)
+        cells.append(OverallCell(name, mean, weighted, chances[column], name in front))
+    return tuple(cells)
+
+
+def geometric_mean(values: Array, confidence: float) -> Estimate:
+    """Returns the geometric mean of ratios; Student's t of the logarithms over benchmarks."""
+    mean, _ = ratios.log_t(np.ones_like(values), values, confidence)
+    method = "geometric mean over benchmarks; Student t on logarithms"
+    if mean is None:
+        value = float(np.exp(np.log(values).mean()))
+        note = "n = 1: an interval needs 2 benchmarks."
+        return Estimate(value, None, None, confidence, int(values.size), "ratio", method, note)
+    return replace(mean, method=method, note="")
+
+
+def rank_probabilities(
+    rows: Sequence[Row],
+    names: Sequence[str],
+    shares: Mapping[str, float],
+    weights_given: bool,
+    seed: int,
+) -> list[tuple[float, ...]]:
+    """Returns the probability of each rank by weighted geometric mean, for each alternative.
+
+    Measurements vary by their errors, weights by a Dirichlet distribution: about the user's
+    weights, or uniform over all weights.
+    """
+    rng = np.random.default_rng(seed)
+    used = [name for name, share in shares.items() if share > 0]
+    alpha = [CONCENTRATION * shares[name] if weights_given else 1.0 for name in used]
+    drawn = rng.dirichlet(alpha, DRAWS)
+    scores = np.zeros((DRAWS, len(names)))
+    for column, benchmark in enumerate(used):
+        own = [row for row in rows if row.benchmark == benchmark]
+        mean = log_costs(own, names).mean(axis=0)
+        errors = np.mean([errors_of(row, names) for row in own], axis=0)
+        costs = rng.normal(mean, errors, (DRAWS, len(names)))
+        scores += drawn[:, [column]] * costs
+    # Equal scores (copies of one file, say) share their ranks, rather than the first one winning.
+    ranks = friedman.mid_ranks(np.round(scores, 12))
+    k = len(names)
+    return [
+        tuple(
+            float(np.clip(1 - np.abs(ranks[:, i] - rank), 0, 1).mean()) for rank in range(1, k + 1)
+        )
+        for i in range(k)
+    ]
+
+
+def errors_of(row: Row, names: Sequence[str]) -> list[float]:
+    """Returns the standard error of each alternative's log cost."""
+    return own_errors(names, lambda a, b: row.pair(a, b).error or 0.0)
+
+
+def pareto_front(ranked: Sequence[RankedRow], names: Sequence[str]) -> set[str]:
+    """Returns the alternatives that no other one beats in a row without losing in another."""
+    ranks = {
+        name: [
+            cell.rank or math.inf
+            for row in ranked
+            for cell in row.cells
+            if cell.alternative == name
+        ]
+        for name in names
+    }
+
+    def dominates(a: str, b: str) -> bool:
+        sides = list(zip(ranks[a], ranks[b], strict=True))
+        return all(x <= y for x, y in sides) and any(x < y for x, y in sides)
+
+    return {name for name in names if not any(dominates(rival, name) for rival in names)}
+
+
+def consistency_apart(a: Sequence[float], b: Sequence[float], confidence: float, seed: int) -> bool:
+    """Returns whether the bootstrap interval of the ratio of robust variations excludes 1."""
+    ratio = variation.ratio_of_robust_cv(a, b, confidence=confidence, seed=seed)
+    return bool((ratio.low or 0.0) > 1 or (ratio.high is not None and ratio.high < 1))

@@ -1,0 +1,219 @@
+"""Ranks rows of alternatives, and assembles the record of the whole ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from nephoscope.analysis.statistics.values import Refused
+from nephoscope.analysis.statistics.variation import LEAST_N
+from nephoscope.errors import UsageError
+from nephoscope.model import level_name
+from nephoscope.rank.domains import advise
+from nephoscope.rank.overall import consistency_apart, overall
+from nephoscope.rank.pairs import Names, Place, of_one_run, places, told_apart
+from nephoscope.rank.records import RankedCell, RankedRow, Ranking
+from nephoscope.rank.rows import NOT_MEASURED, Comparing, GapReason, Measurement, Row, rows_of
+from nephoscope.rank.stored import labelled_lines
+from nephoscope.results.run_data import RunData
+
+PLATFORM = "platform"
+"""Factor whose levels every report ranks."""
+MARGIN = 0.03
+CONFIDENCE = 0.95
+SEED = 1
+METHOD = "ratio of costs; Student t on logarithms"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user asked for.
+
+    reference: alternative to which ratios are; the first one when empty. weights: by benchmark or
+    parameter; equal when empty. margin: relative difference that is not worth a change.
+    """
+
+    reference: str = ""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    margin: float = MARGIN
+    confidence: float = CONFIDENCE
+    seed: int = SEED
+
+
+def rank(
+    measurements: Sequence[Measurement],
+    names: Sequence[str],
+    comparing: Comparing,
+    reason: GapReason,
+    settings: Settings,
+    warnings: Sequence[str] = (),
+) -> Ranking:
+    """Ranks alternatives by row, overall and by domain.
+
+    Raises UsageError for fewer than two alternatives, for a metric that one has twice, and for an
+    unknown weight.
+    """
+    if len(names) < 2:
+        held = f"'{names[0]}' is the only alternative" if names else "There is no alternative"
+        raise UsageError(
+            f"{held}, and a ranking needs two.",
+            "Name several runs as A=RUN B=RUN, or a factor of the plan with --by.",
+        )
+    rows, excluded = rows_of(measurements, names, comparing, reason)
+    ranked_names = [name for name in names if any(name in row.lines for row in rows)]
+    excluded += [
+        f"'{name}' is left out: it has no metric in common with another alternative"
+        f"{_because(rows, reason, name)}."
+        for name in names
+        if name not in ranked_names
+    ]
+    if not rows:
+        raise UsageError(
+            "The alternatives have no metric in common.",
+            excluded[0] if excluded else "Measure the same plan on all of them.",
+        )
+    rows = [
+        replace(row, gaps={name: row.gaps[name] for name in ranked_names if name in row.gaps})
+        for row in rows
+    ]
+    reference = settings.reference or ranked_names[0]
+    if reference not in ranked_names:
+        raise UsageError(
+            f"There is no alternative '{reference}'.", f"Alternatives: {', '.join(ranked_names)}."
+        )
+    confidence, seed = settings.confidence, settings.seed
+    ranked = [_ranked(row, ranked_names, reference, confidence, seed) for row in rows]
+    return Ranking(
+        tuple(ranked_names),
+        reference,
+        confidence,
+        settings.margin,
+        seed,
+        tuple(ranked),
+        overall(rows, ranked, ranked_names, reference, settings.weights, confidence, seed),
+        advise(rows, ranked_names, settings.margin, confidence, seed),
+        tuple(excluded),
+        tuple(warnings),
+    )
+
+
+def _because(rows: Sequence[Row], reason: GapReason, name: str) -> str:
+    reasons = [reason(name, next(iter(row.lines.values()))) for row in rows]
+    known = [text for text in reasons if text != NOT_MEASURED]
+    return f" ({known[0]})" if known else ""
+
+
+def _ranked(
+    row: Row, alternatives: Sequence[str], reference: str, confidence: float, seed: int
+) -> RankedRow:
+    present = list(row.lines)
+    first = present[0]
+    costs = {name: row.pair(first, name).log_ratio for name in present}
+    apart = _value_apart(row)
+    if row.tested:
+        p = {names: pair.p for names, pair in row.pairs.items() if pair.p is not None}
+        apart = _among(told_apart(p, confidence))
+    shared = places(costs, apart)
+    varied = _consistency_ranks(row, present, confidence, seed)
+    return RankedRow(
+        row.parameter,
+        row.benchmark,
+        row.metric,
+        row.factors,
+        row.kind,
+        row.resource,
+        row.better,
+        row.unit,
+        row.tested,
+        tuple(_cell(row, name, reference, shared, varied, confidence) for name in alternatives),
+        row.note,
+    )
+
+
+def _value_apart(row: Row) -> Callable[[str, str], bool]:
+    return lambda a, b: abs(row.pair(a, b).log_ratio) > 1e-12
+
+
+def _among(apart: set[Names]) -> Callable[[str, str], bool]:
+    return lambda a, b: (a, b) in apart or (b, a) in apart
+
+
+def _cell(
+    row: Row,
+    name: str,
+    reference: str,
+    shared: Mapping[str, Place],
+    varied: Mapping[str, Place],
+    confidence: float,
+) -> RankedCell:
+    line = row.lines.get(name)
+    if line is None:
+        reason = row.gaps.get(name, NOT_MEASURED)
+        return RankedCell(name, None, None, None, None, None, None, None, reason)
+    ratio = None
+    if row.has_ratio and reference in row.lines and name != reference:
+        pair = row.pair(reference, name)
+        n = min(line.estimate.n, row.lines[reference].estimate.n)
+        ratio = pair.estimate(confidence, n, METHOD)
+    place = shared[name]
+    return RankedCell(
+        name,
+        place.rank,
+        place.low,
+        place.high,
+        line.estimate,
+        ratio,
+        line.consistency,
+        varied[name].rank if name in varied else None,
+    )
+
+
+def _consistency_ranks(
+    row: Row, names: Sequence[str], confidence: float, seed: int
+) -> dict[str, Place]:
+    """Ranks by robust variation; those with too few repetitions have none."""
+    variations = {
+        name: row.lines[name].consistency.robust_cv
+        for name in names
+        if len(row.lines[name].trial_values) >= LEAST_N
+    }
+    known = {name: value for name, value in variations.items() if value is not None}
+    if len(known) < 2:
+        return {}
+    pairs = list(combinations(known, 2))
+    level = 1 - (1 - confidence) / len(pairs)
+    apart: set[Names] = set()
+    for a, b in pairs:
+        try:
+            values = (row.lines[a].trial_values, row.lines[b].trial_values)
+            if consistency_apart(*values, level, seed):
+                apart.add((a, b))
+        except Refused:  # a side that does not vary at all has no ratio
+            continue
+    return places(known, _among(apart))
+
+
+def analyse(data: RunData) -> Ranking | None:
+    """Returns the ranking of the levels of the factor `platform` in a run."""
+    labelled = list(labelled_lines(data.metrics, PLATFORM, ()))
+    reasons: dict[tuple[str, str], str] = {}
+    for record in data.records:
+        if record.reasons and PLATFORM in record.factors:
+            key = (level_name(record.factors[PLATFORM]), record.benchmark)
+            reasons.setdefault(key, "; ".join(record.reasons))
+    failed = [name for name, _ in reasons]
+    names = list(dict.fromkeys([*(name for name, _ in labelled), *failed]))
+    measurements = [Measurement(name, 0, line) for name, line in labelled]
+    try:
+        return rank(
+            measurements,
+            names,
+            lambda a, b, prior: of_one_run(a.line, b.line, data.confidence, prior),
+            lambda name, line: reasons.get((name, line.benchmark), NOT_MEASURED),
+            Settings(
+                margin=float(data.manifest.get("margin") or MARGIN), confidence=data.confidence
+            ),
+        )
+    except UsageError:  # one level, or levels without a common metric: there is no order to state
+        return None
