@@ -26,6 +26,7 @@ WITHIN = {
     *("load", "phase", "cpu", "process"),
     *("region", "vm", "vcpu"),
     *("request", "limit_ns"),
+    *("cache", "client", "object_bytes"),
 }
 """Factors of samples, and of the rows of loads, which no plan varies."""
 COMPARED = [

@@ -176,12 +176,16 @@ def test_another_share_is_not_that_number() -> None:
 
 def test_an_order_is_held_step_by_step() -> None:
     khurshid = catalogue.load("khurshid-2009")
-    speeds = {"near": 100.0, "middle": 50.0, "far": 10.0}
+    speeds = {"chicago": 100.0, "mit": 50.0, "japan": 10.0}
 
     def order_of(given: dict[str, float]) -> Outcome:
         lines = [
             line(
-                "net.throughput", "goodput_bytes_per_s", noisy(speed, 0.01, seed), where, streams=1
+                "net.throughput",
+                "goodput_bytes_per_s",
+                noisy(speed, 0.01, seed),
+                where,
+                direction="down",
             )
             for seed, (where, speed) in enumerate(given.items())
         ]
@@ -190,8 +194,8 @@ def test_an_order_is_held_step_by_step() -> None:
     right = order_of(speeds)
     assert right.mark is Mark.IN_KIND
     assert [round(step.value) for step in right.steps] == [2, 5]
-    assert order_of({**speeds, "far": 80.0}).mark is Mark.CONTRADICTED
-    assert order_of({**speeds, "far": 50.0}).mark is Mark.NOT_COMPARABLE
+    assert order_of({**speeds, "japan": 80.0}).mark is Mark.CONTRADICTED
+    assert order_of({**speeds, "japan": 50.0}).mark is Mark.NOT_COMPARABLE
 
 
 def test_what_cannot_be_compared_is_shown_all_the_same() -> None:

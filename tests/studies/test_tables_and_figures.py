@@ -56,7 +56,7 @@ def test_tables_that_are_not_filled_belong_to_parts_that_say_why() -> None:
     filled = {sheet.table for part in DELGADO.definition.parts for sheet in part.tables}
     rest = {table.name for table in DELGADO.tables} - filled
     assert rest == {"Table 4.1"}  # what the simulation is given
-    assert all(part.not_yet for part in DELGADO.definition.parts if part.name == "sla")
+    assert all(part.agreements for part in DELGADO.definition.parts if part.name == "sla")
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,11 @@ def read(path: Path) -> ReferenceStudy:
 
 def plan_of(study: ReferenceStudy, part: Part, scale: str) -> plans.Plan:
     """Returns the plan of a part at a scale; UsageError for a part that does not exist here yet."""
+    if part.agreements:
+        raise UsageError(
+            f"{study.name}, {part.name}: this part is computed, not run.",
+            f"Use `nephoscope study show {study.name}`.",
+        )
     if not part.plan:
         raise UsageError(f"{study.name}, {part.name}: not yet: {part.not_yet}.")
     changes = next(sets for name, sets in part.scales.items() if name == scale)

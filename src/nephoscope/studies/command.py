@@ -212,7 +212,7 @@ def _row(study: ReferenceStudy, store: Store) -> dict[str, Any]:
         "year": about.year,
         "numbers": len(study.numbers),
         "parts": [
-            {"name": part.name, "title": part.title, "available": bool(part.plan)}
+            {"name": part.name, "title": part.title, "available": not part.not_yet}
             for part in about.parts
         ],
         "last_run": last.id if last else None,
@@ -223,6 +223,7 @@ def _document(
     study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
 ) -> dict[str, Any]:
     from nephoscope import documents
+    from nephoscope.studies import agreements
     from nephoscope.studies.report import page
 
     about = study.definition
@@ -238,6 +239,7 @@ def _document(
         "printed_tables": study.tables,
         "missing_tables": study.missing,
         "numbers": study.numbers,
+        "agreements": agreements.figures(study),
     }
     values: dict[str, Any] = documents.to_json(document)
     return {**values, **page.document_of(parts, conclusions)}

@@ -63,7 +63,12 @@ def comparison(
 
 def published(study: ReferenceStudy) -> str:
     """Returns everything that the study published: its tables, then the running text."""
+    from nephoscope.studies import agreements
+
     blocks = [_head(study), *(_grid(study, table) for table in study.tables), _prose(study)]
+    if computed := agreements.figures(study):
+        rows = [_wrap(line) for line in agreements.lines(computed)]
+        blocks.append("\n".join(["AGREEMENTS", *rows]))
     if study.missing:
         missing = [_wrap(f"{table.name}: {table.why}.") for table in study.missing]
         blocks.append("\n".join(["NOT IN THE TEXT", *missing]))
@@ -80,6 +85,8 @@ def _head(study: ReferenceStudy) -> str:
     ]
     for part in about.parts:
         state = f"not yet: {part.not_yet}" if part.not_yet else f"plan: {study.path / part.plan}"
+        if part.agreements:
+            state = "computed from the terms of agreements, see below"
         lines.append(_wrap(f"{part.name}: {part.title} ({part.section}); {state}"))
     return "\n".join(lines)
 

@@ -109,8 +109,25 @@ class Conclusion(Record):
     why: Text
 
 
+class AgreementRow(Record):
+    """A figure of an agreement that the study states, to be computed from a contract's terms.
+
+    table, row, column: of the published number. contract: its name. figure: the objective in per
+    cent, or the downtime that a period allows, in hours. margin: ratio within which they agree.
+    """
+
+    claim: Text
+    table: Text
+    row: Text
+    column: Text
+    contract: Text
+    figure: Literal["objective", "allowed_downtime"]
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    why: str = ""
+
+
 class Part(Record):
-    """A part of a study: it has a plan, or states what is missing.
+    """A part of a study: it has a plan, is computed from agreements, or states what is missing.
 
     scales: for each scale the dotted paths that are set over the plan, as with `--set`.
     """
@@ -127,11 +144,12 @@ class Part(Record):
     figures: tuple[FigureLayout, ...] = ()
     emulated: tuple[EmulatedRow, ...] = ()
     predictions: tuple[PredictionLayout, ...] = ()
+    agreements: tuple[AgreementRow, ...] = ()
 
     @model_validator(mode="after")
     def _has_plan_or_reason(self) -> Self:
-        if bool(self.plan) == bool(self.not_yet):
-            raise ValueError(f"{self.name}: give either `plan` or `not_yet`")
+        if sum(map(bool, (self.plan, self.not_yet, self.agreements))) != 1:
+            raise ValueError(f"{self.name}: give either `plan` or `not_yet`, or `agreements`")
         if self.plan and set(self.scales) != set(SCALES):
             raise ValueError(f"{self.name}: state what each scale sets: {', '.join(SCALES)}")
         needs_run = (
