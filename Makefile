@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DEV := .setup/dev
 RUN := .setup/run
 
-.PHONY: help survey test test-all check fuzz format generate bench audit probe probe-aarch64 wheel clean
+.PHONY: help survey test test-all check fuzz format generate bench audit storage probe probe-aarch64 wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -40,6 +40,9 @@ probe: setup-run ## Build the static probe for this machine
 
 probe-aarch64: ## Build the static probe for 64-bit ARM
 	@tools/setup.sh probe-aarch64
+
+storage: ## Build the program that measures storage services (S3, WebDAV, SFTP and others)
+	@tools/setup.sh storage $(ARCH)
 
 audit: setup-dev ## Licences and sums of what others wrote, known vulnerabilities (needs the network)
 	$(PY) tools/audit.py $(ARGS)

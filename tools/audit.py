@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import Any
 
-from notices import BUNDLED, ROOT, linked_crates
+from notices import BUNDLED, ROOT, linked_crates, storage_is_built
 
 ALLOWED = frozenset(
     {"Apache-2.0", "MIT", "MIT-0", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC", "PSF-2.0"}
@@ -50,9 +50,9 @@ def is_allowed(expression: str) -> bool:
     )
 
 
-def crate_problems() -> Iterator[str]:
+def crate_problems(*, storage: bool) -> Iterator[str]:
     """Yields a sentence for each linked crate with another licence."""
-    for crate in linked_crates():
+    for crate in linked_crates(storage=storage):
         if not is_allowed(crate["license"] or ""):
             yield f"crate {crate['name']}: licence {crate['license']} is not in the list."
 
@@ -105,7 +105,8 @@ def vulnerabilities() -> int:
     if not done.stdout:
         sys.stderr.write(done.stderr)
     sys.stderr.writelines(f"audit: {sentence}\n" for sentence in sentences)
-    for name, options in (("deny", ["check", "advisories", "sources"]), ("audit", [])):
+    deny = ["--all-features", "check", "advisories", "sources"]
+    for name, options in (("deny", deny), ("audit", [])):
         if shutil.which(f"cargo-{name}"):
             return max(code, subprocess.run(["cargo", name, *options], cwd=ROOT).returncode)
     sys.stderr.write(
@@ -141,10 +142,13 @@ def packages_of(report: str) -> tuple[int, list[str]]:
 
 def main() -> int:
     """Prints every problem; returns 1 with one, 4 where something could not be checked."""
-    problems = [*crate_problems(), *package_problems(), *embedded_problems()]
+    offline = "--offline" in sys.argv[1:]
+    # The sources of the storage program's crates are on this machine only once it was built.
+    storage = not offline or storage_is_built()
+    problems = [*crate_problems(storage=storage), *package_problems(), *embedded_problems()]
     for problem in problems:
         sys.stderr.write(f"audit: {problem}\n")
-    code = 0 if "--offline" in sys.argv[1:] else vulnerabilities()
+    code = 0 if offline else vulnerabilities()
     return 1 if problems else code
 
 

@@ -184,13 +184,18 @@ def exit_codes_page() -> str:
     return GENERATED + "\n".join(lines) + "\n"
 
 
-def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str) -> str:
-    """The reference page of a kind of file, from its model's field descriptions."""
+def keys_page(title: str, schema: Mapping[str, Any], top: str, file: str = "") -> str:
+    """The reference page of a kind of file, from its model's field descriptions.
+
+    file: name of its schema, if there is one in contracts/.
+    """
     sections = {top: schema, **schema.get("$defs", {})}
-    lines = [f"# {title}", "", "Add this line at the top of a file for completion in editors:", ""]
-    lines += ["```yaml", f"# yaml-language-server: $schema={file}", "```", ""]
-    copy = f"nephoscope schema {file.partition('.')[0]} > {file}"
-    lines += [f"`{copy}` writes the schema beside the file.", ""]
+    lines = [f"# {title}", ""]
+    if file:
+        copy = f"nephoscope schema {file.partition('.')[0]} > {file}"
+        lines += ["Add this line at the top of a file for completion in editors:", ""]
+        lines += ["```yaml", f"# yaml-language-server: $schema={file}", "```", ""]
+        lines += [f"`{copy}` writes the schema beside the file.", ""]
     for name, section in sections.items():
         lines += [f"## {name}", "", section.get("description", ""), ""]
         lines += ["| key | default | meaning |", "|---|---|---|"]
@@ -217,6 +222,25 @@ def topology_page() -> str:
     from nephoscope.lab.topology import topology_schema
 
     return keys_page("Topology files", topology_schema(), "Topology", "topology.schema.json")
+
+
+def cost_pages() -> dict[str, str]:
+    """The reference pages of the files of `cost`, `tariff` and `utility`."""
+    from nephoscope.cost.price_book import PriceBook
+    from nephoscope.cost.work import WorkFile
+    from nephoscope.pricing.offers import OfferFile
+    from nephoscope.pricing.tariff import TariffFile
+
+    files: dict[str, tuple[str, Any]] = {
+        "price-book": ("Price books", PriceBook),
+        "work-options": ("Options of `cost work`", WorkFile),
+        "tariff": ("Tariff files", TariffFile),
+        "offers": ("Offers of `utility`", OfferFile),
+    }
+    return {
+        f"docs/reference/{name}.md": keys_page(title, record.model_json_schema(), record.__name__)
+        for name, (title, record) in files.items()
+    }
 
 
 def python_page() -> str:
@@ -310,6 +334,7 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
     pages["docs/reference/json.md"] = GENERATED + json_reference.page()
     pages["docs/reference/plan.md"] = plan_page(listed)
     pages["docs/reference/topology.md"] = topology_page()
+    pages.update(cost_pages())
     pages.update(scenario_pages())
     return pages
 

@@ -28,10 +28,15 @@ Rust distribution. Programs built for a musl target contain musl libc, MIT, Copy
 Rich Felker and contributors (https://musl.libc.org)."""
 
 
-def linked_crates() -> list[Mapping[str, Any]]:
-    """Returns the packages from other authors whose code is linked into the programs, by name."""
+def linked_crates(*, storage: bool) -> list[Mapping[str, Any]]:
+    """Returns the packages from other authors whose code is linked into the programs, by name.
+
+    storage: whether nephoscope-storage is one of the programs.
+    """
     target = f"{platform.machine()}-unknown-linux-musl"
     command = ["cargo", "metadata", "--format-version=1", "--locked", "--filter-platform", target]
+    if storage:
+        command += ["--features", "nephoscope-probe/storage"]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
     metadata = json.loads(output)
     packages = {package["id"]: package for package in metadata["packages"]}
@@ -53,6 +58,11 @@ def linked_crates() -> list[Mapping[str, Any]]:
     return sorted(found, key=lambda package: (package["name"], package["version"]))
 
 
+def storage_is_built() -> bool:
+    """States whether nephoscope-storage is there, for any architecture."""
+    return any((ROOT / "src" / "nephoscope" / "_probe").glob("*/nephoscope-storage"))
+
+
 def is_macro(package: Mapping[str, Any]) -> bool:
     """States whether a package is a procedural macro."""
     return any("proc-macro" in target["kind"] for target in package["targets"])
@@ -67,7 +77,7 @@ def licence_texts(folder: Path) -> Iterator[str]:
 
 def notices() -> str:
     """Returns the whole text; a licence text that several crates share stands there once."""
-    crates = linked_crates()
+    crates = linked_crates(storage=storage_is_built())
     without_text: list[str] = []
     lines = ["Third-party software in Nephoscope", "=" * 34, "", "Rust crates", "-" * 11, ""]
     texts: dict[str, str] = {}

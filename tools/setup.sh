@@ -5,6 +5,7 @@
 #   tools/setup.sh dev            what tests and checks need on top
 #   tools/setup.sh probe-here     only the static programs for this machine
 #   tools/setup.sh probe-aarch64  the same for 64-bit ARM
+#   tools/setup.sh storage [ARCH] the probe with the libraries of storage services (nephoscope-storage)
 #   tools/setup.sh notices        only the licence notices of what the programs contain
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -87,9 +88,16 @@ test_packages() {
   command -v h2load >/dev/null || missing+=(nghttp2-client)
   command -v redis-benchmark >/dev/null || missing+=(redis-tools)
   local tool
-  for tool in httperf siege sqlite3 sysbench wrk; do
+  for tool in dbench fping httperf ioping iperf iperf3 mbw nuttcp openssl siege sqlite3 sysbench wrk; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
+  command -v ping >/dev/null || missing+=(iputils-ping)
+  command -v mtr >/dev/null || missing+=(mtr-tiny)
+  [ -x /usr/sbin/bonnie++ ] || missing+=(bonnie++)
+  [ -x /usr/sbin/john ] || missing+=(john)
+  command -v 7z >/dev/null || missing+=(p7zip-full)
+  command -v cyclictest >/dev/null || missing+=(rt-tests)
+  command -v xz >/dev/null || missing+=(xz-utils)
   # The platforms of lab hosts.
   command -v runc >/dev/null || missing+=(runc)
   command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
@@ -145,13 +153,15 @@ SCRIPT
   chmod +x .venv/bin/nephoscope
 }
 
-build_probe() { # architecture
-  local arch=$1 musl=$1-unknown-linux-musl target program folder=src/nephoscope/_probe/$1-linux
+# Sets target, flags and folder.
+choose_target() { # architecture
+  local arch=$1 musl=$1-unknown-linux-musl
+  folder=src/nephoscope/_probe/$1-linux
   if command -v rustup >/dev/null && ! rustup target list --installed | grep -qx "$musl"; then
     say "adding the Rust target $musl"
     timeout 120 rustup target add "$musl" >.setup/rustup.log 2>&1 || true
   fi
-  local flags="-C target-feature=+crt-static"
+  flags="-C target-feature=+crt-static"
   if [ -d "$(rustc --print sysroot)/lib/rustlib/$musl" ]; then
     target=$musl
     # Rust's own linker and start files: no C compiler for the other architecture is needed.
@@ -161,16 +171,43 @@ build_probe() { # architecture
   else
     stop "the probe for $arch needs the Rust target $musl, which is not installed. Run: rustup target add $musl"
   fi
+}
+
+build_probe() { # architecture
+  local target flags folder program
+  choose_target "$1"
   say "building the probe, the lab program and the simulator ($target)"
   RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe \
     --package nephoscope-lab --package nephoscope-sim --target "$target" --target-dir target/static ||
     stop "the probe does not build; the compiler's words are above."
   mkdir -p "$folder"
   for program in nephoscope-lab nephoscope-probe nephoscope-sim; do
-    # Written aside and renamed: a program that is running keeps its file.
-    cp "target/static/$target/release/$program" "$folder/$program.new"
-    mv "$folder/$program.new" "$folder/$program"
+    install_program "target/static/$target/release/$program" "$folder/$program"
   done
+}
+
+# Written aside and renamed: a program that is running keeps its file.
+install_program() { # built file, destination
+  cp "$1" "$2.new"
+  mv "$2.new" "$2"
+}
+
+# The libraries of services double the time of a build, so they are built only where they are asked for,
+# into a folder of their own: both programs come from one crate, under one name.
+build_storage() { # architecture
+  local target flags folder
+  choose_target "$1"
+  say "building the storage program ($target), which takes some minutes"
+  RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe --features storage \
+    --target "$target" --target-dir target/storage ||
+    stop "the storage program does not build; the compiler's words are above. It needs Rust 1.91 or newer."
+  mkdir -p "$folder"
+  install_program "target/storage/$target/release/nephoscope-probe" "$folder/nephoscope-storage"
+}
+
+storage_is_fresh() {
+  local out=src/nephoscope/_probe/$1-linux/nephoscope-storage
+  [ -x "$out" ] && [ -z "$(find crates Cargo.toml Cargo.lock -newer "$out" -print -quit)" ]
 }
 
 notices() {
@@ -210,6 +247,13 @@ case "${1:-run}" in
     build_probe "$(uname -m)"
     notices
     ;;
+  storage)
+    find_cargo
+    arch=${2:-$(uname -m)}
+    storage_is_fresh "$arch" || build_storage "$arch"
+    rm -f src/nephoscope/_probe/NOTICES.txt
+    notices
+    ;;
   notices)
     find_cargo
     notices
@@ -219,5 +263,5 @@ case "${1:-run}" in
     build_probe aarch64
     say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab,sim}"
     ;;
-  *) stop "'$1' is not a set-up; use run, dev, probe-here, probe-aarch64 or notices." ;;
+  *) stop "'$1' is not a set-up; use run, dev, probe-here, probe-aarch64, storage or notices." ;;
 esac

@@ -31,10 +31,21 @@ finish_building() {
 }
 
 measuring=(nephoscope-probe nephoscope-lab)
+targets=("${measuring[@]/#/--bin=}")
+for file in crates/{probe,lab}/tests/*.rs; do
+  targets+=("--test=$(basename "$file" .rs)")
+done
 build_log=$(mktemp)
 NEPHOSCOPE_TEST_DURATIONS=$(mktemp)
 export NEPHOSCOPE_TEST_DURATIONS
 trap 'rm -f "$NEPHOSCOPE_TEST_DURATIONS" "$build_log"' EXIT
+
+# The libraries of storage services take minutes to compile; without them those tests are skipped.
+if [ "${1:-}" = --all ]; then
+  part "Building the storage program" tools/setup.sh storage
+  part "Lints of the storage program" cargo clippy --locked --package nephoscope-probe --all-targets --features storage -- -D warnings
+  part "Rust of the storage program" cargo test --locked --package nephoscope-probe --features storage storage::
+fi
 
 # Tests that measure nothing wait often: one worker more than there are CPUs, and the compiler beside.
 nice cargo test --locked --workspace --no-run >"$build_log" 2>&1 &
@@ -43,8 +54,9 @@ part "Python without measurements" pythons "${slow}not alone" -n "$(($(nproc) + 
 part "Building the Rust tests, what is left of it" finish_building
 part "Rust without measurements" cargo test --locked --workspace "${measuring[@]/#/--exclude=}" "${ignored[@]}"
 if [ "${1:-}" != --fast ]; then
-  # One test at a time: a truth test shares its core with nobody.
-  part "Rust that measures" cargo test --locked "${measuring[@]/#/--package=}" -- --test-threads=1
+  # One test at a time: a truth test shares its core with nobody. Chosen by target, because a choice
+  # of packages would compile the dependencies with other features once more.
+  part "Rust that measures" cargo test --locked --workspace "${targets[@]}" -- --test-threads=1
   part "Python that measures" pythons "${slow}alone"
 fi
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -52,6 +52,10 @@ NATIVE, ADAPTER, RUNNER, SIMULATION = "native", "adapter", "runner", "simulation
 simulator."""
 
 
+HOST = "host"
+"""The parameter that names any machine as the other end, instead of a target that serves."""
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkSpec:
     """A benchmark's declaration.
@@ -81,10 +85,22 @@ class BenchmarkSpec:
         """Whether it has no meaning without a target that serves its far side."""
         return self.two_sided and self.id != "null"
 
+    def wants_peer(self, params: Container[str]) -> bool:
+        """Whether a far side is missing: `params` name no host that takes its place."""
+        return self.needs_peer and not (HOST in params and self._has(HOST))
+
+    def _has(self, param_id: str) -> bool:
+        return any(param.id == param_id for param in self.params)
+
     @property
     def writes_files(self) -> bool:
         """Whether it writes scratch files, into a directory that it can be given."""
-        return any(param.id == "directory" for param in self.params)
+        return self._has("directory")
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws other random numbers in each trial, unless it is given a seed."""
+        return any(param.id == "seed" and param.default == 0 for param in self.params)
 
     def metric(self, metric_id: str) -> MetricSpec:
         """The metric of that name; UnknownName if there is none."""

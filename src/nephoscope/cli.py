@@ -38,9 +38,44 @@ COMMANDS: tuple[Command, ...] = (
     ),
     *(command for capability in TABLE for command in capability.commands),
     Command(
+        "sla",
+        "Check service level agreements: verdict, credit, evidence.",
+        "nephoscope.sla.command:sla",
+    ),
+    Command(
+        "traffic",
+        "Analyse bursts of traffic and the energy of a mobile radio.",
+        "nephoscope.traffic.command:traffic",
+    ),
+    Command(
+        "cost",
+        "Compute prices, cost per unit of work and savings.",
+        "nephoscope.cost.command:cost",
+    ),
+    Command(
+        "tariff",
+        "Price transfers by throughput, beside a flat tariff.",
+        "nephoscope.pricing.command:tariff",
+    ),
+    Command(
+        "utility",
+        "Choose among offers by their utility, with uncertainty.",
+        "nephoscope.pricing.utility_command:utility",
+    ),
+    Command(
+        "advise",
+        "Classify an application; predict its performance by platform.",
+        "nephoscope.advise.command:advise",
+    ),
+    Command(
         "compare",
         "Compare two runs, two targets of a run, or two files.",
         "nephoscope.comparison.command:compare",
+    ),
+    Command(
+        "rank",
+        "Rank alternatives by metric, overall and by application.",
+        "nephoscope.rank.command:rank",
     ),
     Command("study", "Reproduce the five reference studies.", "nephoscope.studies.command:study"),
     Command(
@@ -66,9 +101,7 @@ COMMANDS: tuple[Command, ...] = (
         "Export the samples of runs as CSV, JSON lines or Parquet.",
         "nephoscope.commands.export:export",
     ),
-    Command(
-        "import", "Import results from PerfKit Benchmarker.", "nephoscope.commands.import_:import_"
-    ),
+    Command("import", "Import results from other tools.", "nephoscope.commands.import_:import_"),
     Command(
         "list",
         "List benchmarks, or describe one: parameters and metrics.",

@@ -56,8 +56,20 @@ IMPORT_BYTES = 256 << 20
 IMPORT_LINE_BYTES = 1 << 20
 """Bytes of a line of a file to import: 1 MiB."""
 
+IMPORT_SCORES = 20_000
+"""Scores of a database that are imported into one run."""
+
 TRIAL_LINES = 300_000
 """Lines (samples, most of all) that a probe prints for one trial."""
 
 TRIAL_BYTES = 64 << 20
 """Bytes that a probe prints for one trial: 64 MiB."""
+
+SLA_SLOTS = 50_000_000
+"""Slots of a period of a service level agreement."""
+
+SLA_PERIODS = 10_000
+"""Periods between the first and the last event of a service."""
+
+SLA_EVENTS = 200_000_000
+"""Events of service levels that are judged together."""

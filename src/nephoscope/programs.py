@@ -13,7 +13,12 @@ from pathlib import Path
 
 from nephoscope.errors import Lacking
 
+PROBE = "nephoscope-probe"
+STORAGE = "nephoscope-storage"
+"""The probe with the libraries of storage services, built and copied only where one is measured."""
+
 BUILD_COMMAND = "make survey"
+STORAGE_COMMAND = "make storage"
 NOTICES_COMMAND = "tools/setup.sh notices"
 
 _ELF_MACHINES = {0x3E: "x86_64", 0xB7: "aarch64", 0x28: "arm", 0xF3: "riscv64", 0x03: "i686"}
@@ -21,7 +26,12 @@ _ELF_MACHINES = {0x3E: "x86_64", 0xB7: "aarch64", 0x28: "arm", 0xF3: "riscv64", 
 
 def find_probe(machine: str | None = None) -> Path:
     """The probe; see `find`."""
-    return find("nephoscope-probe", "NEPHOSCOPE_PROBE", machine)
+    return find(PROBE, "NEPHOSCOPE_PROBE", machine)
+
+
+def find_storage(machine: str | None = None) -> Path:
+    """The probe with the libraries of storage services; see `find`."""
+    return find(STORAGE, "NEPHOSCOPE_STORAGE", machine, STORAGE_COMMAND)
 
 
 def find_launcher() -> Path:
@@ -49,7 +59,9 @@ def notices() -> str:
         ) from None
 
 
-def find(name: str, variable: str, machine: str | None = None) -> Path:
+def find(
+    name: str, variable: str, machine: str | None = None, command: str = BUILD_COMMAND
+) -> Path:
     """The program `name` for a machine type (this one's when not given).
 
     The file that the environment variable names, else the one inside the installed package, else
@@ -59,32 +71,32 @@ def find(name: str, variable: str, machine: str | None = None) -> Path:
     machine = machine or platform.machine()
     given = os.environ.get(variable)
     if given:
-        return _usable(Path(given), machine, f"{variable} names")
+        return _usable(Path(given), machine, f"{variable} names", command)
     package = Path(str(resources.files("nephoscope")))
     packaged = package / "_probe" / f"{machine}-linux" / name
     if packaged.is_file():
-        return _usable(packaged, machine, "The package has")
+        return _usable(packaged, machine, "The package has", command)
     built = package.parents[1] / "target" / "release" / name
     if built.is_file():
-        return _usable(built, machine, "The source tree has")
+        return _usable(built, machine, "The source tree has", command)
     others = sorted(path.parent.name for path in package.glob(f"_probe/*/{name}"))
     has = f"; this package has it for {', '.join(others)}" if others else ""
     raise Lacking(
         f"There is no {name} for {machine}{has}.",
-        f"Build it in the source tree: `{BUILD_COMMAND}`.",
+        f"Build it in the source tree: `{command}`.",
     )
 
 
-def _usable(path: Path, machine: str, who: str) -> Path:
+def _usable(path: Path, machine: str, who: str, command: str) -> Path:
     if not path.is_file():
-        raise Lacking(f"{who} {path}, and there is no such file.", f"Build it: `{BUILD_COMMAND}`.")
+        raise Lacking(f"{who} {path}, and there is no such file.", f"Build it: `{command}`.")
     built_for = _machine_of(path)
     if built_for is None:
-        raise Lacking(f"{who} {path}, which is no Linux program.", f"Build it: `{BUILD_COMMAND}`.")
+        raise Lacking(f"{who} {path}, which is no Linux program.", f"Build it: `{command}`.")
     if built_for != machine:
         raise Lacking(
             f"{who} {path}, which is built for {built_for}; this machine is {machine}.",
-            f"Build it on a {machine} machine: `{BUILD_COMMAND}`.",
+            f"Build it on a {machine} machine: `{command}`.",
         )
     if not os.access(path, os.X_OK):
         raise Lacking(f"{who} {path}, which may not be executed.", f"Run `chmod +x {path}`.")

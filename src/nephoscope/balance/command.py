@@ -38,7 +38,7 @@ _TIME_S = (0.000001, 600.0)
 )
 @click.option(
     "--server",
-    type=click.Choice(["native", "nginx"]),
+    type=click.Choice(["native", "nginx", "apache"]),
     default="native",
     show_default=True,
     help="Web server behind the balancer.",
@@ -140,6 +140,7 @@ _TIME_S = (0.000001, 600.0)
 @options.STORE
 @options.JSON
 @options.FRESH
+@options.DRY_RUN
 def balance(
     balancers: Sequence[str],
     url: str,
@@ -164,6 +165,7 @@ def balance(
     store: Path | None,
     as_json: bool,
     fresh: bool,
+    dry_run: bool,
 ) -> int:
     """Measure load balancers: throughput, added latency, fairness.
 
@@ -214,6 +216,10 @@ def balance(
         seed=seed,
     )
     plan = balance_plan.plan_balance(request)
+    if dry_run:
+        from nephoscope.commands import dry_run as preview
+
+        return preview.of_plan(plan, Store(store), as_json=as_json)
     if not url:
         from nephoscope.lab import needs
 

@@ -24,7 +24,7 @@ BALANCER, CONNECTIONS, RATE = "balancer", "connections", "rate_per_s"
 """Factors of the plan."""
 
 NATIVE, NGINX = "native", "nginx"
-SERVERS = {NATIVE: "http.serve", NGINX: "http.nginx"}
+SERVERS = {NATIVE: "http.serve", NGINX: "http.nginx", "apache": "http.apache"}
 WEB = "web"
 """Names of the servers begin with it."""
 

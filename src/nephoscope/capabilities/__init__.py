@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nephoscope.capabilities.analyse_run import build
+    from nephoscope.capabilities.analyse_run import build, run_data
     from nephoscope.capabilities.report_files import (
         SCREEN_LINES,
         ReportPaths,
@@ -26,6 +26,7 @@ __all__ = [
     "build",
     "document",
     "result_schema",
+    "run_data",
     "terminal",
     "write",
 ]

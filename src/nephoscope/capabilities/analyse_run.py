@@ -42,37 +42,48 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
     confidence: of every interval; the plan's unless given. Raises StoreError when the run cannot
     be read.
     """
+    data, refused = _data(run, confidence)
+    summary = _summary(run, data.records, data.metrics, data.confidence)
+    parts = tuple(_parts(data))
+    series = _series(run)
+    return RunResult(
+        run=summary,
+        metrics=tuple(data.metrics),
+        findings=judged.findings(
+            data.fingerprints,
+            data.metrics,
+            judged.summarise(data.records),
+            parts,
+            series,
+        ),
+        invalid=tuple(
+            _invalid(record)
+            for record in data.records
+            if record.status is not TrialStatus.VALID and record.key.round > 0
+        ),
+        refused=(*map(str, data.manifest.get("refused") or ()), *refused),
+        fingerprints=data.fingerprints,
+        histograms=data.histograms,
+        series=series,
+        parts=parts,
+    )
+
+
+def run_data(run: StoredRun, *, confidence: float | None = None) -> RunData:
+    """Returns what analyses read of a run, for those that are made again with other settings."""
+    return _data(run, confidence)[0]
+
+
+def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]:
+    """The run's data, and the sentences on statistics that cannot be given."""
     manifest = run.manifest
     level = confidence or float(manifest.get("confidence") or DEFAULT_CONFIDENCE)
     records = run.records()
     values, distributions = query.trial_medians(run), query.histograms(run)
     metrics, merged, refused = _metrics(run, records, values, distributions, level)
     fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
-    summary = _summary(run, records, metrics, level)
     data = RunData(run, records, metrics, values, distributions, merged, fingerprints, level)
-    parts = tuple(_parts(data))
-    series = _series(run)
-    return RunResult(
-        run=summary,
-        metrics=tuple(metrics),
-        findings=judged.findings(
-            fingerprints,
-            metrics,
-            judged.summarise(records),
-            parts,
-            series,
-        ),
-        invalid=tuple(
-            _invalid(record)
-            for record in records
-            if record.status is not TrialStatus.VALID and record.key.round > 0
-        ),
-        refused=(*map(str, manifest.get("refused") or ()), *refused),
-        fingerprints=fingerprints,
-        histograms=merged,
-        series=series,
-        parts=parts,
-    )
+    return data, refused
 
 
 def _parts(data: RunData) -> Iterable[Any]:

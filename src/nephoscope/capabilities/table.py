@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nephoscope import catalog
+
 if TYPE_CHECKING:
     from nephoscope.results.run_data import RunData
 
@@ -73,6 +75,13 @@ def load(reference: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def _has_tools(data: RunData) -> bool:
+    """States whether a run has trials of a third-party tool and of a native benchmark."""
+    known = catalog.load().benchmarks
+    kinds = {known[name].kind for name in data.benchmarks if name in known}
+    return {catalog.ADAPTER, catalog.NATIVE} <= kinds
+
+
 TABLE: tuple[Capability, ...] = (
     Capability(
         "machine",
@@ -91,6 +100,7 @@ TABLE: tuple[Capability, ...] = (
             ReportSection("cache_ladder", "nephoscope.machine.cache_ladder_section:build", 610),
             ReportSection("scaling", "nephoscope.machine.scaling_section:build", 620),
             ReportSection("disk", "nephoscope.machine.disk_section:build", 630),
+            ReportSection("storage", "nephoscope.machine.storage_section:build", 635),
             ReportSection("loopback", "nephoscope.machine.loopback_section:build", 640),
         ),
         answer="nephoscope.machine.scaling_section:answer",
@@ -197,6 +207,21 @@ TABLE: tuple[Capability, ...] = (
         ),
     ),
     Capability(
+        "network",
+        record="nephoscope.network.result:NetworkPaths",
+        analyse="nephoscope.network.result:analyse",
+        applies=lambda data: bool({"net.rtt", "net.throughput", "net.query"} & data.benchmarks),
+        findings=(Rules("nephoscope.network.findings:RULES", 450),),
+        sections=(ReportSection("network", "nephoscope.network.section:build", 645),),
+        commands=(
+            Command(
+                "network",
+                "Analyse a network path: delay, loss, calls, shaping.",
+                "nephoscope.network.command:network",
+            ),
+        ),
+    ),
+    Capability(
         "census",
         record="nephoscope.census.records:Census",
         analyse="nephoscope.census.sightings:analyse",
@@ -209,6 +234,36 @@ TABLE: tuple[Capability, ...] = (
                 "nephoscope.census.command:census",
             ),
         ),
+    ),
+    Capability(
+        "fleet",
+        record="nephoscope.fleet.result:FleetCheck",
+        analyse="nephoscope.fleet.result:analyse",
+        applies=lambda data: "fleet" in data.manifest,
+        sections=(ReportSection("fleet", "nephoscope.fleet.section:build", 205),),
+        answer="nephoscope.fleet.section:answer",
+        commands=(
+            Command(
+                "fleet",
+                "Find the targets of a fleet that differ from the others.",
+                "nephoscope.fleet.command:fleet",
+            ),
+        ),
+    ),
+    Capability(
+        "ranking",
+        record="nephoscope.rank.records:Ranking",
+        analyse="nephoscope.rank.result:analyse",
+        applies=lambda data: "platform" in data.factors,
+        sections=(ReportSection("ranking", "nephoscope.rank.section:build", 212),),
+        answer="nephoscope.rank.section:answer",
+    ),
+    Capability(
+        "cross_check",
+        record="nephoscope.crosscheck.result:CrossCheck",
+        analyse="nephoscope.crosscheck.result:analyse",
+        applies=_has_tools,
+        sections=(ReportSection("cross_check", "nephoscope.crosscheck.section:build", 660),),
     ),
     Capability(
         "execution",

@@ -209,9 +209,7 @@ def expected(
     names = sorted(mix)
     k = np.array([mix[name] for name in names], dtype=np.float64)
     x = np.array([known[name].value for name in names])
-    rng = np.random.default_rng(seed)
-    share = rng.dirichlet(k + 0.5, DRAWS)
-    speed = np.exp(np.log(x) + rng.standard_normal((DRAWS, len(names))) * _errors(names, known))
+    share, speed = draw_mix(k, [known[name] for name in names], seed=seed)
     draws = np.sort((share * speed).sum(axis=1))
     tail = (1 - confidence) / 2
     low, high = (float(np.quantile(draws, q)) for q in (tail, 1 - tail))
@@ -231,19 +229,19 @@ def expected(
     return Expected(mean, tuple(chances), left_out)
 
 
-def _errors(names: Sequence[str], known: Mapping[str, Estimate]) -> Array:
-    """Standard errors of the logarithms, from the widths of the intervals."""
-    from scipy.special import ndtri
+def draw_mix(
+    counts: Array, speeds: Sequence[Estimate], *, seed: int, draws: int = DRAWS
+) -> tuple[Array, Array]:
+    """Draws shares and speeds of the models of a mix, shape (draws, models) each.
 
-    out = []
-    for name in names:
-        one = known[name]
-        if one.low is None or one.high is None or one.low <= 0:
-            out.append(0.0)
-            continue
-        z = float(ndtri((1 + one.confidence) / 2))
-        out.append((math.log(one.high) - math.log(one.low)) / 2 / z)
-    return np.array(out)
+    Shares are drawn from Dirichlet(count + 1/2), speeds from their intervals on the logarithm,
+    independently; a speed without an interval is exact.
+    """
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(counts + 0.5, draws)
+    errors = [ratios.log_error(speed) for speed in speeds]
+    logs = np.log([speed.value for speed in speeds])
+    return share, np.exp(logs + rng.standard_normal(share.shape) * errors)
 
 
 def _chance(

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope import units
 from nephoscope.commands import measuring, options, output
+from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.census.records import Census
     from nephoscope.store import Store, StoredRun
-
-_FORMATS = (".html", ".md", ".json")
 
 
 @click.command()
@@ -64,14 +62,7 @@ _FORMATS = (".html", ".md", ".json")
     help="Also print the probability of X times the slowest speed; may be repeated.",
 )
 @options.CONFIDENCE
-@click.option(
-    "-o",
-    "--output",
-    "to",
-    type=options.PATH,
-    metavar="FILE",
-    help="Report to write: .html, .md or .json.",
-)
+@options.REPORT_FILE
 @options.BUDGET
 @options.SEED
 @options.STORE
@@ -99,12 +90,10 @@ def census(
     Uses all stored runs by default. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST;
     docs/how-to/census.md describes the columns of FILE.csv.
     """
-    level = _confidence(confidence)
+    level = options.confidence(confidence)
     from nephoscope.store.selection import day_s
 
     first, last = day_s("--since", since), day_s("--until", until)
-    if to is not None and to.suffix not in _FORMATS:
-        raise UsageError(f"-o {to}: unsupported file type.", "Use .html, .md or .json.")
     filters = bool(names or plan or of_target or since or until)
     sources = [bool(targets), bool(study), bool(files)]
     if sum(sources) > 1 or (filters and any(sources)):
@@ -115,9 +104,11 @@ def census(
     if metadata and not targets:
         raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
     if study is not None:
-        result, code = _of_study(study, level, at_least), 0
+        result, code = of_study(study, level, at_least), 0
     elif files:
-        result, code = _of_files(files, level, at_least), 0
+        from nephoscope.census.result import of_files
+
+        result, code = of_files(files, confidence=level, at_least=at_least), 0
     else:
         from nephoscope.store import Store
 
@@ -125,19 +116,20 @@ def census(
         if targets:
             runs, code = _measured(targets, metadata, budget, seed, place)
         else:
-            runs, code = _stored(place, names, plan, first, last), 0
-        result = _of_runs(
-            runs, place, of_target, level, at_least, with_lab=bool(targets or of_target)
+            runs, code = stored_runs(place, names, plan, first, last), 0
+        result = of_runs(
+            runs,
+            place,
+            level,
+            targets=of_target,
+            at_least=at_least,
+            with_lab=bool(targets or of_target),
         )
-    _present(result, to, as_json=as_json)
+    from nephoscope.census.section import section
+
+    source = ", ".join(result.sources)
+    present(result, section(result), as_json=as_json, title="CPU census", to=to, source=source)
     return code
-
-
-def _confidence(text: str) -> float:
-    value = units.parse_ratio(text)
-    if not 0.5 < value < 0.9999:
-        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
-    return value
 
 
 def _measured(
@@ -153,13 +145,14 @@ def _measured(
     return [stored], measuring.exit_code(result, stored)
 
 
-def _stored(
+def stored_runs(
     store: Store,
-    names: Sequence[str],
-    plan: Sequence[str],
-    first: float | None,
-    last: float | None,
+    names: Sequence[str] = (),
+    plan: Sequence[str] = (),
+    first: float | None = None,
+    last: float | None = None,
 ) -> list[StoredRun]:
+    """Returns the runs of a store, or those of the filters."""
     chosen = [store.open(name) for name in names] if names else store.runs()
     for sentence in () if names else store.damaged():
         output.log(f"nephoscope: {output.one_line(sentence)}")
@@ -176,15 +169,16 @@ def _stored(
     return [stored for stored in chosen if wanted(stored)]
 
 
-def _of_runs(
+def of_runs(
     runs: Sequence[StoredRun],
     store: Store,
-    targets: Sequence[str],
     confidence: float,
-    at_least: Sequence[float],
     *,
-    with_lab: bool,
+    targets: Sequence[str] = (),
+    at_least: Sequence[float] = (),
+    with_lab: bool = False,
 ) -> Census:
+    """Returns the census of stored runs. Raises UsageError where no machine can be counted."""
     from nephoscope.census import records, sightings
     from nephoscope.census import result as census
 
@@ -215,22 +209,8 @@ def _of_runs(
     )
 
 
-def _of_files(files: Sequence[Path], confidence: float, at_least: Sequence[float]) -> Census:
-    from nephoscope.census import files as census_files
-    from nephoscope.census import result as census
-
-    read = [census_files.read(file) for file in files]
-    return census.build(
-        [one for file in read for one in file.counts],
-        told=[one for file in read for one in file.told],
-        confidence=confidence,
-        at_least=at_least,
-        sources=[str(file) for file in files],
-        flags=[flag for file in read for flag in file.flags],
-    )
-
-
-def _of_study(name: str, confidence: float, at_least: Sequence[float]) -> Census:
+def of_study(name: str, confidence: float, at_least: Sequence[float] = ()) -> Census:
+    """Returns the published census of a study."""
     from nephoscope.census import result as census
     from nephoscope.studies import catalogue
     from nephoscope.studies.census import published
@@ -244,20 +224,3 @@ def _of_study(name: str, confidence: float, at_least: Sequence[float]) -> Census
         sources=found.sources,
         flags=found.flags,
     )
-
-
-def _present(result: Census, to: Path | None, *, as_json: bool) -> None:
-    from nephoscope.census.section import section
-    from nephoscope.report import files, terminal_output
-
-    title, sections = "CPU census", [section(result)]
-    if to is not None:
-        files.write([to], title, ", ".join(result.sources), sections, result, "Name another file.")
-        output.log(f"Written: {to}")
-    if as_json:
-        output.document(result)
-    else:
-        text = terminal_output.render(
-            title, sections, colour=output.colour_wanted(), width=output.width()
-        )
-        output.say(text.rstrip("\n"))

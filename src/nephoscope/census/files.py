@@ -16,7 +16,6 @@ from pathlib import Path
 from nephoscope.census.records import Count, Told
 from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
-from nephoscope.reading.sentences import did_you_mean
 
 NEEDED = ("instance_type", "model")
 COLUMNS = (
@@ -46,24 +45,11 @@ class Imported:
 
 def read(file: Path) -> Imported:
     """The counts and speeds of a CSV file. UsageError with file and line for whatever is wrong."""
-    text = textfile.read(file, "list of counts", UsageError).removeprefix("\ufeff")
-    head: list[str] = []
+    text = textfile.read(file, "list of counts", UsageError)
     counts: list[Count] = []
     told: list[Told] = []
-    for line, fields in textfile.csv_rows(text, str(file)):
-        if not any(field.strip() for field in fields) or fields[0].lstrip().startswith("#"):
-            continue
-        where = f"{file}:{line}"
-        cells = [field.strip() for field in fields]
-        if not head:
-            head = _head(cells, where)
-            continue
-        if len(cells) != len(head):
-            raise UsageError(
-                f"{where}: {len(cells)} fields under {len(head)} columns.",
-                'Put text with a comma into "quotes".',
-            )
-        row = _Row(dict(zip(head, cells, strict=True)), where)
+    for where, cells in textfile.csv_records(text, str(file), COLUMNS, NEEDED):
+        row = _Row(cells, where)
         if row.text("benchmark") or row.text("speed"):
             told.append(_told(row, file))
         else:
@@ -74,20 +60,6 @@ def read(file: Path) -> Imported:
             f"The first line must name columns: {', '.join(COLUMNS)}.",
         )
     return Imported(tuple(counts), tuple(told), tuple(_sums(counts, file)))
-
-
-def _head(cells: list[str], where: str) -> list[str]:
-    for name in cells:
-        if name not in COLUMNS:
-            raise UsageError(
-                f"{where}: unknown column '{name[:40]}'{did_you_mean(name, COLUMNS)}.",
-                f"Columns: {', '.join(COLUMNS)}.",
-            )
-    if len(set(cells)) != len(cells):
-        raise UsageError(f"{where}: duplicate column.", "Name each column once.")
-    if lacking := [name for name in NEEDED if name not in cells]:
-        raise UsageError(f"{where}: the column '{lacking[0]}' is missing.", "It is required.")
-    return cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ Its input are counts and speeds, wherever they come from: stored runs (results/s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.census import analysis as judged
+from nephoscope.census import files as census_files
 from nephoscope.census.analysis import Expected, Share, Speed
 from nephoscope.census.records import (
     UNKNOWN_TYPE,
@@ -73,6 +75,21 @@ def build(
         (*flags, *_clock_flags(counts)),
         tuple(left_out),
         tuple(_source_notes(counts, told)),
+    )
+
+
+def of_files(
+    files: Sequence[Path], *, confidence: float = 0.95, at_least: Sequence[float] = ()
+) -> Census:
+    """Returns the census of CSV files. Raises UsageError with file and line."""
+    read = [census_files.read(file) for file in files]
+    return build(
+        [count for file in read for count in file.counts],
+        told=[speed for file in read for speed in file.told],
+        confidence=confidence,
+        at_least=at_least,
+        sources=[str(file) for file in files],
+        flags=[flag for file in read for flag in file.flags],
     )
 
 

@@ -82,10 +82,29 @@ def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
     targets: only these names; all when none is given. with_lab: hosts of a lab too, which are no
     machines of their own and count as the machine that they live on.
     """
-    wanted = frozenset(targets)
-    found: list[Sighting] = []
-    used: list[StoredRun] = []
     reasons: Counter[str] = Counter()
+    used, found = sighted(runs, frozenset(targets), with_lab, reasons)
+    first = _first(found)
+    flags = _flags(found, first)
+    measured, otherwise = _measured(used, found)
+    return Seen(
+        tuple(_count(one) for one in first.values()),
+        measured,
+        len(used),
+        tuple(flags),
+        (*left_out(reasons), *otherwise),
+    )
+
+
+def sighted(
+    runs: Sequence[StoredRun],
+    wanted: frozenset[str],
+    with_lab: bool,
+    reasons: Counter[str],
+) -> tuple[list[StoredRun], list[Sighting]]:
+    """Returns the runs that show a machine, and every look at one; counts `reasons` of the rest."""
+    sightings: list[Sighting] = []
+    used: list[StoredRun] = []
     for run in runs:
         try:
             own = _of_run(run, wanted, with_lab, reasons)
@@ -94,20 +113,14 @@ def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
             continue
         if own:
             used.append(run)
-            found += own
-    found = _named(_identified(found, reasons))
-    first = _first(found)
-    flags = _flags(found, first)
-    measured, otherwise = _measured(used, found)
-    left_out = [
+            sightings += own
+    return used, _named(_identified(sightings, reasons))
+
+
+def left_out(reasons: Counter[str]) -> tuple[str, ...]:
+    """Returns a sentence for each reason why something was not counted."""
+    return tuple(
         f"Excluded: {number} {_REASONS[what][number != 1]}." for what, number in reasons.items()
-    ]
-    return Seen(
-        tuple(_count(one) for one in first.values()),
-        measured,
-        len(used),
-        tuple(flags),
-        (*left_out, *otherwise),
     )
 
 
@@ -295,20 +308,23 @@ def _measured(
     better: dict[_Line, Better] = {}
     values: dict[_Line, dict[str, dict[str, dict[str, dict[str, list[float]]]]]] = {}
     for run in runs:
-        for line, params, direction, target, trials in _speeds_of(run, of_run.get(run.id, {})):
+        for line, params, target, trials in speeds_of(run, of_run.get(run.id, {})):
             one = of_run[run.id][target]
-            better[line] = direction
+            better[line] = trials.better
             by_model = values.setdefault(line, {}).setdefault(params, {})
             by_run = by_model.setdefault(one.model, {}).setdefault(one.machine, {})
             # Several targets of one run may live on one machine.
-            by_run.setdefault(run.id, []).extend(trials)
+            by_run.setdefault(run.id, []).extend(trials.values)
     return _chosen(values, better)
 
 
-def _speeds_of(
+def speeds_of(
     run: StoredRun, sightings: Mapping[str, Sighting]
-) -> Iterable[tuple[_Line, str, Better, str, Sequence[float]]]:
-    """(line, fixed parameters, direction, target, trial values) of a run's headline scalars."""
+) -> Iterable[tuple[_Line, str, str, lines.Group]]:
+    """Yields line, fixed parameters, target and trials of a run's headline scalars.
+
+    sightings: target -> its machine.
+    """
     if not sightings:
         return
     records = [record for record in run.records() if counts(record)]
@@ -324,7 +340,7 @@ def _speeds_of(
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
         kind = sightings[key.target].instance_type
         line = (kind, key.benchmark, key.metric, key.factors)
-        yield line, factors_key(fixed), trials.better, key.target, trials.values
+        yield line, factors_key(fixed), key.target, trials
 
 
 def _scalars(

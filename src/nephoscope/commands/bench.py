@@ -104,7 +104,7 @@ def _plan_of_one(
     known = catalog.load()
     simulated = known.benchmark(benchmark).kind == catalog.SIMULATION
     record = parse("sim" if simulated and target == "local" else target)
-    if known.benchmark(benchmark).needs_peer and peer is None and target != "local":
+    if known.benchmark(benchmark).wants_peer(values) and peer is None and target != "local":
         raise UsageError(
             f"{benchmark} has two ends, and {target} is one of them.",
             f"Name the other: `--peer TARGET`; `--peer {target}` measures the host against itself.",

@@ -1,4 +1,4 @@
-"""`run --dry-run`: what would be measured, in which order, for how long, and what it touches.
+"""`--dry-run`: what would be measured, in which order, for how long, and what it touches.
 
 Nothing is made, opened or written for it.
 """
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 ROUNDS_SHOWN = 3
 ROWS_SHOWN = 40
 """Lines of a table of settings or of a round on the terminal; --json has them all."""
+
+
+def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
+    """Prints the preview of a plan that a command has made; returns the exit code."""
+    from nephoscope import catalog, plans
+    from nephoscope.results.past import past
+
+    known = catalog.load()
+    settings = plans.expand(plan, known)
+    estimate = plans.estimate(plan, settings, known, past(store))
+    return present(plan, settings, estimate, known, store, as_json=as_json)
 
 
 def present(

@@ -1,4 +1,4 @@
-"""`nephoscope import FILE`: another tool's samples into the store, then our analysis of them."""
+"""`nephoscope import FILE`: another tool's results into the store, then our analysis of them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,39 @@ from pathlib import Path
 import click
 
 from nephoscope.commands import measuring, options
+from nephoscope.errors import UsageError
 
 
 @click.command("import")
-@click.argument("file", type=options.PATH)
+@click.argument("files", type=options.PATH, nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Import only figures with this test, metric or factor, e.g. vendor=aws; may be repeated.",
+)
 @options.STORE
 @options.JSON
-def import_(file: Path, store: Path | None, as_json: bool) -> int:
-    """Import results from PerfKit Benchmarker.
+def import_(
+    files: tuple[Path, ...], where: tuple[str, ...], store: Path | None, as_json: bool
+) -> int:
+    """Import results from other tools.
 
-    FILE is newline-delimited JSON (perfkitbenchmarker_results.json). The imported run is stored,
-    analysed and printed like a measured run.
+    FILE is a result file of PerfKit Benchmarker (newline-delimited JSON), the Phoronix Test Suite
+    (composite.xml), Spare Cores (SQLite), hyperfine, iperf3, fio or k6 (JSON), or sysbench (its
+    output). Several files of one tool are repetitions. The imported run is stored, analysed and
+    printed like a measured run; what the files do not tell is stated.
     """
     from nephoscope.store import Store
-    from nephoscope.store.pkb import import_file
+    from nephoscope.store.imports import import_files
 
-    return measuring.present(
-        import_file(file, Store(store)), as_json=as_json, full=True, table=True
-    )
+    run = import_files(files, Store(store), _conditions(where))
+    return measuring.present(run, as_json=as_json, full=True, table=True)
+
+
+def _conditions(texts: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for key, equals, _ in pairs:
+        if not equals or not key:
+            raise UsageError(f"--where takes KEY=VALUE, not '{key}'.", "Write, e.g., vendor=aws.")
+    return {key: value for key, _, value in pairs}

@@ -6,13 +6,34 @@ The larger documents are defined by the records of their capabilities; the other
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from nephoscope.advise.result import Advice
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.commands.checks.frame import Finding
 from nephoscope.commands.configuration import Value
+from nephoscope.cost.saving import SavingAnalysis
+from nephoscope.cost.work import WorkCosts
+from nephoscope.fleet.result import FleetCheck
 from nephoscope.load.records import CapacityResult
+from nephoscope.network.bandwidth import LinkTechnology
+from nephoscope.network.groups import NetworkGroups
+from nephoscope.network.loss import Loss
+from nephoscope.network.series import PathAnalysis
+from nephoscope.network.transport import TcpFigures
+from nephoscope.network.voice import VoiceQuality
+from nephoscope.pricing.tariff import TariffAnalysis
+from nephoscope.pricing.utility import UtilityAnalysis
+from nephoscope.rank.records import Ranking
+from nephoscope.sla.client_time import ClientTime
+from nephoscope.sla.evidence import Evidence, EvidenceCheck
+from nephoscope.sla.listing import ContractList
+from nephoscope.sla.result import SlaVerdict
+from nephoscope.sla.watch import WatchResult
+from nephoscope.sla.what_if import BudgetPlan, Composition, Promises
+from nephoscope.studies.agreements import AgreementFigure
+from nephoscope.traffic.result import TrafficAnalysis
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "survey": {"": "result", "--repeat-runs": "repeats"},
@@ -20,14 +41,38 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "bench": {"": "result"},
     "load": {"": "result"},
     "capacity": {"": "capacity"},
-    "balance": {"": "result"},
+    "balance": {"": "result", "--dry-run": "preview"},
     "isolate": {"": "result", "--dry-run": "preview"},
     "scheduler": {"": "result"},
     "simulate geo": {"": "result", "no SCENARIO": "scenarios"},
     "simulate scheduler": {"": "result", "no SCENARIO": "scenarios"},
     "simulate selection": {"": "result", "no SCENARIO": "scenarios"},
+    "network series": {"": "network_path"},
+    "network voice": {"": "voice_quality"},
+    "network loss": {"": "packet_loss"},
+    "network tcp": {"": "tcp_figures"},
+    "network link": {"": "link_technology"},
+    "network groups": {"": "network_groups"},
+    "traffic": {"": "traffic"},
+    "sla contracts": {"": "contracts"},
+    "sla verdict": {"": "sla_verdict"},
+    "sla evidence": {"": "evidence"},
+    "sla verify": {"": "evidence_check"},
+    "sla watch": {"": "watch"},
+    "sla what-if": {"": "composition"},
+    "sla budget": {"": "error_budget"},
+    "sla promise": {"": "promises"},
+    "sla client-time": {"": "client_time"},
+    "advise": {"": "advice"},
     "census": {"": "census"},
+    "fleet": {"": "fleet"},
+    "cost prices": {"": "prices"},
+    "cost work": {"": "cost_of_work"},
+    "cost saving": {"": "saving"},
+    "tariff": {"": "tariff"},
+    "utility": {"": "utility"},
     "compare": {"": "compare"},
+    "rank": {"": "ranking"},
     "study list": {"": "studies"},
     "study show": {"": "study"},
     "study run": {"": "study_run"},
@@ -172,6 +217,17 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
+class Prices:
+    """Offers and egress prices of a book. used: rows of a bill behind them; left_out: reason ->
+    rows that are not used."""
+
+    offers: tuple[Row, ...]
+    egress: tuple[Row, ...]
+    used: int | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Scenarios:
     """Built-in scenarios of a simulation by name."""
 
@@ -224,6 +280,7 @@ class Study(StudyResults):
     printed_tables: tuple[Any, ...]
     missing_tables: Any
     numbers: tuple[Row, ...]
+    agreements: tuple[AgreementFigure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +330,30 @@ RECORDS: Mapping[str, type[Any]] = {
     "configuration": ConfigurationValues,
     "preview": Preview,
     "capacity": CapacityResult,
+    "network_path": PathAnalysis,
+    "voice_quality": VoiceQuality,
+    "packet_loss": Loss,
+    "tcp_figures": TcpFigures,
+    "link_technology": LinkTechnology,
+    "network_groups": NetworkGroups,
+    "traffic": TrafficAnalysis,
+    "contracts": ContractList,
+    "sla_verdict": SlaVerdict,
+    "evidence": Evidence,
+    "evidence_check": EvidenceCheck,
+    "watch": WatchResult,
+    "composition": Composition,
+    "error_budget": BudgetPlan,
+    "promises": Promises,
+    "client_time": ClientTime,
+    "advice": Advice,
+    "fleet": FleetCheck,
+    "ranking": Ranking,
+    "prices": Prices,
+    "cost_of_work": WorkCosts,
+    "saving": SavingAnalysis,
+    "tariff": TariffAnalysis,
+    "utility": UtilityAnalysis,
     "scenarios": Scenarios,
     "studies": Studies,
     "study": Study,

@@ -42,10 +42,12 @@ def up(topology: Path, as_json: bool) -> None:
     """
     from nephoscope.lab import files, needs
     from nephoscope.lab.provisioner import LABS
+    from nephoscope.provisioning import create_within
 
     needs.require(f"nephoscope lab up {topology}")
     began = time.monotonic()
-    made = _carry_out(LABS.create(files.load(topology, here=True), say=output.log))
+    spec = files.load(topology, here=True)
+    made = _carry_out(create_within(LABS, spec, hours=None, limit=None, say=output.log))
     seconds = time.monotonic() - began
     if as_json:
         output.document({**_document(made), "elapsed_s": round(seconds, 3)})

@@ -63,17 +63,47 @@ def seconds_of(
     return seconds
 
 
-def sets(texts: Sequence[str]) -> dict[str, str]:
+def ratio(low: float, high: float) -> Callable[..., float | None]:
+    """Returns the callback of an option with a ratio within these bounds."""
+
+    def callback(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+        if text is None:
+            return None
+        name = option.opts[0]
+        try:
+            value = units.parse_ratio(text)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error.message}", error.hint) from None
+        if not low <= value <= high:
+            raise UsageError(
+                f"{name}: '{text}' is out of range ({100 * low:g} % to {100 * high:g} %).",
+                "Use, for example, 5%.",
+            )
+        return value
+
+    return callback
+
+
+def sets(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
     """Name to value of each `--set NAME=VALUE`; the last one of a name holds."""
     values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(
-                f"--set takes NAME=VALUE, not '{text}'.", "Use, for example, --set threads=2."
+                f"{option} takes NAME=VALUE, not '{text}'.",
+                f"Use, for example, {option} threads=2.",
             )
         values[name.strip()] = value.strip()
     return values
+
+
+def confidence(text: str) -> float:
+    """The ratio of `--confidence`. UsageError outside 50 % to 99.99 %."""
+    value = units.parse_ratio(text)
+    if not 0.5 < value < 0.9999:
+        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
+    return value
 
 
 def targets(texts: Sequence[str]) -> list[Target]:
@@ -105,6 +135,13 @@ def given_labels() -> dict[str, str]:
     return labels
 
 
+def _report_file(path: Path | None) -> Path | None:
+    """A file whose ending names a form of report; UsageError for any other."""
+    if path is not None and path.suffix not in (".html", ".md", ".json"):
+        raise UsageError(f"-o {path}: unsupported file type.", "Use .html, .md or .json.")
+    return path
+
+
 class InOrder(click.Group):
     """A group that lists its commands in order of definition."""
 
@@ -126,10 +163,24 @@ STORE = click.option(
     metavar="DIR",
     help="Directory of stored runs [default: $NEPHOSCOPE_STORE].",
 )
+REPORT_FILE = click.option(
+    "-o",
+    "--output",
+    "to",
+    type=PATH,
+    metavar="FILE",
+    callback=lambda context, option, path: _report_file(path),
+    help="Report to write: .html, .md or .json.",
+)
 FULL_REPORT = click.option(
     "--full-report", is_flag=True, help="Print all sections of the report, not only the summary."
 )
-SEED = click.option("--seed", type=SEEDS, metavar="N", help="Random seed of the order of trials.")
+SEED = click.option(
+    "--seed",
+    type=SEEDS,
+    metavar="N",
+    help="Random seed of the order of trials and of what they draw.",
+)
 BUDGET = click.option(
     "--budget",
     metavar="TIME",
@@ -161,6 +212,9 @@ REPEAT_RUNS = click.option(
 GAP = click.option("--gap", metavar="TIME", help="Time between repeated runs [default: 10min].")
 FRESH = click.option(
     "--fresh", is_flag=True, help="Start a new run even if an unfinished run of this plan exists."
+)
+DRY_RUN = click.option(
+    "--dry-run", is_flag=True, help="Print schedule, time, cost and side effects; run nothing."
 )
 SETS = click.option(
     "--set",

@@ -21,9 +21,7 @@ from nephoscope.commands import measuring, options
 @options.FULL_REPORT
 @options.JSON
 @options.FRESH
-@click.option(
-    "--dry-run", is_flag=True, help="Print schedule, time, cost and side effects; run nothing."
-)
+@options.DRY_RUN
 def run(
     plan: Path,
     values: dict[str, str],

@@ -61,6 +61,10 @@ def _sentence(what: str, level: str, reference: str, comparison: Comparison) -> 
     if comparison.ratio is None:
         return ""
     ratio = wording.estimate_text(wording.plain(comparison.ratio))
-    return (
-        f"{what}: {level} gives {ratio} times the value of {reference}: {comparison.verdict.word}."
-    )
+    verdict: str = comparison.verdict.word
+    low, high = comparison.ratio.low, comparison.ratio.high
+    excludes_one = (low is not None and low > 1) or (high is not None and high < 1)
+    if verdict == "inconclusive" and excludes_one and comparison.p_holm is not None:
+        # The interval is that of this comparison alone; the verdict holds among all of the report.
+        verdict += f" among all comparisons (p = {comparison.p_holm:.2g} after Holm)"
+    return f"{what}: {level} gives {ratio} times the value of {reference}: {verdict}."

@@ -12,8 +12,6 @@ from nephoscope.commands import measuring, options, output
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.plans import Plan
-    from nephoscope.store import Store
     from nephoscope.targets.kinds.record import TargetRecord as Target
 
 ROLES = ("victim", "aggressor", "server")
@@ -57,7 +55,7 @@ ROLES = ("victim", "aggressor", "server")
     "--a-a", is_flag=True, help="Use idle aggressors only, to measure the false-positive rate."
 )
 @click.option("--quick", is_flag=True, help="Measure at full load only, in six rounds.")
-@click.option("--dry-run", is_flag=True, help="Print schedule, time and side effects; run nothing.")
+@options.DRY_RUN
 @options.BUDGET
 @options.SEED
 @options.LABELS
@@ -107,7 +105,9 @@ def isolate(
     for warning in result.warnings:
         output.log(f"nephoscope: {output.one_line(warning)}")
     if dry_run:
-        return _preview(result.plan, Store(store), as_json)
+        from nephoscope.commands import dry_run as preview
+
+        return preview.of_plan(result.plan, Store(store), as_json=as_json)
     if not request.targets:
         from nephoscope.lab import needs
 
@@ -146,14 +146,3 @@ def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:
             )
         targets.append((role, parse(rest)))
     return tuple(targets)
-
-
-def _preview(plan: Plan, store: Store, as_json: bool) -> int:
-    from nephoscope import catalog, plans
-    from nephoscope.commands import dry_run as preview
-    from nephoscope.results.past import past
-
-    known = catalog.load()
-    settings = plans.expand(plan, known)
-    found = plans.estimate(plan, settings, known, past(store))
-    return preview.present(plan, settings, found, known, store, as_json=as_json)

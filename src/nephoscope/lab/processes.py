@@ -28,9 +28,11 @@ def matching(holds: Callable[[Path], bool]) -> list[int]:
         for pid in sorted(began):
             with contextlib.suppress(OSError):
                 process = Path("/proc", str(pid))
+                # First: it may be ready by the time that the test has not held.
+                starting = _is_starting(process)
                 if holds(process):
                     ids.append(pid)
-                elif _is_starting(process):
+                elif starting:
                     seen.discard(pid)
     return ids
 

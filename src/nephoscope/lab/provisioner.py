@@ -22,6 +22,9 @@ from nephoscope.tasks import in_thread
 class LabProvisioner:
     """Makes labs on this machine."""
 
+    def quote(self, spec: Topology) -> None:
+        """See `Provisioner.quote`: a lab rents nothing."""
+
     async def create(self, spec: Topology, *, say: Say) -> Lab:
         """See `Provisioner.create`; UsageError also for addresses that this machine uses."""
         needs.require(f"nephoscope lab up {spec.name}.yaml")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nephoscope.errors import NephoscopeError, RunFailed
 from nephoscope.load.capacity_search import Capacity, Outcome, Range, estimate, next_rates
 from nephoscope.load.objective import Objective
-from nephoscope.load.records import Tried
+from nephoscope.load.records import SearchStage, TrialOutcome, Tried
 
 _ROUNDS = 2
 _SPREAD = 100.0  # of the range that is searched below the rate of the closed loop
@@ -43,11 +43,15 @@ Measure = Callable[[Sequence[float], int, float], Stage]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found: the capacity, all outcomes, and how many trials were excluded."""
+    """What a search found: the capacity, all outcomes, and how many trials were excluded.
+
+    stages: outcomes of each stage, and the capacity as all trials up to it state it.
+    """
 
     capacity: Capacity
     outcomes: Sequence[Outcome]
     excluded: int
+    stages: Sequence[tuple[Sequence[Outcome], Capacity]]
 
 
 def search(
@@ -63,6 +67,7 @@ def search(
     """
     among = Range(closed_loop_per_s / _SPREAD, closed_loop_per_s * _ABOVE)
     outcomes: list[Outcome] = []
+    stages: list[tuple[Sequence[Outcome], Capacity]] = []
     excluded = without = 0
     began_s = now()
     while True:
@@ -76,9 +81,10 @@ def search(
             raise stage.failure or RunFailed(
                 "No trial of the search is valid.", "Run `nephoscope load` at a set rate."
             )
-        found = estimate(outcomes, among, limits.confidence)
-        if found.relative_width <= limits.precision_ratio or time_is_over:
-            return Search(found, outcomes, excluded)
+        capacity = estimate(outcomes, among, limits.confidence)
+        stages.append((stage.outcomes, capacity))
+        if capacity.relative_width <= limits.precision_ratio or time_is_over:
+            return Search(capacity, outcomes, excluded, stages)
 
 
 def trial_s(objective: Objective, rate_per_s: float) -> float:
@@ -92,6 +98,19 @@ def tried(outcomes: Sequence[Outcome]) -> tuple[Tried, ...]:
     rates = sorted({one.rate_per_s for one in outcomes})
     own = {rate: [one.met for one in outcomes if one.rate_per_s == rate] for rate in rates}
     return tuple(Tried(rate, len(met), sum(met)) for rate, met in own.items())
+
+
+def stages_of(result: Search) -> tuple[SearchStage, ...]:
+    """Returns the stages of a search as its document has them."""
+    return tuple(
+        SearchStage(
+            tuple(TrialOutcome(one.rate_per_s, one.met, one.latency_ns) for one in outcomes),
+            capacity.rate_per_s,
+            capacity.low,
+            capacity.high,
+        )
+        for outcomes, capacity in result.stages
+    )
 
 
 def conclusion(capacity: Capacity, objective: Objective, confidence: float) -> tuple[str, bool]:

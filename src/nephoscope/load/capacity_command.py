@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,6 +52,7 @@ NO_RESPONSE = "no_valid_response"
 @click.option(
     "--target", default="local", metavar="TARGET", show_default=True, help="Host of the generator."
 )
+@options.REPORT_FILE
 @options.BUDGET
 @options.SEED
 @options.LABELS
@@ -62,6 +64,7 @@ def capacity(
     precision: float,
     values: dict[str, str],
     target: str,
+    to: Path | None,
     budget: float | None,
     seed: int | None,
     store: Path | None,
@@ -91,6 +94,8 @@ def capacity(
     limits = search.SearchLimits(precision, budget or _BUDGET_S, _CONFIDENCE)
     searched = search.search(server.measure, objective, closed_loop_per_s, limits)
     result = _result(searched, server, closed_loop_per_s)
+    if to is not None:
+        _write(result, to)
     if as_json:
         output.document(result)
     else:
@@ -155,10 +160,11 @@ class _Server:
             seed=seed,
         )
         run, failure = self._executed(plan)
-        outcomes = [
-            Outcome(rate, samples is not None and self.objective.met_by(samples))
-            for rate, samples in _trials(run)
-        ]
+        outcomes = []
+        for rate, samples in _trials(run):
+            latency_ns = self.objective.latency_of(samples or [])
+            met = self.objective.met_by(samples or [])
+            outcomes.append(Outcome(rate, met, latency_ns if math.isfinite(latency_ns) else None))
         return Stage(outcomes, max(0, rounds * len(rounded) - len(outcomes)), failure)
 
     def _executed(self, plan: Plan) -> tuple[StoredRun, RunFailed | None]:
@@ -230,7 +236,18 @@ def _result(search_result: Search, server: _Server, closed_loop_per_s: float) ->
         tried=search.tried(search_result.outcomes),
         excluded_trials=search_result.excluded,
         runs=tuple(server.runs),
+        limit_ns=server.objective.limit_ns,
+        stages=search.stages_of(search_result),
     )
+
+
+def _write(result: CapacityResult, to: Path) -> None:
+    from nephoscope.load.capacity_report import section
+    from nephoscope.report import files
+
+    title = f"Capacity of {result.url}"
+    files.write([to], title, result.objective, [section(result)], result, "Name another file.")
+    output.log(f"Written: {to}")
 
 
 def _text(result: CapacityResult) -> str:

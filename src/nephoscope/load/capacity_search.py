@@ -25,10 +25,14 @@ _NOT_EXCLUDED = 0.15  # of the best rate's weight: what a likelihood ratio at 95
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One trial: its rate, and whether it met the objective."""
+    """One trial: its rate, whether it met the objective, and the latency that decided.
+
+    latency_ns: None where failed requests reach the objective's percentile.
+    """
 
     rate_per_s: float
     met: bool
+    latency_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

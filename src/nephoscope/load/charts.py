@@ -109,9 +109,10 @@ def _curve(benchmark: str, factor: str, swept: Sequence[Sweep], *, log: bool) ->
         for name, sweep in zip(names, swept, strict=True)
     ]
     title = "latency" if unit == "ns" else "valid responses"
+    quantity = factor.removesuffix("_per_s").replace("_", " ")
     figure = figures.lines(
         curves,
-        figures.Axis(factor.removesuffix("_per_s").replace("_", " "), x_unit),
+        figures.Axis(quantity, x_unit),
         figures.Axis(title, unit, log=log, from_zero=not log),
     )
     rows = [
@@ -121,7 +122,7 @@ def _curve(benchmark: str, factor: str, swept: Sequence[Sweep], *, log: bool) ->
     ]
     table = Table(charts.estimate_columns("curve", factor.replace("_", " ")), tuple(rows))
     slug = wording.slug(f"{benchmark}-{title}")
-    return Chart(f"load-{slug}", f"{benchmark}: {title} by {factor}", figure, table, brief=table)
+    return Chart(f"load-{slug}", f"{benchmark}: {title} by {quantity}", figure, table, brief=table)
 
 
 def _draw_knees(chart: Chart, swept: Sequence[Sweep]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,17 +43,24 @@ class Objective:
         """Requests that a trial needs."""
         return round(_EXPECTED_BEYOND / (1 - self.share_ratio))
 
-    def met_by(self, samples: Sequence[Sample]) -> bool:
-        """Whether the requests of a trial meet it; failed ones are beyond the limit."""
-        latency = [one for one in samples if one.metric == "latency_ns"]
-        within = sum(one.count for one in latency if one.value < self.limit_ns)
+    def latency_of(self, samples: Sequence[Sample]) -> float:
+        """Returns the percentile of a trial in ns; infinite where failed requests reach it."""
+        latency = sorted((one.value, one.count) for one in samples if one.metric == "latency_ns")
         failed = sum(
             one.value
             for one in samples
             if one.metric == "errors_count" and one.factors["kind"] not in _TIMED
         )
-        total = sum(one.count for one in latency) + failed
-        return bool(total) and within >= self.share_ratio * total
+        rank = math.ceil(self.share_ratio * (sum(count for _, count in latency) + failed))
+        for value, count in latency:
+            rank -= count
+            if rank <= 0:
+                return value
+        return math.inf
+
+    def met_by(self, samples: Sequence[Sample]) -> bool:
+        """Whether the requests of a trial meet it; failed ones are beyond the limit."""
+        return self.latency_of(samples) < self.limit_ns
 
     def __str__(self) -> str:
         limit = units.format_value(float(self.limit_ns), "ns")

@@ -17,12 +17,35 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialOutcome:
+    """A trial of a search.
+
+    latency_ns: the objective's percentile; None where failed requests reach it.
+    """
+
+    rate_per_s: float
+    met: bool
+    latency_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStage:
+    """Trials of one stage, and the capacity with its interval from all trials up to it."""
+
+    trials: tuple[TrialOutcome, ...]
+    capacity_per_s: float
+    low_per_s: float
+    high_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class CapacityResult:
     """The highest rate under an objective.
 
     capacity_per_s: where half of the trials meet the objective; None where the end of the range was
     not excluded: then `sentence` says what is known. closed_loop_per_s: rate of the closed loop
-    with as many connections. tried: rates in rising order. runs: ids of the stored runs.
+    with as many connections. tried: rates in rising order. runs: ids of the stored runs. limit_ns:
+    of the objective. stages: in the order of measurement.
     """
 
     url: str
@@ -34,3 +57,5 @@ class CapacityResult:
     tried: tuple[Tried, ...]
     excluded_trials: int
     runs: tuple[str, ...]
+    limit_ns: int
+    stages: tuple[SearchStage, ...]

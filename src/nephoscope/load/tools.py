@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nephoscope import units
 from nephoscope.load.result import Load
-from nephoscope.model import MetricResult, RunResult, factors_key
-from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Cell, Column, Heading, Sentence, Table
+from nephoscope.model import Estimate, MetricResult, RunResult, factors_key
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import Block, Cell, Chart, Column, Heading, Sentence, Table
 from nephoscope.results.names import BESIDE
 
 _FAMILIES = (
@@ -21,6 +20,7 @@ _FAMILIES = (
 
 _RATE = "requests_per_s"
 _TIMES = ("latency_mean_ns", "latency_p50_ns", "latency_p99_ns", "latency_max_ns")
+_NAMES = ("mean", "p50", "p99", "maximum")
 _CLOSED, _OPEN = "closed", "open"
 _LEFT_OUT = {_CLOSED: ("arrivals", "rate_per_s"), _OPEN: ("arrivals",)}
 """Factors that the loop's column repeats, or that have no effect."""
@@ -44,17 +44,18 @@ def build(result: RunResult) -> list[Block]:
 
 def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]:
     targets = len({line.target for line in lines})
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
+    times: list[tuple[str, list[Estimate | None]]] = []
     for line in sorted(lines, key=lambda line: (_loop(result, line), line.benchmark)):
         loop = _loop(result, line)
         setting = wording.setting_text(line, targets, _LEFT_OUT[loop])
         name = f"{line.benchmark}, {setting}" if setting else line.benchmark
-        times = [_time(result, line, metric) for metric in _TIMES]
-        rows.append((name, loop, _estimate_text(line), str(line.estimate.n), *times))
-    head = (
-        *Column.texts("tool", "loop"),
-        *Column.numbers("requests/s", "n", "mean", "p50", "p99", "maximum"),
-    )
+        own = [_time(result, line, metric) for metric in _TIMES]
+        times.append((f"{name} ({loop})", own))
+        cells = ["–" if each is None else _estimate_text(each) for each in own]
+        rows.append((name, loop, _estimate_text(line.estimate), str(line.estimate.n), *cells))
+    head = (*Column.texts("tool", "loop"), *Column.numbers("requests/s", "n", *_NAMES))
+    table = Table(head, tuple(rows))
     return [
         Heading("Tools"),
         Sentence(
@@ -63,12 +64,48 @@ def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]
             "requests have intended times, and each that falls into the stall counts from its own. "
             "Compare latencies of one kind of loop."
         ),
-        Table(head, tuple(rows)),
+        _chart(times, table),
+        table,
     ]
 
 
-def _estimate_text(line: MetricResult) -> str:
-    return f"{wording.value_text(line.estimate)} {wording.interval_text(line.estimate)}"
+def _chart(times: Sequence[tuple[str, list[Estimate | None]]], table: Table) -> Chart:
+    """Mean, percentiles and maximum of each tool below each other."""
+    data = []
+    for place, name in enumerate(_NAMES):
+        colour, _, symbol = palette.style(place)
+        own = [(row, all_[place]) for row, (_, all_) in enumerate(times)]
+        known = [(row, one) for row, one in own if one is not None]
+        values = [one.value for _, one in known]
+        bars = figures.error_bars(values, [e.low for _, e in known], [e.high for _, e in known])
+        data.append(
+            figures.trace(
+                name,
+                values,
+                [row for row, _ in known],
+                [f"{times[row][0]}, {name}: {_estimate_text(one)}" for row, one in known],
+                marker={"color": colour, "symbol": symbol, "size": 9},
+                error_x=bars | {"color": colour},
+            )
+        )
+    labels = [name for name, _ in times]
+    layout = figures.layout(
+        figures.axis_of(
+            figures.Axis("latency", "ns", log=True),
+            [one.value for _, own in times for one in own if one is not None],
+        ),
+        figures.named_ticks(labels, range=[len(labels) - 0.5, -0.5]),
+        height=110 + 34 * len(labels),
+    )
+    id = f"load-tools-{wording.slug(labels[0])}"
+    figure = {"data": data, "layout": layout}
+    return Chart(id, "Latency by tool", figure, table, repeats=True)
+
+
+def _estimate_text(estimate: Estimate) -> str:
+    """The value with its interval, if it has one at all."""
+    value = wording.value_text(estimate)
+    return f"{value} {wording.interval_text(estimate)}" if estimate.method else value
 
 
 def _loop(result: RunResult, line: MetricResult) -> str:
@@ -83,17 +120,18 @@ def _loop(result: RunResult, line: MetricResult) -> str:
     return _CLOSED
 
 
-def _time(result: RunResult, line: MetricResult, metric: str) -> Cell:
+def _time(result: RunResult, line: MetricResult, metric: str) -> Estimate | None:
     """The estimate of a time; mean and maximum of a histogram are those of all requests."""
     levels = factors_key(line.factors)
     for each in result.metrics:
         if (each.benchmark, each.metric, each.target) == (line.benchmark, metric, line.target) and (
             factors_key(each.factors) == levels
         ):
-            return _estimate_text(each)
+            return each.estimate
     key = (line.benchmark, "latency_ns", line.target, levels)
     values, counts = result.histograms.get(key, ([], []))
     if not len(values) or metric not in ("latency_mean_ns", "latency_max_ns"):
-        return "–"
+        return None
     value = np.average(values, weights=counts) if metric == "latency_mean_ns" else max(values)
-    return units.format_value(float(value), "ns")
+    n = line.estimate.n
+    return Estimate(float(value), None, None, line.estimate.confidence, n, "ns", method="")

@@ -5,7 +5,7 @@ from nephoscope.plans.design.order import baseline_of as baseline_of
 from nephoscope.plans.design.order import nest_of as nest_of
 from nephoscope.plans.design.order import order_aba_round as order_aba_round
 from nephoscope.plans.design.order import order_round as order_round
-from nephoscope.plans.design.order import simulation_seed as simulation_seed
+from nephoscope.plans.design.order import trial_seed as trial_seed
 from nephoscope.plans.design.order import warmup_rounds as warmup_rounds
 from nephoscope.plans.estimate import estimate as estimate
 from nephoscope.plans.estimate import long_time as long_time

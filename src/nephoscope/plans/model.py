@@ -297,7 +297,8 @@ class Plan(Record):
     )
     seed: Annotated[Count, Field(ge=0, le=2**63 - 1)] | None = Field(
         default=None,
-        description="Random seed of the order of trials; drawn and stored when absent.",
+        description="Random seed of the order of trials and of the numbers that benchmarks draw, "
+        "such as offsets and arrival times; drawn and stored when absent.",
     )
     budget_s: Seconds | None = Field(
         default=None,

@@ -111,7 +111,8 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> tuple[tuple[str, 
                 f"there is no background '{name}'{did_you_mean(name, loads)}.",
                 f"The plan has: {', '.join(loads) or 'none'}.",
             )
-    return on, _peer(context, entry.peer, spec, on, loc)
+    wants_peer = spec.wants_peer({*entry.params, *entry.factors})
+    return on, _peer(context, entry.peer, spec, on, loc, wants_peer)
 
 
 def _check_targets(context: PlanContext, spec: BenchmarkSpec, on: Sequence[str], loc: Loc) -> None:
@@ -122,9 +123,16 @@ def _check_targets(context: PlanContext, spec: BenchmarkSpec, on: Sequence[str],
             raise context.error((*loc, "benchmark"), *reason)
 
 
-def _peer(context: PlanContext, peer: str, spec: BenchmarkSpec, on: Sequence[str], loc: Loc) -> str:
+def _peer(
+    context: PlanContext,
+    peer: str,
+    spec: BenchmarkSpec,
+    on: Sequence[str],
+    loc: Loc,
+    wants_peer: bool,
+) -> str:
     if not peer:
-        if spec.needs_peer:
+        if wants_peer:
             raise context.error(
                 (*loc, "benchmark"),
                 f"{spec.id} has two sides, and no target serves the far one.",
@@ -215,7 +223,7 @@ def _background(context: PlanContext, load: BackgroundEntry, loc: Loc) -> Backgr
             "Name the target: `on: NAME` or `on: ROLE`.",
         )
     _check_targets(context, spec, on, loc)
-    peer = _peer(context, load.peer, spec, on, loc)
+    peer = _peer(context, load.peer, spec, on, loc, spec.wants_peer(load.params))
     return Background(load.name, load.benchmark, params, on, peer, load.settle_s)
 
 
@@ -228,7 +236,7 @@ def _hooks(context: PlanContext, key: str, entries: Sequence[HookEntry]) -> tupl
     for index, hook in enumerate(entries):
         loc: Loc = (key, index)
         spec = context.spec(hook.benchmark, loc)
-        if spec.needs_peer:
+        if spec.wants_peer(hook.params):
             message = f"{spec.id} has two sides; a hook has one."
             raise context.error(
                 (*loc, "benchmark"), message, "Measure it as a benchmark of the plan."

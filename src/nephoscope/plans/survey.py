@@ -159,7 +159,8 @@ def single(
         "factors": factors,
         "timeout": timeout_s,
     }
-    if spec.needs_peer:
+    wants_peer = (peer is not None and spec.needs_peer) or spec.wants_peer(given)
+    if wants_peer:
         entry["peer"] = (peer or target).name
         entry["on"] = target.name
     values: dict[str, Any] = {
@@ -168,7 +169,7 @@ def single(
         "benchmarks": [entry],
         "accept": ["throttled"],
     }
-    if spec.needs_peer:
+    if wants_peer:
         ends = f"between {target.name} and {peer.name}" if peer else f"of {target.name} with itself"
         values["question"] = f"What does {benchmark} measure {ends}?"
     if budget_s is not None:

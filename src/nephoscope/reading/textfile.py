@@ -7,7 +7,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -59,6 +59,50 @@ def csv_rows(
         raise error(f"{name}:{rows.line_num}: invalid CSV: {problem}.", "Check the quotes.") from (
             problem
         )
+
+
+def csv_records(
+    text: str, name: str, known: Collection[str], needed: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields place and cells by column of each row below a line that names the columns.
+
+    Empty lines and those that begin with # are skipped. known: columns that there may be, needed:
+    those that there must be. UsageError for other columns, and for rows that do not fit them.
+    """
+    head: list[str] = []
+    for line, fields in csv_rows(text.removeprefix("\ufeff"), name):
+        cells = [field.strip() for field in fields]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        where = f"{name}:{line}"
+        if not head:
+            check_columns(cells, where, known, needed)
+            head = cells
+            continue
+        if len(cells) != len(head):
+            raise UsageError(
+                f"{where}: {len(cells)} fields under {len(head)} columns.",
+                'Put text with a comma into "quotes".',
+            )
+        yield where, dict(zip(head, cells, strict=True))
+
+
+def check_columns(
+    names: Sequence[str], where: str, known: Collection[str], needed: Sequence[str] = ()
+) -> None:
+    """UsageError for a column that is not known, stands there twice, or is missing."""
+    from nephoscope.reading.sentences import did_you_mean
+
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"{where}: unknown column '{name[:40]}'{did_you_mean(name, known)}.",
+                f"Columns: {', '.join(known)}.",
+            )
+    if len(set(names)) != len(names):
+        raise UsageError(f"{where}: duplicate column.", "Name each column once.")
+    if missing := [name for name in needed if name not in names]:
+        raise UsageError(f"{where}: the column '{missing[0]}' is missing.", "It is required.")
 
 
 def open_regular(file: Path, *, pipe: bool = False) -> BinaryIO:

@@ -49,6 +49,7 @@ GROUPS: Mapping[str, str] = {
     "cpu": "CPU",
     "mem": "Memory",
     "disk": "Disk",
+    "storage": "Storage",
     "net": "Network",
     "sys": "System",
     "sim": "Simulation",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.plans import Plan
-from nephoscope.provisioning import UP, Provisioned
+from nephoscope.provisioning import UP, Provisioned, SpendingLimit, create_within
+from nephoscope.runs.schedule.progress import budget_s
 from nephoscope.store import StoredRun
 from nephoscope.targets.kinds.record import TargetRecord as Target
 
@@ -71,6 +72,9 @@ class LabEnvironment(Environment):
         self._lab: Lab | None = None
         self._made = False
         self._conditions: dict[str, Any] = {}
+        seconds, money = budget_s(plan), plan.money
+        self._hours = None if seconds is None else seconds / 3600
+        self._limit = None if money is None else SpendingLimit(money.limit, money.currency)
 
     @property
     def lab(self) -> Lab:
@@ -96,7 +100,9 @@ class LabEnvironment(Environment):
         self._run.update(lab_made=name)
         self._made = True
         self._say(f"Lab {name} is made ({len(self._topology.hosts)} hosts).")
-        self._lab = await LABS.create(self._topology, say=self._say)
+        self._lab = await create_within(
+            LABS, self._topology, hours=self._hours, limit=self._limit, say=self._say
+        )
         for warning in self._lab.warnings:
             self._say(warning)
 

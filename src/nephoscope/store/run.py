@@ -53,6 +53,10 @@ at most these, and the same command measures them again. Synced one by one, they
 of the time of a run of short trials."""
 
 
+_RELEASE_S = 1.0
+"""How long a lock without a living holder is waited for; a fork takes milliseconds."""
+
+
 class StoredRun:
     """A run's folder: manifest.json, journal.jsonl, trials/*.parquet, report/."""
 
@@ -255,15 +259,30 @@ class StoredRun:
         with translating_os_errors(self.journal_path, "opened"):
             descriptor = os.open(self.journal_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise self._busy() from error
-                # A file system without locks: two processes at once are then the user's care.
+            self._take_lock(descriptor)
             yield
         finally:
             os.close(descriptor)
+
+    def _take_lock(self, descriptor: int) -> None:
+        """Locks the journal, after a killed holder's last child has let go of it.
+
+        A child has the lock too from its fork to its exec, and outlives its parent by that long;
+        whoever asks for the holder has it for a moment.
+        """
+        until_s = time.monotonic() + _RELEASE_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    return  # a file system without locks: two at once are the user's care
+                holder = self.holder()
+                if (holder and holder.here) or time.monotonic() > until_s:
+                    raise self._busy() from error
+                time.sleep(0.01)
+            else:
+                return
 
     def holder(self) -> Holder | None:
         """The process that measures this run now; None when none does."""

@@ -11,6 +11,7 @@ from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab.handle import GuestAccess, Host, Lab
 from nephoscope.lab.network import namespaces
 from nephoscope.lab.provisioner import LABS
+from nephoscope.programs import PROBE
 from nephoscope.targets.base import Endpoint, IpVersion
 from nephoscope.targets.channels.channel import Channel
 from nephoscope.targets.channels.child import Child, start_child
@@ -68,7 +69,7 @@ class LabTarget(Target):
 class _Unopened(LocalChannel):
     """The channel of a host that was not opened yet: nothing can be started."""
 
-    async def probe(self) -> str:
+    async def probe(self, name: str = PROBE) -> str:
         raise TargetError(f"{self.name}: it is not open.", "Open it first.")
 
     async def work(self) -> str:

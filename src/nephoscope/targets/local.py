@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nephoscope.catalog import Catalog
 from nephoscope.errors import TargetError
-from nephoscope.programs import find_probe
+from nephoscope.programs import PROBE, STORAGE, find_probe, find_storage
 from nephoscope.targets.base import Endpoint, IpVersion
 from nephoscope.targets.channels.child import Child, start_child
 from nephoscope.targets.probe.target import Target
@@ -54,8 +54,10 @@ class LocalChannel:
         """See `Channel.open`."""
         _sweep()
 
-    async def probe(self) -> str:
+    async def probe(self, name: str = PROBE) -> str:
         """See `Channel.probe`."""
+        if name == STORAGE:
+            return str(find_storage())
         return str(self._probe or find_probe())
 
     async def start(self, command: Sequence[str]) -> Child:

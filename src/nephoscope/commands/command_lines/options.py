@@ -44,6 +44,7 @@ class CommandOptions:
     ignored_exit_codes: tuple[int, ...] | None = None
     input: str = ""
     outputs: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
     timeout_s: float = DEFAULT_TIMEOUT_S
     margin: float = 0.03
     export_json: Path | None = None
@@ -77,6 +78,17 @@ def _margin(text: str) -> float:
 def _timeout(text: str | None) -> float:
     seconds = seconds_of("--timeout", text, (1, _MAX_TIMEOUT_S), "1 s to 1 d")
     return DEFAULT_TIMEOUT_S if seconds is None else seconds
+
+
+def _figures(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for text in texts:
+        name, equals, pattern = text.partition("=")
+        if not (name and equals and pattern):
+            raise UsageError(
+                f"--figure takes NAME=PATTERN, not '{text}'.",
+                "Write, for example, --figure 'rate:higher=([0-9.]+) requests/s'.",
+            )
+    return texts
 
 
 def _option(*names: str, read: Callable[[Any], Any] | None = None, **settings: Any) -> Any:
@@ -216,6 +228,16 @@ _OPTIONS = (
         metavar="WHERE",
         help="Destination of standard output: null, pipe or a file; once for all commands, or once "
         "per command [default: null].",
+    ),
+    _option(
+        "--figure",
+        "figures",
+        multiple=True,
+        metavar="NAME=PATTERN",
+        read=_figures,
+        help="Figure that the commands print: a regular expression with one group around the "
+        "number, or a JSON path such as $.results[0].mean; NAME:higher or NAME:lower states what "
+        "is better; may be repeated.",
     ),
     _option(
         "--timeout",

@@ -215,6 +215,8 @@ def _common_params(options: CommandOptions) -> dict[str, Any]:
         params["exit_codes"] = sorted({0, *codes}) if codes else []
     if options.input:
         params["input"] = options.input
+    if options.figures:
+        params["figures"] = list(options.figures)
     return params
 
 

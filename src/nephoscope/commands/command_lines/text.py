@@ -16,6 +16,8 @@ from nephoscope.experiments.records import Against, Experiment
 from nephoscope.model import Estimate, MetricResult, RunResult
 
 WALL = "wall_ns"
+FIGURE = "figure"
+"""The factor with the name of a figure that the commands print."""
 _EQUIVALENT = ("equivalent", "different but negligible")
 # Said of the faster one of both.
 WORDS = {
@@ -39,7 +41,8 @@ def text(
     by_label: dict[str, dict[str, MetricResult]] = {}
     for line in result.metrics:
         label = str(line.factors.get(LABEL, lines[0].label))
-        by_label.setdefault(label, {})[line.metric] = line
+        name = f"{line.metric} {line.factors[FIGURE]}" if FIGURE in line.factors else line.metric
+        by_label.setdefault(label, {})[name] = line
     blocks = [
         _block(line, by_label.get(line.label, {}), executions.get(line.label, Executions()))
         for line in lines
@@ -72,11 +75,14 @@ def _block(line: CommandLine, metrics: Mapping[str, MetricResult], executions: E
     else:
         floor = units.format_value(max(executions.max_rss_bytes), "bytes")
         rows.append(("memory", f"at most {floor}, the probe's own"))
+    figures = [metric for metric in metrics.values() if FIGURE in metric.factors]
+    rows += [(str(metric.factors[FIGURE]), _measured(metric)) for metric in figures]
     codes = Counter(executions.exit_codes)
     if set(codes) != {0}:
         texts = [f"{code} ({count} times)" for code, count in sorted(codes.items())]
         rows.append(("exit codes", ", ".join(texts)))
-    return "\n".join([line.label, *(f"  {name:<11}{value}" for name, value in rows)])
+    width = max(10, *(len(name) for name, _ in rows))
+    return "\n".join([line.label, *(f"  {name:<{width}} {value}" for name, value in rows)])
 
 
 def _cpu_times(metrics: Mapping[str, MetricResult]) -> list[tuple[str, str]]:
@@ -123,7 +129,23 @@ def comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) -> 
             f"{faster} is {span} times as fast as {slower}: "
             f"{WORDS[verdict.word].upper()}{_why(against, ratio)}"
         )
+    texts += [_figure_comparison(against, first) for against in comparisons if _has_ratio(against)]
     return "\n".join(_wrapped(text, "  ") for text in texts)
+
+
+def _has_ratio(against: Against) -> bool:
+    return FIGURE in against.factors and against.comparison.ratio is not None
+
+
+def _figure_comparison(against: Against, first: str) -> str:
+    ratio = against.comparison.ratio
+    assert ratio is not None
+    span = units.format_interval(ratio.value, ratio.low, ratio.high, "none")
+    verdict = against.comparison.verdict.word.upper()
+    return (
+        f"{against.factors[FIGURE]} of {against.factors[LABEL]} is {span} times that of {first}: "
+        f"{verdict}."
+    )
 
 
 def _why(against: Against, decided: Estimate) -> str:

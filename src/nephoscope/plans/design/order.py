@@ -39,13 +39,14 @@ def order_round(seed: int, round: int, active: Sequence[Alternative]) -> list[Al
     return sorted(active, key=draw)
 
 
-def simulation_seed(seed: int, round: int) -> int:
-    """The seed of what is simulated in a round, above zero and below 2^63.
+def trial_seed(seed: int, round: int, *alternative: str) -> int:
+    """The seed of the random numbers of a trial, above zero and below 2^63.
 
-    All alternatives of a round have the same one, so that they differ in what was varied and not in
-    their luck; no two rounds, and no two seeds of a plan, share one but by accident of the hash.
+    Without `alternative`, all alternatives of a round share one. No two rounds, and no two seeds of
+    a plan, share one but by accident of the hash.
     """
-    drawn = hashlib.blake2b(f"chance/{seed}/{round}".encode(), digest_size=8).digest()
+    text = "/".join(("chance", str(seed), str(round), *alternative))
+    drawn = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(drawn, "big") >> 1 or 1
 
 

@@ -8,13 +8,16 @@
 
   const draw = (plot) => {
     const figure = figures[plot.dataset.figure];
-    const layout = structuredClone(figure.layout);
+    const { data, layout } = structuredClone(figure);
     if (isNarrow()) {
       layout.font.size = 11;
       if (layout.xaxis.ticktext) thin(layout.xaxis);
+      data.forEach((trace) => { if (trace.name) trace.name = wrapped(trace.name); });
     }
-    Plotly.newPlot(plot, figure.data, layout, config);
+    Plotly.newPlot(plot, data, layout, config);
   };
+  // A legend does not break its lines by itself, and would be cut off at the edge.
+  const wrapped = (name) => name.replace(/(.{24,36}?) /g, "$1<br>");
   const thin = (axis) => {
     if (axis.ticktext.length < 6) return;
     axis.ticktext = axis.ticktext.map((text, i) => (i % 2 ? "" : text));

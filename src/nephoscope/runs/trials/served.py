@@ -10,7 +10,11 @@ from nephoscope.targets import TargetTrial
 
 SENT, COMPLETED = "sent_count", "completed_count"
 
-SERVED: Mapping[str, str] = {"http.serve": "answered_count", "http.nginx": "served_count"}
+SERVED: Mapping[str, str] = {
+    "http.serve": "answered_count",
+    "http.nginx": "served_count",
+    "http.apache": "served_count",
+}
 """Server -> its counter of responses, over all kinds of requests."""
 
 

@@ -32,7 +32,7 @@ from nephoscope.tasks import together, uncancelled
 Value = TypeVar("Value")
 
 SEED = "seed"
-"""The parameter of a simulation that says where its chance begins."""
+"""The parameter of a benchmark that draws random numbers."""
 
 BOOT_S = 600.0
 """Room for hosts that a condition makes anew: an emulated machine takes minutes to boot."""
@@ -249,12 +249,18 @@ class GroupTrial:
             raise PhaseFailed(Phase.START, failure, who) from failure
 
     def _params(self, name: str) -> Mapping[str, Any]:
-        """The setting's parameters; a simulation is told the chance of its round as well."""
-        params = self._setting.params
+        """The setting's parameters, and a seed from the run's where the plan states none.
+
+        Simulated alternatives share the seed of their round, so that they differ in what was varied
+        and not in their luck. Measured ones do not: their errors must be independent.
+        """
+        setting = self._setting
+        params = setting.params
         simulated = self._stage.pool.wanted(name).traits().simulated
-        if not simulated or params.get(SEED):
+        if params.get(SEED) or not (simulated or self._spec(setting.benchmark).draws):
             return params
-        return {**params, SEED: plans.simulation_seed(self._stage.seed, self._round)}
+        alternative = () if simulated else (str(setting.index), name)
+        return {**params, SEED: plans.trial_seed(self._stage.seed, self._round, *alternative)}
 
     async def _result(self, side: Side, limit_s: float) -> TargetTrial:
         return await self._blaming(side.target, side.running.result(limit_s))

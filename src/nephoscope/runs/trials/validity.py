@@ -6,6 +6,7 @@ machine hides is no proof of anything, so it invalidates nothing; the report say
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,10 @@ LITTLE_TOLERANCE = 0.10
 LATE_SENDS = "late_sends_ratio"
 LATE_SENDS_RATIO = 0.01
 """A generator that is behind its schedule more often than this may have measured itself."""
+
+SENT, LATE_SENDS_COUNT = "sent_count", 2
+"""Of fewer than 100, a single late one is above that ratio; it cannot tell one in a hundred from
+one in a thousand. From two on, a trial counts as behind its schedule."""
 
 LATE_EFFECT_RATIO = 0.01
 """Where the times from due and from sending are both known, late sends invalidate a trial only if
@@ -145,6 +150,9 @@ def _load_identity(
 def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
     late = [sample.value for sample in samples if sample.metric == LATE_SENDS]
     if not late or max(late) <= LATE_SENDS_RATIO:
+        return []
+    counts = (sample.value for sample in samples if sample.metric == SENT)
+    if max(late) * max(counts, default=math.inf) < LATE_SENDS_COUNT - 0.5:
         return []
     medians = [_median(samples, metric) for metric in ("rtt_ns", "rtt_sent_ns")]
     if None not in medians:

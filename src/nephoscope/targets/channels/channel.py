@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from nephoscope.programs import PROBE
 from nephoscope.targets.channels.child import Ended
 
 
@@ -57,8 +58,11 @@ class Channel(Protocol):
         here. Removes what a killed process of ours left there.
         """
 
-    async def probe(self) -> str:
-        """Path there of the probe for that machine, brought there first when it has to be."""
+    async def probe(self, name: str = PROBE) -> str:
+        """Path there of the probe for that machine, brought there first when it has to be.
+
+        name: of the program; `programs.STORAGE` is the probe with the libraries of services.
+        """
 
     async def start(self, command: Sequence[str]) -> Program:
         """Starts a program with these arguments (never through a shell that would read them).

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import TargetError
-from nephoscope.programs import find_probe
+from nephoscope.programs import PROBE, STORAGE, find_probe, find_storage
 from nephoscope.targets.channels import shell_scripts
 from nephoscope.targets.channels.channel import Program
 from nephoscope.targets.channels.child import GRACE_S, Ended, last_words
@@ -39,7 +39,7 @@ class ShellChannel(ABC):
         self._machine = ""
         self.own_address = ""
         self._folder = ""
-        self._probe = ""
+        self._probes: dict[str, str] = {}
         self._work = ""
 
     @abstractmethod
@@ -74,13 +74,16 @@ class ShellChannel(ABC):
             raise
         self._machine, self.own_address, self._folder = words[1], words[2], words[3].rstrip("\n")
 
-    async def probe(self) -> str:
+    async def probe(self, name: str = PROBE) -> str:
         """See `Channel.probe`: uploaded once, under its SHA-256, and checked once a connection."""
-        if self._probe:
-            return self._probe
+        if name in self._probes:
+            return self._probes[name]
         if self._supervisor is None:
             raise self._closed()
-        source = self._local_probe or find_probe(self._machine)
+        if name == STORAGE:
+            source = find_storage(self._machine)
+        else:
+            source = self._local_probe or find_probe(self._machine)
         wanted = await asyncio.to_thread(_sha256, source)
         there = f"{self._folder}/probe-{wanted}"
         if await self._sha256_there(there) != wanted:
@@ -91,7 +94,7 @@ class ShellChannel(ABC):
                     f"{self.name}: the probe that was copied to {there} reads back differently.",
                     f"Check the disk there; `rm -r {self._folder}` removes all that is ours.",
                 )
-        self._probe = there
+        self._probes[name] = there
         return there
 
     async def start(self, command: Sequence[str]) -> Program:
@@ -130,7 +133,7 @@ class ShellChannel(ABC):
     async def close(self) -> None:
         """See `Channel.close`; the probe stays there for the next time."""
         supervisor, self._supervisor = self._supervisor, None
-        self._probe = self._work = ""
+        self._probes, self._work = {}, ""
         if supervisor is not None:
             # Its input ends, and it removes the work folder.
             with contextlib.suppress(TargetError):

@@ -186,7 +186,9 @@ def _sample(values: Mapping[str, Any], spec: BenchmarkSpec) -> Sample | dict[str
     return Sample(metric.id, number, count, _count(values.get("at_ns", 0), "at_ns"), factors)
 
 
-def check_version(described: bytes, catalog: Catalog, where: str) -> None:
+def check_version(
+    described: bytes, catalog: Catalog, where: str, build_command: str = BUILD_COMMAND
+) -> None:
     """TargetError of one sentence unless `describe`'s answer is of the catalogue's version."""
     try:
         document = jsontext.parse(described)
@@ -199,5 +201,5 @@ def check_version(described: bytes, catalog: Catalog, where: str) -> None:
         raise TargetError(
             f"{where}: the probe is version {found[0]} (protocol {found[1]}), and this package "
             f"needs {catalog.probe} (protocol {catalog.protocol}).",
-            f"Build both together: `{BUILD_COMMAND}`.",
+            f"Build both together: `{build_command}`.",
         )

@@ -38,7 +38,13 @@ class Running:
         self._token = ""
         self.last_words = ""
 
-    async def introduce(self, *, serve: bool, peer: Peer | None) -> None:
+    async def introduce(
+        self,
+        *,
+        serve: bool,
+        peer: Peer | None,
+        credentials: Mapping[str, str] | None = None,
+    ) -> None:
         """Says what may not be seen in a process list, before anything else."""
         if serve:
             self._token = secrets.token_hex(32)
@@ -46,6 +52,8 @@ class Running:
         elif peer is not None:
             values = {"address": peer.address, "port": peer.port, "token": peer.token}
             await self._send("peer " + json.dumps(values, separators=(",", ":")))
+        elif credentials is not None:
+            await self._send("credentials " + json.dumps(credentials, separators=(",", ":")))
 
     async def ready(self, timeout_s: float) -> Mapping[str, Any]:
         """Waits until it is prepared; the content of its `ready` line (a server's address, port).

@@ -14,9 +14,11 @@ from nephoscope import limits
 from nephoscope.adapters import ADAPTERS
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
+from nephoscope.programs import BUILD_COMMAND, PROBE, STORAGE, STORAGE_COMMAND
 from nephoscope.targets.base import Endpoint, IpVersion, Peer, TargetTrial
 from nephoscope.targets.channels.channel import Channel
 from nephoscope.targets.channels.child import last_words
+from nephoscope.targets.probe import storage
 from nephoscope.targets.probe.output import Parse, check_version, parse_output
 from nephoscope.targets.probe.process import LATER_S, Running
 from nephoscope.targets.probe.tools import (
@@ -48,7 +50,7 @@ class Target:
         self.name = name
         self._channel = channel
         self._catalog = catalog or catalogue.load()
-        self._probe: str | None = None
+        self._programs: dict[str, str] = {}
         self._running: set[Running] = set()
         self._tools: dict[str, str] = {}
 
@@ -58,13 +60,12 @@ class Target:
         Raises Lacking when there is no probe for it, TargetError when its probe is of another
         version than this package's or does not answer.
         """
-        self._probe = None
+        self._programs = {}
         self._tools = {}
         try:
             async with asyncio.timeout(timeout_s):
                 await self._channel.open(timeout_s)
-                probe = await self._where()
-                await self._check(probe, timeout_s)
+                await self._where()
         except TimeoutError as error:
             raise TargetError(
                 f"{self.name}: it was not ready for measuring after {timeout_s:g} s.",
@@ -131,7 +132,7 @@ class Target:
         else:
             verb = "run" if serve is None else "serve"
             command = [
-                await self._where(),
+                await self._where(storage.program(benchmark, params)),
                 verb,
                 benchmark,
                 *await self._given(benchmark, params),
@@ -157,7 +158,8 @@ class Target:
             ) from error
         running = Running(program, spec.id, parse)
         self._running.add(running)
-        await running.introduce(serve=serve is not None, peer=peer)
+        credentials = storage.credentials(benchmark, params)
+        await running.introduce(serve=serve is not None, peer=peer, credentials=credentials)
         return running
 
     async def tool(self, benchmark: str) -> str:
@@ -219,21 +221,24 @@ class Target:
         """What is known of the target besides the probe's document: keys for the fingerprint."""
         return {}
 
-    async def _where(self) -> str:
-        if self._probe is None:
-            self._probe = await self._channel.probe()
-        return self._probe
+    async def _where(self, name: str = PROBE) -> str:
+        """Path of a program there; checked to be of this package's version when it is new."""
+        if name not in self._programs:
+            path = await self._channel.probe(name)
+            await self._check(path, STORAGE_COMMAND if name == STORAGE else BUILD_COMMAND)
+            self._programs[name] = path
+        return self._programs[name]
 
-    async def _check(self, probe: str, timeout_s: float) -> None:
+    async def _check(self, probe: str, build_command: str) -> None:
         program = await self._channel.start([probe, "describe"])
-        answer = await program.rest(timeout_s, limits.TRIAL_BYTES, limits.TRIAL_LINES)
+        answer = await program.rest(START_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
         if answer.returncode != 0 or answer.why:
             raise TargetError(
                 f"{self.name}: the probe {probe} does not answer `describe`."
                 f"{last_words(answer.stderr_tail)}",
-                "Build it again: `make survey`.",
+                f"Build it again: `{build_command}`.",
             )
-        check_version(answer.stdout, self._catalog, f"{self.name} ({probe})")
+        check_version(answer.stdout, self._catalog, f"{self.name} ({probe})", build_command)
 
     def _inside(self, name: str) -> PurePosixPath:
         """A path in the work folder; a name that leads out of it is refused."""

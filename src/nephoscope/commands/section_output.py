@@ -1,0 +1,37 @@
+"""Prints an analysis as JSON or as a section, and writes it to a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.commands import output
+
+if TYPE_CHECKING:
+    from nephoscope.report.blocks import Section
+
+
+def present(
+    analysis: Any,
+    page: Section,
+    *,
+    as_json: bool,
+    title: str = "",
+    to: Path | None = None,
+    source: str = "",
+) -> int:
+    """Returns the exit code. title: the section's where empty. to: report to write as well;
+    source: its subtitle."""
+    from nephoscope.report import files, terminal_output
+
+    if to is not None:
+        files.write([to], title or page.title, source, [page], analysis, "Name another file.")
+        output.log(f"Written: {to}")
+    if as_json:
+        output.document(analysis)
+    else:
+        text = terminal_output.render(
+            title or page.title, [page], colour=output.colour_wanted(), width=output.width()
+        )
+        output.say(text.rstrip("\n"))
+    return 0

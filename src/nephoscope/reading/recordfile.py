@@ -1,0 +1,31 @@
+"""A record from a YAML file of a user's, with file, line and column of each mistake."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from nephoscope.errors import PlanError
+from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.mistakes import Mistakes
+from nephoscope.reading.sentences import mistakes, place_in, record_at
+
+AnyRecord = TypeVar("AnyRecord", bound=BaseModel)
+
+
+def load(file: Path, record: type[AnyRecord], what: str) -> AnyRecord:
+    """Returns the record in a file; `what` it is called in sentences. Raises PlanError."""
+    text = textfile.read(file, what, pipe=True)
+    values = yamltext.parse(text, str(file))
+    if not isinstance(values, dict):
+        keys = ", ".join(record.model_fields)
+        raise PlanError(f"{file}:1:1: a {what} is a mapping of keys.", f"Keys: {keys}.")
+    place = place_in(text, str(file))
+    try:
+        return record.model_validate(values)
+    except ValidationError as error:
+        Mistakes(mistakes(error, place, partial(record_at, record))).report()
+        raise
