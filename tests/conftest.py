@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections import defaultdict
 from pathlib import Path
 
@@ -18,6 +19,7 @@ ALONE = frozenset({"truth"})
 TOGETHER = frozenset(
     {
         "adapters",
+        "advise",
         "analysis",
         "balance",
         "capabilities",
@@ -25,16 +27,22 @@ TOGETHER = frozenset(
         "commands",
         "comparison",
         "contract",
+        "cost",
+        "crosscheck",
         "docs",
         "e2e",
         "experiments",
+        "fleet",
         "fuzz",
         "isolation",
         "lab",
         "labcheck",
         "load",
         "machine",
+        "network",
         "plans",
+        "rank",
+        "pricing",
         "reading",
         "report",
         "results",
@@ -42,9 +50,11 @@ TOGETHER = frozenset(
         "scenarios",
         "scheduler",
         "simulation",
+        "sla",
         "store",
         "studies",
         "targets",
+        "traffic",
     }
 )
 """Folders whose tests run on all CPUs at once. What measures time in them is marked `alone`."""
@@ -114,6 +124,16 @@ def _private_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEPHOSCOPE_CONFIG", "")
     monkeypatch.delenv("NEPHOSCOPE_DEBUG", raising=False)
     monkeypatch.setattr(concurrent_runs, "FOLDER", tmp_path / "concurrent-runs")
+
+
+@pytest.fixture(autouse=True)
+def _repeatable_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of plans without a seed have the same seeds each time that a test is run.
+
+    Else the noise of `null` would differ between two sessions, and with it verdicts and widths.
+    """
+    drawn = random.Random(request.node.nodeid)
+    monkeypatch.setattr("nephoscope.runs.runner.secrets.randbelow", drawn.randrange)
 
 
 @pytest.fixture(scope="session")

@@ -38,10 +38,19 @@ ORDER = [
     "scheduler",
     "load",
     "balance",
+    "network",
+    "traffic",
     "census",
+    "fleet",
+    "sla",
+    "advise",
+    "crosscheck",
     "simulation",
+    "cost",
+    "pricing",
     "capabilities",
     "comparison",
+    "rank",
     "studies",
     "api",
     "commands",
@@ -49,7 +58,17 @@ ORDER = [
     "__main__",
 ]
 ANALYSIS_MAY_IMPORT = {"errors", "units", "model", "analysis"}
-COMMANDS = {"command", "capacity_command", "live", "measured_latency", "options", "text"}
+COMMANDS = {
+    "command",
+    "capacity_command",
+    "utility_command",
+    "live",
+    "measured_latency",
+    "options",
+    "text",
+    "watch_command",
+    "what_if_command",
+}
 """Modules of a capability's folder that belong to the command line, above all folders."""
 
 

@@ -18,17 +18,21 @@ case "$*" in *pytest*) echo "     1.5 s  test_a.py::test_b" >>"$NEPHOSCOPE_TEST_
 exit 0
 """
 
+RUST_TESTS = sorted(path.relative_to(ROOT) for path in ROOT.glob("crates/*/tests/*.rs"))
+
 Calls = list[list[str]]
 
 
 def call(folder: Path, *words: str, failing: str = "nothing") -> tuple[int, Calls, str]:
-    """Returns exit code, commands and output of tools/test.sh, where cargo and Python only record
-    how they were called; those whose words contain `failing` fail."""
-    for program in (".venv/bin/python", "bin/cargo"):
+    """Returns exit code, commands and output of tools/test.sh, where cargo, Python and the set-up
+    only record how they were called; those whose words contain `failing` fail."""
+    for program in (".venv/bin/python", "bin/cargo", "tools/setup.sh"):
         (folder / program).parent.mkdir(parents=True, exist_ok=True)
         (folder / program).write_text(CALL)
         (folder / program).chmod(0o755)
-    (folder / "tools").mkdir(exist_ok=True)
+    for path in RUST_TESTS:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
     script = shutil.copy(ROOT / "tools" / "test.sh", folder / "tools")
     calls = folder / "calls"
     calls.write_text("")
@@ -75,16 +79,27 @@ def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:
     build, together, measuring = of("cargo", calls)
     assert {"--workspace", "--no-run"} <= set(build)
     assert "--test-threads=1" in measuring
-    # What the one leaves out is what the other runs.
-    assert "--workspace" in together
-    left_out = [word.partition("=")[2] for word in together if word.startswith("--exclude")]
-    run = [word.partition("=")[2] for word in measuring if word.startswith("--package")]
-    assert sorted(left_out) == sorted(run) == ["nephoscope-lab", "nephoscope-probe"]
+    # What the one leaves out is what the other runs: these packages have a program and no library.
+    assert {"--workspace"} <= set(together) & set(measuring)
+    left_out = {word.partition("=")[2] for word in together if word.startswith("--exclude")}
+    assert left_out == {"nephoscope-lab", "nephoscope-probe"}
+    assert not any(
+        (ROOT / "crates" / name / "src" / "lib.rs").exists() for name in ("lab", "probe")
+    )
+    assert {word for word in measuring if word.startswith("--bin")} == {
+        f"--bin={name}" for name in left_out
+    }
+    assert [word for word in measuring if word.startswith("--test=")] == [
+        f"--test={path.stem}"
+        for crate in ("probe", "lab")
+        for path in RUST_TESTS
+        if path.parts[1] == crate
+    ]
 
 
 @pytest.mark.parametrize(
     "failing",
-    ["--no-run", "--exclude", "--package", "not slow and not alone", "not slow and alone"],
+    ["--no-run", "--exclude", "--bin", "not slow and not alone", "not slow and alone"],
 )
 def test_each_part_runs_though_one_fails_and_nothing_is_run_again(
     tmp_path: Path, failing: str

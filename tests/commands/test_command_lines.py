@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from nephoscope import catalog, plans
 from nephoscope.analysis import compare
 from nephoscope.commands.command_lines import executions, plan, text
+from nephoscope.commands.command_lines import options as command_options
 from nephoscope.commands.command_lines.options import CommandOptions
 from nephoscope.errors import UsageError
 from nephoscope.experiments.records import Against
@@ -198,6 +200,31 @@ def test_the_faster_command_is_the_subject_of_the_verdict(
 def test_a_command_without_a_result_is_not_compared() -> None:
     lines, _ = planned(commands=("first", "other"))
     assert text.comparison([], lines) == "other cannot be compared with first."
+
+
+def test_figures_are_parameters_of_every_command() -> None:
+    _, made = planned(commands=("a", "b"), figures=("rate:higher=([0-9]+)/s",))
+    assert [entry["figures"] for entry in params(made)] == [["rate:higher=([0-9]+)/s"]] * 2
+
+
+@pytest.mark.parametrize("figure", ["rate", "=x", "rate="])
+def test_a_figure_needs_a_name_and_a_pattern(figure: str) -> None:
+    with pytest.raises(UsageError, match="--figure takes NAME=PATTERN"):
+        command_options._figures((figure,))
+
+
+def test_figures_are_compared_in_their_own_direction() -> None:
+    lines, _ = planned(commands=("first", "other"))
+    rates = [value * 2 for value in NOISE]
+    row = replace(
+        against("other", NOISE, rates),
+        metric="higher_figure",
+        factors={"label": "other", "figure": "rate"},
+        comparison=compare.paired(NOISE, rates, better=Better.HIGHER, unit="none"),
+    )
+    assert "rate of other is 2.00 [2.00, 2.00] times that of first: BETTER." in text.comparison(
+        [row], lines
+    )
 
 
 def test_words_of_verdicts_cover_every_verdict() -> None:

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 import yaml
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
+from tests.traffic.made import pcap
 
 from nephoscope import catalog, cli
 from nephoscope.commands import json_documents, measuring
@@ -64,8 +65,28 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
     monkeypatch.setattr(capacity_command._Server, "measure", measured)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(NULL_PLAN)
+    (tmp_path / "delays.csv").write_text("rtt_ms\n20\n\n21\n")
+    (tmp_path / "types.csv").write_text("instance_type,rtt_ms\na,1\nb,2\n")
+    (tmp_path / "options.yaml").write_text("options: {a: {price_per_h: 1, capacity_per_s: [1, 2]}}")
+    (tmp_path / "tariff.yaml").write_text(TARIFF)
+    (tmp_path / "offers.yaml").write_text(OFFERS)
+    (tmp_path / "capture.pcap").write_bytes(pcap())
+    (tmp_path / "events.csv").write_text("time,ok\n1685577600,1\n1685577660,1\n")
     return stored
 
+
+TARIFF = """\
+unit: GB
+tiers: [{price_per_gb: 1}]
+classes: {a: {contracted_mbit_per_s: 9, throughput_mbit_per_s: [5, 6], gb_per_month: 1}}
+"""
+OFFERS = """\
+budget: 3
+parameters:
+  rate:
+    {half: 1, good: 2, weight: 1, provider: {kind: throughput, levels: [0, 3]}}
+offers: {a: {price: 1, values: {rate: [1, 2]}}}
+"""
 
 HERE = ["--target", "victim=local", "--target", "aggressor=local"]
 
@@ -79,6 +100,7 @@ CASES = [
     ("load", "", ["http://127.0.0.1/"]),
     ("capacity", "", ["http://127.0.0.1/", "--objective", "p99 < 20ms"]),
     ("balance", "", ["--url", "http://127.0.0.1/"]),
+    ("balance", "--dry-run", ["--url", "http://127.0.0.1/", "--dry-run"]),
     ("isolate", "", ["cpu.hash", *HERE]),
     ("isolate", "--dry-run", ["cpu", *HERE, "--dry-run"]),
     ("scheduler", "", []),
@@ -88,8 +110,32 @@ CASES = [
     ("simulate scheduler", "no SCENARIO", []),
     ("simulate selection", "", ["zhuang-2012"]),
     ("simulate selection", "no SCENARIO", []),
+    ("network series", "", ["delays.csv"]),
+    ("network voice", "", ["--delay", "150ms"]),
+    ("network loss", "", ["--sent", "100", "--lost", "1"]),
+    ("network tcp", "", ["--base-rtt", "5ms", "--window", "64KiB"]),
+    ("network link", "", ["941Mbit/s"]),
+    ("network groups", "", ["types.csv"]),
+    ("traffic", "", ["capture.pcap"]),
+    ("sla contracts", "", []),
+    ("sla verdict", "", ["ec2-region", "events.csv"]),
+    ("sla evidence", "", ["ec2-region", "events.csv", "-o", "evidence.zip"]),
+    ("sla verify", "", ["BUNDLE"]),
+    ("sla watch", "", ["script:true", "-o", "new.csv", "--interval", "50ms", "--for", "150ms"]),
+    ("sla what-if", "", ["parallel(99.5%, 99.5%)"]),
+    ("sla budget", "", ["99.9%"]),
+    ("sla promise", "", ["ec2-region", "events.csv"]),
+    ("sla client-time", "", ["--drop", "10%"]),
+    ("advise", "", ["--set", "kind=web"]),
     ("census", "", ["--run", "latest"]),
+    ("fleet", "", ["--run", "RUN"]),
+    ("cost prices", "", []),
+    ("cost work", "", ["options.yaml"]),
+    ("cost saving", "", ["--mix", "a=4:1", "--mix", "b=6:2", "--price", "1", "--fleets", "9"]),
+    ("tariff", "", ["tariff.yaml"]),
+    ("utility", "", ["offers.yaml"]),
     ("compare", "", ["RUN"]),
+    ("rank", "", ["RUN"]),
     ("study list", "", []),
     ("study show", "", ["zhuang-2012"]),
     ("study run", "", ["zhuang-2012"]),
@@ -136,7 +182,14 @@ def test_a_document_has_its_version_and_follows_its_schema(
     run: StoredRun,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    named = {"RUN": run.id, "PKB": str(PKB / "perfkitbenchmarker_results.json")}
+    named = {
+        "RUN": run.id,
+        "PKB": str(PKB / "perfkitbenchmarker_results.json"),
+        "BUNDLE": "bundle.zip",
+    }
+    if "BUNDLE" in words:
+        assert cli.main(["sla", "evidence", "ec2-region", "events.csv", "-o", "bundle.zip"]) == 0
+        capsys.readouterr()
     words = [named.get(word, word) for word in words]
     code = cli.main([*command.split(), *words, "--json"])
     captured = capsys.readouterr()

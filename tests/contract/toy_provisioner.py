@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nephoscope.errors import UsageError
 from nephoscope.lab.processes import matching
-from nephoscope.provisioning import BROKEN, UP, Provisioned, Say
+from nephoscope.provisioning import BROKEN, UP, Provisioned, Quote, Say
 
 MARK = "held-open"
 
@@ -36,9 +36,16 @@ class ToyProvisioner:
     Open files are inherited at the fork, so that a program is found before it has even started.
     """
 
-    def __init__(self, root: Path, pause_s: float = 0.0) -> None:
+    def __init__(self, root: Path, pause_s: float = 0.0, per_h: float | None = None) -> None:
         self._root = root
         self._pause_s = pause_s
+        self._per_h = per_h
+
+    def quote(self, spec: Toys) -> Quote | None:
+        """See `Provisioner.quote`; every begun hour of each machine is billed."""
+        if self._per_h is None:
+            return None
+        return Quote(self._per_h * len(spec.hosts), step_h=1.0, minimum_h=1.0)
 
     async def create(self, spec: Toys, *, say: Say) -> Toys:
         """See `Provisioner.create`."""

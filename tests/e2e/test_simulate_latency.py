@@ -108,6 +108,37 @@ def test_a_run_on_loopback_arrives_in_the_scenario(
         assert drawn[draw] == pytest.approx(exact / MS, abs=1e-6)
 
 
+USERS = {"chicago": 6.0, "mit": 28.0, "ucla": 56.0, "italy": 120.0, "japan": 170.0}
+"""Round trips from each user to the cloud in Illinois, in ms: twice the plan's delays."""
+
+
+def test_users_of_a_study_wait_for_the_round_trips_of_its_run(
+    nephoscope: Run, tmp_path: Path
+) -> None:
+    def probes(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+        if setting.benchmark == "net.rtt":
+            return [Sample("rtt_ns", USERS.get(target, 0.1) * MS, 40)]
+        return [Sample("goodput_bytes_per_s", 1e6)]
+
+    plan = Path(__file__).resolve().parents[2] / "studies" / "khurshid-2009" / "plan-users.yaml"
+    make_run(tmp_path / "store", plan.read_text(encoding="utf-8"), probes)
+    bases = "\n".join(
+        f"  {user}: {{lat: 0, lon: 0, users: {{peak: 10, off_peak: 10}}, requests_per_user_h: 60}}"
+        for user in USERS
+    )
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        f"version: 1\nname: users\nduration_h: 1\nuser_bases:\n{bases}\n"
+        "sites:\n  illinois: {lat: 40.1, lon: -88.2, instances: 2}\n"
+    )
+    words = ("simulate", "geo", scenario, "--latency", "latest", "--replications", 2)
+    done = nephoscope(*words, "--store", tmp_path / "store", "--json")
+    assert done.code == 0, done.err
+    measured = scenario_of(done.json())["latency"]["measured"]
+    drawn = {user: set(measured[user]["illinois"]) for user in USERS}
+    assert drawn == {user: {milliseconds} for user, milliseconds in USERS.items()}
+
+
 def round_trips_of(run: StoredRun) -> list[float]:
     """Every one that counts, ascending, in nanoseconds."""
     found = [

@@ -16,17 +16,26 @@ from unittest import mock
 
 from tests.store import factory as store_factory
 
-from nephoscope import capabilities, catalog, plans, programs
+from nephoscope import capabilities, catalog, documents, plans, programs
 from nephoscope.census import files as census_files
 from nephoscope.commands import configuration
 from nephoscope.comparison import number_files
+from nephoscope.cost import focus, price_book, work
+from nephoscope.errors import NephoscopeError
 from nephoscope.lab import files as topology_files
 from nephoscope.plans.files import load as plan_files
+from nephoscope.pricing import tariff, utility
+from nephoscope.pricing.offers import OfferFile
+from nephoscope.rank import figures_file
+from nephoscope.reading import recordfile
 from nephoscope.results.past import past
 from nephoscope.runs import journal
+from nephoscope.sla import events, evidence, what_if
+from nephoscope.sla import files as sla_files
+from nephoscope.sla import result as sla_result
 from nephoscope.store import Store
 from nephoscope.store.export import export
-from nephoscope.store.pkb import import_file
+from nephoscope.store.imports import import_files
 from nephoscope.studies import catalogue
 from nephoscope.targets.probe.output import check_version, parse_output
 
@@ -86,7 +95,7 @@ def _probe_output(case: bytes) -> object:
 
 
 def _import(file: Path) -> object:
-    return import_file(file, Store(file.parent / "store"))
+    return import_files([file], Store(file.parent / "store"))
 
 
 @functools.cache
@@ -179,6 +188,77 @@ def _probe_description(case: bytes) -> object:
     return check_version(case, catalog.load(), "here")
 
 
+def _work(file: Path) -> object:
+    return work.read(file, price_book.load(None))
+
+
+def _utility(file: Path) -> object:
+    return utility.analyse(recordfile.load(file, OfferFile, "list of offers"))
+
+
+_EVENTS = (
+    b"time,service,observer,ok,response_time_ms,requests,reason\n"
+    b"1685577600,web,a,1,12.5,1,\n1685577660,web,a,0,,1,timeout\n1685577720,db,b,,3,2,late\n"
+)
+_NOW_NS = 1_700_000_000 * 10**9
+
+
+def _events_file(folder: str) -> Path:
+    file = Path(folder, "case.csv")
+    file.write_bytes(_EVENTS)
+    return file
+
+
+def _agreements() -> tuple[bytes, ...]:
+    return (*_files("src/nephoscope/sla/contracts/*.yaml"), _AGREEMENT, _SLO)
+
+
+_AGREEMENT = b"""sla: 1
+name: a
+title: a
+source: a
+period: day
+objectives:
+  - {measure: response_time, mean: 1s, maximum: 2s}
+  - {measure: throughput, target: 9%, at_least: 0.1}
+exclusions: [{from: '2023-06-01T00:00Z', to: '2023-06-01T00:01Z'}]
+unbilled: {over: 6min, of: 1h}
+"""
+_SLO = b"""apiVersion: openslo/v1
+kind: SLO
+metadata: {name: a}
+spec:
+  timeWindow: [{duration: 28d, isRolling: true}]
+  budgetingMethod: Timeslices
+  objectives: [{targetPercent: 99.9, timeSliceTarget: 0.9, timeSliceWindow: 5m}]
+"""
+
+
+def _judge_terms(case: bytes) -> object:
+    terms = sla_files.from_text(_text(case), "sla.yaml")
+    with tempfile.TemporaryDirectory() as folder:
+        read = events.read([_events_file(folder)])
+        judged = sla_result.judge(terms, read, sla_result.Settings(_NOW_NS))
+    return documents.to_text(documents.versioned(judged))
+
+
+def _judge_events(file: Path) -> object:
+    terms = sla_files.from_text(_AGREEMENT.decode(), "sla.yaml")
+    return sla_result.judge(terms, events.read([file]), sla_result.Settings(_NOW_NS))
+
+
+@functools.cache
+def _bundles() -> tuple[bytes, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "bundle.zip")
+        evidence.write(path, "ec2-region", [_events_file(folder)], sla_result.Settings(_NOW_NS))
+        return (path.read_bytes(),)
+
+
+def _compose(case: bytes) -> object:
+    return what_if.compose(_text(case))
+
+
 def _matrix(file: Path) -> object:
     return topology_files.from_text(_GEO, "lab.yaml", file.parent)
 
@@ -242,6 +322,30 @@ def _http_requests(case: bytes) -> None:
         raise AssertionError(f"exit code {server.returncode}: {answer[:300]!r}")
 
 
+def _credentials(case: bytes) -> None:
+    """Gives a file of credentials to a service that nobody serves, another one each time."""
+    service = _SERVICES[len(case) % len(_SERVICES)]
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(case)
+        file.flush()
+        params = {
+            "service": service,
+            "endpoint": "http://127.0.0.1:1",
+            "bucket": "" if service.startswith("web") else "b",
+            "credentials_file": file.name,
+            "retries": 0,
+        }
+        words = ["run", "storage.transfer", "--params", json.dumps(params)]
+        _program([str(programs.find_storage()), *words, "--deadline", _DEADLINE_S])
+
+
+def _storage_is_built() -> bool:
+    try:
+        return bool(programs.find_storage())
+    except NephoscopeError:
+        return False
+
+
 _RUN, _TRIAL = "20261122-120000-x-0000", "r0001-s000-local"
 _NUMBERS = b"1\n2.5\n3e2\n# a comment\n4\n"
 _TOPOLOGY = b"""
@@ -265,6 +369,42 @@ links:
     up: {rate: 10Mbit/s, loss: 0}
 """
 _CENSUS = b"instance_type,model,machines,zone\nm1.small,E5430,20,a\nm1.small,AMD,3,b\n"
+_FIGURES = (
+    b"metric,alternative,value,unit,round,note\nm,a,1.5,ns,1,\nm,b,2,ns,1,late\nm,b,,ns,,gone\n"
+)
+_BILL = (
+    b"BillingCurrency,ChargeCategory,ChargePeriodStart,EffectiveCost,PricingCategory,"
+    b"PricingQuantity,PricingUnit,SkuId,SkuPriceDetails\n"
+    b'USD,Usage,2026-10-01,1.5,Standard,10,Hours,S1,"{""InstanceType"": ""a""}"\n'
+)
+_OPTIONS = b"""
+unit: requests
+options:
+  a: {offer: aws/m1.large, capacity_per_s: {value: 9, low: 8, high: 11, n: 3}, used: 50%}
+  b:
+    price_per_h: 2
+    capacity_per_s: [9, 10]
+    mix: {x: {machines: 3, speed: 1}, y: {machines: 1, speed: 2}}
+    sharing: dynamic
+    egress: aws/internet-ap-southeast-2
+    egress_bytes_per_unit: 100
+"""
+_TARIFF = b"""
+unit: GiB
+tiers: [{from_gb: 0, to_gb: 10, price_per_gb: 1}, {from_gb: 10, price_per_gb: 0.5}]
+discount: {exponent: 0.5, minimum_ratio: 0.4}
+classes: {a: {contracted_mbit_per_s: 9, throughput_mbit_per_s: [5, 6], gb_per_month: 100}}
+"""
+_OFFERS = b"""
+budget: 5
+weight_certainty: 20
+parameters:
+  rate: {half: 1, good: 2, weight: 0.6, minimum: 0.5}
+  up: {half: 99%, good: 99.9%, weight: 0.4, scale: nines}
+offers:
+  a: {price: 1, values: {rate: [1, 2], up: 0.995}}
+  b: {price: {value: 3, low: 2, high: 4}, values: {rate: 2, up: 99.5%}}
+"""
 _MATRIX = b",paris,tokyo\nparis,,110ms\ntokyo,112ms,\n"
 _CONFIGURATION = b"""
 store = "/tmp/x"
@@ -307,6 +447,18 @@ _REQUESTS = (
     b"POST /sum HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nbody",
     b"HEAD /service?bytes=7 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n" * 2,
 )
+_SERVICES = ("s3", "azblob", "gcs", "webdav", "webhdfs")
+_KEYS = b"""# of all services
+[default]
+AWS_ACCESS_KEY_ID=an-id-of-the-test
+export AWS_SECRET_ACCESS_KEY="a=secret"
+AZURE_STORAGE_ACCOUNT_NAME = account
+AZURE_STORAGE_ACCOUNT_KEY = a2V5
+GOOGLE_OAUTH_TOKEN='token'
+WEBDAV_USERNAME=user
+WEBDAV_PASSWORD=password
+HADOOP_USER_NAME=user
+"""
 _PARAMS = b'{"value": 3.5, "noise_ratio": 0.1, "samples": 4, "seed": 7, "wait_ns": 10}'
 
 BOUNDARIES = (
@@ -322,8 +474,30 @@ BOUNDARIES = (
     Boundary("probe output", lambda: (_OUTPUT,), _probe_output, JSON_LINES),
     Boundary("probe parameters", lambda: (_PARAMS,), _probe_params, JSON),
     Boundary("import", _lines_to_import, _in_file(_import), JSON_LINES),
+    Boundary(
+        "report to import",
+        lambda: _files("tests/golden/imports/*.json"),
+        _in_file(_import),
+        JSON,
+    ),
     Boundary("numbers", lambda: (_NUMBERS,), _in_file(number_files.read)),
     Boundary("census", lambda: (_CENSUS,), _in_file(census_files.read)),
+    Boundary("agreement", _agreements, _judge_terms, YAML),
+    Boundary("events", lambda: (_EVENTS,), _in_file(_judge_events)),
+    Boundary("evidence", _bundles, _in_file(evidence.verify)),
+    Boundary("composition", lambda: (b"series(99.9%, of(2, 1, 0.5, 9%))",), _compose),
+    Boundary(
+        "price book", lambda: _files("src/nephoscope/cost/*.yaml"), _in_file(price_book.load), YAML
+    ),
+    Boundary("bill", lambda: (_BILL,), _in_file(focus.read)),
+    Boundary("options", lambda: (_OPTIONS,), _in_file(_work), YAML),
+    Boundary("tariff", lambda: (_TARIFF,), _in_file(tariff.read), YAML),
+    Boundary("offers", lambda: (_OFFERS,), _in_file(_utility), YAML),
+    Boundary(
+        "ranking",
+        lambda: (_FIGURES,),
+        _in_file(functools.partial(figures_file.read, confidence=0.95)),
+    ),
     Boundary(
         "manifest",
         lambda: (_stored_run()[0],),
@@ -352,4 +526,5 @@ BOUNDARIES = (
         lambda: _files("studies/*/published.csv"),
         _in_file(catalogue.read_numbers),
     ),
+    *([Boundary("credentials", lambda: (_KEYS,), _credentials)] if _storage_is_built() else []),
 )

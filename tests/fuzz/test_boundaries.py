@@ -9,7 +9,7 @@ import pytest
 from .boundaries import BOUNDARIES
 from .boundary import Boundary
 
-CASES = {"simulator": 4, "probe parameters": 10, "import": 10, "far side": 10}
+CASES = {"simulator": 4, "probe parameters": 10, "import": 10, "far side": 10, "credentials": 10}
 """Programs are started, and runs stored, for each case of these."""
 
 

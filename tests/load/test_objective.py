@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from nephoscope.errors import UsageError
@@ -44,6 +46,13 @@ def test_failed_requests_are_beyond_the_limit_once() -> None:
     timeouts = [latency(1e6, 990), latency(10e9, 10), error("timeout", 10), error("any", 10)]
     assert objective.met_by(timeouts)
     assert not objective.met_by([latency(1e6, 990), error("refused", 11), error("any", 11)])
+
+
+def test_the_latency_of_a_trial_is_the_one_that_decides() -> None:
+    objective = Objective.of("p99 < 20ms")
+    assert objective.latency_of([latency(30e6, 10), latency(1e6, 990)]) == 1e6
+    assert objective.latency_of([latency(1e6, 989), latency(30e6, 11)]) == 30e6
+    assert objective.latency_of([latency(1e6, 90), error("refused", 10)]) == math.inf
 
 
 def test_no_request_meets_nothing() -> None:

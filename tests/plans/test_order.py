@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nephoscope.plans import nest_of, order_round, simulation_seed, warmup_rounds
+from nephoscope.plans import nest_of, order_round, trial_seed, warmup_rounds
 from nephoscope.plans.model import Nest
 
 pairs = st.lists(
@@ -77,8 +77,14 @@ def test_rounds_fill_boots_and_boots_fill_instances(instance: int, boot: int, ro
     assert places == sorted(places, key=lambda place: (place["instance"], place["boot"]))
 
 
-def test_every_round_has_its_own_chance_and_always_the_same() -> None:
-    drawn = [simulation_seed(seed, round) for seed in (0, 1, 2) for round in range(200)]
+def test_every_trial_has_a_seed_of_its_own_and_always_the_same() -> None:
+    keys = [
+        (seed, round, *alternative)
+        for seed in (0, 1, 2)
+        for round in range(100)
+        for alternative in ((), ("0", "local"), ("1", "local"), ("0", "far"))
+    ]
+    drawn = [trial_seed(*key) for key in keys]
     assert len(set(drawn)) == len(drawn)
-    assert all(0 < one < 2**63 for one in drawn)
-    assert drawn[:200] == [simulation_seed(0, round) for round in range(200)]
+    assert all(0 < seed < 2**63 for seed in drawn)
+    assert drawn == [trial_seed(*key) for key in keys]

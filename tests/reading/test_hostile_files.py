@@ -11,7 +11,7 @@ from nephoscope import plans
 from nephoscope.errors import NephoscopeError, PlanError, StoreError, UsageError
 from nephoscope.reading import jsontext, textfile, yamltext
 from nephoscope.store import Store
-from nephoscope.store.pkb import import_file
+from nephoscope.store.imports import import_files
 
 PLAN = "name: x\nbenchmarks: [{benchmark: 'null'}]\n"
 
@@ -99,7 +99,7 @@ def test_a_plan_may_come_through_a_pipe_that_somebody_writes(pipe: Path) -> None
 
 def test_samples_to_import_are_a_regular_file(pipe: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"no regular file\. Check"):
-        import_file(pipe, Store(tmp_path / "store"))
+        import_files([pipe], Store(tmp_path / "store"))
 
 
 def test_lists_of_counts_are_regular_files(pipe: Path) -> None:

@@ -8,12 +8,15 @@ import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.results.made import run_data
 
 from nephoscope import capabilities, catalog, plans
+from nephoscope.analysis import compare
 from nephoscope.analysis.statistics import estimates
 from nephoscope.capabilities import sections
+from nephoscope.experiments import answer
 from nephoscope.experiments.records import Experiment
 from nephoscope.experiments.result import analyse
 from nephoscope.model import Better, Consistency, MetricResult, RunResult
@@ -144,6 +147,16 @@ def test_too_few_rounds_say_so_instead_of_a_number(tmp_path: Path) -> None:
     assert found is not None
     assert {one.comparison.verdict.word for one in found.comparisons} == {"inconclusive"}
     assert "none (n = 3)" in forms(result, tmp_path)["markdown"]
+
+
+def test_an_interval_without_one_and_an_inconclusive_verdict_are_explained() -> None:
+    a, b = np.array([1.0, 1.1, 1.05, 0.95, 1.02, 0.98, 1.0]), np.full(7, 2.0)
+    alone = compare.paired(a, b, unit="s", better=Better.LOWER)
+    among_ten = compare.over_report([alone] * 10)[0]
+    assert (alone.verdict.word, among_ten.verdict.word) == ("worse", "inconclusive")
+    assert answer._sentence("x", "b", "a", alone).endswith("times the value of a: worse.")
+    text = answer._sentence("x", "b", "a", among_ten)
+    assert "inconclusive among all comparisons (p = 0.16 after Holm)" in text
 
 
 def test_the_summary_answers_with_the_largest_effects() -> None:

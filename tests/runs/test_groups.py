@@ -79,6 +79,21 @@ def test_what_starts_together_is_all_ready_before_any_goes(tmp_path: Path) -> No
     assert all(not record.notes for record in records)
 
 
+def test_each_trial_has_a_seed_from_that_of_the_run(tmp_path: Path) -> None:
+    plan = plan_of(targets=TWO, seed=3, benchmarks=[{"benchmark": "null"}])
+    orders = []
+    for folder in ("1", "2"):
+        fakes = Fakes()
+        execute(tmp_path / folder, fakes, plan)
+        orders.append([what for _, what in fakes.log if what.startswith("run {'seed'")])
+    assert orders[0] == orders[1]
+    assert len(set(orders[0])) == len(orders[0]) > 2
+    own = plan_of(seed=3, benchmarks=[{"benchmark": "null", "params": {"seed": 9}}])
+    fakes = Fakes()
+    execute(tmp_path / "own", fakes, own)
+    assert {what for _, what in fakes.log if what.startswith("run {")} == {"run {'seed': 9}"}
+
+
 def test_a_start_that_is_too_far_apart_is_noted(tmp_path: Path) -> None:
     together = plan_of(targets=TWO, benchmarks=[{"benchmark": "null", "together": True}])
     run = execute(tmp_path, Fakes(lags_ns={"b": 1_500_000}), together)
@@ -130,12 +145,12 @@ def test_a_load_runs_around_the_trial_and_its_samples_are_kept(tmp_path: Path) -
     fakes = Fakes()
     run = execute(tmp_path, fakes, noisy(repeat={"min": 6, "max": 6}))
     log = [entry for entry in fakes.log if entry[1].split()[0] in ("ready", "go", "stop", "run")]
-    assert log[:6] == [
+    assert [(where, what.partition(" {")[0]) for where, what in log[:6]] == [
         ("b", "ready test.load"),
         ("b", "go test.load"),
         ("a", "ready null"),
         ("a", "go null"),
-        ("a", "run {}"),
+        ("a", "run"),
         ("b", "stop test.load"),
     ]
     for record in run.records():
@@ -209,7 +224,7 @@ def test_hooks_run_before_and_after_and_their_samples_say_so(tmp_path: Path) -> 
 
 def test_a_hook_that_fails_names_its_phase(tmp_path: Path) -> None:
     def answer(_: str, params: Any, __: int) -> Any:
-        return failed("no_luck") if params else good()
+        return failed("no_luck") if "value" in params else good()
 
     hook = {"benchmark": "null", "params": {"value": 2.0}}
     with pytest.raises(BenchmarkFailed):

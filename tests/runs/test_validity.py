@@ -96,6 +96,15 @@ def test_a_sender_behind_its_schedule() -> None:
     assert late(0.0, 0.0101) == ["late_sends"]
 
 
+@pytest.mark.parametrize(("sent", "late_count", "codes"), [(10, 1, []), (10, 2, ["late_sends"])])
+def test_a_single_late_one_says_nothing_about_one_percent(
+    sent: int, late_count: int, codes: list[str]
+) -> None:
+    samples = [Sample("late_sends_ratio", late_count / sent), Sample("sent_count", sent)]
+    spec = catalog.load().benchmark("net.query")
+    assert [r.code for r in validity.reasons(spec, {}, samples, {}, 10**9)] == codes
+
+
 def round_trips(late_count: int, lateness_ns: float) -> list[str]:
     """100 round trips of 5 ms and a little, of which so many left that late."""
     samples = [Sample("late_sends_ratio", late_count / 100)]

@@ -19,7 +19,7 @@ import pytest
 from nephoscope import capabilities
 from nephoscope.model import Setting
 from nephoscope.store import Store
-from nephoscope.store.pkb import import_file
+from nephoscope.store.imports import import_files
 
 from .factory import SPEC, filled, record, samples
 
@@ -61,7 +61,7 @@ def an_import(store: Path) -> None:
     ]
     file = store.with_name("samples.json")
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    import_file(file, Store(store))
+    import_files([file], Store(store))
 
 
 def a_report(store: Path) -> None:

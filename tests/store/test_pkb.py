@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nephoscope.errors import StoreError, UsageError
 from nephoscope.model import Better
 from nephoscope.store import Store, query
-from nephoscope.store.foreign_units import unit_of
-from nephoscope.store.pkb import import_file
+from nephoscope.store.imports import import_files
+from nephoscope.store.imports.units import unit_of
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "pkb" / "perfkitbenchmarker_results.json"
 LINE: dict[str, Any] = {
@@ -36,7 +36,7 @@ def write(path: Path, *lines: Any) -> Path:
 
 
 def test_the_golden_file_becomes_a_finished_run(tmp_path: Path) -> None:
-    run = import_file(GOLDEN, Store(tmp_path))
+    run = import_files([GOLDEN], Store(tmp_path))
     assert (run.state, run.manifest["plan_name"]) == ("finished", "import-pkb")
     assert Store(tmp_path).open("latest").id == run.id
     lines = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
@@ -66,7 +66,7 @@ def test_the_golden_file_becomes_a_finished_run(tmp_path: Path) -> None:
 
 def test_repetitions_are_in_the_order_of_their_time(tmp_path: Path) -> None:
     late, early = {**LINE, "value": 2.0, "timestamp": 20}, {**LINE, "value": 1.0, "timestamp": 10}
-    run = import_file(write(tmp_path / "f", late, "", early), Store(tmp_path))
+    run = import_files([write(tmp_path / "f", late, "", early)], Store(tmp_path))
     assert [row.value for row in query.trial_medians(run)] == [1e6, 2e6]
     assert run.manifest["started_at"] == 10
 
@@ -89,7 +89,7 @@ def test_a_bad_line_is_refused_with_its_number(
 ) -> None:
     path = write(tmp_path / "samples.json", LINE, {**LINE, **change})
     with pytest.raises(UsageError) as caught:
-        import_file(path, Store(tmp_path / "store"))
+        import_files([path], Store(tmp_path / "store"))
     assert f"samples.json:2: {words}" in str(caught.value)
     assert Store(tmp_path / "store").ids() == []
 
@@ -100,24 +100,24 @@ def test_a_bad_line_is_refused_with_its_number(
 )
 def test_what_is_no_sample_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        import_file(write(tmp_path / "f", LINE, text), Store(tmp_path))
+        import_files([write(tmp_path / "f", LINE, text)], Store(tmp_path))
 
 
 def test_nan_is_no_value(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"f:1: 'value' is no number: nan"):
-        import_file(write(tmp_path / "f", {**LINE, "value": float("nan")}), Store(tmp_path))
+        import_files([write(tmp_path / "f", {**LINE, "value": float("nan")})], Store(tmp_path))
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no samples"):
-        import_file(write(tmp_path / "empty"), Store(tmp_path))
+        import_files([write(tmp_path / "empty")], Store(tmp_path))
     with pytest.raises(StoreError, match="cannot be read"):
-        import_file(tmp_path / "none", Store(tmp_path))
+        import_files([tmp_path / "none"], Store(tmp_path))
 
 
 def test_one_metric_in_two_units_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Line 2: Throughput is in ns, and earlier in bits_per_s"):
-        import_file(write(tmp_path / "f", LINE, {**LINE, "unit": "s"}), Store(tmp_path))
+        import_files([write(tmp_path / "f", LINE, {**LINE, "unit": "s"})], Store(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from nephoscope import plans
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, default_path
-from nephoscope.store.run import INTERRUPTED, KILLED, NOT_STARTED
+from nephoscope.store.run import INTERRUPTED, KILLED, NOT_STARTED, StoredRun
 
 from .factory import CATALOG, SPEC, new_run, record, samples
 
@@ -201,6 +204,37 @@ def test_two_processes_cannot_measure_one_run(tmp_path: Path) -> None:
         other.stdin.close()
         other.stdout.close()
     with run.lock():
+        pass
+
+
+@contextlib.contextmanager
+def a_child_has_the_lock(run: StoredRun, seconds: str) -> Iterator[None]:
+    """As between the fork and the exec of a process that was killed meanwhile."""
+    descriptor = os.open(run.journal_path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    child = subprocess.Popen(["sleep", seconds], pass_fds=[descriptor])
+    os.close(descriptor)
+    try:
+        yield
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_the_lock_of_a_killed_process_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = new_run(tmp_path)
+    run.event({"event": "session_started", "pid": 2**22 - 1, "started_ticks": 1, "boot_id": "old"})
+    monkeypatch.setattr("nephoscope.store.run._RELEASE_S", 30.0)
+    with a_child_has_the_lock(run, "0.2"), run.lock():
+        pass
+    monkeypatch.setattr("nephoscope.store.run._RELEASE_S", 0.05)
+    with (
+        a_child_has_the_lock(run, "30"),
+        pytest.raises(StoreError, match="being measured by process 4194303"),
+        run.lock(),
+    ):
         pass
 
 

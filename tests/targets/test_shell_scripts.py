@@ -101,7 +101,7 @@ def test_without_sha256sum_it_is_read_back(
         channel = await opened()
         path = Path(await channel.probe())
         path.write_bytes(b"changed behind our back")
-        channel._probe = ""
+        channel._probes = {}
         assert Path(await channel.probe()) == path
         await channel.close()
         return path

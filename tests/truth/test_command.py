@@ -33,9 +33,9 @@ def once(argv: list[str], **params: Any) -> Trial:
     return run("command", {"argv": argv, "minimum_runs": 1, "maximum_runs": 1, **params})
 
 
-def document(trial: Trial) -> dict[str, list[int]]:
+def document(trial: Trial) -> dict[str, Any]:
     (sample,) = [sample for sample in trial.samples if sample["metric"] == "executions"]
-    found: dict[str, list[int]] = sample["document"]
+    found: dict[str, Any] = sample["document"]
     return found
 
 
@@ -117,3 +117,31 @@ def test_the_start_of_a_shell_is_subtracted() -> None:
 def test_a_missing_program_is_lacking() -> None:
     assert refused("command", {"argv": ["no-such-program-here"]}) == (4, "no_program")
     assert refused("command", {"argv": []}) == (2, "usage")
+
+
+def test_figures_are_read_from_the_output_of_each_execution() -> None:
+    figures = ["rate:higher=^rate ([0-9.]+)$", "size=size ([0-9]+)"]
+    argv = ["printf", "rate 12.5\nsize 3\n"]
+    trial = run("command", {"argv": argv, "figures": figures, "minimum_runs": 3})
+    assert (trial.one("higher_figure"), trial.one("figure")) == (12.5, 3)
+    values = document(trial)
+    assert set(values["figures"]["rate"]) == {12.5}
+    assert len(values["figures"]["rate"]) == len(values["wall_ns"]) >= 3
+
+
+def test_a_path_of_json_names_a_figure() -> None:
+    argv = ["printf", "%s", '{"results": [{"mean": 0.25}]}']
+    assert once(argv, figures=["mean:lower=$.results[0].mean"]).one("lower_figure") == 0.25
+
+
+@pytest.mark.parametrize(
+    ("figure", "error"),
+    [
+        ("x=nothing ([0-9]+)", (3, "no_figure")),
+        ("x=([0-9])", (3, "no_figure")),
+        ("x=$.a", (3, "no_figure")),
+        ("x=12", (2, "usage")),
+    ],
+)
+def test_a_figure_that_is_missing_is_never_assumed(figure: str, error: tuple[int, str]) -> None:
+    assert refused("command", {"argv": ["echo", "1", "2"], "figures": [figure]}) == error

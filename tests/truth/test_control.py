@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from contextlib import ExitStack
+from statistics import median
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def test_probes_start_at_one_moment() -> None:
     # One for each CPU: of more, some wait until another's trial lets its CPU go.
     number = min(3, len(os.sched_getaffinity(0)))
 
-    def measure() -> tuple[str, bool]:
+    def skew_us() -> float:
         with ExitStack() as stack:
             probes = [stack.enter_context(controlled("run", "null")) for _ in range(number)]
             for probe in probes:
@@ -62,9 +63,15 @@ def test_probes_start_at_one_moment() -> None:
             for probe in probes:
                 probe.say(f"go {at_ns}")
             starts = [probe.trial().done["started_wall_ns"] for probe in probes]
-        skew_us = (max(starts) - min(starts)) / 1e3
-        # Never early; within a millisecond on one machine, which is what is promised.
-        return f"skew {skew_us:.0f} us", min(starts) >= at_ns and skew_us < 1000
+        assert min(starts) >= at_ns, "never early"
+        return (max(starts) - min(starts)) / 1e3
+
+    def measure() -> tuple[str, bool]:
+        # Within a millisecond on one machine, which is what is promised. The median, because a
+        # hypervisor may stop a CPU for that long and its counter of steal, in ticks of 10 ms, not
+        # show it.
+        skews = [skew_us() for _ in range(5)]
+        return f"skews {', '.join(f'{skew:.0f}' for skew in skews)} us", median(skews) < 1000
 
     attempt(f"start of {number}", measure)
 

@@ -73,6 +73,8 @@ def test_a_quota_is_what_all_loops_together_obtain() -> None:
     def measure() -> tuple[str, bool]:
         trial = run(limited.inside(command(BENCHMARK, {"duration_ns": 3_000_000_000})))
         obtained = trial.one("obtained_cpus")
+        if not trial.all("obtained_cycles_cpus"):  # more gaps than are kept one by one
+            return f"{obtained:.4f} CPUs, {'; '.join(trial.done['notes'])}", False
         cycles = trial.one("obtained_cycles_cpus")
         loops = len(trial.all("cpu_share_ratio"))
         said = f"{obtained:.4f} CPUs by {loops} loops, {cycles:.4f} over whole cycles"

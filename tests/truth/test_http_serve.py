@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -13,6 +14,7 @@ import threading
 import time
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import veth
@@ -21,9 +23,14 @@ from http_truth import Server, SplitMix64, body, rows, service_times, serving
 from tests.attempts import attempt
 from trials import needs_root, probe_path, run
 
+from nephoscope.targets import parse, session
+from nephoscope.targets.base import Peer, TargetTrial
+
 together = pytest.mark.together
 MS = 1_000_000
 OK = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+TOOL_S = 180.0
+"""wrk takes minutes to print its report after a stall of a second: it corrects its percentiles."""
 
 
 def load(server: Server, path: str, clients: int, requests: int) -> None:
@@ -178,6 +185,44 @@ def loaded(server: Server, path: str, times_s: list[float], file: Path) -> list[
     return latencies
 
 
+def drawn_queue(
+    service: str, utilisation: float, mean_ns: int, count: int
+) -> tuple[list[float], list[float]]:
+    """Poisson arrivals (s) at one worker, and the response times (ns) of Lindley's recursion."""
+    draw = SplitMix64(17)
+    times_s, at_s = [], 0.1
+    for _ in range(count):
+        at_s += -math.log(1 - draw.uniform()) * mean_ns / 1e9 / utilisation
+        times_s.append(at_s)
+    predicted, free_ns = [], 0.0
+    services_ns = service_times(service, mean_ns, 1, 42)
+    for time_s, service_ns in zip(times_s, services_ns, strict=False):
+        free_ns = max(1e9 * time_s, free_ns) + service_ns
+        predicted.append(free_ns - 1e9 * time_s)
+    return times_s, predicted
+
+
+@together
+@pytest.mark.parametrize("service", ["exponential", "fixed"])
+@pytest.mark.parametrize("utilisation", [0.5, 0.8])
+def test_the_interval_of_the_recursion_holds_the_formulas_of_queueing_theory(
+    service: str, utilisation: float
+) -> None:
+    """M/M/1 and M/D/1: what the generator's measurements are compared with is no other queue."""
+    _, predicted = drawn_queue(service, utilisation, MS, count=200_000)
+    batches = [predicted[first : first + 10_000] for first in range(0, len(predicted), 10_000)]
+    statistic = {"mean": statistics.mean, "p99": lambda batch: in_order(batch, 0.99)}
+    wait = utilisation / (1 - utilisation) * (1 if service == "exponential" else 0.5)
+    formulas = {"mean": MS * (1 + wait)}
+    if service == "exponential":
+        formulas["p99"] = MS * math.log(100) / (1 - utilisation)
+    for name, formula in formulas.items():
+        values = [statistic[name](batch) for batch in batches]
+        half_width = 2.093 * statistics.stdev(values) / math.sqrt(20)  # t of 19 degrees, 95 %
+        assert abs(statistics.mean(values) - formula) < half_width, name
+        assert half_width < 0.15 * formula, name
+
+
 @pytest.mark.parametrize(
     ("service", "utilisation"),
     [
@@ -191,17 +236,8 @@ def test_a_generator_measures_what_lindleys_recursion_predicts(
     service: str, utilisation: float, tmp_path: Path
 ) -> None:
     """Over the very arrivals and service times drawn; nothing of it is measured by the server."""
-    mean_ns, count = 10 * MS, 300
-    draw = SplitMix64(17)
-    times_s, at_s = [], 0.1
-    for _ in range(count):
-        at_s += -math.log(1 - draw.uniform()) * mean_ns / 1e9 / utilisation
-        times_s.append(at_s)
-    predicted, free_ns = [], 0.0
-    services_ns = service_times(service, mean_ns, 1, 42)
-    for time_s, service_ns in zip(times_s, services_ns, strict=False):
-        free_ns = max(1e9 * time_s, free_ns) + service_ns
-        predicted.append(free_ns - 1e9 * time_s)
+    mean_ns = 10 * MS
+    times_s, predicted = drawn_queue(service, utilisation, mean_ns, count=300)
     params = {"service": service, "service_mean_ns": mean_ns, "seed": 42, "spin_ns": MS // 10}
 
     def measure() -> tuple[str, bool]:
@@ -231,6 +267,58 @@ def test_a_generator_measures_the_stalls_of_the_schedule(tmp_path: Path) -> None
         return f"p99 {p99_ms:.1f} of 90 ms, maximum {most_ms:.1f} of 100 ms", held
 
     attempt("stalls of the schedule", measure)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (shutil.which("ab") and shutil.which("wrk")), reason="needs ab (apache2-utils) and wrk"
+)
+def test_stalls_of_a_second_are_measured_and_missed_by_closed_loops(tmp_path: Path) -> None:
+    """1 s in every 10 s at 1,000 requests a second: a tenth waits, 900 ms at p99 and 1 s at most.
+
+    Ten connections that wait for their responses send ten requests into each stall.
+    """
+    stalls = {"stall_every_ns": 10_000 * MS, "stall_ns": 1000 * MS}
+    # A period from anywhere on, once stalls have begun, meets a whole stall.
+    times_s = [10.2 + index / 1000 for index in range(10_000)]
+    closed = {"connections": 10}
+
+    def measure() -> tuple[str, bool]:
+        with serving({**stalls, "spin_ns": MS // 10}, deadline_s=400) as server:
+            found = loaded(server, "/", times_s, tmp_path / "times")
+            wrk = tool(server, "wrk", {**closed, "duration_ns": 11_000 * MS})
+            # So many that they last longer than the rest of a period.
+            requests = round(15 * wrk["requests_per_s"])
+            ab = tool(server, "ab", {**closed, "requests": requests})
+        p99_ms, most_ms = in_order(found, 0.99) / MS, max(found) / MS
+        held = abs(p99_ms / 900 - 1) < 0.02 and abs(most_ms / 1000 - 1) < 0.02
+        texts = [f"p99 {p99_ms:.1f} of 900 ms, maximum {most_ms:.1f} of 1000 ms"]
+        for name, seen in (("wrk", wrk), ("ab", ab)):
+            missed_ms = seen["latency_p99_ns"] / MS
+            held &= missed_ms < 90 and seen["latency_max_ns"] > 900 * MS
+            texts.append(f"{name}: p99 {missed_ms:.2f} ms")
+        return ", ".join(texts), held
+
+    attempt("stalls of a second", measure)
+
+
+def tool(server: Server, name: str, params: dict[str, Any]) -> dict[str, float]:
+    """What a third-party tool reports of the server."""
+
+    async def measure() -> TargetTrial:
+        target = parse("local").make()
+        try:
+            await target.open()
+            peer = Peer(*server.address, TOKEN)
+            near = await session.prepare(target, name, params, deadline_s=TOOL_S, peer=peer)
+            await session.go([near])
+            return await near.running.result(TOOL_S)
+        finally:
+            await target.close()
+
+    trial = asyncio.run(measure())
+    assert trial.failure is None, trial.failure
+    return {sample.metric: sample.value for sample in trial.samples}
 
 
 @together

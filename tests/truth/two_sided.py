@@ -46,8 +46,12 @@ def measure(
     path: veth.Pair | None = None,
     favoured: Group | None = None,
     stop_after_s: float | None = None,
+    stops_server: bool = False,
 ) -> Measured:
-    """Both sides of one trial, on loopback or through a pair of ports."""
+    """Both sides of one trial, on loopback or through a pair of ports.
+
+    stops_server: the near side does not tell the far side that it has ended.
+    """
     first = favoured.inside([]) if favoured else []
     more = ["--bind", veth.FAR] if path else []
     with ExitStack() as stack:
@@ -64,6 +68,8 @@ def measure(
             client.say("stop")
         text = client.rest()
         assert client.process.returncode == 0, text[-600:]
+        if stops_server:
+            server.say("stop")
         measured = Measured(text)
         measured.served = server.trial().done["served"]
     return measured

@@ -50,11 +50,19 @@ class Pair:
 
     def drop(self, side: str, per_ten_thousand: int) -> None:
         """Drops datagrams that arrive at a side, each with that chance."""
+        self.filter(side, f"numgen random mod 10000 < {per_ten_thousand}")
+
+    def drop_runs(self, side: str, length: int, of: int) -> None:
+        """Drops the last `length` datagrams of every `of` that arrive at a side."""
+        self.filter(side, f"numgen inc mod {of} >= {of - length}")
+
+    def filter(self, side: str, condition: str) -> None:
+        """Drops datagrams that arrive at a side and meet a condition of nftables."""
         inside = self.near if side == "near" else self.far
         call([*inside, "nft", "add", "table", "ip", "lossy"])
         chain = "{ type filter hook input priority 0 ; }"
         call([*inside, "nft", f"add chain ip lossy input {chain}"])
-        rule = f"udp dport != 0 numgen random mod 10000 < {per_ten_thousand} counter drop"
+        rule = f"udp dport != 0 {condition} counter drop"
         call([*inside, "nft", f"add rule ip lossy input {rule}"])
 
     def dropped(self, side: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import secrets
@@ -225,8 +226,12 @@ def test_a_guest_reaches_no_file_of_this_machine(lab: Lab, loop: asyncio.Abstrac
             assert not {"root", "home", "proc"} & set(seen.split()), seen
         assert [path.name for path in folder.iterdir()] == ["secret"]
     for guest in ("container", *GUESTS):
+        statuses = []
         for process in cgroups.host(lab.name, guest).processes():
-            status = Path(f"/proc/{process}/status").read_text()
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                statuses.append(Path(f"/proc/{process}/status").read_text())
+        assert statuses, guest
+        for status in statuses:
             real, effective = re.findall(r"^Uid:\t(\d+)\t(\d+)", status, re.MULTILINE)[0]
             assert int(real) == int(effective) >= 0x7000_0000, guest
             assert "NoNewPrivs:\t1" in status
