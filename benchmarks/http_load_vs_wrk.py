@@ -1,14 +1,16 @@
-"""http.load beside wrk and h2load: rate and CPU time per request against nginx on loopback.
+"""http.load beside wrk and h2load: rate and CPU time per request of one server on loopback.
 
-nginx has one worker on one CPU, the generator runs on another one. Parts: HTTP/1.1 on 100
-connections that are kept alive (wrk); HTTP/2, ten streams on each of ten connections (h2load); a
-full TLS handshake for each request (wrk); bodies of 1 MB over TLS (wrk). Bounds: at least the other
-tool's rate, at most its CPU time per request.
+The server has one CPU, the generator another one. Parts: HTTP/1.1 on 100 connections that are kept
+alive (wrk), of nginx and of http.serve; HTTP/2, ten streams on each of ten connections (h2load); a
+full TLS handshake for each request (wrk); bodies of 1 MB over TLS (wrk). Both tools send the same
+headers. Bounds: at least the other tool's rate (against http.serve, where the generator is the
+limit, 1.2 times), at most its CPU time per request.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import resource
@@ -56,11 +58,14 @@ class Part:
     connections: int
     params: Mapping[str, Any]
     options: tuple[str, ...]
+    server: str = "nginx"
+    rate_bound: float = 1.0
 
 
 ANY_CERTIFICATE = {"tls_verify": False, "tls_version": "1.3"}
 PARTS = {
     "http1": Part("wrk", "http", 166, 100, {}, ()),
+    "serve": Part("wrk", "http", 166, 100, {}, (), server="http.serve", rate_bound=1.2),
     "http2": Part("h2load", "http", 166, 10, {"version": "2", "streams": 10}, ("-m10",)),
     "handshakes": Part(
         "wrk",
@@ -113,6 +118,21 @@ def nginx(cpu: int, part: Part) -> Iterator[str]:
                 server.terminate()
 
 
+@contextmanager
+def http_serve(cpu: int, part: Part) -> Iterator[str]:
+    """Runs http.serve on a CPU; yields the address of a page."""
+    port = free_port()
+    params = {"port": port, "cpus": [cpu], "body_bytes": part.body_bytes}
+    params["duration_ns"] = 600_000_000_000
+    command = [probe_path(), "run", "http.serve", "--params", json.dumps(params)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            wait_for(port)
+            yield f"http://127.0.0.1:{port}/"
+        finally:
+            server.terminate()
+
+
 def wait_for(port: int) -> None:
     """Waits until a server accepts connections."""
     for _ in range(200):
@@ -121,7 +141,12 @@ def wait_for(port: int) -> None:
             return
         except OSError:
             time.sleep(0.02)
-    raise RuntimeError(f"nginx does not listen on port {port}")
+    raise RuntimeError(f"No server listens on port {port}")
+
+
+def user_agent() -> str:
+    """The User-Agent header of http.load."""
+    return version(probe_path(), "version").replace("-probe ", "/")
 
 
 def children_cpu_s() -> float:
@@ -154,6 +179,8 @@ def theirs(url: str, part: Part, args: argparse.Namespace) -> Result:
     """One run of the other tool with one thread, on the same CPU."""
     duration = f"-D{args.seconds}" if part.tool == "h2load" else f"-d{args.seconds}s"
     command = ["taskset", "-c", str(args.cpu), part.tool, "-t1", f"-c{part.connections}"]
+    if part.tool == "wrk":
+        command += ["-H", f"User-Agent: {user_agent()}"]
     command += [duration, *part.options, url]
     before_s = children_cpu_s()
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -181,7 +208,7 @@ def compare(url: str, part: Part, args: argparse.Namespace) -> list[Row]:
     values = alternate(runs, args.rounds, args.seed)
     rows = []
     for index, name, unit, bound in (
-        (0, "rate", "requests_per_s", (1.0, None)),
+        (0, "rate", "requests_per_s", (part.rate_bound, None)),
         (1, "CPU per request", "s", (None, 1.0)),
     ):
         mine, other = ([result[index] for result in values[key]] for key in ("ours", "theirs"))
@@ -196,14 +223,15 @@ def main() -> int:
     parser.add_argument("--connections", type=int, help="connections instead of the part's")
     parser.add_argument("--seconds", type=int, default=2, help="length of a run")
     parser.add_argument("--cpu", type=int, default=0, help="CPU of the generators")
-    parser.add_argument("--server-cpu", type=int, default=1, help="CPU of nginx")
+    parser.add_argument("--server-cpu", type=int, default=1, help="CPU of the server")
     args = parse(parser)
     part = PARTS[args.part]
     part = replace(part, connections=args.connections or part.connections)
     needed(part.tool, PACKAGES[part.tool])
     needed("nginx", "nginx-light")
     facts = machine()
-    with nginx(args.server_cpu, part) as url:
+    serve = nginx if part.server == "nginx" else http_serve
+    with serve(args.server_cpu, part) as url:
         rows = compare(url, part, args)
     print_table(rows, part.tool)
     versions = {

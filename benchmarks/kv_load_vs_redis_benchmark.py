@@ -1,7 +1,8 @@
 """kv.load beside redis-benchmark: GET requests per second against Redis on loopback.
 
-Both ask 50 connections for the same keys of the same server, which has a CPU of its own, without
-pipelining and with 16 requests in flight on each connection. Bound: at least the same rate.
+Both ask 50 connections for the same keys of the same server, which has a CPU of its own. Parts:
+without pipelining (plain) and with 16 requests in flight on each connection (pipelined). Bound: at
+least the same rate.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from _paired import (
 from net_loopback_vs_iperf3 import free_port
 
 PREFIX = "nephoscope:"
-PIPELINES = (1, 16)
+PARTS = {"plain": 1, "pipelined": 16}
 
 
 @contextmanager
@@ -116,6 +117,7 @@ def compare(port: int, pipeline: int, args: argparse.Namespace) -> Row:
 def main() -> int:
     """Runs the comparison; 0 when the bounds hold."""
     parser = arguments("kv.load beside redis-benchmark: GET requests per second against Redis")
+    parser.add_argument("--part", choices=PARTS, default="plain", help="what is compared")
     parser.add_argument("--seconds", type=float, default=2, help="length of a run")
     parser.add_argument("--connections", type=int, default=50, help="number of connections")
     parser.add_argument("--keys", type=int, default=10_000, help="number of keys")
@@ -128,7 +130,7 @@ def main() -> int:
     facts = machine()
     with redis(args.server_cpu) as port:
         ours(port, 1, args, fill=True)
-        rows = [compare(port, pipeline, args) for pipeline in PIPELINES]
+        rows = [compare(port, PARTS[args.part], args)]
     print_table(rows, "redis-benchmark")
     versions = {
         "probe": version(probe_path(), "version"),
@@ -136,6 +138,7 @@ def main() -> int:
         "redis-server": version("redis-server", "--version"),
     }
     settings = {
+        "part": args.part,
         "seconds": args.seconds,
         "connections": args.connections,
         "keys": args.keys,
@@ -144,7 +147,8 @@ def main() -> int:
         "nice": args.nice,
         "realtime": args.realtime,
     }
-    return finish("kv-load", rows, versions, settings, facts, args.write)
+    slug = "kv-load" if args.part == "plain" else f"kv-load-{args.part}"
+    return finish(slug, rows, versions, settings, facts, args.write)
 
 
 if __name__ == "__main__":
