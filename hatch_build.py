@@ -24,8 +24,10 @@ class ProbeBuildHook(BuildHookInterface):
         subprocess.run([str(root / "tools" / "setup.sh"), "notices"], check=True)
         included = build_data["force_include"]
         included[str(folder / "NOTICES.txt")] = "nephoscope/_probe/NOTICES.txt"
-        for built in sorted(path for name in programs for path in folder.glob(f"*/{name}")):
-            included[str(built)] = f"nephoscope/_probe/{built.parent.name}/{built.name}"
+        # The last one only where it was asked for: `make storage`.
+        for name in (*programs, "nephoscope-storage"):
+            for built in sorted(folder.glob(f"*/{name}")):
+                included[str(built)] = f"nephoscope/_probe/{built.parent.name}/{built.name}"
         for contract in sorted((root / "contracts").glob("*.json")):
             included[str(contract)] = f"nephoscope/_contracts/{contract.name}"
         for file in sorted((root / "studies").rglob("*")):
