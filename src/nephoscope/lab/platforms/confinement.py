@@ -21,14 +21,21 @@ _DEVICES = ("/dev/null", "/dev/urandom", "/dev/net/tun", "/dev/kvm")
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 # Arguments: new root, user, supplementary groups; then ro:PATH or rw:PATH, `--`, the program.
-# The mounts are in a namespace of their own and go with the program's last process.
+# The mounts are in a namespace of their own and go with the program's last process. Devices are nodes
+# that belong to the user, because those of the machine may be for root alone (in a container, or
+# without udev); where nodes may not be made, they are the machine's own.
 _CONFINE = """
 root=$1 user=$2 groups=$3; shift 3
 mount -t tmpfs -o mode=755,size=1m tmpfs "$root" || exit
 while [ "$1" != -- ]; do
   path=${1#*:} at=$root${1#*:}
-  if [ -d "$path" ]; then mkdir -p "$at"; else mkdir -p "${at%/*}" && : >"$at"; fi &&
+  if [ -d "$path" ]; then mkdir -p "$at"; else mkdir -p "${at%/*}"; fi || exit
+  if [ -c "$path" ] && mknod -m 600 "$at" c $(stat -c '0x%t 0x%T' "$path") 2>/dev/null; then
+    chown "$user" "$at" || exit
+  else
+    [ -d "$path" ] || : >"$at"
     mount --bind -o "${1%%:*}" "$path" "$at" || exit
+  fi
   shift
 done
 shift
