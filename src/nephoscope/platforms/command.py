@@ -99,7 +99,7 @@ def platforms(
     nephoscope platforms --platform container --platform qemu -o platforms.html
     """
     from nephoscope.platforms.measure import Measurement, Settings
-    from nephoscope.platforms.section import section
+    from nephoscope.platforms.page import section
     from nephoscope.tasks import cancelled_by_signals
 
     settings = Settings(

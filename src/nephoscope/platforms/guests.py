@@ -93,7 +93,9 @@ def same_page_merging() -> bool | None:
 def free_memory() -> tuple[int, int]:
     """Bytes that are available without swapping, and bytes of the whole machine."""
     lines = _MEMINFO.read_text(encoding="ascii").splitlines()
-    values = {name: int(rest.split()[0]) << 10 for name, rest in (l.split(":", 1) for l in lines)}
+    values = {
+        name: int(rest.split()[0]) << 10 for name, rest in (one.split(":", 1) for one in lines)
+    }
     return values["MemAvailable"], values["MemTotal"]
 
 

@@ -65,9 +65,9 @@ class Density:
     """Guests of a platform until the p99 doubles.
 
     guests: largest number whose p99 is below twice that of one; low: largest number up to which
-    every step's interval lies below 2; high: largest number below the first step whose interval lies above
-    2; None without such a step. None where nothing could be measured. stopped: why the search
-    ended. memory: of a guest after the last step, over the guests.
+    every step's interval lies below 2; high: one guest less than the first step whose interval lies
+    above 2, None without such a step. guests is None where nothing could be measured. stopped: why
+    the search ended. memory: of a guest after the last step, over the guests.
     """
 
     platform: str
@@ -141,7 +141,7 @@ class PlatformOverhead:
 
 @dataclass(frozen=True, slots=True)
 class SystemCallOverhead:
-    """Overheads of the platforms of a run against `reference`. notes: what could not be compared."""
+    """Overheads of the platforms of a run against `reference`. notes: what has no overhead."""
 
     reference: str
     platforms: tuple[PlatformOverhead, ...]

@@ -9,7 +9,13 @@ from nephoscope.model import Estimate
 from nephoscope.platforms import boot_chart
 from nephoscope.platforms.boot_chart import estimate_cell
 from nephoscope.platforms.density import DOUBLED
-from nephoscope.platforms.records import MARKS, BootFigures, Density, PlatformReport
+from nephoscope.platforms.records import (
+    MARKS,
+    BootFigures,
+    Density,
+    DensityStep,
+    PlatformReport,
+)
 from nephoscope.report import figures, wording
 from nephoscope.report.blocks import (
     Block,
@@ -46,14 +52,18 @@ def sentence(report: PlatformReport) -> str:
 
 
 def _words(one: BootFigures, density: Density | None) -> str:
-    accelerated = wording.value_text(one.marks[MARKS[-1]])
-    words = [f"{wording.clean(one.name)} is reachable after {accelerated}"]
+    boot = wording.value_text(one.marks[MARKS[-1]])
+    words = [f"{wording.clean(one.name)} is reachable after {boot}"]
     if one.memory is not None:
         words.append(f"needs {wording.value_text(one.memory)} of memory")
     if density is not None and density.guests is not None:
-        doubled = density.guests.note == ""
-        at_least = "" if doubled else "at least "
-        words.append(f"carries {at_least}{density.guests.value:.0f} guests until the p99 doubles")
+        number = wording.plural(round(density.guests.value), "loaded guest")
+        end = (
+            " without a doubled p99, and possibly more"
+            if density.guests.note
+            else " until the p99 doubles"
+        )
+        words.append(f"carries {number}{end}")
     return wording.joined(words)
 
 
@@ -76,7 +86,8 @@ def _memory(report: PlatformReport) -> Iterator[Block]:
     yield Table(
         (Column("platform"), *Column.numbers("after boot", "after load")),
         tuple(rows),
-        "Proportional set size (PSS) of all processes of a guest, its kernel included.",
+        "Proportional set size (PSS) of all processes of a guest, its kernel included; after load "
+        "also the HTTP server that was loaded.",
     )
     tone = "warning" if report.same_page_merging else "info"
     yield Items((Item(f"{merging} Guests with a kernel of their own have {size}.", tone),))
@@ -101,7 +112,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
     )
     steps = [(one, step) for one in report.densities for step in one.steps]
     dots = [
-        (f"{wording.clean(one.platform)}, {step.guests} guests", step.p99_ratio)
+        (f"{wording.clean(one.platform)}, {step.guests} guests", wording.plain(step.p99_ratio))
         for one, step in steps
         if step.p99_ratio is not None
     ]
@@ -115,7 +126,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
                 wording.clean(one.platform),
                 str(step.guests),
                 str(step.live),
-                estimate_cell(step.p99_ratio) if step.p99_ratio else f"– ({step.reason})",
+                _ratio(step),
                 estimate_cell(step.completed_per_s),
             )
             for one, step in steps
@@ -124,7 +135,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
     )
     if dots:
         figure = figures.dots(
-            dots, figures.Axis("p99 relative to one loaded guest", "ratio", log=True)
+            dots, figures.Axis("p99 relative to one loaded guest", "none", log=True)
         )
         figures.vertical(figure["layout"], DOUBLED, "doubled", log=True)
         yield Chart("platform-density", "Response time by number of guests", figure, table)
@@ -138,6 +149,12 @@ def _guests(estimate: Estimate | None) -> tuple[str, str, str]:
     at_least = "≥ " if estimate.note else ""
     high = "–" if estimate.high is None else f"{estimate.high:.0f}"
     return f"{at_least}{estimate.value:.0f}", f"{estimate.low:.0f}", high
+
+
+def _ratio(step: DensityStep) -> str:
+    if step.p99_ratio is None:
+        return f"– ({wording.clean(step.reason)})"
+    return estimate_cell(wording.plain(step.p99_ratio))
 
 
 def _unavailable(report: PlatformReport) -> Items:
