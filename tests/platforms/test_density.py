@@ -64,6 +64,11 @@ def test_uncertain_steps_widen_the_interval() -> None:
     assert [one.guests for one in conclude("qemu", steps, "", None).steps] == [2, 4, 6, 8]
 
 
+def test_a_doubling_that_is_not_proven_is_stated() -> None:
+    _, stopped = searched(lambda number: 2.05 if number >= 3 else 1.0, 4)
+    assert stopped == "the p99 doubled at 3 guests, which its interval does not prove"
+
+
 def test_an_unbounded_ratio_proves_nothing() -> None:
     found = conclude("qemu", [step(2, 1.2, 0.8, None)], "", None).guests
     assert found is not None

@@ -51,7 +51,7 @@ class Machine:
     async def remove_all(self, prefix: str) -> None:
         self.here = {lab for lab in self.here if not lab.startswith(prefix)}
 
-    async def rounds(self, loaded: Sequence[Any], seed: int) -> list[Round]:
+    async def rounds(self, loaded: Sequence[Any], seed: int, look: int) -> list[Round]:
         scale = 4.0 if len(loaded) >= self.slow_from else 1.0
         every = [
             tuple(window(scale, 10 * at + guest) for guest in range(len(loaded)))
@@ -129,7 +129,7 @@ def test_a_platform_that_does_not_boot_leaves_the_others(machine: Machine) -> No
 
 
 def test_nothing_is_left_after_a_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(loaded: Sequence[Any], seed: int) -> list[Round]:
+    async def broken(loaded: Sequence[Any], seed: int, look: int) -> list[Round]:
         assert machine.here
         raise RuntimeError("a defect")
 

@@ -12,6 +12,7 @@ import pytest
 from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Sample
 from nephoscope.platforms import windows
+from nephoscope.platforms.density import is_decided
 from nephoscope.platforms.windows import Round, Window
 from nephoscope.targets.base import Done, TargetTrial
 
@@ -66,6 +67,27 @@ def test_a_trial_becomes_a_window() -> None:
     assert found.failure == "2 requests failed"
     failed = TargetTrial((), {}, None, BenchmarkFailed("no_server", "Nobody answers.", ""))
     assert windows.window_of(failed).failure == "Nobody answers."
+
+
+@pytest.mark.parametrize(("scale", "rounds"), [(8, 6), (2, 18)])
+def test_rounds_are_added_while_it_is_undecided(
+    scale: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    async def drawn(guests: Sequence[Any], seed: int, look: int) -> list[Round]:
+        looks.append(look)
+        return [
+            Round(window(1, 100 * look + at), (window(scale, 1000 * (look + 1) + at),))
+            for at in range(windows.ROUNDS)
+        ]
+
+    monkeypatch.setattr(windows, "rounds", drawn)
+    ratio = asyncio.run(windows.measure([], 1)).p99_ratio
+    assert ratio is not None
+    assert ratio.n == rounds == len(looks) * windows.ROUNDS
+    assert ratio.confidence == 0.95
+    assert is_decided(ratio) is (rounds == 6)
 
 
 def test_both_windows_of_a_round_come_in_random_order(monkeypatch: pytest.MonkeyPatch) -> None:

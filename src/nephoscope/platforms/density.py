@@ -8,6 +8,7 @@ from nephoscope.model import Estimate
 from nephoscope.platforms.records import Density, DensityStep
 
 DOUBLED = 2.0
+"""Ratio of p99 at which a platform carries no more guests."""
 METHOD = "search by doubling and halving; p99 ratio of each step by bootstrap of whole rounds"
 
 
@@ -31,13 +32,13 @@ async def search(measure: Measure, most: int) -> tuple[list[DensityStep], str]:
     guest to itself is 1, so that it is not measured.
     """
     steps: list[DensityStep] = []
-    below, above = 1, 0
+    below, above, doubt = 1, 0, ""
     limit = f"the limit of {most} guests (--max-guests) was reached"
     while True:
         if above:
             number = (below + above) // 2
             if number == below:
-                return steps, f"the p99 doubled at {above} guests"
+                return steps, f"the p99 doubled at {above} guests{doubt}"
         else:
             number = min(2 * below, most)
             if number <= below:
@@ -52,6 +53,9 @@ async def search(measure: Measure, most: int) -> tuple[list[DensityStep], str]:
             return steps, f"the p99 of {number} guests has no figure: {step.reason}"
         if step.p99_ratio.value >= DOUBLED:
             above = number
+            low = step.p99_ratio.low
+            proven = low is not None and low >= DOUBLED
+            doubt = "" if proven else ", which its interval does not prove"
         else:
             below = number
 
@@ -85,6 +89,12 @@ def conclude(
         "" if any(_ratio(step).value >= DOUBLED for step in known) else "The p99 did not double.",
     )
     return Density(platform, estimate, stopped, tuple(known), memory)
+
+
+def is_decided(ratio: Estimate) -> bool:
+    """States whether the interval of a p99 ratio lies on one side of 2."""
+    low, high = ratio.low, ratio.high
+    return bool((low is not None and low >= DOUBLED) or (high is not None and high < DOUBLED))
 
 
 def _ratio(step: DensityStep) -> Estimate:

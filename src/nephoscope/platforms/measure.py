@@ -160,9 +160,9 @@ class Measurement:
         async def measure(number: int) -> DensityStep:
             self._left.begin(f"density of {name}: {number} guests")
             await self._ready(group, loaded, number)
-            found = await windows.rounds(loaded[:number], self.settings.seed)
+            step = await windows.measure(loaded[:number], self.settings.seed)
             self._left.end(f"density {name}", STEP_S)
-            return windows.step_of(found, self.settings.seed)
+            return step
 
         try:
             steps, stopped = await density.search(measure, self.settings.max_guests)

@@ -16,6 +16,7 @@ from nephoscope.platforms.records import (
     DensityStep,
     PlatformReport,
 )
+from nephoscope.platforms.windows import LOOKS, ROUNDS
 from nephoscope.report import figures, wording
 from nephoscope.report.blocks import (
     Block,
@@ -99,7 +100,8 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
     yield Sentence(
         f"Guests that each serve small HTTP requests at {rate} (Poisson arrivals, over their own "
         "loopback interface) until the p99 of the first guest is twice its p99 while the other "
-        "guests are idle. Both windows of a round follow each other, in random order."
+        "guests are idle. Both windows of a round follow each other, in random order; a step has "
+        f"{ROUNDS} rounds, up to {LOOKS * ROUNDS} while the interval of the ratio contains 2."
     )
     yield Table(
         (Column("platform"), *Column.numbers("guests", "low", "high"), Column("search ended")),
@@ -120,6 +122,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
         (
             Column("platform"),
             *Column.numbers("guests", "live", "p99 ratio", "completed"),
+            Column("failures", roomy=True),
         ),
         tuple(
             (
@@ -128,6 +131,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
                 str(step.live),
                 _ratio(step),
                 estimate_cell(step.completed_per_s),
+                wording.clean(step.reason),
             )
             for one, step in steps
         ),
@@ -153,7 +157,7 @@ def _guests(estimate: Estimate | None) -> tuple[str, str, str]:
 
 def _ratio(step: DensityStep) -> str:
     if step.p99_ratio is None:
-        return f"– ({wording.clean(step.reason)})"
+        return "–"
     return estimate_cell(wording.plain(step.p99_ratio))
 
 

@@ -49,8 +49,8 @@ class DensityStep:
     """Guests that are loaded at once. live: those that answered every request of every window.
 
     p99_ratio: p99 of the first guest's requests while all guests are loaded over the p99 while the
-    other guests are idle; None where it was refused, with the reason. completed_per_s: valid
-    responses of all guests together.
+    other guests are idle; None where it was refused. completed_per_s: valid responses of all guests
+    together. reason: failures of guests, and why there is no ratio.
     """
 
     guests: int

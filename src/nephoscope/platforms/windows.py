@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope.analysis.interference import factor_of_percentile
@@ -17,6 +17,7 @@ from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.means import mean_t
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.errors import NephoscopeError
+from nephoscope.platforms.density import is_decided
 from nephoscope.platforms.guests import HOST
 from nephoscope.platforms.records import DensityStep
 from nephoscope.targets import session
@@ -29,10 +30,10 @@ PORT = 8080
 BODY_BYTES = 4096
 CONNECTIONS = 10
 ROUNDS = 6
-"""Fewest for an interval of the p99 ratio."""
+"""Fewest for an interval of the p99 ratio; so many are added while the interval contains 2."""
+LOOKS = 3
+"""Times at which the interval decides whether rounds are added."""
 WARMUP_NS, WINDOW_NS = 200_000_000, 1_000_000_000
-LEAST_REQUESTS = 368
-"""Fewest for an interval of a p99 at 95 %."""
 LIMIT_S = 120.0
 _HOUR_S = 36_000.0
 _LEAD_NS = 100_000_000
@@ -139,9 +140,20 @@ class Round:
     loaded: tuple[Window, ...]
 
 
-async def rounds(guests: Sequence[LoadedGuest], seed: int) -> list[Round]:
-    """Measures the rounds of a step, the two windows of each in random order."""
-    draw = random.Random(f"{seed}/{len(guests)}")
+async def measure(guests: Sequence[LoadedGuest], seed: int) -> DensityStep:
+    """Measures a step, with further rounds while it is undecided whether the p99 has doubled."""
+    found: list[Round] = []
+    for look in range(LOOKS):
+        found += await rounds(guests, seed, look)
+        step = step_of(found, seed)
+        if step.p99_ratio is None or is_decided(step.p99_ratio):
+            break
+    return step
+
+
+async def rounds(guests: Sequence[LoadedGuest], seed: int, look: int = 0) -> list[Round]:
+    """Measures rounds of a step, the two windows of each in random order."""
+    draw = random.Random(f"{seed}/{len(guests)}/{look}")
     found = []
     for _ in range(ROUNDS):
         first = draw.random() < 0.5
@@ -153,16 +165,22 @@ async def rounds(guests: Sequence[LoadedGuest], seed: int) -> list[Round]:
 
 
 def step_of(found: Sequence[Round], seed: int, confidence: float = 0.95) -> DensityStep:
-    """Returns what the rounds of a step show."""
+    """Returns what the rounds of a step show.
+
+    The level of the interval allows for the looks at it (Bonferroni): those decide how many rounds
+    there are.
+    """
     number = len(found[0].loaded)
     live = sum(not any(one.loaded[guest].failure for one in found) for guest in range(number))
     completed = [sum(window.completed_per_s for window in one.loaded) for one in found]
     pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in found]
-    ratio, reason = None, ""
+    failures = [w.failure for one in found for w in (one.alone, *one.loaded) if w.failure]
+    ratio, level = None, 1 - (1 - confidence) / LOOKS
     try:
-        ratio = factor_of_percentile(pairs, QUANTILE, confidence=confidence, seed=seed)
+        ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)
+        ratio = replace(ratio, confidence=confidence)
     except Refused as error:
-        failures = [w.failure for one in found for w in (one.alone, one.loaded[0]) if w.failure]
-        reason = "; ".join(dict.fromkeys([*failures, str(error)]))
+        failures.append(str(error))
+    reason = "; ".join(dict.fromkeys(failures))
     total = mean_t(completed, unit="per_s", confidence=confidence, least=0.0)
     return DensityStep(number, live, ratio, total, reason)
