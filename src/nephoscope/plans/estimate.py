@@ -219,7 +219,7 @@ def _warm_up(plan: Plan, setting: Setting) -> int:
     """Rounds of warm-up; each boot of a nested design is warmed up by itself."""
     repeat, nest = plan.repeat_of(setting.entry), plan.design.nest
     warm = plan.warmup if repeat.max > 1 else 0
-    return warm * (nest.instance * nest.boot if nest is not None else 1)
+    return warm * (nest.boots if nest is not None else 1)
 
 
 def _trials(
@@ -267,7 +267,7 @@ def _boots_s(plan: Plan, settings: Sequence[Setting]) -> float:
     platforms = [str((spec or {}).get("platform", "bare")) for spec in specs]
     once = sum(BOOT_S.get(platform, 0.0) for platform in platforms)
     nest = plan.design.nest
-    times = nest.instance * nest.boot if nest is not None else 1
+    times = nest.boots if nest is not None else 1
     return once * times + _changes_s(plan, settings)
 
 

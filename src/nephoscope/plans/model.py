@@ -174,9 +174,14 @@ class Nest(Record):
     )
 
     @property
+    def boots(self) -> int:
+        """Boots of the whole run, those of all instances."""
+        return self.instance * self.boot
+
+    @property
     def total(self) -> int:
         """Rounds of the whole run."""
-        return self.instance * self.boot * self.rounds
+        return self.boots * self.rounds
 
     def place_of(self, cell: int) -> dict[str, int]:
         """The instance, and the boot of that instance, of the cell of that number, all from 0."""

@@ -71,7 +71,7 @@ class Progress:
                 yield number
                 number += 1
             return
-        for cell in range(nest.instance * nest.boot):
+        for cell in range(nest.boots):
             if self.goes_on:
                 yield from range(1 - (cell + 1) * warmup, 1 - cell * warmup)
                 yield from range(1 + cell * nest.rounds, 1 + (cell + 1) * nest.rounds)

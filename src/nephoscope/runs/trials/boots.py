@@ -100,7 +100,7 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
 def _renews(plan: Plan) -> bool:
     """Whether the design makes anything anew: one instance booted once is what is there."""
     nest = plan.design.nest
-    return nest is not None and nest.instance * nest.boot > 1
+    return nest is not None and nest.boots > 1
 
 
 def _used(settings: Iterable[Setting]) -> set[str]:
