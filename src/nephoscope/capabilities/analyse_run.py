@@ -125,9 +125,7 @@ def _metrics(
         )
         if group is not single[key]:
             own = single[key]
-            line = replace(
-                line, single_values=tuple(own.values), single_rounds=tuple(own.rounds)
-            )
+            line = replace(line, single_values=tuple(own.values), single_rounds=tuple(own.rounds))
         out.append((wanted.order(key, group.trial), line))
     merged: Histograms = {}
     for key, distribution in by_key.items():

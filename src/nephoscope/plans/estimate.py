@@ -266,17 +266,19 @@ def _boots_s(plan: Plan, settings: Sequence[Setting]) -> float:
     specs = hosts.values() if isinstance(hosts, dict) else ()
     platforms = [str((spec or {}).get("platform", "bare")) for spec in specs]
     once = sum(BOOT_S.get(platform, 0.0) for platform in platforms)
-    nest = plan.design.nest
-    times = nest.boots if nest is not None else 1
-    return once * times + _changes_s(plan, settings)
+    nest, changes_s = plan.design.nest, _changes_s(plan, settings)
+    times = nest.boots if nest is not None and not changes_s else 1
+    return once * times + changes_s
 
 
 def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
-    """Hosts that change their platform are made anew for each block of each round."""
-    total = 0.0
+    """Hosts that change their platform are made anew for each block of each round, or cell."""
+    total, nest = 0.0, plan.design.nest
     for path in {path for s in settings for path in s.conditions if path.endswith(".platform")}:
         levels = {str(s.conditions[path]) for s in settings if path in s.conditions}
         rounds = max(plan.repeat_of(one.entry).min + _warm_up(plan, one) for one in settings)
+        if nest is not None and nest.boots > 1:
+            rounds = nest.boots
         if len(levels) > 1:
             total += rounds * sum(BOOT_S.get(level, 0.0) for level in levels)
     return total
