@@ -37,8 +37,9 @@ UNKNOWN_S = 1.0
 """A benchmark whose parameters say nothing of its time."""
 POINTS = 100
 """Points of a sweep whose number of points follows from the machine."""
-BOOT_S: Mapping[str, float] = {"bare": 0.2, "container": 1.0, "uml": 15.0, "qemu": 60.0}
-"""Making a lab host anew, by platform; without hardware support for a guest."""
+BOOT_S: Mapping[str, float] = {"bare": 0.2, "container": 1.0, "uml": 5.0, "qemu": 15.0}
+"""Making a lab host anew, by platform, without hardware support for a guest: rounded up from boots
+on two busy CPUs (docs/how-to/platforms.md), with the time to open it again."""
 
 
 @dataclass(frozen=True, slots=True)

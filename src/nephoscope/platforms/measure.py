@@ -13,6 +13,7 @@ from nephoscope.analysis.statistics.means import mean_of_skewed
 from nephoscope.errors import Interrupted, NephoscopeError, RunFailed
 from nephoscope.lab import needs
 from nephoscope.lab.platforms import PLATFORMS
+from nephoscope.plans.estimate import BOOT_S
 from nephoscope.platforms import boot_figures, density, guests, windows
 from nephoscope.platforms.cleanup import cleaned_up_after_a_kill
 from nephoscope.platforms.density import NoFurtherGuest
@@ -26,7 +27,6 @@ from nephoscope.platforms.records import (
 from nephoscope.tasks import uncancelled
 from nephoscope.units import format_duration
 
-GUESSED_BOOT_S: Mapping[str, float] = {"bare": 0.5, "container": 1.0, "uml": 5.0, "qemu": 12.0}
 STEP_S = 2 * windows.ROUNDS * 1.7
 LEAST_BOOTS = 5
 
@@ -110,11 +110,11 @@ class Measurement:
 
     def _plan(self, usable: Sequence[str]) -> dict[str, float]:
         rounds = self.settings.boots + 1
-        plan = {f"boot {name}": rounds * GUESSED_BOOT_S[name] for name in usable}
+        plan = {f"boot {name}": rounds * BOOT_S[name] for name in usable}
         steps_s = density.steps_at_most(self.settings.max_guests) * STEP_S
         most = self.settings.max_guests
         for name in usable:
-            plan[f"density {name}"] = steps_s + most * GUESSED_BOOT_S[name] if most else 0.0
+            plan[f"density {name}"] = steps_s + most * BOOT_S[name] if most else 0.0
         return plan
 
     async def _boot_all(self, usable: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ class Measurement:
                 stage = f"boot {number} of {self.settings.boots}" if number else "warm-up boot"
                 self._left.begin(f"{stage}: {name}")
                 await self._boot(name, number)
-                self._left.end(f"boot {name}", GUESSED_BOOT_S[name])
+                self._left.end(f"boot {name}", BOOT_S[name])
 
     async def _boot(self, name: str, number: int) -> None:
         lab = f"{self.prefix}-b"
