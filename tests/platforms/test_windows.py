@@ -64,7 +64,7 @@ def test_a_trial_becomes_a_window() -> None:
     found = windows.window_of(TargetTrial(samples, {}, Done(1, 5), None))
     assert found.latencies == ([1000.0, 2000.0], [3, 1])
     assert found.completed_per_s == 4.0
-    assert found.failure == "2 requests failed"
+    assert found.failure == "failed requests: 2 timeout"
     failed = TargetTrial((), {}, None, BenchmarkFailed("no_server", "Nobody answers.", ""))
     assert windows.window_of(failed).failure == "Nobody answers."
 

@@ -160,7 +160,9 @@ class Nest(Record):
     """Nested repetition: new instances, boots of each, rounds in each boot.
 
     Round r belongs to boot (r - 1) // rounds; all alternatives are renewed between two boots.
-    The number of rounds is the product of the three; `repeat` has no effect.
+    Where the platform of a host is a factor, every boot makes each platform anew, in random order.
+    The number of rounds is the product of the three; `repeat` has no effect. Intervals have boots
+    as units.
     """
 
     instance: Annotated[Count, Field(ge=1, le=1000)] = Field(

@@ -99,13 +99,14 @@ def window_of(trial: TargetTrial) -> Window:
         return Window(DEAD, 0.0, trial.failure.message)
     latencies = [(s.value, s.count) for s in trial.samples if s.metric == "latency_ns"]
     values = {s.metric: s.value for s in trial.samples if s.metric != "errors_count"}
-    errors = sum(
-        s.value
+    errors = {
+        s.factors["kind"]: int(s.value)
         for s in trial.samples
-        if s.metric == "errors_count" and s.factors.get("kind", "any") == "any"
-    )
+        if s.metric == "errors_count" and s.value
+    }
+    kinds = ", ".join(f"{count} {kind}" for kind, count in errors.items() if kind != "any")
     histogram = ([value for value, _ in latencies], [count for _, count in latencies])
-    failure = f"{errors:.0f} requests failed" if errors else ""
+    failure = f"failed requests: {kinds}" if errors else ""
     return Window(histogram, values.get("requests_per_s", 0.0), failure)
 
 
