@@ -42,10 +42,9 @@ async def remove(lab: str) -> None:
 
 async def remove_all(prefix: str) -> None:
     """Removes every lab whose name begins with `prefix`."""
-    for one in LABS.found():
-        if one.name.startswith(prefix):
-            with contextlib.suppress(UsageError):
-                await remove(one.name)
+    for lab in remains(prefix):
+        with contextlib.suppress(UsageError):
+            await remove(lab)
 
 
 def remains(prefix: str) -> list[str]:
@@ -140,8 +139,8 @@ class GuestGroup:
 
     async def memory(self) -> list[int]:
         """PSS of each guest that has processes, in bytes."""
-        found = await asyncio.gather(*(asyncio.to_thread(memory_of, lab) for lab in self.labs))
-        return [value for value in found if value is not None]
+        sizes = await asyncio.gather(*(asyncio.to_thread(memory_of, lab) for lab in self.labs))
+        return [size for size in sizes if size is not None]
 
     async def end(self) -> None:
         """Removes all guests."""

@@ -197,7 +197,7 @@ class Measurement:
         densities: Sequence[Density],
         unavailable: Sequence[UnavailablePlatform],
     ) -> PlatformReport:
-        found = [
+        boots = [
             boot_figures.figures(
                 name,
                 [boot for boot in self.boots if boot.platform == name],
@@ -213,7 +213,7 @@ class Measurement:
             self.settings.max_guests,
             guests.same_page_merging(),
             self.accelerators,
-            tuple(found),
+            tuple(boots),
             tuple(densities),
             tuple(unavailable),
             tuple(self.boots),

@@ -42,7 +42,7 @@ def analyse(data: RunData) -> SystemCallOverhead | None:
         return None
     design = (data.manifest.get("plan") or {}).get("design") or {}
     reference = reference_of(names, (design.get("baseline") or {}).get(PLATFORM))
-    found, notes = [], []
+    platforms, notes = [], []
     for (target, _), by_platform in settings.items():
         base = by_platform.get(reference)
         if base is None:
@@ -51,8 +51,8 @@ def analyse(data: RunData) -> SystemCallOverhead | None:
         others = {name: lines for name, lines in by_platform.items() if name != reference}
         priors = _priors(base, others.values())
         for name, lines in others.items():
-            found.append(_platform(name, target, base, lines, data.confidence, priors))
-    return SystemCallOverhead(reference, tuple(found), tuple(notes)) if found else None
+            platforms.append(_platform(name, target, base, lines, data.confidence, priors))
+    return SystemCallOverhead(reference, tuple(platforms), tuple(notes)) if platforms else None
 
 
 def reference_of(names: Sequence[str], baseline: object) -> str:

@@ -23,34 +23,35 @@ def build(result: RunResult) -> Section | None:
     if overhead is None:
         return None
     blocks: list[Block] = [
-        Sentence(sentence(one, overhead.reference), lead=True) for one in overhead.platforms
+        Sentence(sentence(platform, overhead.reference), lead=True)
+        for platform in overhead.platforms
     ]
-    for number, one in enumerate(overhead.platforms):
-        blocks.append(_waterfall(one, overhead.reference, number))
+    for number, platform in enumerate(overhead.platforms):
+        blocks.append(_waterfall(platform, overhead.reference, number))
     if overhead.notes:
         blocks.append(Items(tuple(Item(wording.clean(note)) for note in overhead.notes)))
     return Section("overhead", "Overhead of system calls", tuple(blocks))
 
 
-def sentence(one: PlatformOverhead, reference: str) -> str:
+def sentence(platform: PlatformOverhead, reference: str) -> str:
     """Returns which classes make the difference between a platform and the reference."""
-    name, base = wording.clean(one.platform), wording.clean(reference)
-    if one.total is None:
+    name, base = wording.clean(platform.platform), wording.clean(reference)
+    if platform.total is None:
         return f"{name} has no round in common with {base}, so that it has no overhead."
-    text = estimate_cell(one.total)
+    text = estimate_cell(platform.total)
     head = f"{name}: one operation of each class takes {text} longer than on {base}"
-    if one.total.low is None or one.total.low <= 0:
-        high = one.total.high
+    if platform.total.low is None or platform.total.low <= 0:
+        high = platform.total.high
         if high is not None and high < 0:
             head = f"{name}: one operation of each class takes less time than on {base}: {text}"
         else:
             head = (
                 f"{name}: one operation of each class is not proven slower than on {base}: {text}"
             )
-    largest = list(_largest(one))
+    largest = list(_largest(platform))
     parts = [f"{call.call} {wording.percent(call.share, 2)}" for call in largest]
     shares = f"; {wording.joined(parts)} of the difference" if parts else ""
-    ratios = [(call.ratio.value, call) for call in one.calls if call.ratio is not None]
+    ratios = [(call.ratio.value, call) for call in platform.calls if call.ratio is not None]
     if not ratios:
         return f"{head}{shares}."
     _, most = max(ratios, key=lambda pair: pair[0])
@@ -59,10 +60,10 @@ def sentence(one: PlatformOverhead, reference: str) -> str:
     return f"{head}{shares}. The largest ratio is that of {most.call}: {times} times."
 
 
-def _largest(one: PlatformOverhead) -> Iterator[CallOverhead]:
+def _largest(platform: PlatformOverhead) -> Iterator[CallOverhead]:
     """The fewest classes, proven to be slower, that make most of the overhead."""
     covered = 0.0
-    for call in one.calls:
+    for call in platform.calls:
         if call.share is None or call.overhead is None or (call.overhead.low or 0.0) <= 0:
             continue
         if covered >= MOST_OF_IT:
@@ -71,9 +72,9 @@ def _largest(one: PlatformOverhead) -> Iterator[CallOverhead]:
         yield call
 
 
-def _waterfall(one: PlatformOverhead, reference: str, number: int) -> Chart:
+def _waterfall(platform: PlatformOverhead, reference: str, number: int) -> Chart:
     """Bars that begin where the one before ends; the first and last are the whole times."""
-    calls = [call for call in one.calls if call.overhead is not None]
+    calls = [call for call in platform.calls if call.overhead is not None]
     base = sum(call.reference.value for call in calls)
     names = [f"{wording.clean(reference)}, all classes"]
     bars = [_bar(0, 0.0, base, _TOTAL, names[0], units.format_value(base, "ns"), None)]
@@ -85,7 +86,7 @@ def _waterfall(one: PlatformOverhead, reference: str, number: int) -> Chart:
         text = wording.estimate_text(call.overhead)
         bars.append(_bar(place, at, call.overhead.value, colour, call.call, text, call))
         at += call.overhead.value
-    names.append(f"{wording.clean(one.platform)}, all classes")
+    names.append(f"{wording.clean(platform.platform)}, all classes")
     bars.append(
         _bar(len(calls) + 1, 0.0, at, _TOTAL, names[-1], units.format_value(at, "ns"), None)
     )
@@ -98,15 +99,15 @@ def _waterfall(one: PlatformOverhead, reference: str, number: int) -> Chart:
     layout = figures.layout(axis, y_axis, height=90 + 30 * len(names))
     layout["showlegend"] = False
     layout["barmode"] = "overlay"
-    setting = wording.factors_text(one.factors)
+    setting = wording.factors_text(platform.factors)
     where = f" ({setting})" if setting else ""
-    title = f"Overhead of {wording.clean(one.platform)} over {wording.clean(reference)}{where}"
+    title = f"Overhead of {wording.clean(platform.platform)} over {wording.clean(reference)}{where}"
     caption = (
         "Mean overhead of each class, largest first, with its interval; exec includes a fork, and "
         "pipe two context switches."
     )
     chart = {"data": bars, "layout": layout}
-    return Chart(f"overhead-{number}", title, chart, _table(one, reference), caption)
+    return Chart(f"overhead-{number}", title, chart, _table(platform, reference), caption)
 
 
 def _bar(
@@ -127,8 +128,14 @@ def _bar(
     return figures.trace(name, [length], [place], [f"{name}: {text}"], **style)
 
 
-def _table(one: PlatformOverhead, reference: str) -> Table:
-    heads = (wording.clean(reference), wording.clean(one.platform), "overhead", "ratio", "share")
+def _table(platform: PlatformOverhead, reference: str) -> Table:
+    heads = (
+        wording.clean(reference),
+        wording.clean(platform.platform),
+        "overhead",
+        "ratio",
+        "share",
+    )
     rows = tuple(
         (
             call.call,
@@ -138,6 +145,6 @@ def _table(one: PlatformOverhead, reference: str) -> Table:
             estimate_cell(wording.plain(call.ratio)) if call.ratio else "–",
             "–" if call.share is None else wording.percent(call.share, 2),
         )
-        for call in one.calls
+        for call in platform.calls
     )
     return Table((Column("class"), *Column.numbers(*heads)), rows)

@@ -34,7 +34,7 @@ from nephoscope.report.blocks import (
 def section(report: PlatformReport) -> Section:
     """Returns the whole page."""
     blocks: list[Block] = [Sentence(sentence(report), lead=True)]
-    booted = [one for one in report.platforms if one.marks]
+    booted = [platform for platform in report.platforms if platform.marks]
     if booted:
         blocks += [boot_chart.chart(booted), *boot_chart.remarks(report.platforms)]
         blocks += _memory(report)
@@ -47,16 +47,20 @@ def section(report: PlatformReport) -> Section:
 
 def sentence(report: PlatformReport) -> str:
     """Returns the boot time, memory and density of each platform in one sentence."""
-    density = {one.platform: one for one in report.densities}
-    parts = [_words(one, density.get(one.name)) for one in report.platforms if one.marks]
+    density = {platform.platform: platform for platform in report.densities}
+    parts = [
+        _words(platform, density.get(platform.name))
+        for platform in report.platforms
+        if platform.marks
+    ]
     return "; ".join(parts) + "." if parts else "No platform booted."
 
 
-def _words(one: BootFigures, density: Density | None) -> str:
-    boot = wording.value_text(one.marks[MARKS[-1]])
-    words = [f"{wording.clean(one.name)} is reachable after {boot}"]
-    if one.memory is not None:
-        words.append(f"needs {wording.value_text(one.memory)} of memory")
+def _words(platform: BootFigures, density: Density | None) -> str:
+    boot = wording.value_text(platform.marks[MARKS[-1]])
+    words = [f"{wording.clean(platform.name)} is reachable after {boot}"]
+    if platform.memory is not None:
+        words.append(f"needs {wording.value_text(platform.memory)} of memory")
     if density is not None and density.guests is not None:
         number = wording.plural(round(density.guests.value), "loaded guest")
         end = (
@@ -70,12 +74,12 @@ def _words(one: BootFigures, density: Density | None) -> str:
 
 def _memory(report: PlatformReport) -> Iterator[Block]:
     rows = []
-    loaded = {one.platform: one.memory for one in report.densities}
-    for one in report.platforms:
-        cell = estimate_cell(one.memory)
-        if one.memory is None:
-            cell = f"– ({wording.clean(one.reasons.get('memory', 'not measured'))})"
-        rows.append((wording.clean(one.name), cell, estimate_cell(loaded.get(one.name))))
+    loaded = {platform.platform: platform.memory for platform in report.densities}
+    for platform in report.platforms:
+        cell = estimate_cell(platform.memory)
+        if platform.memory is None:
+            cell = f"– ({wording.clean(platform.reasons.get('memory', 'not measured'))})"
+        rows.append((wording.clean(platform.name), cell, estimate_cell(loaded.get(platform.name))))
     size = units.format_value(report.guest_memory_bytes, "bytes")
     merging = {
         True: "Same-page merging (KSM) is on, so that equal pages of guests count once: the memory "
@@ -106,16 +110,20 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
     yield Table(
         (Column("platform"), *Column.numbers("guests", "low", "high"), Column("search ended")),
         tuple(
-            (wording.clean(one.platform), *_guests(one.guests), wording.clean(one.stopped))
-            for one in report.densities
+            (
+                wording.clean(platform.platform),
+                *_guests(platform.guests),
+                wording.clean(platform.stopped),
+            )
+            for platform in report.densities
         ),
         "low, high: numbers up to which every interval of the p99 ratio lies below 2, and from "
         "which on it lies above.",
     )
-    steps = [(one, step) for one in report.densities for step in one.steps]
+    steps = [(platform, step) for platform in report.densities for step in platform.steps]
     dots = [
-        (f"{wording.clean(one.platform)}, {step.guests} guests", wording.plain(step.p99_ratio))
-        for one, step in steps
+        (f"{wording.clean(platform.platform)}, {step.guests} guests", wording.plain(step.p99_ratio))
+        for platform, step in steps
         if step.p99_ratio is not None
     ]
     table = Table(
@@ -126,14 +134,14 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
         ),
         tuple(
             (
-                wording.clean(one.platform),
+                wording.clean(platform.platform),
                 str(step.guests),
                 str(step.live),
                 _ratio(step),
                 estimate_cell(step.completed_per_s),
                 wording.clean(step.reason),
             )
-            for one, step in steps
+            for platform, step in steps
         ),
         "live: guests that answered every request of every window.",
     )
@@ -165,9 +173,9 @@ def _unavailable(report: PlatformReport) -> Items:
     return Items(
         tuple(
             Item(
-                wording.clean(f"{one.platform}: {one.reason}"),
-                next_step=wording.clean(one.next_step),
+                wording.clean(f"{platform.platform}: {platform.reason}"),
+                next_step=wording.clean(platform.next_step),
             )
-            for one in report.unavailable
+            for platform in report.unavailable
         )
     )

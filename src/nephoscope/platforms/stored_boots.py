@@ -26,12 +26,12 @@ def analyse(data: RunData) -> StoredBoots | None:
         if line.benchmark == HOST_BOOT:
             at = groups.setdefault((line.target, factors_key(line.factors)), {})
             at[line.metric] = line
-    found = [
+    boots = [
         _figures(lines, len({target for target, _ in groups}), data.confidence)
         for lines in groups.values()
         if _WHOLE in lines
     ]
-    return StoredBoots(tuple(found)) if found else None
+    return StoredBoots(tuple(boots)) if boots else None
 
 
 def _figures(lines: Mapping[str, MetricResult], targets: int, confidence: float) -> BootFigures:

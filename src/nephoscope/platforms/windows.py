@@ -143,10 +143,10 @@ class Round:
 
 async def measure(guests: Sequence[LoadedGuest], seed: int) -> DensityStep:
     """Measures a step, with further rounds while it is undecided whether the p99 has doubled."""
-    found: list[Round] = []
+    measured: list[Round] = []
     for look in range(LOOKS):
-        found += await rounds(guests, seed, look)
-        step = step_of(found, seed)
+        measured += await rounds(guests, seed, look)
+        step = step_of(measured, seed)
         if step.p99_ratio is None or is_decided(step.p99_ratio):
             break
     return step
@@ -155,27 +155,27 @@ async def measure(guests: Sequence[LoadedGuest], seed: int) -> DensityStep:
 async def rounds(guests: Sequence[LoadedGuest], seed: int, look: int = 0) -> list[Round]:
     """Measures rounds of a step, the two windows of each in random order."""
     draw = random.Random(f"{seed}/{len(guests)}/{look}")
-    found = []
+    measured = []
     for _ in range(ROUNDS):
         first = draw.random() < 0.5
         windows: dict[bool, list[Window]] = {}
         for alone in (first, not first):
             windows[alone] = await load(guests[:1] if alone else guests, draw.randrange(1, 1 << 60))
-        found.append(Round(windows[True][0], tuple(windows[False])))
-    return found
+        measured.append(Round(windows[True][0], tuple(windows[False])))
+    return measured
 
 
-def step_of(found: Sequence[Round], seed: int, confidence: float = 0.95) -> DensityStep:
+def step_of(measured: Sequence[Round], seed: int, confidence: float = 0.95) -> DensityStep:
     """Returns what the rounds of a step show.
 
     The level of the interval allows for the looks at it (Bonferroni): those decide how many rounds
     there are.
     """
-    number = len(found[0].loaded)
-    live = sum(not any(one.loaded[guest].failure for one in found) for guest in range(number))
-    completed = [sum(window.completed_per_s for window in one.loaded) for one in found]
-    pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in found]
-    failures = [w.failure for one in found for w in (one.alone, *one.loaded) if w.failure]
+    number = len(measured[0].loaded)
+    live = sum(not any(one.loaded[guest].failure for one in measured) for guest in range(number))
+    completed = [sum(window.completed_per_s for window in one.loaded) for one in measured]
+    pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in measured]
+    failures = [w.failure for one in measured for w in (one.alone, *one.loaded) if w.failure]
     ratio, level = None, 1 - (1 - confidence) / LOOKS
     try:
         ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)

@@ -99,22 +99,22 @@ def by_boot(groups: Mapping[Key, Group], rounds: int) -> dict[Key, Group]:
     rounds: of each boot. Trials of one boot share what the boot drew (memory layout, placement), so
     that boots are the independent repetitions.
     """
-    found = {}
+    boots_of_key = {}
     for key, group in groups.items():
         boots = _by_first_round(group.values, group.rounds, rounds)
         medians = [statistics.median(values) for values in boots.values()]
-        found[key] = replace(group, values=medians, rounds=list(boots))
-    return found
+        boots_of_key[key] = replace(group, values=medians, rounds=list(boots))
+    return boots_of_key
 
 
 def histograms_by_boot(groups: Mapping[Key, Histograms], rounds: int) -> dict[Key, Histograms]:
     """As `by_boot`, with the merged histogram of each boot."""
-    found = {}
+    boots_of_key = {}
     for key, group in groups.items():
         boots = _by_first_round(group.trials, group.rounds, rounds)
         merged: list[Trial] = [histograms.merge(trials) for trials in boots.values()]
-        found[key] = replace(group, trials=merged, rounds=list(boots))
-    return found
+        boots_of_key[key] = replace(group, trials=merged, rounds=list(boots))
+    return boots_of_key
 
 
 _Value = TypeVar("_Value")
