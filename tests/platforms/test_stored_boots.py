@@ -29,7 +29,7 @@ def test_segments_of_stored_boots_add_up() -> None:
     found = stored_boots.analyse(run_data(metrics=[*QEMU, *BARE]))  # type: ignore[list-item]
     assert found is not None
     qemu, bare = found.boots
-    assert qemu.name == "qemu, boot"
+    assert qemu.name == "qemu"
     assert list(qemu.segments) == ["kernel", "userland", "reachable"]
     assert qemu.marks["userland"].value == pytest.approx(2.3e9, rel=1e-6)
     assert qemu.marks["reachable"].n == BOOTS

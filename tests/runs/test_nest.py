@@ -194,8 +194,14 @@ def test_a_run_by_platform_goes_on_in_the_middle_of_a_cell(tmp_path: Path, after
 
 def test_boots_are_the_units_of_intervals(tmp_path: Path) -> None:
     from nephoscope import capabilities
+    from nephoscope.experiments.records import Experiment
 
     result = capabilities.build(execute(tmp_path, BY_PLATFORM, LabDouble([])))
+    experiment = result.part(Experiment)
+    assert experiment is not None
+    assert [(one.benchmark, set(one.levels)) for one in experiment.designs] == [
+        ("null", {"platform", "value"})
+    ]
     for line in result.metrics:
         assert line.estimate.n == 4, line
         assert set(line.by_round) == {1, 3, 5, 7}

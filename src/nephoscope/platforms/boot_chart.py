@@ -54,6 +54,7 @@ def chart(boots: Sequence[BootFigures], id: str = "boot-timeline") -> Chart:
     y_axis = figures.named_ticks(names, range=[len(names) - 0.5, -0.5])
     layout = figures.layout(axis, y_axis, height=110 + 40 * len(names))
     layout["barmode"] = "stack"
+    layout["legend"] |= {"traceorder": "normal"}
     return Chart(id, "Boot timeline", {"data": data, "layout": layout}, table(boots), _CAPTION)
 
 

@@ -28,6 +28,7 @@ def build(result: RunResult) -> Section | None:
     ]
     for number, platform in enumerate(overhead.platforms):
         blocks.append(_waterfall(platform, overhead.reference, number))
+    blocks += _ratios(overhead)
     if overhead.notes:
         blocks.append(Items(tuple(Item(wording.clean(note)) for note in overhead.notes)))
     return Section("overhead", "Overhead of system calls", tuple(blocks))
@@ -38,26 +39,24 @@ def sentence(platform: PlatformOverhead, reference: str) -> str:
     name, base = wording.clean(platform.platform), wording.clean(reference)
     if platform.total is None:
         return f"{name} has no round in common with {base}, so that it has no overhead."
-    text = estimate_cell(platform.total)
-    head = f"{name}: one operation of each class takes {text} longer than on {base}"
-    if platform.total.low is None or platform.total.low <= 0:
-        high = platform.total.high
-        if high is not None and high < 0:
-            head = f"{name}: one operation of each class takes less time than on {base}: {text}"
-        else:
-            head = (
-                f"{name}: one operation of each class is not proven slower than on {base}: {text}"
-            )
-    largest = list(_largest(platform))
-    parts = [f"{call.call} {wording.percent(call.share, 2)}" for call in largest]
-    shares = f"; {wording.joined(parts)} of the difference" if parts else ""
-    ratios = [(call.ratio.value, call) for call in platform.calls if call.ratio is not None]
-    if not ratios:
-        return f"{head}{shares}."
-    _, most = max(ratios, key=lambda pair: pair[0])
-    assert most.ratio is not None
-    times = estimate_cell(wording.plain(most.ratio))
-    return f"{head}{shares}. The largest ratio is that of {most.call}: {times} times."
+    total, text = platform.total, estimate_cell(platform.total)
+    slower = [call.call for call in _largest(platform)]
+    if total.low is not None and total.low > 0:
+        head = f"{name}: one operation of each class takes {text} longer than on {base}"
+        shares = [f"{c.call} {wording.percent(c.share, 2)}" for c in _largest(platform)]
+        cause = f"; {wording.joined(shares)} of the difference" if shares else ""
+    elif total.high is not None and total.high < 0:
+        head = f"{name}: one operation of each class takes less time than on {base}: {text}"
+        cause = ""
+    else:
+        head = f"{name}: one operation of each class is not proven slower than on {base}: {text}"
+        cause = f"; slower by themselves: {wording.joined(slower)}" if slower else ""
+    proven = [(c.ratio.low, c.call, c.ratio) for c in platform.calls if c.ratio and c.ratio.low]
+    low, call, ratio = max(proven, key=lambda item: item[0], default=(0.0, "", None))
+    if ratio is None or low <= 1:
+        return f"{head}{cause}."
+    times = estimate_cell(wording.plain(ratio))
+    return f"{head}{cause}. The largest ratio that is proven is that of {call}: {times} times."
 
 
 def _largest(platform: PlatformOverhead) -> Iterator[CallOverhead]:
@@ -91,7 +90,10 @@ def _waterfall(platform: PlatformOverhead, reference: str, number: int) -> Chart
         _bar(len(calls) + 1, 0.0, at, _TOTAL, names[-1], units.format_value(at, "ns"), None)
     )
     ends = [0.0, base, at]
-    ends += [end for bar in bars for end in (bar["base"][0], bar["base"][0] + bar["x"][0])]
+    for bar in bars:
+        end = bar["base"][0] + bar["x"][0]
+        error = bar.get("error_x", {"array": [0.0], "arrayminus": [0.0]})
+        ends += [bar["base"][0], end + error["array"][0], end - error["arrayminus"][0]]
     axis = figures.axis_of(
         figures.Axis("time of one operation of each class", "ns", from_zero=True), ends
     )
@@ -108,6 +110,27 @@ def _waterfall(platform: PlatformOverhead, reference: str, number: int) -> Chart
     )
     chart = {"data": bars, "layout": layout}
     return Chart(f"overhead-{number}", title, chart, _table(platform, reference), caption)
+
+
+def _ratios(overhead: SystemCallOverhead) -> Iterator[Chart]:
+    """One dot a platform and class: which requests to the kernel a platform makes dearer."""
+    rows = [
+        (f"{wording.clean(platform.platform)}, {call.call}", wording.plain(call.ratio))
+        for platform in overhead.platforms
+        for call in platform.calls
+        if call.ratio is not None and call.ratio.low
+    ]
+    if rows:
+        axis = figures.Axis(
+            f"time relative to {wording.clean(overhead.reference)}", "none", log=True
+        )
+        figure = figures.dots(rows, axis)
+        figures.vertical(figure["layout"], 1.0, "no overhead", log=True)
+        data = Table(
+            (Column("class"), *Column.numbers("ratio")),
+            tuple((name, estimate_cell(ratio)) for name, ratio in rows),
+        )
+        yield Chart("overhead-ratios", "Ratio by class", figure, data, repeats=True)
 
 
 def _bar(

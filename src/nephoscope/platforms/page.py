@@ -63,11 +63,11 @@ def _words(platform: BootFigures, density: Density | None) -> str:
         words.append(f"needs {wording.value_text(platform.memory)} of memory")
     if density is not None and density.guests is not None:
         number = wording.plural(round(density.guests.value), "loaded guest")
-        end = (
-            " without a doubled p99, and possibly more"
-            if density.guests.note
-            else " until the p99 doubles"
-        )
+        end = " until the p99 doubles"
+        if density.guests.note:
+            end = " without a doubled p99, and possibly more"
+        elif density.guests.high is None:
+            end += " (the doubling is not proven)"
         words.append(f"carries {number}{end}")
     return wording.joined(words)
 

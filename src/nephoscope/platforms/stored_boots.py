@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.model import MetricResult, RunResult, factors_key
 from nephoscope.platforms import boot_chart
 from nephoscope.platforms.boot_figures import figures
 from nephoscope.platforms.records import MARKS, Boot, BootFigures, StoredBoots
-from nephoscope.report import wording
+from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Section
 from nephoscope.results.run_data import RunData
 
@@ -26,15 +27,18 @@ def analyse(data: RunData) -> StoredBoots | None:
         if line.benchmark == HOST_BOOT:
             at = groups.setdefault((line.target, factors_key(line.factors)), {})
             at[line.metric] = line
+    wholes = [lines for lines in groups.values() if _WHOLE in lines]
+    common = selection.common_factors([lines[_WHOLE].factors for lines in wholes])
     boots = [
-        _figures(lines, len({target for target, _ in groups}), data.confidence)
-        for lines in groups.values()
-        if _WHOLE in lines
+        _figures(lines, len({target for target, _ in groups}), common, data.confidence)
+        for lines in wholes
     ]
     return StoredBoots(tuple(boots)) if boots else None
 
 
-def _figures(lines: Mapping[str, MetricResult], targets: int, confidence: float) -> BootFigures:
+def _figures(
+    lines: Mapping[str, MetricResult], targets: int, common: Mapping[str, Any], confidence: float
+) -> BootFigures:
     whole = lines[_WHOLE]
     boots = []
     for number, reachable_ns in whole.by_round.items():
@@ -47,7 +51,7 @@ def _figures(lines: Mapping[str, MetricResult], targets: int, confidence: float)
             marks[mark] = round(at)
         marks[MARKS[-1]] = round(reachable_ns)
         boots.append(Boot(whole.target, number, marks, None, 0))
-    name = wording.setting_text(whole, targets) or whole.target
+    name = wording.setting_text(whole, targets, leave_out=common) or whole.target
     reasons = {"memory": "runs do not record it", MARKS[0]: "runs do not record it"}
     return figures(name, boots, reasons, confidence=confidence)
 
