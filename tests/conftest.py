@@ -41,6 +41,7 @@ TOGETHER = frozenset(
         "machine",
         "network",
         "plans",
+        "platforms",
         "rank",
         "pricing",
         "reading",

@@ -45,6 +45,7 @@ ORDER = [
     "sla",
     "advise",
     "crosscheck",
+    "platforms",
     "simulation",
     "cost",
     "pricing",

@@ -273,7 +273,10 @@ class MetricResult:
     warnings: sentences (not converged, dependent repetitions, skewed).
     trial_values: one value a trial in order of execution, for plots and comparison; of a
     percentile, that of each trial, or none where a trial alone has too few values for it (the
-    estimate itself comes from the merged histogram). rounds: the round of each trial value.
+    estimate itself comes from the merged histogram). rounds: the round of each trial value. In a
+    nested design a value is the median of a boot's trials and its round the boot's first, because
+    trials of one boot are no independent repetitions; single_values and single_rounds are then
+    those of the single trials.
     simulated: each trial is a replication with chance of its own; they cannot depend on each other.
     """
 
@@ -289,6 +292,8 @@ class MetricResult:
     trial_values: tuple[float, ...] = field(default=(), metadata=INTERNAL)
     rounds: tuple[int, ...] = field(default=(), metadata=INTERNAL)
     simulated: bool = field(default=False, metadata=INTERNAL)
+    single_values: tuple[float, ...] = field(default=(), metadata=INTERNAL)
+    single_rounds: tuple[int, ...] = field(default=(), metadata=INTERNAL)
 
     @property
     def by_round(self) -> dict[int, float]:

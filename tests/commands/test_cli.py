@@ -31,6 +31,7 @@ VERBS = [
     "network",
     "census",
     "fleet",
+    "platforms",
     "sla",
     "traffic",
     "cost",

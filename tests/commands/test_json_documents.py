@@ -12,6 +12,7 @@ import click
 import jsonschema
 import pytest
 import yaml
+from tests.platforms.made import report
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.traffic.made import pcap
 
@@ -23,6 +24,8 @@ from nephoscope.load.capacity import Stage
 from nephoscope.load.capacity_search import Outcome
 from nephoscope.model import Sample, Setting
 from nephoscope.plans import Plan
+from nephoscope.platforms.measure import Measurement
+from nephoscope.platforms.records import PlatformReport
 from nephoscope.store import Store, StoredRun
 
 PKB = Path(__file__).resolve().parents[1] / "golden" / "pkb"
@@ -60,9 +63,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
         server.runs.append(stored.id)
         return Stage([Outcome(rate, rate < 500) for rate in [*rates] * rounds], 0)
 
+    async def drawn(measurement: Measurement) -> PlatformReport:
+        return report()
+
     monkeypatch.setattr(measuring, "executed", executed)
     monkeypatch.setattr(capacity_command._Server, "closed_loop_per_s", lambda server: 1000.0)
     monkeypatch.setattr(capacity_command._Server, "measure", measured)
+    monkeypatch.setattr(Measurement, "run", drawn)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(NULL_PLAN)
     (tmp_path / "delays.csv").write_text("rtt_ms\n20\n\n21\n")
@@ -129,6 +136,7 @@ CASES = [
     ("advise", "", ["--set", "kind=web"]),
     ("census", "", ["--run", "latest"]),
     ("fleet", "", ["--run", "RUN"]),
+    ("platforms", "", []),
     ("cost prices", "", []),
     ("cost work", "", ["options.yaml"]),
     ("cost saving", "", ["--mix", "a=4:1", "--mix", "b=6:2", "--price", "1", "--fleets", "9"]),

@@ -112,6 +112,22 @@ def test_boots_of_a_nested_design_are_counted() -> None:
     assert found.least_s == pytest.approx(18 * (1 + OVERHEAD_S["lab"]) + 6 * BOOT_S["qemu"])
 
 
+def test_a_nested_design_makes_each_platform_once_a_boot() -> None:
+    _, found = made(
+        lab={"name": "n", "hosts": {"h": {"platform": "container"}}},
+        targets=[{"name": "h", "kind": "lab"}],
+        factors={"platform": {"path": "lab.hosts.h.platform", "levels": ["container", "qemu"]}},
+        benchmarks=[{"benchmark": "load.work", "params": {"duration_ns": "1s"}}],
+        repeat={},
+        warmup=0,
+        design={"nest": {"boot": 3, "rounds": 2}},
+    )
+    # The lab, then each platform in each boot, however many rounds that has.
+    boots_s = BOOT_S["container"] + 3 * (BOOT_S["container"] + BOOT_S["qemu"])
+    assert found.trials_least == 12
+    assert found.least_s == pytest.approx(12 * (1 + OVERHEAD_S["lab"]) + boots_s)
+
+
 def test_loads_and_hooks_take_their_time() -> None:
     _, found = made(
         backgrounds=[{"name": "x", "benchmark": "load.work", "on": "local", "settle_s": 3}],

@@ -47,8 +47,11 @@ class LabDouble:
         }
         return frozenset(path.split(".")[1] for path in changed)
 
-    async def renew(self, host: str, level: str) -> BootTimes | None:
-        self.log.append(f"renew {host} {level}")
+    async def renew(
+        self, host: str, level: str, conditions: Mapping[str, Any] | None = None
+    ) -> BootTimes | None:
+        made = host in await self.apply(conditions) if conditions else False
+        self.log.append(f"made {host}" if made else f"renew {host} {level}")
         return BootTimes(1_000_000, 3_000_000, 6_000_000)
 
     async def down(self) -> None:

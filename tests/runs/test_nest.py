@@ -134,6 +134,81 @@ def test_a_nested_run_goes_on_in_the_middle_of_a_cell(tmp_path: Path, after: int
     assert all("interrupted in this cell" in r.notes[0] for r in cut)
 
 
+PLATFORMS = ("bare", "uml", "container")
+BY_PLATFORM = NESTED | {
+    "factors": {"platform": {"path": "lab.hosts.a.platform", "levels": list(PLATFORMS)}},
+    "design": {"nest": {"boot": 4, "rounds": 2}},
+    "benchmarks": [{"benchmark": "null", "factors": {"value": [1.0, 2.0]}}],
+}
+
+
+def test_each_platform_has_a_boot_of_its_own_in_each_cell(tmp_path: Path) -> None:
+    lab = LabDouble([])
+    run = execute(tmp_path, BY_PLATFORM, lab)
+    records = run.records()
+    boots = [r for r in records if r.benchmark == "host.boot"]
+    assert len(boots) == 4 * 3
+    orders = []
+    for cell in range(4):
+        own = [r for r in records if r.nest["boot"] == cell]
+        # A boot of a platform, then its warm-up and both rounds of both benchmarks, then the next.
+        assert len(own) == 3 * (1 + 2 * 3)
+        blocks = [own[at : at + 7] for at in range(0, len(own), 7)]
+        for first, *rest in blocks:
+            assert first.benchmark == "host.boot"
+            assert first.factors["level"] == "instance"
+            assert {r.factors["platform"] for r in rest} == {first.factors["platform"]}
+            assert [r.key.round for r in rest[2:]] == [2 * cell + 1] * 2 + [2 * cell + 2] * 2
+        orders.append(tuple(block[0].factors["platform"] for block in blocks))
+    assert all(sorted(order) == sorted(PLATFORMS) for order in orders)
+    assert len(set(orders)) > 1, "the platforms are interleaved in random order"
+    # Also where a cell begins with the platform of the last one, it is booted.
+    made = sum(entry.startswith(("made", "renew")) for entry in lab.log)
+    assert made == 12
+
+
+@pytest.mark.parametrize("after", [1, 3, 9, 26])
+def test_a_run_by_platform_goes_on_in_the_middle_of_a_cell(tmp_path: Path, after: int) -> None:
+    calls = 0
+
+    class Killed(BaseException):
+        pass
+
+    def answer(*_: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == after:
+            raise Killed
+        return good()
+
+    with pytest.raises(Killed):
+        execute(tmp_path, BY_PLATFORM, LabDouble([]), Fakes(answer))
+    before = {record.key for record in Store(tmp_path).open("latest").records()}
+    run = execute(tmp_path, BY_PLATFORM, LabDouble([]))
+    keys = [record.key for record in run.records()]
+    assert len(keys) == len(set(keys)) == 4 * 3 * 7
+    cut = [r for r in run.records() if any("interrupted in this cell" in n for n in r.notes)]
+    assert not {r.key for r in cut} & before
+    assert len({(r.nest["boot"], r.factors["platform"]) for r in cut}) == 1
+
+
+def test_boots_are_the_units_of_intervals(tmp_path: Path) -> None:
+    from nephoscope import capabilities
+    from nephoscope.experiments.records import Experiment
+
+    result = capabilities.build(execute(tmp_path, BY_PLATFORM, LabDouble([])))
+    experiment = result.part(Experiment)
+    assert experiment is not None
+    assert [(one.benchmark, set(one.levels)) for one in experiment.designs] == [
+        ("null", {"platform", "value"})
+    ]
+    for line in result.metrics:
+        assert line.estimate.n == 4, line
+        assert set(line.by_round) == {1, 3, 5, 7}
+        if line.benchmark != "host.boot":
+            assert line.single_rounds == (1, 2, 3, 4, 5, 6, 7, 8)
+
+
 def test_only_lab_hosts_can_be_nested(tmp_path: Path) -> None:
     values = {**NESTED, "targets": [{"name": "a", "kind": "lab", "lab": "other"}]}
     with pytest.raises(PlanError, match=r"boots its targets, and 'a' \(lab\) cannot be booted"):

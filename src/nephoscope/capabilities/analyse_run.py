@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -107,8 +108,11 @@ def _metrics(
     out: list[tuple[tuple[int, int], MetricResult]] = []
     refused: list[str] = []
     models = {str(one["name"]) for one in run.manifest["targets"] if one.get("kind") == "sim"}
-    groups = lines.group_scalars(values, place)
+    single = groups = lines.group_scalars(values, place)
     by_key = lines.group_histograms(distributions, place)
+    if wanted.rounds_of_boot > 1:
+        groups = lines.by_boot(single, wanted.rounds_of_boot)
+        by_key = lines.histograms_by_boot(by_key, wanted.rounds_of_boot)
     priors = lines.pool_dependence(groups, by_key)
     for key, group in groups.items():
         line = lines.scalar_line(
@@ -119,6 +123,9 @@ def _metrics(
             simulated=key.target in models,
             prior=priors[key],
         )
+        if group is not single[key]:
+            own = single[key]
+            line = replace(line, single_values=tuple(own.values), single_rounds=tuple(own.rounds))
         out.append((wanted.order(key, group.trial), line))
     merged: Histograms = {}
     for key, distribution in by_key.items():
@@ -150,6 +157,9 @@ class _WantedOf:
         self._settings: Sequence[Mapping[str, Any]] = run.manifest.get("settings") or ()
         self._plan = plan_of(run.id, run.manifest)
         self._specs: dict[str, BenchmarkSpec | None] = {}
+        nest = None if self._plan is None else self._plan.design.nest
+        self.rounds_of_boot = nest.rounds if nest is not None and nest.boots > 1 else 1
+        """Trials of one alternative that are one repetition, because they share a boot."""
 
     def __call__(self, key: Key, trial: str) -> Wanted:
         setting = self._setting(trial)
@@ -187,7 +197,10 @@ class _WantedOf:
             return {}
         entry = setting.get("entry")
         repeat = self._plan.repeat if entry is None else self._plan.repeat_of(entry)
-        return repeat.model_dump()
+        values = repeat.model_dump()
+        if self.rounds_of_boot > 1:
+            values |= {name: values[name] // self.rounds_of_boot for name in ("min", "max")}
+        return values
 
 
 def _invalid(record: TrialRecord) -> InvalidTrial:

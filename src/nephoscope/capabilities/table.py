@@ -259,6 +259,27 @@ TABLE: tuple[Capability, ...] = (
         answer="nephoscope.rank.section:answer",
     ),
     Capability(
+        "system_call_overhead",
+        record="nephoscope.platforms.records:SystemCallOverhead",
+        analyse="nephoscope.platforms.overhead:analyse",
+        applies=lambda data: "platform" in data.factors and "sys.calls" in data.benchmarks,
+        sections=(ReportSection("overhead", "nephoscope.platforms.overhead_section:build", 213),),
+    ),
+    Capability(
+        "boots",
+        record="nephoscope.platforms.records:StoredBoots",
+        analyse="nephoscope.platforms.stored_boots:analyse",
+        applies=lambda data: "host.boot" in data.benchmarks,
+        sections=(ReportSection("boots", "nephoscope.platforms.stored_boots:build", 214),),
+        commands=(
+            Command(
+                "platforms",
+                "Measure boot time, memory and density of platforms.",
+                "nephoscope.platforms.command:platforms",
+            ),
+        ),
+    ),
+    Capability(
         "cross_check",
         record="nephoscope.crosscheck.result:CrossCheck",
         analyse="nephoscope.crosscheck.result:analyse",

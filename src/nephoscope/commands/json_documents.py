@@ -23,6 +23,7 @@ from nephoscope.network.loss import Loss
 from nephoscope.network.series import PathAnalysis
 from nephoscope.network.transport import TcpFigures
 from nephoscope.network.voice import VoiceQuality
+from nephoscope.platforms.records import PlatformReport
 from nephoscope.pricing.tariff import TariffAnalysis
 from nephoscope.pricing.utility import UtilityAnalysis
 from nephoscope.rank.records import Ranking
@@ -66,6 +67,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "advise": {"": "advice"},
     "census": {"": "census"},
     "fleet": {"": "fleet"},
+    "platforms": {"": "platforms"},
     "cost prices": {"": "prices"},
     "cost work": {"": "cost_of_work"},
     "cost saving": {"": "saving"},
@@ -348,6 +350,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "client_time": ClientTime,
     "advice": Advice,
     "fleet": FleetCheck,
+    "platforms": PlatformReport,
     "ranking": Ranking,
     "prices": Prices,
     "cost_of_work": WorkCosts,

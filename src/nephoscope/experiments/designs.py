@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from nephoscope.catalog import HOST_BOOT
 from nephoscope.model import Better, MetricResult, Setting, factors_key
 from nephoscope.plans import Plan
 from nephoscope.plans.design import fraction
@@ -72,8 +73,16 @@ class Design:
 
 
 def settings_of(manifest: Mapping[str, Any]) -> list[Setting]:
-    """The settings as records again; keys of other versions are left out."""
-    return TypeAdapter(list[Setting]).validate_python(manifest.get("settings") or [])
+    """The settings of the plan's entries as records again; keys of other versions are left out.
+
+    The boots between the cells of a nested design are no entry of the plan.
+    """
+    every = TypeAdapter(list[Setting]).validate_python(manifest.get("settings") or [])
+    entries = (manifest.get("plan") or {}).get("benchmarks") or ()
+    booted = {at for at, entry in enumerate(entries) if entry.get("benchmark") == HOST_BOOT}
+    return [
+        setting for setting in every if setting.benchmark != HOST_BOOT or setting.entry in booted
+    ]
 
 
 def lines_of(metrics: Iterable[MetricResult], settings: Sequence[Setting]) -> list[Line]:

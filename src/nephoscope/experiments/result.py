@@ -255,14 +255,15 @@ def _components(
     plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
 ) -> Iterable[Components]:
     nest = plan.design.nest
-    if nest is None or nest.instance * nest.boot == 1:
+    if nest is None or nest.boots == 1:
         return
     for line in lines:
         result = line.result
-        places = [nest_of(nest, number) for number in result.rounds]
+        rounds = result.single_rounds or result.rounds
+        places = [nest_of(nest, number) for number in rounds]
         try:
             found = nested.components(
-                result.trial_values,
+                result.single_values or result.trial_values,
                 [place["instance"] for place in places],
                 [place["boot"] for place in places],
                 unit=result.estimate.unit,

@@ -30,8 +30,9 @@ class BootTimes:
 
     kernel: the first line of its kernel; userland: the first line of its init; reachable: the first
     answer from inside (the greeting of its ssh server; of a bare host or container, the end of a
-    first program). reasons: segment -> why it is None. resolution_ns: by how much a mark may have
-    been seen late: the longest time for which nobody looked before one was found.
+    first program); output: the first output of its program, where that is neither of the lines.
+    reasons: segment -> why it is None. resolution_ns: by how much a mark may have been seen late:
+    the longest time for which nobody looked before one was found.
     """
 
     kernel_ns: int | None
@@ -39,10 +40,12 @@ class BootTimes:
     reachable_ns: int
     reasons: Mapping[str, str] = field(default_factory=dict)
     resolution_ns: int = 0
+    output_ns: int | None = None
 
     def marks(self) -> Mapping[str, int | None]:
         """Segment -> ns since the request, in order."""
         return {
+            "output": self.output_ns,
             "kernel": self.kernel_ns,
             "userland": self.userland_ns,
             "reachable": self.reachable_ns,
@@ -66,6 +69,8 @@ class Console:
         self.last_line = ""
         self.seen: dict[str, int] = {}
         """Mark -> time.monotonic_ns() at which it was first seen."""
+        self.output_ns: int | None = None
+        """time.monotonic_ns() at which anything was first seen."""
         self.resolution_ns = 0
         """The longest time between the look that found a mark and the one before it."""
         self._looked_ns = time.monotonic_ns()
@@ -89,6 +94,7 @@ class Console:
         if not new:
             return
         now = time.monotonic_ns()
+        self.output_ns = self.output_ns or now
         self._offset += len(new)
         text = self._rest + new.decode("utf-8", errors="replace")
         for mark in (KERNEL_MARK, USERLAND_MARK, READY_MARK):
@@ -143,12 +149,18 @@ def _times(console: Console, began_ns: int, reachable_ns: int) -> BootTimes:
     seen = console.seen
     kernel, userland = seen.get(KERNEL_MARK), seen.get(USERLAND_MARK)
     reasons = {} if kernel else {"kernel": "its kernel's first line was not seen on the console"}
+    output, first = console.output_ns, kernel or userland
+    if output is None or output == first:
+        output = None
+        line = "its kernel's" if kernel else "its init's"
+        reasons["output"] = f"the first output and {line} first line were seen at once"
     return BootTimes(
         kernel - began_ns if kernel else None,
         userland - began_ns if userland else None,
         reachable_ns - began_ns,
         reasons,
         console.resolution_ns,
+        output - began_ns if output else None,
     )
 
 

@@ -103,7 +103,7 @@ def _check_nest(context: PlanContext) -> None:
             message = "`design.nest` sets the number of rounds, so `repeat` has no effect."
             raise context.error(at, message, "Keep one of the two.")
     fixed = [target.name for target in plan.targets if not target.topology_host]
-    if fixed and nest.instance * nest.boot > 1:
+    if fixed and nest.boots > 1:
         raise context.error(
             loc,
             f"only hosts of a lab are made anew or booted, and '{fixed[0]}' is none.",

@@ -37,8 +37,9 @@ UNKNOWN_S = 1.0
 """A benchmark whose parameters say nothing of its time."""
 POINTS = 100
 """Points of a sweep whose number of points follows from the machine."""
-BOOT_S: Mapping[str, float] = {"bare": 0.2, "container": 1.0, "uml": 15.0, "qemu": 60.0}
-"""Making a lab host anew, by platform; without hardware support for a guest."""
+BOOT_S: Mapping[str, float] = {"bare": 0.2, "container": 1.0, "uml": 5.0, "qemu": 15.0}
+"""Making a lab host anew, by platform, without hardware support for a guest: rounded up from boots
+on two busy CPUs (docs/how-to/platforms.md), with the time to open it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,7 @@ def _warm_up(plan: Plan, setting: Setting) -> int:
     """Rounds of warm-up; each boot of a nested design is warmed up by itself."""
     repeat, nest = plan.repeat_of(setting.entry), plan.design.nest
     warm = plan.warmup if repeat.max > 1 else 0
-    return warm * (nest.instance * nest.boot if nest is not None else 1)
+    return warm * (nest.boots if nest is not None else 1)
 
 
 def _trials(
@@ -266,17 +267,19 @@ def _boots_s(plan: Plan, settings: Sequence[Setting]) -> float:
     specs = hosts.values() if isinstance(hosts, dict) else ()
     platforms = [str((spec or {}).get("platform", "bare")) for spec in specs]
     once = sum(BOOT_S.get(platform, 0.0) for platform in platforms)
-    nest = plan.design.nest
-    times = nest.instance * nest.boot if nest is not None else 1
-    return once * times + _changes_s(plan, settings)
+    nest, changes_s = plan.design.nest, _changes_s(plan, settings)
+    times = nest.boots if nest is not None and not changes_s else 1
+    return once * times + changes_s
 
 
 def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
-    """Hosts that change their platform are made anew for each block of each round."""
-    total = 0.0
+    """Hosts that change their platform are made anew for each block of each round, or cell."""
+    total, nest = 0.0, plan.design.nest
     for path in {path for s in settings for path in s.conditions if path.endswith(".platform")}:
         levels = {str(s.conditions[path]) for s in settings if path in s.conditions}
         rounds = max(plan.repeat_of(one.entry).min + _warm_up(plan, one) for one in settings)
+        if nest is not None and nest.boots > 1:
+            rounds = nest.boots
         if len(levels) > 1:
             total += rounds * sum(BOOT_S.get(level, 0.0) for level in levels)
     return total

@@ -160,7 +160,9 @@ class Nest(Record):
     """Nested repetition: new instances, boots of each, rounds in each boot.
 
     Round r belongs to boot (r - 1) // rounds; all alternatives are renewed between two boots.
-    The number of rounds is the product of the three; `repeat` has no effect.
+    Where the platform of a host is a factor, every boot makes each platform anew, in random order.
+    The number of rounds is the product of the three; `repeat` has no effect. Intervals have boots
+    as units.
     """
 
     instance: Annotated[Count, Field(ge=1, le=1000)] = Field(
@@ -174,9 +176,14 @@ class Nest(Record):
     )
 
     @property
+    def boots(self) -> int:
+        """Boots of the whole run, those of all instances."""
+        return self.instance * self.boot
+
+    @property
     def total(self) -> int:
         """Rounds of the whole run."""
-        return self.instance * self.boot * self.rounds
+        return self.boots * self.rounds
 
     def place_of(self, cell: int) -> dict[str, int]:
         """The instance, and the boot of that instance, of the cell of that number, all from 0."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -90,6 +91,42 @@ def group_histograms(
         group.trials.append((row.values, row.counts))
         group.rounds.append(row.round)
     return {key: groups[key] for key in sorted(groups)}
+
+
+def by_boot(groups: Mapping[Key, Group], rounds: int) -> dict[Key, Group]:
+    """One value a boot: the median of its trials, in the boot's first round.
+
+    rounds: of each boot. Trials of one boot share what the boot drew (memory layout, placement), so
+    that boots are the independent repetitions.
+    """
+    boots_of_key = {}
+    for key, group in groups.items():
+        boots = _by_first_round(group.values, group.rounds, rounds)
+        medians = [statistics.median(values) for values in boots.values()]
+        boots_of_key[key] = replace(group, values=medians, rounds=list(boots))
+    return boots_of_key
+
+
+def histograms_by_boot(groups: Mapping[Key, Histograms], rounds: int) -> dict[Key, Histograms]:
+    """As `by_boot`, with the merged histogram of each boot."""
+    boots_of_key = {}
+    for key, group in groups.items():
+        boots = _by_first_round(group.trials, group.rounds, rounds)
+        merged: list[Trial] = [histograms.merge(trials) for trials in boots.values()]
+        boots_of_key[key] = replace(group, trials=merged, rounds=list(boots))
+    return boots_of_key
+
+
+_Value = TypeVar("_Value")
+
+
+def _by_first_round(
+    values: Sequence[_Value], numbers: Sequence[int], rounds: int
+) -> dict[int, list[_Value]]:
+    boots: dict[int, list[_Value]] = {}
+    for value, number in zip(values, numbers, strict=True):
+        boots.setdefault(1 + (number - 1) // rounds * rounds, []).append(value)
+    return boots
 
 
 def pool_dependence(

@@ -46,8 +46,13 @@ class Environment:
             )
         return frozenset()
 
-    async def renew(self, host: str, level: str) -> BootTimes | None:
-        """Makes a host anew (level instance) or boots it (level boot); None without a boot."""
+    async def renew(
+        self, host: str, level: str, conditions: Mapping[str, Any] | None = None
+    ) -> BootTimes | None:
+        """Makes a host anew (level instance) or boots it (level boot); None without a boot.
+
+        conditions: to be set first, where they decide what is booted (its platform).
+        """
         raise PlanError(
             f"'{host}' cannot be booted from here: only hosts of the plan's own lab can.",
             "Give the plan `lab:`, or leave out `design.nest`.",
@@ -157,10 +162,14 @@ class LabEnvironment(Environment):
             value = value.get(step) if isinstance(value, dict) else None
         return "bare" if value is None and path.endswith(PLATFORM) else value
 
-    async def renew(self, host: str, level: str) -> BootTimes | None:
+    async def renew(
+        self, host: str, level: str, conditions: Mapping[str, Any] | None = None
+    ) -> BootTimes | None:
         """See `Environment.renew`."""
         from nephoscope.lab import conditions as changing
 
+        if conditions and host in await self.apply(conditions):
+            return self.lab.hosts[host].boot
         return await changing.renew(
             self.lab, host, "instance" if level == "instance" else "boot", self._say
         )

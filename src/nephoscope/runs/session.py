@@ -14,7 +14,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from nephoscope import __version__
+from nephoscope import __version__, plans
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
@@ -129,8 +129,12 @@ class Session:
         """Runs every trial that is missing. Cancelled by the signals that end a program."""
         with cancelled_by_signals(), self._others.announced():
             async with self._standing(), self._pool.open():
-                for number in self._progress.rounds():
-                    await self._one_round(number)
+                for numbers in self._progress.cells():
+                    if self._cells.by_block:
+                        await self._one_cell(numbers)
+                    else:
+                        for number in numbers:
+                            await self._one_round(number)
 
     @contextlib.asynccontextmanager
     async def _standing(self) -> AsyncIterator[None]:
@@ -168,6 +172,30 @@ class Session:
             self._run.event({"event": "alternative_ended", **asdict(outcome)})
             self._observer.alternative_ended(outcome, self._status())
 
+    async def _one_cell(self, numbers: Sequence[int]) -> None:
+        """Measures the blocks of a cell one after the other: each is booted, then all its rounds
+        are measured. The order of the blocks is the seed's."""
+        self._round = numbers[-1]
+        for sentence in self._others.new_ones():
+            self._warn(sentence)
+        self._give_up(await self._pool.begin_round(numbers[0]))
+        nest = await self._cell(numbers[0])
+        work: dict[str, list[tuple[int, Group]]] = {}
+        for number in numbers:
+            active = self._progress.begin_round(number)
+            self._observer.round_started(self._status(), len(active))
+            for group in self._missing(number, active):
+                work.setdefault(group.setting.block, []).append((number, group))
+        cell = self._cell_of(numbers[0])
+        for (block,) in plans.order_round(self._seed, numbers[-1], [(name,) for name in work]):
+            await self._boot(cell, self._cells.block_boots(cell, block), nest)
+            for number, group in work[block]:
+                if not await self._execute(number, nest, group):
+                    self._progress.end_by_budget()
+        for outcome in self._progress.end_round():
+            self._run.event({"event": "alternative_ended", **asdict(outcome)})
+            self._observer.alternative_ended(outcome, self._status())
+
     def _missing(self, number: int, active: Sequence[Pair]) -> list[Group]:
         """What is to be measured in a round; what is stored of it is taken in."""
         groups = scheduled(self._plan, self._seed, number, active, self._settings)
@@ -191,7 +219,7 @@ class Session:
         return jobs
 
     async def _execute(self, number: int, nest: Mapping[str, int], group: Group) -> bool:
-        late = 0 < number < self._last_stored and not self._plan.simulated
+        late = 0 < number < self._begin_of(self._last_stored) and not self._plan.simulated
         notes = [_LATER] if late else []
         if self._cells.nested and self._cells.interrupted == self._cell_of(number):
             notes.append(_AGAIN)
@@ -219,13 +247,25 @@ class Session:
         if cell == self._cells.begun:
             return nest
         self._cells.begun = cell
-        for key, group in self._cells.boots(cell):
+        await self._boot(cell, self._cells.boots(cell), nest)
+        return nest
+
+    async def _boot(
+        self, cell: int, boots: Sequence[tuple[TrialKey, Group]], nest: Mapping[str, int]
+    ) -> None:
+        self._cells.interrupted = None
+        for key, group in boots:
             if self._taken_in([key]):
                 # Booted by the process before us; whether it still is that boot, we cannot know.
                 self._cells.interrupted = cell
             else:
                 await self._execution.execute(key.round, group, nest)
-        return nest
+
+    def _begin_of(self, number: int) -> int:
+        """The first round that is measured together with a round."""
+        nest = self._plan.design.nest
+        rounds = nest.rounds if nest is not None and self._cells.by_block else 1
+        return number - (number - 1) % rounds
 
     def _cell_of(self, number: int) -> int:
         return self._cells.cell_of(number, self._plan.warmup)

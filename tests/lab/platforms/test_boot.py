@@ -62,9 +62,29 @@ def test_each_mark_has_its_time(tmp_path: Path) -> None:
     # The console is looked at every 5 ms; 100 ms are for a machine that is busy.
     script = [(0.2, KERNEL), (0.5, "nephoscope: user"), (0.55, "land\r\n")]
     times = _watch(tmp_path / "console", script, 0.9)
-    for seen, told in zip(times.marks().values(), (0.2, 0.55, 0.9), strict=True):
+    marks = dict(times.marks())
+    assert marks.pop("output") is None
+    assert times.reasons["output"].endswith("its kernel's first line were seen at once")
+    for seen, told in zip(marks.values(), (0.2, 0.55, 0.9), strict=True):
         assert seen is not None
         assert told <= seen / 1e9 < told + 0.1
+
+
+def test_output_before_the_kernel_is_a_mark(tmp_path: Path) -> None:
+    console = Console(tmp_path / "console")
+    (tmp_path / "console").write_text("Checking for ptrace\n")
+    console.poll()
+    (tmp_path / "console").write_text("Checking for ptrace\n" + KERNEL + "nephoscope: userland\n")
+
+    async def answers() -> bool:
+        return True
+
+    began = console.output_ns or 0
+    times = asyncio.run(boot.watch("host a (uml)", began - 5, console, lambda: True, answers, 9))
+    assert times.output_ns == 5
+    assert times.kernel_ns is not None
+    assert times.kernel_ns > 5
+    assert dict(times.reasons) == {}
 
 
 def test_nothing_answers_before_userland(tmp_path: Path) -> None:
@@ -73,6 +93,7 @@ def test_nothing_answers_before_userland(tmp_path: Path) -> None:
     assert times.userland_ns <= times.reachable_ns
     assert times.kernel_ns is None
     assert times.reasons["kernel"] == "its kernel's first line was not seen on the console"
+    assert times.reasons["output"].endswith("its init's first line were seen at once")
 
 
 @pytest.mark.parametrize(

@@ -97,12 +97,13 @@ def test_segments_are_in_order(lab: Lab) -> None:
         assert marks[0] > 0
         # Every mark that is missing says why, and no other does.
         assert set(boot.reasons) == {key for key, at in boot.marks().items() if at is None}
-    missing = {name: sorted(lab.hosts[name].boot.reasons) for name in HOSTS}  # type: ignore[union-attr]
+    # On a busy machine the first output may be seen together with the line after it.
+    missing = {name: set(lab.hosts[name].boot.reasons) - {"output"} for name in HOSTS}  # type: ignore[union-attr]
     assert missing == {
-        "bare": ["kernel", "userland"],
-        "container": ["kernel"],
-        "uml": [],
-        "qemu": [],
+        "bare": {"kernel", "userland"},
+        "container": {"kernel"},
+        "uml": set(),
+        "qemu": set(),
     }
 
 

@@ -11,6 +11,7 @@ from nephoscope.lab.platforms.base import Platform, first_program
 from nephoscope.provisioning import Say
 
 _REASONS = {
+    "output": "a bare host has no program of its own that prints",
     "kernel": "a bare host runs on the machine's own kernel",
     "userland": "a bare host has no init of its own",
 }

@@ -21,9 +21,9 @@ _DEVICES = ("/dev/null", "/dev/urandom", "/dev/net/tun", "/dev/kvm")
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 
 # Arguments: new root, user, supplementary groups; then ro:PATH or rw:PATH, `--`, the program.
-# The mounts are in a namespace of their own and go with the program's last process. Devices are nodes
-# that belong to the user, because those of the machine may be for root alone (in a container, or
-# without udev); where nodes may not be made, they are the machine's own.
+# The mounts are in a namespace of their own and go with the program's last process. Devices are
+# nodes that belong to the user, because those of the machine may be for root alone (in a container,
+# or without udev); where nodes may not be made, they are the machine's own.
 _CONFINE = """
 root=$1 user=$2 groups=$3; shift 3
 mount -t tmpfs -o mode=755,size=1m tmpfs "$root" || exit

@@ -10,12 +10,13 @@ import shutil
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking
 from nephoscope.lab import boot, images, names
-from nephoscope.lab.boot import BootTimes, Console
+from nephoscope.lab.boot import Console
 from nephoscope.lab.commands import entering
 from nephoscope.lab.handle import HostPlan, Started
 from nephoscope.lab.limits import cgroups, hierarchies
@@ -163,9 +164,7 @@ class Container(Platform):
         )
         if (process := Process.read(init)) is not None:
             process.write(init)
-        booted = BootTimes(
-            None, times.userland_ns, times.reachable_ns, _REASONS, times.resolution_ns
-        )
+        booted = replace(times, kernel_ns=None, reasons={**times.reasons, **_REASONS})
         details = {"image": image.key, "capabilities": list(CAPABILITIES)}
         return Started(booted, entry, None, details)
 

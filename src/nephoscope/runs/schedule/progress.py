@@ -58,23 +58,27 @@ class Progress:
         self._block_ends = 0
 
     def rounds(self) -> Iterator[int]:
-        """Warm-up rounds, then 1, 2, … as long as an alternative goes on.
+        """Yields warm-up rounds, then 1, 2, … as long as an alternative goes on."""
+        for cell in self.cells():
+            yield from cell
 
-        Each cell of a nested design has warm-up rounds of its own, and there are as many rounds as
-        the design says.
+    def cells(self) -> Iterator[Sequence[int]]:
+        """Yields the rounds of each cell of a nested design, elsewhere each round by itself.
+
+        Each cell has warm-up rounds of its own, and there are as many rounds as the design says.
         """
         nest, warmup = self._plan.design.nest, self._plan.warmup
         if nest is None:
-            yield from warmup_rounds(warmup)
+            yield from ((number,) for number in warmup_rounds(warmup))
             number = 1
             while self.goes_on:
-                yield number
+                yield (number,)
                 number += 1
             return
-        for cell in range(nest.instance * nest.boot):
+        for cell in range(nest.boots):
             if self.goes_on:
-                yield from range(1 - (cell + 1) * warmup, 1 - cell * warmup)
-                yield from range(1 + cell * nest.rounds, 1 + (cell + 1) * nest.rounds)
+                ready = range(1 - (cell + 1) * warmup, 1 - cell * warmup)
+                yield (*ready, *range(1 + cell * nest.rounds, 1 + (cell + 1) * nest.rounds))
         self._end_nested()
 
     @property

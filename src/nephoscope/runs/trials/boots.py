@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.errors import BenchmarkFailed, NephoscopeError, PlanError
 from nephoscope.model import Sample, Setting, TrialKey
 from nephoscope.plans import Plan
+from nephoscope.runs.environment import PLATFORM
 from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
@@ -28,6 +30,7 @@ class BootTrial:
     def __init__(self, group: Group, stage: Stage, limit_s: float) -> None:
         self._target = group.targets[0]
         self._level = str(group.setting.params.get("level", BOOT))
+        self._conditions = group.setting.conditions
         self._stage = stage
         self._limit_s = limit_s
 
@@ -39,7 +42,7 @@ class BootTrial:
         started_ns = time.monotonic_ns()
         try:
             async with timeline.phase(Phase.MEASURE, self._limit_s):
-                times = await self._stage.environment.renew(host, self._level)
+                times = await self._stage.environment.renew(host, self._level, self._conditions)
                 elapsed_ns = time.monotonic_ns() - started_ns
             samples: tuple[Sample, ...] = ()
             if times is not None:
@@ -100,7 +103,7 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
 def _renews(plan: Plan) -> bool:
     """Whether the design makes anything anew: one instance booted once is what is there."""
     nest = plan.design.nest
-    return nest is not None and nest.instance * nest.boot > 1
+    return nest is not None and nest.boots > 1
 
 
 def _used(settings: Iterable[Setting]) -> set[str]:
@@ -112,13 +115,22 @@ def _used(settings: Iterable[Setting]) -> set[str]:
 
 
 class Cells:
-    """The cells of a nested design: rounds that share one boot of every target."""
+    """The cells of a nested design: rounds that share one boot of every target.
+
+    Where the platform of a host is a factor, each block of a cell (one platform) has a boot of its
+    own, and all rounds of the cell are measured on it before the next block.
+    """
 
     def __init__(self, plan: Plan, settings: Sequence[Setting]) -> None:
         self._nest = plan.design.nest
         self._renews = _renews(plan)
         used = _used(settings)
-        self._targets = tuple(t.name for t in plan.targets if t.name in used)
+        blocks = {setting.block: setting for setting in settings if _platforms(setting)}
+        self._blocks = blocks if self._renews else {}
+        hosts = {path for setting in self._blocks.values() for path in _platforms(setting)}
+        targets = [target for target in plan.targets if target.name in used]
+        self._remade = tuple(t.name for t in targets if _path(t.topology_host) in hosts)
+        self._targets = tuple(t.name for t in targets if t.name not in self._remade)
         self._first_index = len(settings)
         self.begun: int | None = None
         self.interrupted: int | None = None
@@ -128,11 +140,16 @@ class Cells:
         """Whether the design is nested."""
         return self._nest is not None
 
+    @property
+    def by_block(self) -> bool:
+        """Whether each block of a cell is booted and measured by itself."""
+        return bool(self._blocks)
+
     def settings(self) -> list[Setting]:
-        """The settings of the boots between cells: one for each level."""
+        """The settings of the boots between cells: one for each level, then one for each block."""
         if not self._renews:
             return []
-        return [
+        every = [
             Setting(
                 index=self._first_index + number,
                 benchmark=HOST_BOOT,
@@ -143,6 +160,20 @@ class Cells:
             )
             for number, level in enumerate((INSTANCE, BOOT))
         ]
+        for block, setting in self._blocks.items():
+            names = {part.partition("=")[0] for part in block.split(",")}
+            levels = {name: one for name, one in setting.factors.items() if name in names}
+            every.append(
+                replace(
+                    every[0],
+                    index=self._first_index + len(every),
+                    factors={"level": INSTANCE, **levels},
+                    targets=self._remade,
+                    conditions=_platforms(setting),
+                    block=block,
+                )
+            )
+        return every
 
     def cell_of(self, round: int, warmup: int) -> int:
         """The cell of a round; warm-up rounds come in front of the cell that they ready."""
@@ -159,9 +190,26 @@ class Cells:
         assert self._nest is not None
         if not self._renews:
             return []
-        setting = self.settings()[0 if cell % self._nest.boot == 0 else 1]
+        return self._of_setting(cell, self.settings()[0 if cell % self._nest.boot == 0 else 1])
+
+    def block_boots(self, cell: int, block: str) -> list[tuple[TrialKey, Group]]:
+        """What is booted before a block of a cell, as `boots`."""
+        own = [setting for setting in self.settings() if setting.block == block and block]
+        return [boot for setting in own for boot in self._of_setting(cell, setting)]
+
+    def _of_setting(self, cell: int, setting: Setting) -> list[tuple[TrialKey, Group]]:
+        assert self._nest is not None
         first = cell * self._nest.rounds + 1
         return [
             (TrialKey(first, setting.index, name), Group(setting, (name,)))
-            for name in self._targets
+            for name in setting.targets
         ]
+
+
+def _path(host: str) -> str:
+    return f"hosts.{host}{PLATFORM}"
+
+
+def _platforms(setting: Setting) -> dict[str, object]:
+    """The conditions of a setting that make a host anew."""
+    return {path: v for path, v in setting.conditions.items() if path.endswith(PLATFORM)}

@@ -1,0 +1,1 @@
+"""Platforms as their operator sees them: boot, memory per guest, density, and their overhead."""

@@ -1,0 +1,120 @@
+"""How many guests until the p99 of one doubles: which numbers to measure, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from nephoscope.model import Estimate
+from nephoscope.platforms.records import Density, DensityStep
+
+DOUBLED = 2.0
+"""Ratio of p99 at which a platform carries no more guests."""
+METHOD = "search by doubling and halving; p99 ratio of each step by bootstrap of whole rounds"
+
+
+class NoFurtherGuest(Exception):
+    """No more guests than `possible` can run here; the text is the reason."""
+
+    def __init__(self, possible: int, reason: str) -> None:
+        super().__init__(reason)
+        self.possible = possible
+        self.reason = reason
+
+
+Measure = Callable[[int], Awaitable[DensityStep]]
+"""Loads so many guests at once. Raises NoFurtherGuest."""
+
+
+async def search(measure: Measure, most: int) -> tuple[list[DensityStep], str]:
+    """Returns the measured steps, and why the search ended.
+
+    Doubles the number of guests until the p99 has doubled, then halves the gap. The ratio of one
+    guest to itself is 1, so that it is not measured.
+    """
+    steps: list[DensityStep] = []
+    below, above, doubt = 1, 0, ""
+    limit = f"the limit of {most} guests (--max-guests) was reached"
+    while True:
+        if above:
+            number = (below + above) // 2
+            if number == below:
+                return steps, f"the p99 doubled at {above} guests{doubt}"
+        else:
+            number = min(2 * below, most)
+            if number <= below:
+                return steps, limit
+        try:
+            step = await measure(number)
+        except NoFurtherGuest as error:
+            most, limit = min(most, error.possible), error.reason
+            continue
+        steps.append(step)
+        if step.p99_ratio is None:
+            return steps, f"the p99 of {number} guests has no figure: {step.reason}"
+        if step.p99_ratio.value >= DOUBLED:
+            above = number
+            low = step.p99_ratio.low
+            proven = low is not None and low >= DOUBLED
+            doubt = "" if proven else ", which its interval does not prove"
+        else:
+            below = number
+
+
+def steps_at_most(most: int) -> int:
+    """Returns how many steps a search takes at most."""
+    return 2 * max(0, most - 1).bit_length()
+
+
+def conclude(
+    platform: str,
+    steps: Iterable[DensityStep],
+    stopped: str,
+    memory: Estimate | None,
+    *,
+    confidence: float = 0.95,
+) -> Density:
+    """Returns the density that steps of a search show; see `Density`."""
+    known = sorted((step for step in steps if step.p99_ratio is not None), key=lambda s: s.guests)
+    if not known:
+        return Density(platform, None, stopped, tuple(steps), memory)
+    value = max((s.guests for s in known if _ratio(s).value < DOUBLED), default=1)
+    estimate = Estimate(
+        float(value),
+        float(_surely_below(known)),
+        _surely_doubled(known),
+        confidence,
+        min(_ratio(step).n for step in known),
+        "count",
+        METHOD,
+        "" if any(_ratio(step).value >= DOUBLED for step in known) else "The p99 did not double.",
+    )
+    return Density(platform, estimate, stopped, tuple(known), memory)
+
+
+def is_decided(ratio: Estimate) -> bool:
+    """States whether the interval of a p99 ratio lies on one side of 2."""
+    low, high = ratio.low, ratio.high
+    return bool((low is not None and low >= DOUBLED) or (high is not None and high < DOUBLED))
+
+
+def _ratio(step: DensityStep) -> Estimate:
+    assert step.p99_ratio is not None
+    return step.p99_ratio
+
+
+def _surely_below(steps: Sequence[DensityStep]) -> int:
+    """The largest number up to which each step's interval lies below 2; 1 without one."""
+    number = 1
+    for step in steps:
+        high = _ratio(step).high
+        if high is None or high >= DOUBLED:
+            break
+        number = step.guests
+    return number
+
+
+def _surely_doubled(steps: Sequence[DensityStep]) -> float | None:
+    """One guest less than the fewest whose interval lies above 2; None without such a step."""
+    numbers = [step.guests for step in steps if (_ratio(step).low or 0.0) >= DOUBLED]
+    value = max((s.guests for s in steps if _ratio(s).value < DOUBLED), default=1)
+    return float(max(value, min(numbers) - 1)) if numbers else None

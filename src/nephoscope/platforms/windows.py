@@ -1,0 +1,187 @@
+"""Load windows: small requests inside guests, from all of them or from the first alone.
+
+Every guest has an HTTP server and a generator of its own, which meet over its loopback interface:
+what is measured is the guest, and no network between guests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nephoscope.analysis.interference import factor_of_percentile
+from nephoscope.analysis.statistics.histograms import Trial
+from nephoscope.analysis.statistics.means import mean_t
+from nephoscope.analysis.statistics.values import Refused
+from nephoscope.errors import NephoscopeError
+from nephoscope.platforms.density import is_decided
+from nephoscope.platforms.guests import HOST
+from nephoscope.platforms.records import DensityStep
+from nephoscope.targets import session
+from nephoscope.targets.base import TargetTrial
+from nephoscope.targets.lab import LabTarget
+from nephoscope.targets.session import Side
+
+PORT = 8080
+"""Of the server in each guest, whose network nothing else is in."""
+BODY_BYTES = 4096
+CONNECTIONS = 10
+ROUNDS = 6
+"""Fewest for an interval of the p99 ratio; so many are added while the interval contains 2."""
+LOOKS = 3
+"""Times at which the interval decides whether rounds are added."""
+WARMUP_NS, WINDOW_NS = 200_000_000, 1_000_000_000
+LIMIT_S = 120.0
+_HOUR_S = 36_000.0
+_LEAD_NS = 100_000_000
+QUANTILE = 0.99
+
+
+@dataclass(slots=True)
+class LoadedGuest:
+    """A guest with its server. Use `open`, then `prepare` for each window, then `close`."""
+
+    lab: str
+    rate_per_s: float
+    target: LabTarget = field(init=False)
+    _server: Side | None = None
+
+    def __post_init__(self) -> None:
+        self.target = LabTarget(self.lab, self.lab, HOST)
+
+    async def open(self) -> None:
+        """Opens the guest and starts its server. Raises NephoscopeError where it cannot."""
+        await self.target.open(LIMIT_S)
+        params = {"port": PORT, "body_bytes": BODY_BYTES, "duration_ns": 0}
+        self._server = await session.prepare(
+            self.target, "http.serve", params, deadline_s=_HOUR_S, limit_s=LIMIT_S
+        )
+        await session.go([self._server])
+
+    async def prepare(self, seed: int) -> Side:
+        """Starts the generator of one window, which waits for its start."""
+        params: dict[str, Any] = {
+            "url": f"http://127.0.0.1:{PORT}/",
+            "arrivals": "poisson",
+            "rate_per_s": self.rate_per_s,
+            "connections": CONNECTIONS,
+            "warmup_ns": WARMUP_NS,
+            "duration_ns": WINDOW_NS,
+            "seed": seed,
+        }
+        return await session.prepare(self.target, "http.load", params, deadline_s=LIMIT_S)
+
+    async def close(self) -> None:
+        """Ends the server and closes the guest."""
+        if self._server is not None:
+            await self._server.end()
+        await self.target.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one guest answered in a window. failure: why it counts as dead, '' for a live guest."""
+
+    latencies: Trial
+    completed_per_s: float
+    failure: str = ""
+
+
+DEAD: Trial = ((), ())
+
+
+def window_of(trial: TargetTrial) -> Window:
+    """Returns the window of a trial of http.load."""
+    if trial.failure is not None:
+        return Window(DEAD, 0.0, trial.failure.message)
+    latencies = [(s.value, s.count) for s in trial.samples if s.metric == "latency_ns"]
+    values = {s.metric: s.value for s in trial.samples if s.metric != "errors_count"}
+    errors = {
+        s.factors["kind"]: int(s.value)
+        for s in trial.samples
+        if s.metric == "errors_count" and s.value
+    }
+    kinds = ", ".join(f"{count} {kind}" for kind, count in errors.items() if kind != "any")
+    histogram = ([value for value, _ in latencies], [count for _, count in latencies])
+    failure = f"failed requests: {kinds}" if errors else ""
+    return Window(histogram, values.get("requests_per_s", 0.0), failure)
+
+
+async def load(guests: Sequence[LoadedGuest], seed: int) -> list[Window]:
+    """Loads guests at one moment; returns the window of each, also of one that is dead."""
+    prepared = await asyncio.gather(
+        *(guest.prepare(seed + number) for number, guest in enumerate(guests)),
+        return_exceptions=True,
+    )
+    sides = [side for side in prepared if isinstance(side, Side)]
+    try:
+        others = [one for one in prepared if not isinstance(one, Side | NephoscopeError)]
+        if others:
+            raise next(iter(others))
+        await session.go(sides, _LEAD_NS)
+        windows = []
+        for side in prepared:
+            if isinstance(side, Side):
+                windows.append(window_of(await side.running.result(LIMIT_S)))
+            else:
+                windows.append(Window(DEAD, 0.0, str(side)))
+        return windows
+    finally:
+        await asyncio.gather(*(side.end() for side in sides))
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Windows of one round: of the first guest while the others idle, and of all guests."""
+
+    alone: Window
+    loaded: tuple[Window, ...]
+
+
+async def measure(guests: Sequence[LoadedGuest], seed: int) -> DensityStep:
+    """Measures a step, with further rounds while it is undecided whether the p99 has doubled."""
+    measured: list[Round] = []
+    for look in range(LOOKS):
+        measured += await rounds(guests, seed, look)
+        step = step_of(measured, seed)
+        if step.p99_ratio is None or is_decided(step.p99_ratio):
+            break
+    return step
+
+
+async def rounds(guests: Sequence[LoadedGuest], seed: int, look: int = 0) -> list[Round]:
+    """Measures rounds of a step, the two windows of each in random order."""
+    draw = random.Random(f"{seed}/{len(guests)}/{look}")
+    measured = []
+    for _ in range(ROUNDS):
+        first = draw.random() < 0.5
+        windows: dict[bool, list[Window]] = {}
+        for alone in (first, not first):
+            windows[alone] = await load(guests[:1] if alone else guests, draw.randrange(1, 1 << 60))
+        measured.append(Round(windows[True][0], tuple(windows[False])))
+    return measured
+
+
+def step_of(measured: Sequence[Round], seed: int, confidence: float = 0.95) -> DensityStep:
+    """Returns what the rounds of a step show.
+
+    The level of the interval allows for the looks at it (Bonferroni): those decide how many rounds
+    there are.
+    """
+    number = len(measured[0].loaded)
+    live = sum(not any(one.loaded[guest].failure for one in measured) for guest in range(number))
+    completed = [sum(window.completed_per_s for window in one.loaded) for one in measured]
+    pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in measured]
+    failures = [w.failure for one in measured for w in (one.alone, *one.loaded) if w.failure]
+    ratio, level = None, 1 - (1 - confidence) / LOOKS
+    try:
+        ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)
+        ratio = replace(ratio, confidence=confidence)
+    except Refused as error:
+        failures.append(str(error))
+    reason = "; ".join(dict.fromkeys(failures))
+    total = mean_t(completed, unit="per_s", confidence=confidence, least=0.0)
+    return DensityStep(number, live, ratio, total, reason)
