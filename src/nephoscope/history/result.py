@@ -1,0 +1,266 @@
+"""Builds the history of a series: gaps, annotations, change points, regressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from nephoscope import units
+from nephoscope.analysis.statistics.values import Array
+from nephoscope.history import change_points, step_test
+from nephoscope.history.change_points import ChangePoint
+from nephoscope.history.records import (
+    Annotation,
+    Change,
+    Direction,
+    Gap,
+    Repetition,
+    SeriesHistory,
+    Status,
+)
+from nephoscope.history.series import CPU_MODEL, MACHINE, Point, Series
+from nephoscope.model import Better, Estimate
+from nephoscope.report import wording
+
+MARGIN = 0.03
+GAP_FACTOR = 3.0
+"""Times the usual distance of two runs from which on a gap is shown as one."""
+STEAL_MARGIN = 0.01
+STEAL_POINTS = 20
+"""Points on either side of a change whose stolen CPU time is compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """false_alarms: see History. margin: relative change that is no regression. confidence: of the
+    intervals."""
+
+    false_alarms: float = change_points.FALSE_ALARMS
+    margin: float = MARGIN
+    confidence: float = 0.95
+
+
+def analyse(
+    series: Series,
+    settings: Settings,
+    repetitions: Mapping[str, Sequence[Repetition]] | None = None,
+) -> SeriesHistory:
+    """Returns the history of a series.
+
+    repetitions: run -> repetitions of it; they confirm or refute the newest change before it.
+    """
+    points = series.points
+    annotations = tuple(_annotations(points))
+    changes: list[Change] = []
+    untested = []
+    for start, end in segments(points):
+        part = points[start:end]
+        at_s = times(part)
+        if not step_test.is_testable(at_s):
+            untested.append(_untested(part, at_s))
+            continue
+        changes += _changes(series, part, settings, repetitions or {})
+    return SeriesHistory(
+        series.benchmark,
+        series.metric,
+        series.target,
+        series.factors,
+        series.params,
+        series.unit,
+        series.better,
+        points,
+        tuple(_gaps(points)),
+        annotations,
+        tuple(changes),
+        " ".join(untested),
+        _regression(series, changes, settings.margin),
+    )
+
+
+def segments(points: Sequence[Point]) -> list[tuple[int, int]]:
+    """Returns beginnings and ends of the parts measured on one CPU model."""
+    starts = [0]
+    known = ""
+    for index, point in enumerate(points):
+        model = point.facts.get(CPU_MODEL, "")
+        if model and known and model != known:
+            starts.append(index)
+        known = model or known
+    return list(zip(starts, [*starts[1:], len(points)], strict=True))
+
+
+def times(points: Sequence[Point]) -> Array:
+    """Returns the times of points in seconds since the epoch."""
+    return np.array([point.at_s for point in points])
+
+
+def scaled(points: Sequence[Point]) -> tuple[Array, bool]:
+    """Returns the values, as logarithms where all are above zero, and whether they are."""
+    values = np.array([point.estimate.value for point in points])
+    positive = bool(np.all(values > 0))
+    return (np.log(values) if positive else values), positive
+
+
+def _untested(points: Sequence[Point], at_s: Array) -> str:
+    need = f"{step_test.MINIMUM_POINTS} runs"
+    if step_test.has_season(at_s):
+        need += f" over {step_test.SEASON_DAYS:g} days"
+    begin = wording.clean(points[0].run)
+    return f"{wording.plural(len(points), 'run')} from {begin} on are not tested: it takes {need}."
+
+
+def _gaps(points: Sequence[Point]) -> Iterator[Gap]:
+    at_s = times(points)
+    if at_s.size < 3:
+        return
+    distances = np.diff(at_s)
+    usual = float(np.median(distances))
+    for index in np.flatnonzero(distances > GAP_FACTOR * usual):
+        yield Gap(float(at_s[index]), float(at_s[index + 1]))
+
+
+def _annotations(points: Sequence[Point]) -> Iterator[Annotation]:
+    known: dict[str, str] = {}
+    for point in points:
+        for fact, value in point.facts.items():
+            before = known.get(fact)
+            if before is not None and before != value:
+                yield Annotation(
+                    point.at_s, point.run, fact, before, value, resets=fact == CPU_MODEL
+                )
+        known |= point.facts
+
+
+def _changes(
+    series: Series,
+    points: Sequence[Point],
+    settings: Settings,
+    repetitions: Mapping[str, Sequence[Repetition]],
+) -> Iterator[Change]:
+    values, is_ratio = scaled(points)
+    steps = change_points.detect(
+        times(points),
+        values,
+        false_alarms=settings.false_alarms,
+        confidence=settings.confidence,
+    )
+    for place, step in enumerate(steps):
+        end = steps[place + 1].index if place + 1 < len(steps) else len(points)
+        own = [one for point in points[step.first : end] for one in repetitions.get(point.run, ())]
+        change = _change(series, points, step, is_ratio, settings)
+        status: Status = own[-1].status if own else "suspected"
+        sentence = change.sentence.format(status=status)
+        yield replace(change, repetitions=tuple(own), status=status, sentence=sentence)
+
+
+def _change(
+    series: Series,
+    points: Sequence[Point],
+    step: ChangePoint,
+    is_ratio: bool,
+    settings: Settings,
+) -> Change:
+    ends = (step.size, step.low, step.high)
+    value, low, high = (math.exp(end) for end in ends) if is_ratio else ends
+    unit = "ratio" if is_ratio else series.unit
+    method = "step of a regression with trend, daily season and AR(1) errors; Student's t"
+    shift = Estimate(value, low, high, settings.confidence, len(points), unit, method)
+    point = points[step.index]
+    direction = _direction(series.better, step.size)
+    return Change(
+        at_s=point.at_s,
+        first_s=points[step.first].at_s,
+        last_s=points[step.last].at_s,
+        detected_s=points[step.detected].at_s,
+        run=point.run,
+        previous_run=points[step.index - 1].run,
+        direction=direction,
+        shift=shift,
+        is_ratio=is_ratio,
+        false_alarms=step.false_alarms,
+        autocorrelation=step.correlation,
+        status="suspected",
+        beside=tuple(_beside(points, step)),
+        repetitions=(),
+        sentence=f"{_name(series)}: {shift_text(shift, is_ratio)} from run {point.run} on "
+        f"({direction}, {{status}}).",
+    )
+
+
+def shift_text(shift: Estimate, is_ratio: bool) -> str:
+    """Returns a shift in words: +5.1 % [4.2 %, 6.0 %], or a difference with its unit."""
+    ends = (shift.value, shift.low, shift.high)
+    if is_ratio:
+        texts = ["?" if end is None else f"{100 * (end - 1):+.1f} %" for end in ends]
+    else:
+        texts = ["?" if end is None else units.format_value(end, shift.unit) for end in ends]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def _name(series: Series) -> str:
+    setting = wording.factors_text(series.factors)
+    name = f"{wording.clean(series.target)}: {wording.full_name(series.benchmark, series.metric)}"
+    name = f"{name} ({setting})" if setting else name
+    return name.replace("{", "{{").replace("}", "}}")
+
+
+def _direction(better: Better, size: float) -> Direction:
+    if better is Better.NONE:
+        return "changed"
+    return "better" if (size > 0) == (better is Better.HIGHER) else "worse"
+
+
+def _beside(points: Sequence[Point], step: ChangePoint) -> Iterator[str]:
+    """Yields what else changed between the last run before the change and the first behind it."""
+    before = points[max(0, min(step.first, step.index) - 1)].facts
+    after = points[max(step.last, step.index)].facts
+    for fact, value in after.items():
+        if fact in before and before[fact] != value:
+            if fact == MACHINE:
+                yield "The target is another machine."
+            else:
+                yield f"{fact}: {wording.clean(before[fact])} → {wording.clean(value)}."
+    sides = (
+        points[max(0, step.index - STEAL_POINTS) : step.index],
+        points[step.index : step.index + STEAL_POINTS],
+    )
+    shown = [[point.steal for point in side if point.steal is not None] for side in sides]
+    if all(shown):
+        old, new = (median(side) for side in shown)
+        if abs(new - old) >= STEAL_MARGIN:
+            verb = "rose" if new > old else "fell"
+            yield (
+                f"CPU time stolen by the hypervisor {verb} from {wording.percent(old) or '0 %'} "
+                f"to {wording.percent(new) or '0 %'}."
+            )
+
+
+def _regression(series: Series, changes: Sequence[Change], margin: float) -> str:
+    """A sentence on the change since which the metric is worse; empty where it is not.
+
+    Changes since then are added up, so that one that was undone is none.
+    """
+    worst, since, worst_change = 0.0, 0.0, None
+    for change in reversed(changes):
+        if change.status == "refuted" or change.direction == "changed":
+            continue
+        sign = 1.0 if change.direction == "worse" else -1.0
+        since += sign * _relative(series, change)
+        if since > worst and change.direction == "worse":
+            worst, worst_change = since, change
+    if worst_change is None or worst <= margin:
+        return ""
+    return worst_change.sentence
+
+
+def _relative(series: Series, change: Change) -> float:
+    """Size of a change relative to the level; above the margin at once for values about zero."""
+    if change.is_ratio:
+        ratio = change.shift.value
+        return max(ratio, 1 / ratio) - 1
+    level = abs(float(np.median([point.estimate.value for point in series.points])))
+    return abs(change.shift.value) / level if level else math.inf
