@@ -84,17 +84,18 @@ def read(
     targets: Sequence[str] = (),
     benchmarks: Sequence[str] = (),
     confidence: float = 0.95,
+    repetitions: bool = False,
 ) -> tuple[list[Series], list[str]]:
     """Returns the series of a metric, and a sentence for each run that is left out.
 
     metric: as in results, such as `latency_p99_ns`; any percentile of a histogram. targets,
-    benchmarks: only these, all when empty. Raises UnknownName where no run has the metric.
+    benchmarks: only these, all when empty. repetitions: runs labelled so too. Raises UnknownName where no run has the metric.
     """
     found: dict[tuple[str, str, str, str], list[_Entry]] = {}
     known: set[str] = set()
     notes = []
     for run in runs:
-        if REPETITION in (run.manifest.get("labels") or {}):
+        if not repetitions and REPETITION in (run.manifest.get("labels") or {}):
             continue
         try:
             for entry in entries_of(run, metric, known, confidence):

@@ -81,9 +81,16 @@ def regressors(at_s: Array) -> Array:
     span = float(at_s[-1] - at_s[0]) or 1.0
     columns = [np.ones(at_s.size), (at_s - at_s[0]) / span - 0.5]
     if has_season(at_s) and span >= SEASON_DAYS * DAY_S:
-        for harmonic in range(1, HARMONICS + 1):
-            angle = 2 * np.pi * harmonic * at_s / DAY_S
-            columns += [np.cos(angle), np.sin(angle)]
+        columns += list(season(at_s).T)
+    return np.stack(columns, axis=1)
+
+
+def season(at_s: Array) -> Array:
+    """Returns the columns of a daily season."""
+    columns = []
+    for harmonic in range(1, HARMONICS + 1):
+        angle = 2 * np.pi * harmonic * at_s / DAY_S
+        columns += [np.cos(angle), np.sin(angle)]
     return np.stack(columns, axis=1)
 
 
@@ -106,20 +113,16 @@ def step_test(
     columns = [regressors(at_s), *((index >= step)[:, None].astype(float) for step in known)]
     mean = np.column_stack(columns)
     fitted = mean.shape[1]
-    steps = (index[:, None] >= candidates[None, :]).astype(float)
     basis = _basis(mean)
     clipped = _clipped(values, basis)
-    correlation = _correlation(_best(clipped, basis, steps).rest, fitted + 1)
-    whitened = _whitened(np.column_stack([clipped, mean, steps]), correlation)
-    clipped, basis, steps = (
-        whitened[:, 0],
-        _basis(whitened[:, 1 : fitted + 1]),
-        whitened[:, fitted + 1 :],
-    )
+    correlation = correlation_of(_best(clipped, basis, candidates).rest, fitted + 1)
+    clipped = _whitened(clipped, correlation)
+    basis = _basis(_whitened(mean, correlation))
     # Innovations are clipped about the best step, which would else be clipped itself.
-    rest = _best(clipped, basis, steps).rest
+    rest = _best(clipped, basis, candidates, correlation).rest
     limit = CLIP * _scale(rest)
-    best = _best(clipped - rest + np.clip(rest, -limit, limit), basis, steps)
+    clipped = clipped - rest + np.clip(rest, -limit, limit)
+    best = _best(clipped, basis, candidates, correlation)
     innovation_sd = float(np.sqrt(best.rest @ best.rest / (at_s.size - fitted - 1)))
     # Values without noise leave nothing but the rounding of their arithmetic.
     exact = innovation_sd <= 1e-12 * float(np.max(np.abs(values)))
@@ -176,24 +179,41 @@ class _Step:
     gains: Array
 
 
-def _best(values: Array, basis: Array, steps: Array) -> _Step:
-    """Returns the step that explains most."""
+def _best(values: Array, basis: Array, candidates: Array, correlation: float = 0.0) -> _Step:
+    """Returns the step that explains most.
+
+    The column of a step is whitened as values and basis are: 1 at its first point, then
+    1 - correlation. So products with it are sums from a point on.
+    """
     rest = values - basis @ (basis.T @ values)
-    columns = steps - basis @ (basis.T @ steps)
-    squares = np.einsum("ij,ij->j", columns, columns)
-    products = rest @ columns
+    products = _step_products(rest[:, None], candidates, correlation)[:, 0]
+    inside = _step_products(basis, candidates, correlation)
+    lengths = 1 + (values.size - candidates - 1) * (1 - correlation) ** 2
+    squares = lengths - np.einsum("ij,ij->i", inside, inside)
     usable = squares > _MIN_SQUARE
     gains = np.where(usable, products**2 / np.where(usable, squares, 1.0), 0.0)
     place = int(np.argmax(gains))
     if not usable[place]:
         return _Step(place, 0.0, rest, 0.0, gains)
     size = float(products[place] / squares[place])
-    length = float(np.sqrt(squares[place]))
-    return _Step(place, size, rest - size * columns[:, place], length, gains)
+    column = np.where(np.arange(values.size) > candidates[place], 1 - correlation, 0.0)
+    column[candidates[place]] = 1.0
+    left = rest - size * (column - basis @ inside[place])
+    return _Step(place, size, left, float(np.sqrt(squares[place])), gains)
 
 
-def _correlation(rest: Array, fitted: int) -> float:
-    """Lag-1 autocorrelation of residuals, with the bias of fitted columns added back."""
+def _step_products(columns: Array, candidates: Array, correlation: float) -> Array:
+    """Returns the product of the step at each candidate (row) with each column."""
+    sums = np.cumsum(columns[::-1], axis=0)[::-1]
+    later = np.vstack([sums[1:], np.zeros((1, columns.shape[1]))])
+    return np.asarray(columns[candidates] + (1 - correlation) * later[candidates])
+
+
+def correlation_of(rest: Array, fitted: int) -> float:
+    """Returns the lag-1 autocorrelation of residuals, with the bias of fitted columns added back.
+
+    fitted: number of the columns.
+    """
     square = float(rest @ rest)
     if square <= 0:
         return 0.0
