@@ -89,7 +89,7 @@ def fit(points: Sequence[Point]) -> Model | None:
     # The trend is the last column, so that leaving it out keeps the others.
     for count in (columns.shape[1], columns.shape[1] - 1):
         used = columns[:, :count]
-        coefficients, *_ = np.linalg.lstsq(used, values, rcond=None)
+        coefficients = np.asarray(np.linalg.lstsq(used, values, rcond=None)[0], dtype=np.float64)
         rest = values - used @ coefficients
         correlation = max(0.0, step_test.correlation_of(rest, count))
         factors = _inflation(correlation, at_s, count, seasonal)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -34,6 +34,10 @@ STEAL_POINTS = 20
 """Points on either side of a change whose stolen CPU time is compared."""
 
 
+Judging = Callable[[Series, Sequence[Point], Sequence[Point], Change], Sequence[Repetition]]
+"""Series, points before a change, points behind it and the change -> judged repetitions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """false_alarms: see History. margin: relative change that is no regression. confidence: of the
@@ -47,12 +51,9 @@ class Settings:
 def analyse(
     series: Series,
     settings: Settings,
-    repetitions: Mapping[str, Sequence[Repetition]] | None = None,
+    judge: Judging | None = None,
 ) -> SeriesHistory:
-    """Returns the history of a series.
-
-    repetitions: run -> repetitions of it; they confirm or refute the newest change before it.
-    """
+    """Returns the history of a series. judge: confirms or refutes changes."""
     points = series.points
     annotations = tuple(_annotations(points))
     changes: list[Change] = []
@@ -63,7 +64,7 @@ def analyse(
         if not step_test.is_testable(at_s):
             untested.append(_untested(part, at_s))
             continue
-        changes += _changes(series, part, settings, repetitions or {})
+        changes += _changes(series, part, settings, judge)
     return SeriesHistory(
         series.benchmark,
         series.metric,
@@ -139,7 +140,7 @@ def _changes(
     series: Series,
     points: Sequence[Point],
     settings: Settings,
-    repetitions: Mapping[str, Sequence[Repetition]],
+    judge: Judging | None,
 ) -> Iterator[Change]:
     values, is_ratio = scaled(points)
     steps = change_points.detect(
@@ -150,8 +151,9 @@ def _changes(
     )
     for place, step in enumerate(steps):
         end = steps[place + 1].index if place + 1 < len(steps) else len(points)
-        own = [one for point in points[step.first : end] for one in repetitions.get(point.run, ())]
         change = _change(series, points, step, is_ratio, settings)
+        before = points[steps[place - 1].index if place else 0 : step.index]
+        own = judge(series, before, points[step.first : end], change) if judge else []
         status: Status = own[-1].status if own else "suspected"
         sentence = change.sentence.format(status=status)
         yield replace(change, repetitions=tuple(own), status=status, sentence=sentence)

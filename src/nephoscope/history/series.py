@@ -89,7 +89,8 @@ def read(
     """Returns the series of a metric, and a sentence for each run that is left out.
 
     metric: as in results, such as `latency_p99_ns`; any percentile of a histogram. targets,
-    benchmarks: only these, all when empty. repetitions: runs labelled so too. Raises UnknownName where no run has the metric.
+    benchmarks: only these, all when empty. repetitions: runs labelled so too. Raises UnknownName
+    where no run has the metric.
     """
     found: dict[tuple[str, str, str, str], list[_Entry]] = {}
     known: set[str] = set()

@@ -13,8 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nephoscope.analysis.statistics.values import Array
+
+Indices = NDArray[np.intp]
 
 DAY_S = 86_400.0
 HARMONICS = 2
@@ -179,7 +182,7 @@ class _Step:
     gains: Array
 
 
-def _best(values: Array, basis: Array, candidates: Array, correlation: float = 0.0) -> _Step:
+def _best(values: Array, basis: Array, candidates: Indices, correlation: float = 0.0) -> _Step:
     """Returns the step that explains most.
 
     The column of a step is whitened as values and basis are: 1 at its first point, then
@@ -202,7 +205,7 @@ def _best(values: Array, basis: Array, candidates: Array, correlation: float = 0
     return _Step(place, size, left, float(np.sqrt(squares[place])), gains)
 
 
-def _step_products(columns: Array, candidates: Array, correlation: float) -> Array:
+def _step_products(columns: Array, candidates: Indices, correlation: float) -> Array:
     """Returns the product of the step at each candidate (row) with each column."""
     sums = np.cumsum(columns[::-1], axis=0)[::-1]
     later = np.vstack([sums[1:], np.zeros((1, columns.shape[1]))])
