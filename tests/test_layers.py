@@ -51,6 +51,7 @@ ORDER = [
     "capabilities",
     "comparison",
     "rank",
+    "history",
     "studies",
     "api",
     "commands",

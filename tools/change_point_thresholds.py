@@ -25,7 +25,7 @@ from nephoscope.history.change_points import WINDOW
 Floats = npt.NDArray[np.float64]
 
 OUTPUT = Path(__file__).parents[1] / "src" / "nephoscope" / "history" / "thresholds.json"
-CORRELATIONS = (-0.3, 0.0, 0.2, 0.4, 0.6, 0.75, 0.85, 0.9, 0.95)
+CORRELATIONS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95)
 FALSE_ALARMS = (0.01, 0.02, 0.05, 0.1, 0.2)
 SHARE = 0.6
 """Part of the rate that is used: the simulated series are not all there are."""

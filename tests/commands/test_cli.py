@@ -39,6 +39,7 @@ VERBS = [
     "advise",
     "compare",
     "rank",
+    "history",
     "study",
     "runs",
     "show",

@@ -16,6 +16,7 @@ from nephoscope.commands.configuration import Value
 from nephoscope.cost.saving import SavingAnalysis
 from nephoscope.cost.work import WorkCosts
 from nephoscope.fleet.result import FleetCheck
+from nephoscope.history.records import History
 from nephoscope.load.records import CapacityResult
 from nephoscope.network.bandwidth import LinkTechnology
 from nephoscope.network.groups import NetworkGroups
@@ -73,6 +74,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "utility": {"": "utility"},
     "compare": {"": "compare"},
     "rank": {"": "ranking"},
+    "history": {"": "history"},
     "study list": {"": "studies"},
     "study show": {"": "study"},
     "study run": {"": "study_run"},
@@ -349,6 +351,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "advice": Advice,
     "fleet": FleetCheck,
     "ranking": Ranking,
+    "history": History,
     "prices": Prices,
     "cost_of_work": WorkCosts,
     "saving": SavingAnalysis,

@@ -19,12 +19,11 @@ import numpy as np
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.analysis.statistics.values import Array
-from nephoscope.history import step_test
-from nephoscope.history.change_points import ChangePoint
+from nephoscope.history import change_points, step_test
 from nephoscope.history.records import BackTest, Forecast
 from nephoscope.history.result import scaled, segments, times
 from nephoscope.history.series import CPU_MODEL, Point, Series
-from nephoscope.model import Estimate
+from nephoscope.model import Estimate, factors_key
 from nephoscope.report import wording
 
 CONFIDENCE = 0.9
@@ -136,10 +135,10 @@ def _columns(at_s: Array, start_s: float, span_s: float, seasonal: bool) -> Arra
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """A series with the change points by which its level is known at each time."""
+    """A series, and by (index, index of its detection) the changes between its levels."""
 
     series: Series
-    changes: Sequence[ChangePoint]
+    changes: Sequence[tuple[int, int]]
 
     def before(self, moment_s: float) -> list[Point]:
         """Returns the points of the level that was known at a moment."""
@@ -147,12 +146,31 @@ class Levels:
         if not points:
             return []
         start = segments(points)[-1][0]
-        known = [one.index for one in self.changes if one.detected < len(points)]
+        known = [index for index, detected in self.changes if detected < len(points)]
         return points[max([start, *known]) :]
 
     def during(self, start_s: float, end_s: float) -> list[Point]:
         """Returns the points of a time."""
         return [point for point in self.series.points if start_s <= point.at_s < end_s]
+
+
+def classes_of(series: Sequence[Series], false_alarms: float) -> list[list[Levels]]:
+    """Returns the targets of each benchmark and setting, which are a class."""
+    classes: dict[tuple[str, str, str], list[Levels]] = {}
+    for one in series:
+        key = (one.benchmark, factors_key(one.factors), factors_key(one.params))
+        classes.setdefault(key, []).append(Levels(one, _changes_of(one, false_alarms)))
+    return list(classes.values())
+
+
+def _changes_of(series: Series, false_alarms: float) -> list[tuple[int, int]]:
+    """Index of each change, and of the point with which it was detected."""
+    out = []
+    for start, end in segments(series.points):
+        part = series.points[start:end]
+        for step in change_points.detect(times(part), scaled(part)[0], false_alarms=false_alarms):
+            out.append((start + step.index, start + step.detected))
+    return out
 
 
 def forecasts(levels: Sequence[Levels], of: str = "") -> list[Forecast]:

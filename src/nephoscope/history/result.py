@@ -155,8 +155,8 @@ def _changes(
         before = points[steps[place - 1].index if place else 0 : step.index]
         own = judge(series, before, points[step.first : end], change) if judge else []
         status: Status = own[-1].status if own else "suspected"
-        sentence = change.sentence.format(status=status)
-        yield replace(change, repetitions=tuple(own), status=status, sentence=sentence)
+        judged = replace(change, repetitions=tuple(own), status=status)
+        yield replace(judged, sentence=_sentence(series, judged))
 
 
 def _change(
@@ -188,8 +188,15 @@ def _change(
         status="suspected",
         beside=tuple(_beside(points, step)),
         repetitions=(),
-        sentence=f"{_name(series)}: {shift_text(shift, is_ratio)} from run {point.run} on "
-        f"({direction}, {{status}}).",
+        sentence="",
+    )
+
+
+def _sentence(series: Series, change: Change) -> str:
+    shift = shift_text(change.shift, change.is_ratio)
+    return (
+        f"{name_of(series)}: {shift} from run {change.run} on ({change.direction}, "
+        f"{change.status})."
     )
 
 
@@ -203,11 +210,11 @@ def shift_text(shift: Estimate, is_ratio: bool) -> str:
     return f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 
-def _name(series: Series) -> str:
+def name_of(series: Series | SeriesHistory) -> str:
+    """Returns target, metric and setting of a series."""
     setting = wording.factors_text(series.factors)
     name = f"{wording.clean(series.target)}: {wording.full_name(series.benchmark, series.metric)}"
-    name = f"{name} ({setting})" if setting else name
-    return name.replace("{", "{{").replace("}", "}}")
+    return f"{name} ({setting})" if setting else name
 
 
 def _direction(better: Better, size: float) -> Direction:
