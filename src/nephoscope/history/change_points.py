@@ -151,7 +151,10 @@ def _refined(
         size=test.size,
         low=test.size - half,
         high=test.size + half,
-        false_alarms=false_alarm_rate(alarm.effective, alarm.score),
+        false_alarms=min(
+            false_alarm_rate(alarm.effective, alarm.score),
+            false_alarm_rate(test.effective, test.score),
+        ),
         correlation=test.correlation,
         noise_sd=test.noise_sd,
     )
