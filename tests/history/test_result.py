@@ -73,7 +73,7 @@ def test_kernel_and_steal_that_changed_beside_are_named() -> None:
         ),
         Settings(),
     )
-    assert found.changes[0].beside == (
+    assert found.changes[0].simultaneous == (
         "kernel: 6.1.0 → 6.1.9.",
         "CPU time stolen by the hypervisor rose from 0 % to 5.0 %.",
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from tests.history.drawn import DAY_S, START_S, series
 
-from nephoscope.history.records import BackTest, History
+from nephoscope.history.records import ForecastTest, History
 from nephoscope.history.result import Settings, analyse
 from nephoscope.history.section import section
 from nephoscope.report import html_output, markdown_output, terminal_output
@@ -21,11 +21,13 @@ def history(**changes: object) -> History:
     facts = {0: {"kernel": "6.1.0"}, 60: {"kernel": "6.1.9"}}
     drawn = series(values, at_s=at_s, facts=facts, target="<script>alert(1)</script>\u202e")
     found = analyse(drawn, Settings())
-    return replace(History("null_ns", 0.05, 0.03, 0.95, (found,), ("Run x is left out.",)), **changes)
+    return replace(
+        History("null_ns", 0.05, 0.03, 0.95, (found,), ("Run x is left out.",)), **changes
+    )
 
 
 def test_change_gap_and_next_step_are_shown() -> None:
-    page = section(history(back_test=BackTest(0.9, 0, None)))
+    page = section(history(back_test=ForecastTest(0.9, 0, None)))
     text = terminal_output.render(page.title, [page], colour=False, width=100)
     assert "1 change point in 1 series of 90 runs; 1 regression." in text
     assert "Add `--confirm run-0060`" in " ".join(text.split())

@@ -33,7 +33,7 @@ LEAST_FALSE_ALARMS, MOST_FALSE_ALARMS = 0.01, 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePoint:
+class DetectedStep:
     """A step of a series.
 
     index: of the first point of the new level; first, last: the interval in which it lies.
@@ -61,7 +61,7 @@ def detect(
     *,
     false_alarms: float = FALSE_ALARMS,
     confidence: float = 0.95,
-) -> list[ChangePoint]:
+) -> list[DetectedStep]:
     """Returns the change points in order of time.
 
     at_s: times in seconds, ascending. values: finite. false_alarms: probability that WINDOW points
@@ -116,7 +116,7 @@ def _window(end: int, alarms: Sequence[_Alarm]) -> tuple[int, list[int]]:
 
 def _refined(
     at_s: Array, values: Array, alarms: Sequence[_Alarm], place: int, confidence: float
-) -> ChangePoint:
+) -> DetectedStep:
     """Estimates a step again from the points up to WINDOW before and behind it."""
     alarm = alarms[place]
     others = [one.index for one in alarms if one is not alarm]
@@ -143,7 +143,7 @@ def _refined(
     half = 0.0
     if test.se > 0:
         half = t_quantile(max(1.0, test.effective), confidence) * test.se
-    return ChangePoint(
+    return DetectedStep(
         index=first + test.index,
         first=first + test.first,
         last=first + test.last,

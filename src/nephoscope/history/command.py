@@ -79,7 +79,7 @@ def history(
     as_json: bool,
     **conditions: Any,
 ) -> int:
-    """Print a metric over time by target and setting, with change points.
+    """Print a metric over time: change points, forecasts.
 
     METRIC is a metric of `nephoscope show RUN`, such as latency_p99_ns. Change points are
     suspected until an interleaved repetition confirms them (--confirm).
@@ -100,17 +100,17 @@ def history(
     chosen = {name: conditions[name] for name in ("targets", "benchmarks")}
     if confirm:
         runs = [*runs, _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)]
-    found = _history(shelf, runs, metric, settings, forecast, back_test, **chosen)
+    analysis = _history(shelf, runs, metric, settings, forecast, back_test, **chosen)
     for sentence in shelf.damaged():
         output.log(f"nephoscope: {output.one_line(sentence)}")
-    regressed = REGRESSION if check and found.regressions else 0
+    regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:
-        for sentence in found.regressions:
+        for sentence in analysis.regressions:
             output.say(sentence)
         return regressed
-    page = section(found)
-    source = ", ".join(dict.fromkeys(one.target for one in found.series))
-    present(found, page, as_json=as_json, title=f"History of {metric}", to=to, source=source)
+    page = section(analysis)
+    source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
+    present(analysis, page, as_json=as_json, title=f"History of {metric}", to=to, source=source)
     return regressed
 
 
@@ -131,17 +131,19 @@ def _history(
     from nephoscope.history.records import History
     from nephoscope.history.result import analyse
 
-    found, notes = reading.read(
+    every_series, notes = reading.read(
         runs, metric, targets=targets, benchmarks=benchmarks, confidence=settings.confidence
     )
     judge = Judge(store, runs, settings.margin, settings.confidence)
-    results = [analyse(one, settings, judge) for one in found]
-    classes = predicting.classes_of(found, settings.false_alarms) if forecast or back_test else []
+    results = [analyse(one, settings, judge) for one in every_series]
+    classes = (
+        predicting.classes_of(every_series, settings.false_alarms) if forecast or back_test else []
+    )
     if forecast:
         own = {id(one.series): one for levels in classes for one in levels}
         results = [
             replace(result, forecasts=tuple(predicting.forecasts([own[id(series)]])))
-            for result, series in zip(results, found, strict=True)
+            for result, series in zip(results, every_series, strict=True)
         ]
     return History(
         metric,

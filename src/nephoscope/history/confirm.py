@@ -23,7 +23,7 @@ from nephoscope.comparison.result import Rules
 from nephoscope.comparison.stored import of_stored_runs
 from nephoscope.errors import NephoscopeError, UnknownName, UsageError
 from nephoscope.history import change_points, step_test
-from nephoscope.history.records import Change, Repetition, Status
+from nephoscope.history.records import ChangePoint, Repetition, Status
 from nephoscope.history.result import scaled, shift_text, times
 from nephoscope.history.series import REPETITION, Point, Series, read
 from nephoscope.model import Better, Estimate
@@ -100,14 +100,14 @@ def reference_of(
             if not metric.headline or metric.better is Better.NONE:
                 continue
             try:
-                found, _ = read(
+                matching, _ = read(
                     runs, metric.id, targets=[target], benchmarks=[benchmark], confidence=confidence
                 )
             except NephoscopeError:
                 continue
-            for one in found:
-                if _is_steady(one, run.id):
-                    return one
+            for candidate in matching:
+                if _is_steady(candidate, run.id):
+                    return candidate
     return None
 
 
@@ -130,13 +130,13 @@ class Judge:
     _of_run: dict[str, list[StoredRun]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for run in self.runs:
+        for run in sorted(self.runs, key=lambda one: float(one.manifest.get("started_at") or 0)):
             repeated = (run.manifest.get("labels") or {}).get(REPETITION)
             if repeated:
                 self._of_run.setdefault(repeated, []).append(run)
 
     def __call__(
-        self, series: Series, before: Sequence[Point], behind: Sequence[Point], change: Change
+        self, series: Series, before: Sequence[Point], behind: Sequence[Point], change: ChangePoint
     ) -> list[Repetition]:
         """Returns the repetitions of the runs behind a change, judged, oldest first.
 
@@ -158,7 +158,7 @@ class Judge:
         return out
 
     def _repetition(
-        self, run: StoredRun, series: Series, before: Sequence[Point], change: Change
+        self, run: StoredRun, series: Series, before: Sequence[Point], change: ChangePoint
     ) -> Repetition | None:
         repeated = self._value(run, series)
         if repeated is None:
@@ -182,7 +182,7 @@ class Judge:
     def _value(self, run: StoredRun, series: Series) -> Point | None:
         """The series' metric at its setting in a repetition; None where it has none."""
         try:
-            found, _ = read(
+            matching, _ = read(
                 [run],
                 series.metric,
                 benchmarks=[series.benchmark],
@@ -192,10 +192,11 @@ class Judge:
         except UnknownName:
             return None
         names = {point.target for point in series.points}
-        for one in found:
-            same = (one.factors, one.params) == (series.factors, series.params)
-            if same and one.points[0].target in names:
-                return one.points[0]
+        for candidate in matching:
+            setting = candidate.factors, candidate.params
+            is_same = setting == (series.factors, series.params)
+            if is_same and candidate.points[0].target in names:
+                return candidate.points[0]
         return None
 
     def _reference(self, run: StoredRun, series: Series) -> Series | None:
@@ -207,7 +208,7 @@ class Judge:
         return reference_of(subject, series, self.runs, self.confidence)
 
     def _pair(
-        self, run: StoredRun, against: str, behind: str, series: Series, change: Change
+        self, run: StoredRun, against: str, behind: str, series: Series, change: ChangePoint
     ) -> Repetition | None:
         sides = plans_of(against, behind, self.store, None, lambda _: _refuse())
         merged = plans.plan_of(run.id, run.manifest)
@@ -255,7 +256,7 @@ def _differs(shift: Estimate, is_ratio: bool) -> bool:
     return not shift.low <= none <= shift.high
 
 
-def _status(shift: Estimate, change: Change, *, is_disturbed: bool) -> tuple[Status, str]:
+def _status(shift: Estimate, change: ChangePoint, *, is_disturbed: bool) -> tuple[Status, str]:
     """Judges a repeated value: as behind the change, as before it, or neither for certain."""
     assert shift.low is not None
     assert shift.high is not None

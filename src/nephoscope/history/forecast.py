@@ -20,7 +20,7 @@ from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.history import change_points, step_test
-from nephoscope.history.records import BackTest, Forecast
+from nephoscope.history.records import ForecastTest, WeekForecast
 from nephoscope.history.result import scaled, segments, times
 from nephoscope.history.series import CPU_MODEL, Point, Series
 from nephoscope.model import Estimate, factors_key
@@ -173,13 +173,13 @@ def _changes_of(series: Series, false_alarms: float) -> list[tuple[int, int]]:
     return out
 
 
-def forecasts(levels: Sequence[Levels], of: str = "") -> list[Forecast]:
+def forecasts(levels: Sequence[Levels], of: str = "") -> list[WeekForecast]:
     """Returns what was expected of the last week, beside what was observed, and the next week.
 
     levels: the targets of a class, or one target. of: what the forecast is for; derived if empty.
     """
     last_s = max(one.series.points[-1].at_s for one in levels)
-    out: list[Forecast] = []
+    out: list[WeekForecast] = []
     for start_s in (last_s - WEEK_S + 1, last_s + 1):
         models = [model for one in levels if (model := fit(one.before(start_s))) is not None]
         if not models:
@@ -199,7 +199,7 @@ def _forecast(
     of: str,
     start_s: float,
     hours: tuple[int, int],
-) -> Forecast:
+) -> WeekForecast:
     """Predicts the measurements in some hours of each day of a week."""
     first_day = math.floor(start_s / step_test.DAY_S) * step_test.DAY_S
     moments = [
@@ -226,7 +226,7 @@ def _forecast(
         "quantiles of level, daily season and residuals since the last change",
     )
     text = "all" if hours == (0, 24) else f"{hours[0]:02d} to {hours[1]:02d}"
-    return Forecast(
+    return WeekForecast(
         of,
         start_s,
         start_s + WEEK_S,
@@ -247,12 +247,12 @@ def _class_text(levels: Sequence[Levels]) -> str:
     return f"{wording.plural(len(levels), 'target')}: {mix}"
 
 
-def back_test(classes: Sequence[Sequence[Levels]]) -> BackTest:
+def back_test(classes: Sequence[Sequence[Levels]]) -> ForecastTest:
     """Predicts each measurement of every past week from the points before that week."""
     hits = [hit for levels in classes for hit in _hits(levels)]
     if not hits:
-        return BackTest(CONFIDENCE, 0, None)
-    return BackTest(CONFIDENCE, len(hits), wilson(sum(hits), len(hits)))
+        return ForecastTest(CONFIDENCE, 0, None)
+    return ForecastTest(CONFIDENCE, len(hits), wilson(sum(hits), len(hits)))
 
 
 def _hits(levels: Sequence[Levels]) -> Iterator[bool]:

@@ -14,7 +14,7 @@ Status = Literal["suspected", "confirmed", "refuted", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class SeriesGap:
     """A time without runs that is longer than usual. start_s, end_s: seconds since the epoch."""
 
     start_s: float
@@ -22,7 +22,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Annotation:
+class FactChange:
     """A fact that differs from the run before. resets: a new baseline begins with this run."""
 
     at_s: float
@@ -48,14 +48,14 @@ class Repetition:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangePoint:
     """A change point.
 
     at_s: of the first run of the new level; first_s, last_s: the interval in which the change lies.
     detected_s: when it could be known first. run, previous_run: first run of the new level, last
     of the old. shift: new level relative to the old (ratio), or their difference where values are
     not all above zero. false_alarms: lowest tabulated false-alarm rate at which it is reported.
-    autocorrelation: of the noise. beside: what changed at the same time, sentences.
+    autocorrelation: of the noise. simultaneous: what changed at the same time, sentences.
     """
 
     at_s: float
@@ -70,13 +70,13 @@ class Change:
     false_alarms: float
     autocorrelation: float
     status: Status
-    beside: tuple[str, ...]
+    simultaneous: tuple[str, ...]
     repetitions: tuple[Repetition, ...]
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class WeekForecast:
     """A predicted range of single measurements. start_s, end_s: the time that it is for.
 
     of: what it is for. hours: local hours of the day in UTC, such as 00 to 06. estimate: median and
@@ -94,7 +94,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class BackTest:
+class ForecastTest:
     """Predictions of past weeks from the runs before them. coverage: share of values inside."""
 
     confidence: float
@@ -118,12 +118,12 @@ class SeriesHistory:
     unit: str
     better: Better
     points: tuple[Point, ...]
-    gaps: tuple[Gap, ...]
-    annotations: tuple[Annotation, ...]
-    changes: tuple[Change, ...]
+    gaps: tuple[SeriesGap, ...]
+    annotations: tuple[FactChange, ...]
+    changes: tuple[ChangePoint, ...]
     untested: str
     regression: str
-    forecasts: tuple[Forecast, ...] = ()
+    forecasts: tuple[WeekForecast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ class History:
     confidence: float
     series: tuple[SeriesHistory, ...]
     notes: tuple[str, ...]
-    forecasts: tuple[Forecast, ...] = ()
-    back_test: BackTest | None = None
+    forecasts: tuple[WeekForecast, ...] = ()
+    back_test: ForecastTest | None = None
 
     @property
     def regressions(self) -> list[str]:

@@ -12,13 +12,13 @@ import numpy as np
 from nephoscope import units
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.history import change_points, step_test
-from nephoscope.history.change_points import ChangePoint
+from nephoscope.history.change_points import DetectedStep
 from nephoscope.history.records import (
-    Annotation,
-    Change,
+    ChangePoint,
     Direction,
-    Gap,
+    FactChange,
     Repetition,
+    SeriesGap,
     SeriesHistory,
     Status,
 )
@@ -34,7 +34,7 @@ STEAL_POINTS = 20
 """Points on either side of a change whose stolen CPU time is compared."""
 
 
-Judging = Callable[[Series, Sequence[Point], Sequence[Point], Change], Sequence[Repetition]]
+Judging = Callable[[Series, Sequence[Point], Sequence[Point], ChangePoint], Sequence[Repetition]]
 """Series, points before a change, points behind it and the change -> judged repetitions."""
 
 
@@ -56,7 +56,7 @@ def analyse(
     """Returns the history of a series. judge: confirms or refutes changes."""
     points = series.points
     annotations = tuple(_annotations(points))
-    changes: list[Change] = []
+    changes: list[ChangePoint] = []
     untested = []
     for start, end in segments(points):
         part = points[start:end]
@@ -114,23 +114,23 @@ def _untested(points: Sequence[Point], at_s: Array) -> str:
     return f"{wording.plural(len(points), 'run')} from {begin} on are not tested: it takes {need}."
 
 
-def _gaps(points: Sequence[Point]) -> Iterator[Gap]:
+def _gaps(points: Sequence[Point]) -> Iterator[SeriesGap]:
     at_s = times(points)
     if at_s.size < 3:
         return
     distances = np.diff(at_s)
     usual = float(np.median(distances))
     for index in np.flatnonzero(distances > GAP_FACTOR * usual):
-        yield Gap(float(at_s[index]), float(at_s[index + 1]))
+        yield SeriesGap(float(at_s[index]), float(at_s[index + 1]))
 
 
-def _annotations(points: Sequence[Point]) -> Iterator[Annotation]:
+def _annotations(points: Sequence[Point]) -> Iterator[FactChange]:
     known: dict[str, str] = {}
     for point in points:
         for fact, value in point.facts.items():
             before = known.get(fact)
             if before is not None and before != value:
-                yield Annotation(
+                yield FactChange(
                     point.at_s, point.run, fact, before, value, resets=fact == CPU_MODEL
                 )
         known |= point.facts
@@ -141,7 +141,7 @@ def _changes(
     points: Sequence[Point],
     settings: Settings,
     judge: Judging | None,
-) -> Iterator[Change]:
+) -> Iterator[ChangePoint]:
     values, is_ratio = scaled(points)
     steps = change_points.detect(
         times(points),
@@ -162,10 +162,10 @@ def _changes(
 def _change(
     series: Series,
     points: Sequence[Point],
-    step: ChangePoint,
+    step: DetectedStep,
     is_ratio: bool,
     settings: Settings,
-) -> Change:
+) -> ChangePoint:
     ends = (step.size, step.low, step.high)
     value, low, high = (math.exp(end) for end in ends) if is_ratio else ends
     unit = "ratio" if is_ratio else series.unit
@@ -173,7 +173,7 @@ def _change(
     shift = Estimate(value, low, high, settings.confidence, len(points), unit, method)
     point = points[step.index]
     direction = _direction(series.better, step.size)
-    return Change(
+    return ChangePoint(
         at_s=point.at_s,
         first_s=points[step.first].at_s,
         last_s=points[step.last].at_s,
@@ -186,13 +186,13 @@ def _change(
         false_alarms=step.false_alarms,
         autocorrelation=step.correlation,
         status="suspected",
-        beside=tuple(_beside(points, step)),
+        simultaneous=tuple(_simultaneous(points, step)),
         repetitions=(),
         sentence="",
     )
 
 
-def _sentence(series: Series, change: Change) -> str:
+def _sentence(series: Series, change: ChangePoint) -> str:
     shift = shift_text(change.shift, change.is_ratio)
     return (
         f"{name_of(series)}: {shift} from run {change.run} on ({change.direction}, "
@@ -223,7 +223,7 @@ def _direction(better: Better, size: float) -> Direction:
     return "better" if (size > 0) == (better is Better.HIGHER) else "worse"
 
 
-def _beside(points: Sequence[Point], step: ChangePoint) -> Iterator[str]:
+def _simultaneous(points: Sequence[Point], step: DetectedStep) -> Iterator[str]:
     """Yields what else changed between the last run before the change and the first behind it."""
     before = points[max(0, min(step.first, step.index) - 1)].facts
     after = points[max(step.last, step.index)].facts
@@ -237,9 +237,9 @@ def _beside(points: Sequence[Point], step: ChangePoint) -> Iterator[str]:
         points[max(0, step.index - STEAL_POINTS) : step.index],
         points[step.index : step.index + STEAL_POINTS],
     )
-    shown = [[point.steal for point in side if point.steal is not None] for side in sides]
-    if all(shown):
-        old, new = (median(side) for side in shown)
+    steal = [[point.steal for point in side if point.steal is not None] for side in sides]
+    if all(steal):
+        old, new = (median(side) for side in steal)
         if abs(new - old) >= STEAL_MARGIN:
             verb = "rose" if new > old else "fell"
             yield (
@@ -248,7 +248,7 @@ def _beside(points: Sequence[Point], step: ChangePoint) -> Iterator[str]:
             )
 
 
-def _regression(series: Series, changes: Sequence[Change], margin: float) -> str:
+def _regression(series: Series, changes: Sequence[ChangePoint], margin: float) -> str:
     """A sentence on the change since which the metric is worse; empty where it is not.
 
     Changes since then are added up, so that one that was undone is none.
@@ -266,7 +266,7 @@ def _regression(series: Series, changes: Sequence[Change], margin: float) -> str
     return worst_change.sentence
 
 
-def _relative(series: Series, change: Change) -> float:
+def _relative(series: Series, change: ChangePoint) -> float:
     """Size of a change relative to the level; above the margin at once for values about zero."""
     if change.is_ratio:
         ratio = change.shift.value

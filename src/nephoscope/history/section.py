@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nephoscope import units
-from nephoscope.history.records import Change, Forecast, History, SeriesHistory
+from nephoscope.history.records import ChangePoint, History, SeriesHistory, WeekForecast
 from nephoscope.history.result import name_of
 from nephoscope.history.series import MACHINE, Point
 from nephoscope.report import figures, palette, wording
@@ -96,14 +96,14 @@ def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
         yield _forecast_table(series.forecasts)
 
 
-def _item(change: Change) -> Item:
+def _item(change: ChangePoint) -> Item:
     when = (
         f"Between {moment(change.first_s)} and {moment(change.last_s)}, detected at "
         f"{moment(change.detected_s)}; false-alarm rate {100 * change.false_alarms:g} %."
     )
     details = (
         when,
-        *(f"At the same time: {text}" for text in change.beside),
+        *(f"At the same time: {text}" for text in change.simultaneous),
         *(f"Repetition {one.run}: {one.status}. {one.sentence}" for one in change.repetitions),
     )
     step = ""
@@ -126,8 +126,8 @@ def _chart(series: SeriesHistory, number: int) -> Chart:
         )
         for point in points
     ]
-    shown = thin(rows, TABLE_ROWS)
-    count = "" if len(shown) == len(rows) else f"{len(shown)} of {len(rows)} runs, evenly spaced"
+    listed = thin(rows, TABLE_ROWS)
+    count = "" if len(listed) == len(rows) else f"{len(listed)} of {len(rows)} runs, evenly spaced"
     sparse = thin([(f"{point.estimate.value!r}",) for point in points], SPARK_POINTS)
     spark = Spark(
         wording.clean(series.target),
@@ -140,7 +140,7 @@ def _chart(series: SeriesHistory, number: int) -> Chart:
         f"history-{number}",
         "Medians of runs over time",
         _figure(series),
-        Table(head, shown, count),
+        Table(head, listed, count),
         caption,
         Table(head, tuple(rows[-BRIEF_ROWS:]), f"Newest {min(BRIEF_ROWS, len(rows))} runs:"),
         (spark,) if len(points) > 1 else (),
@@ -205,7 +205,7 @@ def _unbroken(series: SeriesHistory) -> Iterator[Sequence[Point]]:
     yield part
 
 
-def _forecast_table(forecasts: Sequence[Forecast]) -> Table:
+def _forecast_table(forecasts: Sequence[WeekForecast]) -> Table:
     rows = tuple(
         (
             f"{moment(one.start_s)[:10]} to {moment(one.end_s)[:10]}",

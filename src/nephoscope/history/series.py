@@ -92,7 +92,7 @@ def read(
     benchmarks: only these, all when empty. repetitions: runs labelled so too. Raises UnknownName
     where no run has the metric.
     """
-    found: dict[tuple[str, str, str, str], list[_Entry]] = {}
+    by_setting: dict[tuple[str, str, str, str], list[_Entry]] = {}
     known: set[str] = set()
     notes = []
     for run in runs:
@@ -103,21 +103,21 @@ def read(
                 if benchmarks and entry.key.benchmark not in benchmarks:
                     continue
                 setting = (entry.key.benchmark, entry.key.factors, entry.params, entry.unit)
-                found.setdefault(setting, []).append(entry)
+                by_setting.setdefault(setting, []).append(entry)
         except (StoreError, Refused) as error:
             notes.append(f"Run {run.id} is left out: {error}")
-    if not found and not notes:
+    if not by_setting and not notes:
         raise UnknownName(
             f"No selected run has the metric '{metric}'{did_you_mean(metric, known)}.",
             "`nephoscope show RUN` prints the metrics of a run.",
         )
-    series = [one for entries in found.values() for one in _by_target(metric, entries)]
+    series = [one for entries in by_setting.values() for one in _by_target(metric, entries)]
     wanted = [
         one
         for one in series
         if not targets or {point.target for point in one.points} & set(targets)
     ]
-    if found and not wanted:
+    if by_setting and not wanted:
         names_there = sorted({point.target for one in series for point in one.points})
         raise UnknownName(
             f"No run of target {' or '.join(targets)} has the metric '{metric}'.",
@@ -241,10 +241,10 @@ def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[
 
 def _steal(records: Sequence[TrialRecord]) -> float | None:
     values = [record.beside.get("steal_ratio") for record in records]
-    shown = [
+    numbers = [
         float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)
     ]
-    return median(shown) if shown else None
+    return median(numbers) if numbers else None
 
 
 def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
