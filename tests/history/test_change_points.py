@@ -2,79 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from tests.history.drawn import DAY_S, HOUR_S, autoregressive
+from tests.history.cases import SEED, SERIES, STATIONARY, STEP_AT, hourly, is_step, stepped
+from tests.history.drawn import DAY_S, autoregressive
 from tests.rates import holds_rate
 
-from nephoscope.analysis.statistics.values import Array
 from nephoscope.history import change_points
 from nephoscope.history.change_points import WINDOW, detect
-
-SERIES = 1000
-STEP_AT = 120
-Drawing = Callable[[np.random.Generator], tuple[Array, Array]]
-
-
-def hourly(points: int = WINDOW) -> Array:
-    return HOUR_S * np.arange(points, dtype=np.float64)
-
-
-def noisy(correlation: float) -> Drawing:
-    return lambda rng: (hourly(), autoregressive(rng, WINDOW, correlation))
-
-
-def seasonal(rng: np.random.Generator) -> tuple[Array, Array]:
-    at_s = hourly()
-    phase = rng.uniform(0, 2 * np.pi)
-    return at_s, 3 * np.sin(2 * np.pi * at_s / DAY_S + phase) + rng.normal(size=WINDOW)
-
-
-def heavy(rng: np.random.Generator) -> tuple[Array, Array]:
-    return hourly(), rng.standard_t(2.5, WINDOW)
-
-
-def missing(rng: np.random.Generator) -> tuple[Array, Array]:
-    kept = np.sort(rng.permutation(WINDOW)[: WINDOW * 9 // 10])
-    return hourly()[kept], autoregressive(rng, WINDOW, 0.3)[kept]
-
-
-STATIONARY: dict[str, Drawing] = {
-    "AR(1) 0": noisy(0.0),
-    "AR(1) 0.3": noisy(0.3),
-    "AR(1) 0.6": noisy(0.6),
-    "AR(1) 0.9": noisy(0.9),
-    "daily season": seasonal,
-    "heavy tails": heavy,
-    "10 % missing": missing,
-}
-
-
-def stepped(rng: np.random.Generator, correlation: float = 0.0) -> tuple[Array, Array]:
-    """A step of 5 % at a noise of 2 %, and the ten points behind it."""
-    values = 1 + 0.02 * autoregressive(rng, STEP_AT + 10, correlation)
-    values[STEP_AT:] += 0.05
-    return hourly(STEP_AT + 10), values
-
-
-def is_found(at_s: Array, values: Array) -> bool:
-    return any(abs(one.index - STEP_AT) <= 10 for one in detect(at_s, values))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STATIONARY)
 def test_stationary_series_rarely_have_a_change_point(kind: str) -> None:
-    rng = np.random.default_rng([11, list(STATIONARY).index(kind)])
+    rng = np.random.default_rng([SEED, list(STATIONARY).index(kind)])
     quiet = [not detect(*STATIONARY[kind](rng)) for _ in range(SERIES)]
     holds_rate(f"no alarm, {kind}", quiet, 1 - change_points.FALSE_ALARMS)
 
 
 @pytest.mark.slow
 def test_a_step_is_found_within_ten_points() -> None:
-    rng = np.random.default_rng(12)
-    holds_rate("step found", [is_found(*stepped(rng)) for _ in range(SERIES)], 0.9)
+    rng = np.random.default_rng([SEED, 100])
+    holds_rate("step found", [is_step(detect(*stepped(rng))) for _ in range(SERIES)], 0.9)
 
 
 @pytest.mark.slow
