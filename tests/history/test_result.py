@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.history.drawn import DAY_S, START_S, series
 
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.history.records import Repetition
-from nephoscope.history.result import Settings, analyse, segments, shift_text
+from nephoscope.history.result import Settings, analyse, link, segments, shift_text
 from nephoscope.history.series import CPU_MODEL
 from nephoscope.model import Better, Estimate
 
@@ -110,6 +112,15 @@ def test_a_refuted_change_is_no_regression() -> None:
     assert found.changes[0].status == "refuted"
     assert "refuted" in found.changes[0].sentence
     assert not found.regression
+
+
+def test_edited_parameters_begin_a_series_that_is_linked_to_the_old_one() -> None:
+    old = replace(series(np.ones(5), every_s=DAY_S), params={"digits": 1000})
+    later = START_S + DAY_S * np.arange(10, 15)
+    new = replace(series(np.ones(5), at_s=later), params={"digits": 2000})
+    histories = link([analyse(one, Settings()) for one in (new, old)])
+    assert [bool(one.continues) for one in histories] == [True, False]
+    assert "digits 1,000 → 2,000" in histories[0].continues
 
 
 def test_a_shift_is_read_as_a_percentage_with_its_interval() -> None:

@@ -129,13 +129,13 @@ def _history(
     from nephoscope.history import series as reading
     from nephoscope.history.confirm import Judge
     from nephoscope.history.records import History
-    from nephoscope.history.result import analyse
+    from nephoscope.history.result import analyse, link
 
     every_series, notes = reading.read(
         runs, metric, targets=targets, benchmarks=benchmarks, confidence=settings.confidence
     )
     judge = Judge(store, runs, settings.margin, settings.confidence)
-    results = [analyse(one, settings, judge) for one in every_series]
+    results = link([analyse(one, settings, judge) for one in every_series])
     classes = (
         predicting.classes_of(every_series, settings.false_alarms) if forecast or back_test else []
     )

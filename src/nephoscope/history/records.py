@@ -108,6 +108,7 @@ class SeriesHistory:
 
     better: direction of the metric. untested: why a part is not tested for changes; empty if all
     is. regression: sentence on a change for the worse that was not undone; empty without one.
+    continues: sentence on an earlier series of the same target with other parameters, or empty.
     """
 
     benchmark: str
@@ -123,6 +124,7 @@ class SeriesHistory:
     changes: tuple[ChangePoint, ...]
     untested: str
     regression: str
+    continues: str = ""
     forecasts: tuple[WeekForecast, ...] = ()
 
 

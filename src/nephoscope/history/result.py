@@ -82,6 +82,38 @@ def analyse(
     )
 
 
+def link(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
+    """Links each series to the one of the same target and setting that ended before it began.
+
+    Where the parameters of a plan were edited, a new series begins.
+    """
+    return [replace(one, continues=_continued(one, histories)) for one in histories]
+
+
+def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str:
+    def setting(one: SeriesHistory) -> tuple[object, ...]:
+        return one.benchmark, one.target, one.factors, one.unit
+
+    earlier = [
+        one
+        for one in histories
+        if setting(one) == setting(series) and one.points[-1].at_s < series.points[0].at_s
+    ]
+    if not earlier:
+        return ""
+    before = max(earlier, key=lambda one: one.points[-1].at_s)
+    changed = [
+        f"{name} {wording.level_text(name, before.params.get(name))} → "
+        f"{wording.level_text(name, value)}"
+        for name, value in series.params.items()
+        if before.params.get(name) != value
+    ]
+    return (
+        f"A new series begins with run {series.points[0].run}, after run {before.points[-1].run}: "
+        f"parameters changed ({wording.clean('; '.join(changed)) or 'one was removed'})."
+    )
+
+
 def segments(points: Sequence[Point]) -> list[tuple[int, int]]:
     """Returns beginnings and ends of the parts measured on one CPU model."""
     starts = [0]

@@ -75,6 +75,8 @@ def moment(at_s: float) -> str:
 
 def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
     yield Heading(name_of(series))
+    if series.continues:
+        yield Sentence(series.continues)
     yield _chart(series, number)
     if series.changes:
         yield Items(tuple(_item(change) for change in series.changes))
