@@ -103,8 +103,7 @@ def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str
         return ""
     before = max(earlier, key=lambda one: one.points[-1].at_s)
     changed = [
-        f"{name} {wording.level_text(name, before.params.get(name))} → "
-        f"{wording.level_text(name, value)}"
+        f"{name} {before.params.get(name)} → {value}"
         for name, value in series.params.items()
         if before.params.get(name) != value
     ]

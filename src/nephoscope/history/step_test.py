@@ -9,6 +9,7 @@ values and as innovations, so that a few outliers are no step (Huber 1981).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,7 @@ _ROBUST_SD = 1.4826
 _MAX_CORRELATION = 0.98
 _POSITION_LOSS = 7.35
 """Loss of explained squares, in noise variances, up to which a position is plausible (95 %)."""
+_CONDITION = 1e-4
 _MIN_SQUARE = 0.5
 """Candidates that the other regressors explain almost wholly cannot be told from them."""
 
@@ -150,6 +152,12 @@ def step_test(
 
 
 def _basis(columns: Array) -> Array:
+    """An orthonormal basis; of well-conditioned columns by Cholesky, which takes a third of QR."""
+    with contextlib.suppress(np.linalg.LinAlgError):
+        lower = np.linalg.cholesky(columns.T @ columns)
+        diagonal = np.diag(lower)
+        if diagonal.min() > _CONDITION * diagonal.max():
+            return np.asarray(columns @ np.linalg.inv(lower).T)
     basis, upper = np.linalg.qr(columns)
     diagonal = np.abs(np.diag(upper))
     return basis[:, diagonal > 1e-9 * diagonal.max()]
