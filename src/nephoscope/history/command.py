@@ -87,7 +87,7 @@ def history(
     if (against or budget) and not confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
     from nephoscope.history.result import Settings
-    from nephoscope.history.section import section
+    from nephoscope.history.page import section
     from nephoscope.store import Store
 
     shelf = Store(store)

@@ -9,7 +9,7 @@ from tests.history.drawn import DAY_S, START_S, series
 
 from nephoscope.history.records import ForecastTest, History
 from nephoscope.history.result import Settings, analyse
-from nephoscope.history.section import section
+from nephoscope.history.page import section
 from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart, Items
 
