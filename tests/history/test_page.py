@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from tests.history.drawn import DAY_S, START_S, series
 
+from nephoscope.history.page import section
 from nephoscope.history.records import ForecastTest, History
 from nephoscope.history.result import Settings, analyse
-from nephoscope.history.page import section
 from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart, Items
 
@@ -37,7 +37,7 @@ def test_change_gap_and_next_step_are_shown() -> None:
     (chart,) = [block for block in page.blocks if isinstance(block, Chart)]
     assert [len(part["x"]) for part in chart.figure["data"]] == [30, 60]
     labels = [one["text"] for one in chart.figure["layout"]["annotations"]]
-    assert labels == ["worse", "kernel"]
+    assert labels == ["worse, kernel"]
     assert chart.figure["layout"]["xaxis"]["type"] == "date"
     (items,) = [b for b in page.blocks if isinstance(b, Items) and not b.folded][:1]
     assert items.items[0].tone == "warning"

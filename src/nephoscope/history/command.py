@@ -86,8 +86,8 @@ def history(
     """
     if (against or budget) and not confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
-    from nephoscope.history.result import Settings
     from nephoscope.history.page import section
+    from nephoscope.history.result import Settings
     from nephoscope.store import Store
 
     shelf = Store(store)

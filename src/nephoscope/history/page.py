@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nephoscope import units
+from nephoscope.history.forecast import MINIMUM_POINTS
 from nephoscope.history.records import ChangePoint, History, SeriesHistory, WeekForecast
 from nephoscope.history.result import name_of
 from nephoscope.history.series import MACHINE, Point
@@ -134,8 +135,8 @@ def _chart(series: SeriesHistory, number: int) -> Chart:
     spark = Spark(
         wording.clean(series.target),
         tuple(float(str(row[0])) for row in sparse),
-        moment(points[0].at_s),
-        moment(points[-1].at_s),
+        moment(points[0].at_s)[:10],
+        moment(points[-1].at_s)[:10],
     )
     caption = "Bars are intervals of runs; gaps in time interrupt the line."
     return Chart(
@@ -169,7 +170,8 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
             marker={"color": colour, "symbol": symbol, "size": 5},
         )
         lows, highs = [one.low for one in estimates], [one.high for one in estimates]
-        drawn["error_y"] = figures.error_bars(values, lows, highs) | {"color": colour}
+        if any(end is not None for end in (*lows, *highs)):
+            drawn["error_y"] = figures.error_bars(values, lows, highs) | {"color": colour}
         data.append(drawn)
     every = [
         end
@@ -183,11 +185,14 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
         figures.axis_of(figures.Axis(title, series.unit), every),
     )
     layout["showlegend"] = False
+    marks: dict[float, list[str]] = {}
     for change in series.changes:
-        figures.vertical(layout, _iso(change.at_s), f"{change.direction}", log=False)
+        marks.setdefault(change.at_s, []).append(change.direction)
     for one in series.annotations:
         if one.fact != MACHINE:
-            figures.vertical(layout, _iso(one.at_s), one.fact, log=False)
+            marks.setdefault(one.at_s, []).append(one.fact)
+    for at_s, labels in marks.items():
+        figures.vertical(layout, _iso(at_s), ", ".join(labels), log=False)
     return {"data": data, "layout": layout}
 
 
@@ -234,7 +239,9 @@ def _back_test(history: History) -> Iterator[Block]:
     if test is None:
         return
     if test.coverage is None:
-        yield Sentence("No past week can be predicted: too few runs before the last week.")
+        yield Sentence(
+            f"No past week can be predicted: that takes {MINIMUM_POINTS} runs before it."
+        )
         return
     yield Sentence(
         f"Back-test: {wording.estimate_text(test.coverage)} of {test.predictions} past "
