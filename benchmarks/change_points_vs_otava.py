@@ -89,11 +89,13 @@ def main() -> int:
     parser.add_argument("--series", type=int, default=1000, help="of each case")
     parser.add_argument("--peer-series", type=int, default=200, help="of each case by Otava")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", default="", help="cases with this in their names")
     options = parser.parse_args()
     if options.install:
         install()
     jobs = [(name, place) for place, name in enumerate(STATIONARY)]
     jobs += [(f"{correlation:g}", 100 + int(100 * correlation)) for correlation in STEPS]
+    jobs = [job for job in jobs if options.only in job[0]]
     count = partial(counted, series=options.series, peer_series=options.peer_series)
     rows = []
     with multiprocessing.Pool(options.processes) as pool:

@@ -25,10 +25,9 @@ def page(root: Path) -> str:
 def table_of(counts: Mapping[str, Any]) -> Iterator[str]:
     """Yields the lines of both tables: stationary series, and series with a step."""
     tools = [name for name in counts["rows"][0] if name not in ("case", "is_step")]
-    numbers = ", ".join(f"{name}: {counts['rows'][0][name]['series']:,}" for name in tools)
     yield (
         f"Counted on {counts['date']}, random seed {counts['seed']} (no threshold was fitted with "
-        f"it); series a row: {numbers}. The peer is {counts['peer']} at two values of max_pvalue."
+        f"it). The peer is {counts['peer']} at two values of max_pvalue."
     )
     headings = (
         "stationary series, share with an alarm",
@@ -46,4 +45,5 @@ def table_of(counts: Mapping[str, Any]) -> Iterator[str]:
 def _cell(count: Mapping[str, int]) -> str:
     share = wilson(count["alarms"], count["series"])
     low, high = share.low or 0.0, share.high or 1.0
-    return f"{100 * share.value:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+    interval = f"[{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{100 * share.value:.1f} % {interval} of {count['series']:,}"
