@@ -34,6 +34,7 @@ TOGETHER = frozenset(
         "experiments",
         "fleet",
         "fuzz",
+        "history",
         "isolation",
         "lab",
         "labcheck",

@@ -52,6 +52,7 @@ ORDER = [
     "capabilities",
     "comparison",
     "rank",
+    "history",
     "studies",
     "api",
     "commands",

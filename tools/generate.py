@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import change_points_table
 import coverage_table
 import json_reference
 import man_page
@@ -340,8 +341,8 @@ def references(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def coverage(document: Mapping[str, Any]) -> dict[str, str]:
-    """The page with the measured coverage of intervals."""
-    return {coverage_table.PAGE: coverage_table.page(ROOT)}
+    """The pages with the measured coverage of intervals and the measured alarms."""
+    return {table.PAGE: table.page(ROOT) for table in (coverage_table, change_points_table)}
 
 
 def stale(files: Mapping[str, str]) -> list[str]:

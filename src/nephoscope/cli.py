@@ -77,6 +77,11 @@ COMMANDS: tuple[Command, ...] = (
         "Rank alternatives by metric, overall and by application.",
         "nephoscope.rank.command:rank",
     ),
+    Command(
+        "history",
+        "Print a metric over time: change points, forecasts.",
+        "nephoscope.history.command:history",
+    ),
     Command("study", "Reproduce the five reference studies.", "nephoscope.studies.command:study"),
     Command(
         "runs",

@@ -40,6 +40,7 @@ VERBS = [
     "advise",
     "compare",
     "rank",
+    "history",
     "study",
     "runs",
     "show",

@@ -144,6 +144,7 @@ CASES = [
     ("utility", "", ["offers.yaml"]),
     ("compare", "", ["RUN"]),
     ("rank", "", ["RUN"]),
+    ("history", "", ["null_ns"]),
     ("study list", "", []),
     ("study show", "", ["zhuang-2012"]),
     ("study run", "", ["zhuang-2012"]),

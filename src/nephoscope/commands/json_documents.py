@@ -16,6 +16,7 @@ from nephoscope.commands.configuration import Value
 from nephoscope.cost.saving import SavingAnalysis
 from nephoscope.cost.work import WorkCosts
 from nephoscope.fleet.result import FleetCheck
+from nephoscope.history.records import History
 from nephoscope.load.records import CapacityResult
 from nephoscope.network.bandwidth import LinkTechnology
 from nephoscope.network.groups import NetworkGroups
@@ -75,6 +76,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "utility": {"": "utility"},
     "compare": {"": "compare"},
     "rank": {"": "ranking"},
+    "history": {"": "history"},
     "study list": {"": "studies"},
     "study show": {"": "study"},
     "study run": {"": "study_run"},
@@ -352,6 +354,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "fleet": FleetCheck,
     "platforms": PlatformReport,
     "ranking": Ranking,
+    "history": History,
     "prices": Prices,
     "cost_of_work": WorkCosts,
     "saving": SavingAnalysis,

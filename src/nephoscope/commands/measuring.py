@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -106,10 +106,11 @@ def executed(
     *,
     fresh: bool = False,
     progress: Callable[[TextIO], Progress] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> StoredRun:
     """Runs the plan, or goes on with its unfinished run; progress goes to stderr.
 
-    progress: what shows it, where a command has its own.
+    progress: what shows it, where a command has its own. labels: of the run besides the user's.
     """
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
@@ -117,7 +118,8 @@ def executed(
     for target in plan.targets:
         target.require_programs()  # without them no run is begun, so that none is left behind empty
     with (progress or Progress)(sys.stderr) as observer:
-        return runs.execute(plan, store, observer, fresh=fresh, labels=options.given_labels())
+        every = {**options.given_labels(), **(labels or {})}
+        return runs.execute(plan, store, observer, fresh=fresh, labels=every)
 
 
 def present(

@@ -11,44 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope import units
-from nephoscope.commands import options, output
+from nephoscope.commands import options, output, run_filters
 from nephoscope.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.store import Store, StoredRun
+    from nephoscope.store import StoredRun
 
 
 @click.group(cls=options.InOrder, invoke_without_command=True)
-@click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Only runs with this label; may be repeated.",
-)
-@click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="NAME",
-    help="Only runs with a target of this name; may be repeated.",
-)
-@click.option(
-    "--benchmark",
-    "benchmarks",
-    multiple=True,
-    metavar="ID",
-    help="Only runs of this benchmark; may be repeated.",
-)
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    metavar="STATE",
-    help="Only runs in this state, e.g. finished or killed; may be repeated.",
-)
-@click.option("--since", metavar="DATE", help="Earliest day to list (UTC).")
-@click.option("--until", metavar="DATE", help="Latest day to list (UTC).")
+@run_filters.add_filters
 @click.option("--ids", is_flag=True, help="Print the run ids only.")
 @options.STORE
 @options.JSON
@@ -69,7 +40,7 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
 
     shelf = Store(store)
     ids_only = conditions.pop("ids")
-    rows = [_row(stored) for stored in _selected(shelf, **conditions)]
+    rows = [_row(stored) for stored in run_filters.selected(shelf, **conditions)]
     for sentence in shelf.damaged():
         output.log(f"nephoscope: {output.one_line(sentence)}")
     if as_json:
@@ -143,38 +114,6 @@ def _confirmed(chosen: Sequence[StoredRun]) -> bool:
     for run in chosen:
         output.log(run.id)
     return click.confirm(f"Remove {len(chosen)} run{'s'[: len(chosen) > 1]} for good?", err=True)
-
-
-def _selected(
-    shelf: Store,
-    *,
-    labels: Sequence[str],
-    targets: Sequence[str],
-    benchmarks: Sequence[str],
-    states: Sequence[str],
-    since: str | None,
-    until: str | None,
-) -> list[StoredRun]:
-    """Returns the runs that meet the options' conditions, newest first."""
-    from nephoscope.reading.sentences import did_you_mean
-    from nephoscope.store import ABANDONED, STATES, selection
-
-    known = (*STATES, *ABANDONED)
-    for state in states:
-        if state not in known:
-            raise UsageError(
-                f"--state: there is no state '{state}'{did_you_mean(state, known)}.",
-                f"States: {', '.join(known)}.",
-            )
-    wanted = selection.Selection(
-        labels=selection.labels(labels),
-        targets=frozenset(targets),
-        benchmarks=frozenset(benchmarks),
-        states=frozenset(states),
-        since_s=selection.day_s("--since", since),
-        until_s=selection.day_s("--until", until),
-    )
-    return [run for run in reversed(shelf.runs()) if wanted.matches(run)]
 
 
 def _row(stored: StoredRun) -> dict[str, Any]:

@@ -302,9 +302,9 @@ def stacked(
     return {"data": data, "layout": out}
 
 
-def vertical(figure_layout: dict[str, Any], x: float, label: str, *, log: bool) -> None:
-    """Adds a dotted upright line with a label above the plot."""
-    place = math.log10(x) if log else x
+def vertical(figure_layout: dict[str, Any], x: float | str, label: str, *, log: bool) -> None:
+    """Adds a dotted upright line with a label above the plot. x: a text on an axis of dates."""
+    place = math.log10(float(x)) if log else x
     figure_layout.setdefault("shapes", []).append(
         {
             "type": "line",

@@ -1,0 +1,1 @@
+"""Stored runs over time: series, change points, confirmation of suspected changes, forecasts."""

@@ -1,0 +1,230 @@
+"""`nephoscope history`: how did a metric change over time, when, and what is expected?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nephoscope.commands import measuring, options, output, run_filters
+from nephoscope.commands.options import ratio
+from nephoscope.commands.section_output import present
+from nephoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.history.records import History
+    from nephoscope.history.result import Settings
+    from nephoscope.history.series import Series
+    from nephoscope.store import Store, StoredRun
+
+REGRESSION = 1
+"""Exit code of --check where a metric is worse."""
+
+
+@click.command()
+@click.argument("metric")
+@run_filters.add_filters
+@click.option(
+    "--false-alarms",
+    default="5%",
+    metavar="RATIO",
+    show_default=True,
+    callback=ratio(0.01, 0.2),
+    help="Probability of a change point in 200 runs of a stationary series.",
+)
+@click.option(
+    "--margin",
+    default="3%",
+    metavar="RATIO",
+    show_default=True,
+    callback=ratio(0.0, 0.99),
+    help="Largest relative change for the worse that is no regression.",
+)
+@options.CONFIDENCE
+@click.option("--check", is_flag=True, help="Exit with code 1 on a regression; print no others.")
+@click.option(
+    "--forecast", is_flag=True, help="Predict the next week, and the last one beside its values."
+)
+@click.option("--back-test", is_flag=True, help="Test predictions of all past weeks.")
+@click.option(
+    "--confirm",
+    metavar="RUN",
+    help="Repeat RUN interleaved with a reference, to confirm the change before it.",
+)
+@click.option(
+    "--against",
+    metavar="RUN",
+    help="Run before the change, to interleave with instead of a reference.",
+)
+@options.BUDGET
+@options.REPORT_FILE
+@options.STORE
+@options.JSON
+def history(
+    metric: str,
+    false_alarms: float,
+    margin: float,
+    confidence: str,
+    check: bool,
+    forecast: bool,
+    back_test: bool,
+    confirm: str | None,
+    against: str | None,
+    budget: float | None,
+    to: Path | None,
+    store: Path | None,
+    as_json: bool,
+    **conditions: Any,
+) -> int:
+    """Print a metric over time: change points, forecasts.
+
+    METRIC is a metric of `nephoscope show RUN`, such as latency_p99_ns. Change points are
+    suspected until an interleaved repetition confirms them (--confirm).
+    """
+    if (against or budget) and not confirm:
+        raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
+    from nephoscope.history.page import section
+    from nephoscope.history.result import Settings
+    from nephoscope.store import Store
+
+    shelf = Store(store)
+    settings = Settings(false_alarms, margin, options.confidence(confidence))
+    runs = run_filters.selected(shelf, **conditions)
+    if not runs:
+        raise UsageError(
+            f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
+        )
+    chosen = {name: conditions[name] for name in ("targets", "benchmarks")}
+    if confirm:
+        runs = [*runs, _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)]
+    analysis = _history(shelf, runs, metric, settings, forecast, back_test, **chosen)
+    for sentence in shelf.damaged():
+        output.log(f"nephoscope: {output.one_line(sentence)}")
+    regressed = REGRESSION if check and analysis.regressions else 0
+    if check and not as_json and to is None:
+        for sentence in analysis.regressions:
+            output.say(sentence)
+        return regressed
+    page = section(analysis)
+    source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
+    present(analysis, page, as_json=as_json, title=f"History of {metric}", to=to, source=source)
+    return regressed
+
+
+def _history(
+    store: Store,
+    runs: Sequence[StoredRun],
+    metric: str,
+    settings: Settings,
+    forecast: bool,
+    back_test: bool,
+    *,
+    targets: Sequence[str],
+    benchmarks: Sequence[str],
+) -> History:
+    from nephoscope.history import forecast as predicting
+    from nephoscope.history import series as reading
+    from nephoscope.history.confirm import Judge
+    from nephoscope.history.records import History
+    from nephoscope.history.result import analyse, link
+
+    every_series, notes = reading.read(
+        runs, metric, targets=targets, benchmarks=benchmarks, confidence=settings.confidence
+    )
+    judge = Judge(store, runs, settings.margin, settings.confidence)
+    results = link([analyse(one, settings, judge) for one in every_series])
+    classes = (
+        predicting.classes_of(every_series, settings.false_alarms) if forecast or back_test else []
+    )
+    if forecast:
+        own = {id(one.series): one for levels in classes for one in levels}
+        results = [
+            replace(result, forecasts=tuple(predicting.forecasts([own[id(series)]])))
+            for result, series in zip(results, every_series, strict=True)
+        ]
+    return History(
+        metric,
+        settings.false_alarms,
+        settings.margin,
+        settings.confidence,
+        tuple(results),
+        tuple(notes),
+        tuple(
+            one
+            for levels in classes
+            if forecast and len(levels) > 1
+            for one in predicting.forecasts(levels)
+        ),
+        predicting.back_test(classes) if back_test else None,
+    )
+
+
+def _repeated(
+    store: Store,
+    runs: Sequence[StoredRun],
+    metric: str,
+    name: str,
+    against: str | None,
+    budget_s: float | None,
+    settings: Settings,
+    *,
+    targets: Sequence[str],
+    benchmarks: Sequence[str],
+) -> StoredRun:
+    """Measures the repetition of a run now; returns it."""
+    from nephoscope.history import confirm
+    from nephoscope.history.series import REPETITION
+
+    run = store.open(name)
+    series = _series_of(run, runs, metric, settings, targets=targets, benchmarks=benchmarks)
+    labels = {REPETITION: run.id}
+    if against:
+        labels[confirm.AGAINST] = store.open(against).id
+        plan = confirm.pair_plan(store, labels[confirm.AGAINST], run.id)
+    else:
+        reference = confirm.reference_of(run, series, runs, settings.confidence)
+        if reference is None:
+            output.log(
+                "nephoscope: No other benchmark of this plan has a steady history, so the "
+                "repetition has no reference."
+            )
+        plan = confirm.repetition_plan(run, series, reference)
+    if budget_s is not None:
+        plan = plan.model_copy(update={"budget_s": budget_s})
+    repetition = measuring.executed(plan, store, fresh=True, labels=labels)
+    _, page = measuring.reported(repetition)
+    output.log(f"Report: {page}")
+    return repetition
+
+
+def _series_of(
+    run: StoredRun,
+    runs: Sequence[StoredRun],
+    metric: str,
+    settings: Settings,
+    *,
+    targets: Sequence[str],
+    benchmarks: Sequence[str],
+) -> Series:
+    """The series that a run is a point of. UsageError where it is of none or of several."""
+    from nephoscope.history.result import name_of
+    from nephoscope.history.series import read
+
+    every, _ = read(
+        runs, metric, targets=targets, benchmarks=benchmarks, confidence=settings.confidence
+    )
+    own = [one for one in every if any(point.run == run.id for point in one.points)]
+    if not own:
+        raise UsageError(
+            f"Run {run.id} is no point of a series of {metric}.", "Name a run behind a change."
+        )
+    if len({(one.benchmark, one.target) for one in own}) > 1:
+        names = "; ".join(map(name_of, own))
+        raise UsageError(
+            f"Run {run.id} is a point of {len(own)} series: {names}.",
+            "Select one with --target and --benchmark.",
+        )
+    return own[0]

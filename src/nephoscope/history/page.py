@@ -1,0 +1,249 @@
+"""A history as a section: change points, charts over time, what changed, forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from nephoscope import units
+from nephoscope.history.forecast import MINIMUM_POINTS
+from nephoscope.history.records import ChangePoint, History, SeriesHistory, WeekForecast
+from nephoscope.history.result import name_of
+from nephoscope.history.series import MACHINE, Point
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Spark,
+    Table,
+    thin,
+)
+
+TABLE_ROWS = 400
+"""Rows of the data table behind one chart."""
+BRIEF_ROWS = 5
+SPARK_POINTS = 60
+_TONES = {"worse": "warning", "better": "info", "changed": "notice"}
+
+
+def section(history: History) -> Section:
+    """Returns the section of a history."""
+    blocks: list[Block] = [Sentence(lead(history), lead=True)]
+    for number, series in enumerate(history.series, start=1):
+        blocks += _series(series, number)
+    if history.forecasts:
+        blocks += [Heading("Forecast of the class"), _forecast_table(history.forecasts)]
+    blocks += _back_test(history)
+    blocks.append(
+        Sentence(
+            f"A stationary series of 200 runs has a change point with a probability of at most "
+            f"{100 * history.false_alarms:g} %; changes for the worse up to "
+            f"{100 * history.margin:g} % are no regressions. A suspected change becomes certain by "
+            "an interleaved repetition (--confirm RUN).",
+            roomy=True,
+        )
+    )
+    if history.notes:
+        items = tuple(Item(wording.clean(note)) for note in history.notes)
+        blocks.append(Items(items, "Excluded runs"))
+    return Section("history", "History", tuple(blocks))
+
+
+def lead(history: History) -> str:
+    """Returns the outcome in one sentence."""
+    changes = sum(len(one.changes) for one in history.series)
+    runs = len({point.run for one in history.series for point in one.points})
+    outcome = (
+        f"{wording.plural(changes, 'change point')} in {len(history.series)} series of "
+        f"{wording.plural(runs, 'run')}"
+    )
+    count = len(history.regressions)
+    regressions = wording.plural(count, "regression") if count else "no regression"
+    return f"{outcome}; {regressions}."
+
+
+def moment(at_s: float) -> str:
+    """Returns a time in UTC to the minute."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
+    yield Heading(name_of(series))
+    if series.continues:
+        yield Sentence(series.continues)
+    yield _chart(series, number)
+    if series.changes:
+        yield Items(tuple(_item(change) for change in series.changes))
+    facts = [one for one in series.annotations if one.fact != MACHINE]
+    if facts:
+        rows = tuple(
+            (
+                moment(one.at_s),
+                one.fact,
+                wording.clean(one.before),
+                wording.clean(one.after) + (" (new baseline)" if one.resets else ""),
+            )
+            for one in facts
+        )
+        yield Table(Column.texts("Time (UTC)", "Changed", "Before", "After"), rows)
+    if series.untested:
+        yield Sentence(series.untested)
+    if series.forecasts:
+        yield _forecast_table(series.forecasts)
+
+
+def _item(change: ChangePoint) -> Item:
+    when = (
+        f"Between {moment(change.first_s)} and {moment(change.last_s)}, detected at "
+        f"{moment(change.detected_s)}; false-alarm rate {100 * change.false_alarms:g} %."
+    )
+    details = (
+        when,
+        *(f"At the same time: {text}" for text in change.simultaneous),
+        *(f"Repetition {one.run}: {one.status}. {one.sentence}" for one in change.repetitions),
+    )
+    step = ""
+    if change.status == "suspected":
+        step = f"Add `--confirm {change.run}` to repeat the measurement beside a reference."
+    tone = "info" if change.status == "refuted" else _TONES[change.direction]
+    return Item(change.sentence, tone, tuple(map(wording.clean, details)), step)
+
+
+def _chart(series: SeriesHistory, number: int) -> Chart:
+    points = series.points
+    head = (*Column.texts("Time (UTC)", "Run"), *Column.numbers("Value", "Interval", "n"))
+    rows = [
+        (
+            moment(point.at_s),
+            point.run,
+            wording.value_text(point.estimate),
+            wording.interval_text(point.estimate),
+            str(point.estimate.n),
+        )
+        for point in points
+    ]
+    listed = thin(rows, TABLE_ROWS)
+    count = "" if len(listed) == len(rows) else f"{len(listed)} of {len(rows)} runs, evenly spaced"
+    sparse = thin([(f"{point.estimate.value!r}",) for point in points], SPARK_POINTS)
+    spark = Spark(
+        wording.clean(series.target),
+        tuple(float(str(row[0])) for row in sparse),
+        moment(points[0].at_s)[:10],
+        moment(points[-1].at_s)[:10],
+    )
+    caption = "Bars are intervals of runs; gaps in time interrupt the line."
+    return Chart(
+        f"history-{number}",
+        "Medians of runs over time",
+        _figure(series),
+        Table(head, listed, count),
+        caption,
+        Table(head, tuple(rows[-BRIEF_ROWS:]), f"Newest {min(BRIEF_ROWS, len(rows))} runs:"),
+        (spark,) if len(points) > 1 else (),
+    )
+
+
+def _figure(series: SeriesHistory) -> dict[str, Any]:
+    colour, _, symbol = palette.style(0)
+    data = []
+    for part in _unbroken(series):
+        estimates = [point.estimate for point in part]
+        values = [one.value for one in estimates]
+        hover = [
+            f"{moment(point.at_s)}, {point.run}: {wording.estimate_text(point.estimate)}"
+            for point in part
+        ]
+        drawn = figures.trace(
+            series.target,
+            [_iso(point.at_s) for point in part],
+            values,
+            hover,
+            mode="lines+markers",
+            line={"color": colour, "width": 1},
+            marker={"color": colour, "symbol": symbol, "size": 5},
+        )
+        lows, highs = [one.low for one in estimates], [one.high for one in estimates]
+        if any(end is not None for end in (*lows, *highs)):
+            drawn["error_y"] = figures.error_bars(values, lows, highs) | {"color": colour}
+        data.append(drawn)
+    every = [
+        end
+        for point in series.points
+        for end in (point.estimate.value, point.estimate.low, point.estimate.high)
+        if end is not None
+    ]
+    title = wording.full_name(series.benchmark, series.metric)
+    layout = figures.layout(
+        {"type": "date", "title": {"text": "time (UTC)"}, "automargin": True},
+        figures.axis_of(figures.Axis(title, series.unit), every),
+    )
+    layout["showlegend"] = False
+    marks: dict[float, list[str]] = {}
+    for change in series.changes:
+        marks.setdefault(change.at_s, []).append(change.direction)
+    for one in series.annotations:
+        if one.fact != MACHINE:
+            marks.setdefault(one.at_s, []).append(one.fact)
+    for at_s, labels in marks.items():
+        figures.vertical(layout, _iso(at_s), ", ".join(labels), log=False)
+    return {"data": data, "layout": layout}
+
+
+def _iso(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _unbroken(series: SeriesHistory) -> Iterator[Sequence[Point]]:
+    """Yields the points between gaps."""
+    ends = {gap.end_s for gap in series.gaps}
+    part: list[Point] = []
+    for point in series.points:
+        if point.at_s in ends and part:
+            yield part
+            part = []
+        part.append(point)
+    yield part
+
+
+def _forecast_table(forecasts: Sequence[WeekForecast]) -> Table:
+    rows = tuple(
+        (
+            f"{moment(one.start_s)[:10]} to {moment(one.end_s)[:10]}",
+            one.hours,
+            wording.value_text(one.estimate),
+            wording.interval_text(one.estimate),
+            ""
+            if one.observed_median is None
+            else units.format_value(one.observed_median, one.estimate.unit),
+            f"{one.inside} of {one.observed}" if one.observed else "",
+        )
+        for one in forecasts
+    )
+    level = 100 * forecasts[0].estimate.confidence
+    head = (
+        *Column.texts("Week", "Hours (UTC)"),
+        *Column.numbers("Expected", f"{level:g} % interval", "Observed", "Inside"),
+    )
+    return Table(head, rows, f"Single measurements expected and observed, {forecasts[0].of}:")
+
+
+def _back_test(history: History) -> Iterator[Block]:
+    test = history.back_test
+    if test is None:
+        return
+    if test.coverage is None:
+        yield Sentence(
+            f"No past week can be predicted: that takes {MINIMUM_POINTS} runs before it."
+        )
+        return
+    yield Sentence(
+        f"Back-test: {wording.estimate_text(test.coverage)} of {test.predictions} past "
+        f"measurements lie in their {100 * test.confidence:g} % intervals."
+    )

@@ -1,0 +1,96 @@
+"""`nephoscope history`: text, JSON, pages, --check and --confirm on a drawn store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.history.drawn import DAY_S, START_S, append_run
+
+from nephoscope import cli
+from nephoscope.history.series import read
+from nephoscope.store import Store
+
+CHANGE = 24
+RUNS = 46
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Daily runs whose null_ns rises from 100 ns to what the probe really measures, 120 ns."""
+    path = tmp_path_factory.mktemp("drawn")
+    rng = np.random.default_rng(1)
+    for day in range(RUNS):
+        level = 100 if day < CHANGE else 120
+        values = {"null_ns": level * (1 + 0.01 * rng.standard_normal())}
+        append_run(path, START_S + day * DAY_S, values, target="local", parameter=120.0)
+    return str(path)
+
+
+def test_a_regression_is_printed_and_checked(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["history", "null_ns", "--store", store]) == 0
+    text = capsys.readouterr().out
+    assert "1 change point in 1 series of 46 runs; 1 regression." in text
+    assert cli.main(["history", "null_ns", "--store", store, "--check"]) == 1
+    checked = capsys.readouterr().out
+    assert checked.count("\n") == 1
+    assert "(worse, suspected)" in checked
+
+
+def test_a_check_without_a_regression_is_quiet(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--margin", "50%"], ["--until", "2026-10-10"]):
+        assert cli.main(["history", "null_ns", "--store", store, "--check", *words]) == 0
+        captured = capsys.readouterr()
+        assert captured.out + captured.err == ""
+
+
+def test_json_and_page(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "history.html"
+    words = ["--json", "--forecast", "--back-test", "-o", str(page)]
+    assert cli.main(["history", "null_ns", "--store", store, *words]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (series,) = document["series"]
+    assert len(series["points"]) == RUNS
+    assert series["changes"][0]["direction"] == "worse"
+    assert document["back_test"]["predictions"] > 0
+    assert series["forecasts"]
+    assert "plotly" in page.read_text(encoding="utf-8").lower()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["null_nss"], "did you mean 'null_ns'"),
+        (["null_ns", "--target", "other"], "meets the conditions"),
+        (["null_ns", "--against", "x"], "Add --confirm RUN"),
+        (["null_ns", "--confirm", "x"], "There is no run 'x'"),
+        (["null_ns", "--false-alarms", "50%"], "out of range"),
+        (["null_ns", "--since", "yesterday"], "is not a date"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    store: str, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["history", *words, "--store", store]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_change_is_confirmed_by_a_measurement(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Last in this file: it adds a run to the store. The probe measures 120 ns, as behind the step.
+    (series,), _ = read(Store(store).runs(), "null_ns")
+    behind = series.points[CHANGE].run
+    words = ["--confirm", behind, "--target", "local"]
+    assert cli.main(["history", "null_ns", "--store", store, *words]) == 0
+    captured = capsys.readouterr()
+    assert "(worse, confirmed)" in " ".join(captured.out.split())
+    assert "has no reference" in captured.err
+    assert cli.main(["history", "null_ns", "--store", store, "--check"]) == 1
+    assert "(worse, confirmed)" in capsys.readouterr().out
