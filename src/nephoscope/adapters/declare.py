@@ -210,8 +210,8 @@ def parser_of(
 class Program:
     """A third-party program that one or several adapters call.
 
-    version: pattern with one group, in whatever the program answers to the arguments `look`, or a
-    function that reads it. paths: as for Command. on_stderr: as for `parser_of`.
+    version: pattern with one group, in whatever the program answers to the arguments `look` (or to
+    that command), or a function that reads it. paths: as for Command. on_stderr: as of `parser_of`.
     """
 
     name: str
@@ -219,7 +219,7 @@ class Program:
     install: str
     source: str
     version: str | Callable[[Output], str]
-    look: Sequence[str] = ("--version",)
+    look: Sequence[str] | Command = ("--version",)
     paths: Sequence[str] = ()
     on_stderr: bool = False
 
@@ -263,10 +263,13 @@ class Program:
             made = command(params)
             return replace(made, paths=(*made.paths, *self.paths))
 
+        look = self.look
+        if not isinstance(look, Command):
+            look = Command(tuple(look), paths=tuple(self.paths))
         return Adapter(
             spec=spec,
             command=called,
-            look=Command(tuple(self.look), paths=tuple(self.paths)),
+            look=look,
             version=version_by(self.version) if isinstance(self.version, str) else self.version,
             parse=parse or parser_of(figures, on_stderr=self.on_stderr),
             server=server,

@@ -58,12 +58,12 @@ fn what_it_needs_is_prepared_in_its_folder() {
 #[test]
 fn what_it_has_left_follows_its_output() {
     let main = job("sh", &["-c", "echo left >file; echo said"], "");
-    let both = Job { after: vec![step("cat file")], ..main.clone() };
-    let report = wrapped(&both).unwrap();
+    let followed = Job { after: vec![step("cat file")], ..main.clone() };
+    let report = wrapped(&followed).unwrap();
     assert_eq!(report["stdout"], "said\nleft\n");
     assert_eq!(report["marks"].as_array().unwrap().last().unwrap()[1], 10);
     // A program that failed is reported in its own words, without them.
-    let failed = Job { arguments: vec!["-c".to_owned(), "exit 3".to_owned()], ..both };
+    let failed = Job { arguments: vec!["-c".to_owned(), "exit 3".to_owned()], ..followed };
     assert_eq!(wrapped(&failed).unwrap()["exit"], 3);
     let error = wrapped(&Job { after: vec![step("cat nothing")], ..main }).unwrap_err();
     assert_eq!(error.name, "step_failed");
