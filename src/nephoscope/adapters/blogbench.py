@@ -15,7 +15,7 @@ from nephoscope.adapters.frame import Command
 
 
 def _threads(name: str, flag: str, default: int, what: str) -> tuple[str, int, int, int, str]:
-    return name, default, 0, 10_000, f"Threads that {what} (`{flag}`)."
+    return name, default, 1, 10_000, f"Threads that {what} (`{flag}`)."
 
 
 _FLAGS = {
@@ -77,7 +77,7 @@ ADAPTER = Program(
         "files.",
         how="Threads work on a tree of blogs in a scratch folder; every interval it counts what "
         "was done.",
-        truth="With no writers nothing is written, and the score of writes is 0.",
+        truth="Its table counts the operations of each kind, of which the scores are made.",
         cross_check="`postmark` and `dbench` are other mixes of small files.",
         overhead="All CPUs, and the disk; its tree grows with the iterations.",
         caveats="""

@@ -71,14 +71,19 @@ def _command(params: Params) -> Command:
     options = _checked("options", params["options"], r"[A-Za-z0-9_./ =;,+-]*", "''")
     data = params["data"].rstrip("/")
     runs = {"FORCE_TIMES_TO_RUN": str(params["runs"])} if params["runs"] else {}
+    # All combinations would win over a choice.
+    every = "<RunAllTestCombinations>{}</RunAllTestCombinations>"
+    configuration = _CONFIGURATION
+    if options:
+        configuration = configuration.replace(every.format("TRUE"), every.format("FALSE"))
     folder = f"suite/installed-tests/{profile.split('/')[0]}"
     return replace(
         _SUITE,
         arguments=("batch-run", profile),
         needs_bytes=params["space_bytes"],
         prepare=(
-            *_SUITE.prepare,
             Step("mkdir", ("-p", folder)),
+            Step("tee", ("suite/user-config.xml",), configuration),
             Step("cp", ("-r", f"{data}/installed-tests/{profile}", folder)),
             Step("cp", ("-r", f"{data}/test-profiles", "suite")),
         ),

@@ -22,7 +22,11 @@ def _figure(name: str) -> Figure:
         headline=name == "mean",
         unit="bytes_per_s",
     )
-    return Figure(metric, rf"^[A-Z]+(?: \(nt\))? +{label}: +([0-9]+\.[0-9]+) MB/s\n", 1e6)
+    return Figure(
+        metric,
+        rf"^[A-Z-]+(?: \(nt\))? +{label}: +([0-9]+\.[0-9]+) MB/s(?:  \[.+ prefetch\])?\n",
+        1e6,
+    )
 
 
 def _command(params: Params) -> Command:

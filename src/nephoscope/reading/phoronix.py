@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
+from nephoscope.reading import jsontext
+
 _ONE_RESULT = "BAR_GRAPH"
 
 
@@ -56,16 +58,27 @@ def _results(graph: ElementTree.Element, at_s: dict[str, float | None]) -> Itera
     for entry in graph.iter("Entry"):
         system = _text(entry, "Identifier")
         # The mean stands alone where single runs are not in the file.
-        words = (_text(entry, "RawString") or _text(entry, "Value")).split(":")
+        words = _text(entry, "RawString") or _text(entry, "Value")
+        if not words:
+            raise ValueError(f"{test} on {system} has no result{_reason(entry)}")
         yield SuiteResult(
             test=test,
             arguments=_text(graph, "Description"),
             system=system,
             scale=_text(graph, "Scale") or "result",
             proportion=_text(graph, "Proportion"),
-            values=tuple(_number(word, f"{test} on {system}") for word in words),
+            values=tuple(_number(word, f"{test} on {system}") for word in words.split(":")),
             at_s=at_s.get(system),
         )
+
+
+def _reason(entry: ElementTree.Element) -> str:
+    """Returns the suite's words for a missing result, where it has any."""
+    try:
+        words = jsontext.parse(_text(entry, "JSON"))["error"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return f" ('{str(words)[:120]}')"
 
 
 def _number(word: str, where: str) -> float:
