@@ -20,6 +20,7 @@ HEAD = '<?xml version="1.0"?><PhoronixTestSuite>'
         {"profile": "pts/c-ray-2.0.0; reboot"},
         {"profile": "../../etc-1.0"},
         {"options": "$(reboot)"},
+        {"data": "--help"},
     ],
 )
 def test_nothing_reaches_the_shell_of_the_suite(params: dict[str, str]) -> None:

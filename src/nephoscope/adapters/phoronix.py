@@ -69,7 +69,7 @@ def _command(params: Params) -> Command:
         "pts/c-ray-2.0.0",
     )
     options = _checked("options", params["options"], r"[A-Za-z0-9_./ =;,+-]*", "''")
-    data = params["data"].rstrip("/")
+    data = _checked("data", params["data"], r"/[^\n]*", "/home/me/.phoronix-test-suite").rstrip("/")
     runs = {"FORCE_TIMES_TO_RUN": str(params["runs"])} if params["runs"] else {}
     # All combinations would win over a choice.
     every = "<RunAllTestCombinations>{}</RunAllTestCombinations>"
