@@ -116,9 +116,9 @@ PAIRS = (
         )
     ),
     Pair("LZMA", "bytes_per_s", Side("app.lzma", "compress_bytes_per_s", _LZMA), _XZ),
-    Pair("getpid (perf)", "ns", _call("getpid"), _perf("syscall", 20_000)),
-    Pair("pipe (perf)", "ns", _call("pipe"), _perf("pipe", 2_000)),
-    Pair("getpid (lmbench)", "ns", _call("getpid"), _lmbench("syscall")),
+    Pair("getppid (perf)", "ns", _call("getppid"), _perf("syscall", 20_000)),
+    Pair("pipe (perf)", "ns", _call("pipe"), _perf("pipe", 20_000)),
+    Pair("getppid (lmbench)", "ns", _call("getppid"), _lmbench("syscall")),
     Pair("read (lmbench)", "ns", _call("read"), _lmbench("syscall", call="read")),
     Pair("write (lmbench)", "ns", _call("write"), _lmbench("syscall", call="write")),
     Pair("signal (lmbench)", "ns", _call("signal", "kill"), _lmbench("signal")),

@@ -10,6 +10,7 @@
 //! | call | operation |
 //! |---|---|
 //! | getpid | the system call itself, past any cache of the C library |
+//! | getppid | the same for the parent: what perf and lmbench take for the shortest system call |
 //! | read, write | one byte from /dev/zero, one byte to /dev/null |
 //! | mmap | maps and unmaps 64 KiB, untouched |
 //! | page_fault | first touch of a page of 4 KiB of memory |
@@ -51,6 +52,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const CALLS: &[&str] = &[
     "getpid",
+    "getppid",
     "read",
     "write",
     "mmap",
@@ -152,6 +154,10 @@ impl Machine {
             "getpid" => self.median(duration_ns, |_| {
                 // SAFETY: a system call without arguments.
                 done("getpid", unsafe { libc::syscall(libc::SYS_getpid) } > 0)
+            }),
+            "getppid" => self.median(duration_ns, |_| {
+                // SAFETY: a system call without arguments; 0 is a parent of another namespace.
+                done("getppid", unsafe { libc::syscall(libc::SYS_getppid) } >= 0)
             }),
             "kill" => {
                 let process = std::process::id().cast_signed();
