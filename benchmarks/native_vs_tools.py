@@ -1,14 +1,16 @@
 """Native counterparts beside the third-party tools: cpu.hash, app.lzma and sys.calls.
 
 `cpu.hash` beside John the Ripper and OpenSSL on one thread, `app.lzma` beside xz on the same text,
-`sys.calls` beside `perf bench`, where they are installed. Bounds are those of the
-documentation of each benchmark; where a tool does other work, the row has no bound and its page
-has the reason.
+`sys.calls` beside `perf bench` and lmbench on one CPU, where they are installed. Bounds are of
+the documentation of each benchmark; where a tool does other work, a row has none, and its page
+has the reason. Tools of `sys.calls` have batches of a millisecond as well, where they can be set: a
+long one has the pauses of a busy machine in its mean.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -37,12 +39,17 @@ NONE = (None, None)
 
 @dataclass(frozen=True)
 class Side:
-    """A benchmark, its parameters, and the figure that is compared."""
+    """A benchmark, its parameters, and the figure that is compared.
+
+    less: factors of the figure that is subtracted. one_cpu: whether all of it runs on one CPU.
+    """
 
     benchmark: str
     metric: str
     params: Mapping[str, Any] = field(default_factory=dict)
     factors: Mapping[str, Any] = field(default_factory=dict)
+    less: Mapping[str, Any] | None = None
+    one_cpu: bool = False
 
     @property
     def installed(self) -> bool:
@@ -67,9 +74,20 @@ def _hash(algorithm: str, params: Mapping[str, Any] | None = None) -> dict[str, 
     return {"algorithm": algorithm, "threads": 1, "duration_ns": SECOND_NS, **(params or {})}
 
 
-def _call(name: str) -> Side:
-    params = {"calls": [name], "duration_ns": SECOND_NS // 5}
-    return Side("sys.calls", "call_ns", params, {"call": name})
+def _call(name: str, less: str = "") -> Side:
+    calls = [name, *([less] if less else [])]
+    params = {"calls": calls, "duration_ns": SECOND_NS // 10}
+    subtracted = {"call": less} if less else None
+    return Side("sys.calls", "call_ns", params, {"call": name}, subtracted, one_cpu=True)
+
+
+def _perf(name: str, loops: int) -> Side:
+    return Side(f"perf.{name}", "operation_ns", {"loops": loops}, one_cpu=True)
+
+
+def _lmbench(name: str, metric: str = "operation_ns", **params: Any) -> Side:
+    settings = {"interval_ns": SECOND_NS // 1000, "repetitions": 50, **params}
+    return Side(f"lmbench.{name}", metric, settings, one_cpu=True)
 
 
 def _john(kind: str) -> Side:
@@ -98,8 +116,16 @@ PAIRS = (
         )
     ),
     Pair("LZMA", "bytes_per_s", Side("app.lzma", "compress_bytes_per_s", _LZMA), _XZ),
-    Pair("getpid (perf)", "ns", _call("getpid"), Side("perf.syscall", "operation_ns"), NONE),
-    Pair("pipe (perf)", "ns", _call("pipe"), Side("perf.pipe", "operation_ns"), NONE),
+    Pair("getppid (perf)", "ns", _call("getppid"), _perf("syscall", 20_000)),
+    Pair("pipe (perf)", "ns", _call("pipe"), _perf("pipe", 20_000)),
+    Pair("getppid (lmbench)", "ns", _call("getppid"), _lmbench("syscall")),
+    Pair("read (lmbench)", "ns", _call("read"), _lmbench("syscall", call="read")),
+    Pair("write (lmbench)", "ns", _call("write"), _lmbench("syscall", call="write")),
+    Pair("signal (lmbench)", "ns", _call("signal", "kill"), _lmbench("signal")),
+    Pair("switch (lmbench)", "ns", _call("context_switch"), _lmbench("context", "switch_ns")),
+    Pair("pipe (lmbench)", "ns", _call("pipe"), _lmbench("pipe", repetitions=1)),
+    Pair("fork (lmbench)", "ns", _call("fork"), _lmbench("process"), NONE),
+    Pair("page fault (lmbench)", "ns", _call("page_fault"), _lmbench("page_fault"), NONE),
 )
 
 
@@ -112,15 +138,29 @@ async def _measured(side: Side) -> float:
         await target.close()
     if trial.failure is not None:
         raise RuntimeError(f"{side.benchmark}: {trial.failure}")
-    values = [
-        sample.value
-        for sample in trial.samples
-        if sample.metric == side.metric
-        and all(sample.factors.get(key) == value for key, value in side.factors.items())
-    ]
-    if len(values) != 1:
-        raise LookupError(f"{len(values)} values of {side.metric} where one was expected")
-    return float(values[0])
+
+    def value_at(factors: Mapping[str, Any]) -> float:
+        values = [
+            sample.value
+            for sample in trial.samples
+            if sample.metric == side.metric
+            and all(sample.factors.get(key) == value for key, value in factors.items())
+        ]
+        if len(values) != 1:
+            raise LookupError(f"{len(values)} values of {side.metric} where one was expected")
+        return float(values[0])
+
+    return value_at(side.factors) - (0.0 if side.less is None else value_at(side.less))
+
+
+def _measure(side: Side) -> float:
+    allowed = os.sched_getaffinity(0)
+    if side.one_cpu:
+        os.sched_setaffinity(0, {min(allowed)})
+    try:
+        return asyncio.run(_measured(side))
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def main() -> int:
@@ -143,8 +183,8 @@ def main() -> int:
         row = compare(
             pair.name,
             pair.unit,
-            lambda side=pair.native: asyncio.run(_measured(side)),
-            lambda side=pair.tool: asyncio.run(_measured(side)),
+            lambda side=pair.native: _measure(side),
+            lambda side=pair.tool: _measure(side),
             pair.bound,
             args.rounds,
             args.seed,

@@ -14,6 +14,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from nephoscope.targets.probe import target as target_module
 from nephoscope.targets.probe.tools import wrap, wrapped_by
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
+DEADLINE_S = 120
 
 
 def called(tool: str, command: Command) -> dict[str, Any]:
     """Returns the probe's line about a tool that is called alone."""
-    words = wrap(str(find_probe()), command.job(tool), 60)
+    words = wrap(str(find_probe()), command.job(tool), DEADLINE_S)
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     done_line: dict[str, Any] = lines[-1]["done"]
@@ -53,9 +55,9 @@ async def measured(benchmark: str, params: dict[str, Any]) -> dict[str, Any]:
     await target.open()
     try:
         if adapter.server is None:
-            trial = await target.run(benchmark, params, 60)
+            trial = await target.run(benchmark, params, DEADLINE_S)
         else:
-            trial, served = await session.run_pair(target, target, benchmark, params, 60)
+            trial, served = await session.run_pair(target, target, benchmark, params, DEADLINE_S)
             print(served.done.served if served.done else served.failure)
     finally:
         await target.close()
@@ -72,7 +74,7 @@ def main(benchmark: str, name: str, *words: str) -> None:
     if words[:1] == ("--look",):
         line = called(adapter.spec.tool, adapter.look)
     elif words[:1] == ("--arguments",):
-        line = called(adapter.spec.tool, Command(words[1:], paths=adapter.called({}).paths))
+        line = called(adapter.spec.tool, replace(adapter.look, arguments=words[1:]))
     else:
         pairs = (word.partition("=") for word in words)
         defaults = {param.id: param.default for param in adapter.spec.params}

@@ -42,7 +42,7 @@ def test_a_table_names_the_files_of_its_folder(folder: str, table: str) -> None:
     text = (ROOT / table).read_text(encoding="utf-8")
     shared = {
         "__init__",
-        "declarative",
+        "reports",
         "declare",
         "frame",
         "record",

@@ -14,6 +14,7 @@ mod clock;
 mod closed_loop;
 mod counters;
 mod disk;
+mod echo_process;
 mod error;
 mod execution;
 mod files;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import duration, errors, rate, scalars, seconds, time, whole
+from nephoscope.adapters.declare import duration, errors, rate, seconds, time, whole
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -19,6 +19,7 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import postgresql
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec, ParamSpec

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import rate, scalars, time, whole
+from nephoscope.adapters.declare import rate, time, whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -23,6 +23,7 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.reports import scalars
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec, ParamSpec
 from nephoscope.model import Sample

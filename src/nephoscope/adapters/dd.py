@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.adapters.declare import DIRECTORY, adapter, scalars, size, time, whole
+from nephoscope.adapters.declare import DIRECTORY, adapter, size, time, whole
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, check_ending, numbers
+from nephoscope.adapters.reports import scalars
 from nephoscope.catalog import ParamSpec
 from nephoscope.model import Sample
 

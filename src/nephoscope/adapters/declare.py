@@ -1,11 +1,10 @@
-"""What declarations of several tools have in common: parameters, metrics, readers of reports."""
+"""Declarations of adapters: what tools have in common in parameters, metrics and pages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, pstdev
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nephoscope.adapters.frame import (
@@ -17,13 +16,14 @@ from nephoscope.adapters.frame import (
     ToolError,
     check_ending,
     last_words,
-    numbers,
     version_by,
 )
+from nephoscope.adapters.reports import Figures, scalars, values_at
 from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Sample, Shape
-from nephoscope.reading import jsontext
+
+Params = Mapping[str, Any]
 
 SECOND_NS = 1_000_000_000
 
@@ -88,15 +88,6 @@ def errors(doc: str) -> MetricSpec:
     return MetricSpec("errors_count", "count", Better.LOWER, Shape.SCALAR, False, doc)
 
 
-def scalars(values: Mapping[str, float], **factors: Any) -> list[Sample]:
-    """Returns a sample for each value, but none for a time of 0: that is below the resolution."""
-    return [
-        Sample(name, value, factors=factors)
-        for name, value in values.items()
-        if value or not name.endswith("_ns")
-    ]
-
-
 HOST = ParamSpec("host", "text", "none", "127.0.0.1", "Name or IP address of the far side.")
 
 DIRECTORY = ParamSpec(
@@ -124,110 +115,6 @@ def share(name: str, doc: str) -> MetricSpec:
     return MetricSpec(name, "ratio", Better.LOWER, Shape.SCALAR, False, doc)
 
 
-def adapter(
-    id: str,
-    summary: str,
-    *,
-    params: tuple[ParamSpec, ...],
-    metrics: tuple[MetricSpec, ...],
-    command: Callable[[Mapping[str, Any]], Command],
-    parse: Callable[[Output], list[Sample]],
-    version: str,
-    source: str,
-    minimum: str,
-    install: str,
-    page: str,
-    overhead: str,
-    look: tuple[str, ...] = ("--version",),
-    tool: str = "",
-    server: Server | None = None,
-) -> Adapter:
-    """Returns an adapter from its declaration. version: pattern of the version in its answer to
-    `look`. tool: the program, where its name is not that of the benchmark."""
-    spec = BenchmarkSpec(
-        id=id,
-        summary=summary,
-        params=params,
-        metrics=(*metrics, TOOL),
-        overhead=overhead,
-        source=source,
-        two_sided=server is not None,
-        page=page,
-        kind=ADAPTER,
-        tool=tool or id,
-        minimum=minimum,
-        install=install,
-    )
-    return Adapter(spec, command, Command(look), version_by(version), parse, server)
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Where a report has figures: a pattern with one group for each, and what they are called.
-
-    metrics: name -> number by which the group is multiplied, in the order of the groups.
-    """
-
-    what: str
-    pattern: str
-    metrics: Mapping[str, float]
-
-
-def parser(*places: Figures, **factors: Any) -> Callable[[Output], list[Sample]]:
-    """Returns the parser of a report that has every one of these figures exactly once."""
-
-    def parse(output: Output) -> list[Sample]:
-        check_ending(output)
-        return scalars(values_at(output, *places), **factors)
-
-    return parse
-
-
-def values_at(output: Output, *places: Figures) -> dict[str, float]:
-    """Returns the figures of a report. ToolError where one is missing or there twice."""
-    return {
-        metric: value * scale
-        for place in places
-        for value, (metric, scale) in zip(
-            numbers(output, place.pattern, place.what), place.metrics.items(), strict=True
-        )
-    }
-
-
-def json_report(output: Output) -> Any:
-    """Returns a report in JSON. ToolError for another one, and for an error that it states."""
-    try:
-        report = jsontext.parse(output.stdout)
-    except ValueError as error:
-        check_ending(output)
-        raise ToolError(f"its report is no JSON.{last_words(output)}") from error
-    if isinstance(report, dict) and report.get("error"):
-        raise ToolError(f"it ended with an error. Its words: '{str(report['error'])[:200]}'.")
-    check_ending(output)
-    return report
-
-
-def value_at(report: Any, *keys: str | int) -> Any:
-    """Returns what a report in JSON has at a path. ToolError where it lacks it."""
-    value = report
-    for key in keys:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError) as error:
-            where = ".".join(map(str, keys))
-            raise ToolError(f"its report lacks {where}.") from error
-    return value
-
-
-def number_at(report: Any, *keys: str | int) -> float:
-    """Returns the number at a path. ToolError where there is none, or one below zero."""
-    value = value_at(report, *keys)
-    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-        where = ".".join(map(str, keys))
-        raise ToolError(f"its report has '{str(value)[:40]}' for {where}.")
-    return float(value)
-
-
 RETRANSMITS = MetricSpec(
     "retransmits_count",
     "count",
@@ -253,15 +140,173 @@ ROUND_TRIPS = (
 )
 
 
-def round_trips(times_ms: Sequence[float], sent: int) -> list[Sample]:
-    """Returns ROUND_TRIPS from the time of each answer. ToolError without any."""
-    if not times_ms or len(times_ms) > sent:
-        raise ToolError(f"it reports {len(times_ms)} answers to {sent} probes.")
-    times = [1e6 * value for value in times_ms]
-    values = {
-        "rtt_sent_mean_ns": fmean(times),
-        "rtt_sent_max_ns": max(times),
-        "rtt_sent_stdev_ns": pstdev(times),
+def page(**sections: str) -> str:
+    """Returns a manual page of its six sections, in the order in which all pages have them."""
+    headings = {
+        "measures": "What it measures",
+        "how": "How",
+        "truth": "Known truth",
+        "cross_check": "Cross-check",
+        "overhead": "Overhead",
+        "caveats": "Caveats",
     }
-    lost = Sample("loss_ratio", 1 - len(times) / sent, factors={"direction": "both"})
-    return [*(Sample("rtt_sent_ns", value) for value in times if value), *scalars(values), lost]
+    return "\n\n".join(f"# {heading}\n{sections[key].strip()}" for key, heading in headings.items())
+
+
+def version_by_usage(text: str, version: str) -> Callable[[Output], str]:
+    """Returns a reader for programs that state no version: their usage has this text since then."""
+
+    def read(output: Output) -> str:
+        if text not in output.stdout + output.stderr:
+            raise ToolError(f"its usage is not that of version {version}.{last_words(output)}")
+        return version
+
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A metric, and the pattern of the line that states it.
+
+    pattern: matches once, ends with the line's end, and has one group around the number. scale:
+    factor into the metric's unit.
+    """
+
+    metric: MetricSpec
+    pattern: str
+    scale: float = 1.0
+
+    @property
+    def place(self) -> Figures:
+        """Where a report has it."""
+        name = self.metric.id
+        return Figures(f"'{name}'", self.pattern, {name: self.scale})
+
+
+def parser_of(
+    figures: Sequence[Figure] | Callable[[Output], dict[str, float]], *, on_stderr: bool = False
+) -> Callable[[Output], list[Sample]]:
+    """Returns the parser of a report from the lines of its figures, or from a function.
+
+    on_stderr: whether the tool prints its report to standard error.
+    """
+
+    def parse(output: Output) -> list[Sample]:
+        check_ending(output)
+        if on_stderr:
+            output = replace(output, stdout=output.stderr, stderr=output.stdout)
+        if callable(figures):
+            values = figures(output)
+        else:
+            values = values_at(output, *(figure.place for figure in figures))
+        if not any(values.values()):
+            raise ToolError("all its figures are 0.")
+        return scalars(values)
+
+    return parse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A third-party program that one or several adapters call.
+
+    version: pattern with one group, in whatever the program answers to the arguments `look` (or to
+    that command), or a function that reads it. paths: as for Command. on_stderr: as of `parser_of`.
+    """
+
+    name: str
+    minimum: str
+    install: str
+    source: str
+    version: str | Callable[[Output], str]
+    look: Sequence[str] | Command = ("--version",)
+    paths: Sequence[str] = ()
+    on_stderr: bool = False
+
+    def adapter(
+        self,
+        benchmark: str,
+        summary: str,
+        *,
+        command: Callable[[Params], Command],
+        overhead: str,
+        page: str,
+        params: tuple[ParamSpec, ...] = (),
+        metrics: tuple[MetricSpec, ...] = (),
+        figures: Sequence[Figure] | Callable[[Output], dict[str, float]] = (),
+        parse: Callable[[Output], list[Sample]] | None = None,
+        server: Server | None = None,
+    ) -> Adapter:
+        """Returns the adapter of one benchmark.
+
+        figures: the lines of its report, or a function that reads it. parse: the parser, where
+        neither is enough. metrics: those that such a function returns.
+        """
+        if not callable(figures):
+            metrics = (*(figure.metric for figure in figures), *metrics)
+        spec = BenchmarkSpec(
+            id=benchmark,
+            summary=summary,
+            params=params,
+            metrics=(*metrics, TOOL),
+            overhead=overhead,
+            source=self.source,
+            two_sided=server is not None,
+            kind=ADAPTER,
+            tool=self.name,
+            minimum=self.minimum,
+            install=self.install,
+            page=page,
+        )
+
+        def called(params: Params) -> Command:
+            made = command(params)
+            return replace(made, paths=(*made.paths, *self.paths))
+
+        look = self.look
+        if not isinstance(look, Command):
+            look = Command(tuple(look), paths=tuple(self.paths))
+        return Adapter(
+            spec=spec,
+            command=called,
+            look=look,
+            version=version_by(self.version) if isinstance(self.version, str) else self.version,
+            parse=parse or parser_of(figures, on_stderr=self.on_stderr),
+            server=server,
+        )
+
+
+def adapter(
+    id: str,
+    summary: str,
+    *,
+    params: tuple[ParamSpec, ...],
+    metrics: tuple[MetricSpec, ...],
+    command: Callable[[Params], Command],
+    parse: Callable[[Output], list[Sample]],
+    version: str,
+    source: str,
+    minimum: str,
+    install: str,
+    page: str,
+    overhead: str,
+    look: tuple[str, ...] = ("--version",),
+    tool: str = "",
+    server: Server | None = None,
+) -> Adapter:
+    """Returns the adapter of a program that is one benchmark. tool: the program, where its name is
+    not that of the benchmark."""
+    program = Program(
+        name=tool or id, minimum=minimum, install=install, source=source, version=version, look=look
+    )
+    return program.adapter(
+        id,
+        summary,
+        params=params,
+        metrics=metrics,
+        command=command,
+        parse=parse,
+        overhead=overhead,
+        page=page,
+        server=server,
+    )

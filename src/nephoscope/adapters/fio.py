@@ -6,18 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.adapters.declare import (
-    DIRECTORY,
-    adapter,
-    json_report,
-    number_at,
-    rate,
-    scalars,
-    time,
-    value_at,
-    whole,
-)
+from nephoscope.adapters.declare import DIRECTORY, adapter, rate, time, whole
 from nephoscope.adapters.frame import Command, Output, ToolError
+from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.model import Sample
 

@@ -60,9 +60,10 @@ class Command:
     directory: where its scratch folder is made; '' takes $TMPDIR, else /var/tmp. needs_bytes: what
     it will have on the disk at once. prepare: what runs before it, untimed. paths: folders in which
     programs are looked for after PATH; a `*` in one stands for the highest number there. user: the
-    account as which all of them run where the probe is root; '' is root.
-    Of a server, closing: what runs in the end while it still serves; after: the same after its end.
-    Their output follows the server's own.
+    account as which all of them run where the probe is root; '' is root. environment: variables
+    besides PATH, HOME, LC_ALL and TMPDIR; `{scratch}` is filled in. after: what runs after its end,
+    when it succeeded. Of a server, closing: what runs in the end while it still serves. The output
+    of both follows its own.
     """
 
     arguments: Sequence[str] = ()
@@ -74,13 +75,14 @@ class Command:
     user: str = ""
     closing: Sequence[Step] = ()
     after: Sequence[Step] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
-        """All arguments and inputs, also those of its steps."""
+        """All arguments, inputs and variables, also those of its steps."""
         steps = (*self.prepare, *self.closing, *self.after)
         others = [text for step in steps for text in (*step.arguments, step.input)]
-        return [*self.arguments, self.input, *others]
+        return [*self.arguments, self.input, *self.environment.values(), *others]
 
     def job(self, tool: str) -> dict[str, Any]:
         """The job for `nephoscope-probe wrap`."""
@@ -95,6 +97,7 @@ class Command:
             "user": self.user,
             "closing": [asdict(step) for step in self.closing],
             "after": [asdict(step) for step in self.after],
+            "environment": dict(self.environment),
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import errors, rate, scalars, time, whole
+from nephoscope.adapters.declare import errors, rate, time, whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -17,6 +17,7 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec, ParamSpec

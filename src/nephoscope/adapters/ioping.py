@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import DIRECTORY, Figures, adapter, parser, rate, size, time, whole
+from nephoscope.adapters.declare import DIRECTORY, adapter, rate, size, time, whole
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.reports import Figures, parser
 from nephoscope.catalog import ParamSpec
 
 _OPERATIONS = {"read": ("-L",), "write": ("-L", "-W"), "randread": (), "randwrite": ("-W",)}

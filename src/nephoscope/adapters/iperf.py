@@ -6,17 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from nephoscope.adapters.declare import (
-    adapter,
-    duration,
-    rate,
-    scalars,
-    seconds,
-    share,
-    size,
-    time,
-    whole,
-)
+from nephoscope.adapters.declare import adapter, duration, rate, seconds, share, size, time, whole
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -29,6 +19,7 @@ from nephoscope.adapters.frame import (
     check_ending,
     numbers,
 )
+from nephoscope.adapters.reports import scalars
 from nephoscope.model import Sample
 
 _INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"

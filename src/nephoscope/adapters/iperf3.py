@@ -9,15 +9,11 @@ from nephoscope.adapters.declare import (
     RETRANSMITS,
     adapter,
     duration,
-    json_report,
-    number_at,
     rate,
-    scalars,
     seconds,
     share,
     size,
     time,
-    value_at,
     whole,
 )
 from nephoscope.adapters.frame import (
@@ -30,6 +26,7 @@ from nephoscope.adapters.frame import (
     Server,
     ToolError,
 )
+from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.model import Better, Sample, Shape
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declarative import Params, Program, page
-from nephoscope.adapters.declare import choice, duration, rate, seconds
+from nephoscope.adapters.declare import Params, Program, choice, duration, page, rate, seconds
 from nephoscope.adapters.frame import Command, Output, ToolError, matched
 
 _FACTORS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declarative import Figure, Params, Program, page
-from nephoscope.adapters.declare import choice, rate, threads, whole
+from nephoscope.adapters.declare import Figure, Params, Program, choice, page, rate, threads, whole
 from nephoscope.adapters.frame import Command
 
 _KERNELS = (

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declarative import Figure, Params, Program, page, version_by_usage
-from nephoscope.adapters.declare import choice, rate, whole
+from nephoscope.adapters.declare import (
+    Figure,
+    Params,
+    Program,
+    choice,
+    page,
+    rate,
+    version_by_usage,
+    whole,
+)
 from nephoscope.adapters.frame import Command
 
 _METHODS = {"memcpy": "-t0", "assignment": "-t1", "blocks": "-t2"}

@@ -7,10 +7,8 @@ from typing import Any
 
 from nephoscope.adapters.declare import (
     RETRANSMITS,
-    Figures,
     adapter,
     duration,
-    parser,
     rate,
     seconds,
     size,
@@ -18,6 +16,7 @@ from nephoscope.adapters.declare import (
     whole,
 )
 from nephoscope.adapters.frame import ADDRESS, PEER_ADDRESS, PEER_PORT, PORT, Command, Server
+from nephoscope.adapters.reports import Figures, parser
 from nephoscope.catalog import ParamSpec
 
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"

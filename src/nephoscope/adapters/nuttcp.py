@@ -8,17 +8,16 @@ from typing import Any
 from nephoscope.adapters.declare import (
     HOST,
     RETRANSMITS,
-    Figures,
     adapter,
     checked_host,
     duration,
-    parser,
     seconds,
     size,
     time,
     whole,
 )
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.reports import Figures, parser
 
 
 def _command(params: Mapping[str, Any]) -> Command:

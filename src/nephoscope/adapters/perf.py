@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nephoscope.adapters.declarative import Figure, Params, Program, page
-from nephoscope.adapters.declare import choice, rate, time, whole
+from nephoscope.adapters.declare import Figure, Params, Program, choice, page, rate, time, whole
 from nephoscope.adapters.frame import Adapter, Command
 from nephoscope.catalog import ParamSpec
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import HOST, ROUND_TRIPS, adapter, checked_host, round_trips, whole
+from nephoscope.adapters.declare import HOST, ROUND_TRIPS, adapter, checked_host, whole
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
+from nephoscope.adapters.reports import round_trips
 from nephoscope.model import Sample
 
 _REPLY = re.compile(

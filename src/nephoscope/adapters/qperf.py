@@ -10,13 +10,13 @@ from nephoscope.adapters.declare import (
     adapter,
     checked_host,
     duration,
-    scalars,
     seconds,
     size,
     time,
     whole,
 )
 from nephoscope.adapters.frame import Command, Output, check_ending, numbers
+from nephoscope.adapters.reports import scalars
 from nephoscope.model import Sample
 
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declarative import Figure, Params, Program, page
-from nephoscope.adapters.declare import choice, duration, figure, seconds, time, whole
+from nephoscope.adapters.declare import (
+    Figure,
+    Params,
+    Program,
+    choice,
+    duration,
+    figure,
+    page,
+    seconds,
+    time,
+    whole,
+)
 from nephoscope.adapters.frame import Command, Output, numbers
 
 _INSTALL = "apt-get install rt-tests"

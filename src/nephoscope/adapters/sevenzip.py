@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declarative import Params, Program, page
-from nephoscope.adapters.declare import figure, rate, threads, whole
+from nephoscope.adapters.declare import Params, Program, figure, page, rate, threads, whole
 from nephoscope.adapters.frame import Command, Output, numbers
 from nephoscope.model import Better
 

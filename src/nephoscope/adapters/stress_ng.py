@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declarative import Figure, Params, Program, page
-from nephoscope.adapters.declare import choice, duration, rate, seconds, threads, whole
+from nephoscope.adapters.declare import (
+    Figure,
+    Params,
+    Program,
+    choice,
+    duration,
+    page,
+    rate,
+    seconds,
+    threads,
+    whole,
+)
 from nephoscope.adapters.frame import Adapter, Command
 from nephoscope.catalog import ParamSpec
 

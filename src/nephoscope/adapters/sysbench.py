@@ -10,7 +10,6 @@ from nephoscope.adapters.declare import (
     duration,
     errors,
     rate,
-    scalars,
     seconds,
     threads,
     time,
@@ -31,6 +30,7 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import postgresql
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec

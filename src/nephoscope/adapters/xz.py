@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declarative import Params, Program, page
-from nephoscope.adapters.declare import figure, rate, whole
+from nephoscope.adapters.declare import Params, Program, figure, page, rate, whole
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, matched
 
 _FILE = "corpus"

@@ -10,11 +10,13 @@
 //! | call | operation |
 //! |---|---|
 //! | getpid | the system call itself, past any cache of the C library |
+//! | getppid | the same for the parent: what perf and lmbench take for the shortest system call |
 //! | read, write | one byte from /dev/zero, one byte to /dev/null |
 //! | mmap | maps and unmaps 64 KiB, untouched |
 //! | page_fault | first touch of a page of 4 KiB of memory |
+//! | kill | sends signal 0 to the own process: the kernel looks it up, and nothing arrives |
 //! | signal | sends a signal to the own thread, which handles it |
-//! | pipe | a byte through a pipe to another thread on the same CPU, and one back |
+//! | pipe | a byte through a pipe to another process on the same CPU, and one back |
 //! | context_switch | half of that round trip, without the cost of writing and reading a byte |
 //! | fork | fork, end of the child, wait |
 //! | exec | the same with a child that executes `program` |
@@ -24,8 +26,8 @@
 //! otherwise the trial fails. A round trip through a pipe takes longer than two switches.
 //!
 //! # Cross-check
-//! lmbench (`lat_syscall`, `lat_sig`, `lat_pipe`, `lat_ctx`, `lat_proc`); `perf bench syscall basic` and
-//! `sched pipe` (adapters `perf.…`); `cpu.switch` has the distribution of context switches.
+//! lmbench (adapters `lmbench.…`; its time to catch a signal is `signal` less `kill`); `perf bench syscall
+//! basic` and `sched pipe` (adapters `perf.…`); `cpu.switch` has the distribution of switches of threads.
 //!
 //! # Overhead
 //! One CPU for 1.2 times `duration_ns` for each call.
@@ -37,11 +39,11 @@
 //! itself, which is static: one that loads libraries takes longer. A page fault of a huge page is another
 //! operation, which is not measured.
 use crate::buffer::{Buffer, Pages};
+use crate::echo_process::Echo;
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use crate::trial::Trial;
-use crate::turn_passing::{Method, Partner};
-use crate::{affinity, clock, execution::Program, team, trial::factors};
+use crate::{affinity, clock, execution::Program, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::fs::File;
 use std::io::{Error, PipeReader, PipeWriter};
@@ -50,10 +52,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const CALLS: &[&str] = &[
     "getpid",
+    "getppid",
     "read",
     "write",
     "mmap",
     "page_fault",
+    "kill",
     "signal",
     "pipe",
     "context_switch",
@@ -98,9 +102,8 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let words =
         if own { vec!["/proc/self/exe", "--version"] } else { vec![trial.params.text("program")] };
     let program = Program::find(&words, &[], "")?;
-    team::check_can_start_threads()?;
     affinity::pin(cpu)?;
-    let mut machine = Machine::prepare(trial.session, cpu, program)?;
+    let mut machine = Machine::prepare(trial.session, program)?;
     trial.prepared()?;
     for call in calls {
         let ns = machine.time(call, duration_ns)?;
@@ -116,12 +119,12 @@ struct Machine {
     null: File,
     pipe: (PipeReader, PipeWriter),
     memory: Buffer,
-    partner: Partner,
+    partner: Echo,
     program: Program,
 }
 
 impl Machine {
-    fn prepare(session: Session, cpu: usize, program: Program) -> Result<Self, ProbeError> {
+    fn prepare(session: Session, program: Program) -> Result<Self, ProbeError> {
         let open = |path: &str, write: bool| {
             let file = File::options().read(!write).write(write).open(path);
             file.map_err(|error| ProbeError::os(path, &error))
@@ -132,7 +135,7 @@ impl Machine {
             null: open("/dev/null", true)?,
             pipe: std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error))?,
             memory: Buffer::map(PAGE * PAGES, Pages::Small)?,
-            partner: Partner::start(session, Method::Pipe, cpu)?,
+            partner: Echo::start(session)?,
             program,
         })
     }
@@ -147,29 +150,44 @@ impl Machine {
                 let alone = self.median(duration_ns, Self::write_and_read)?;
                 Ok(round_trip / 2.0 - alone)
             }
-            _ => self.median(duration_ns, |own| own.operate(call)),
+            // A loop of its own for each: choosing the call would be in its time.
+            "getpid" => self.median(duration_ns, |_| {
+                // SAFETY: a system call without arguments.
+                done("getpid", unsafe { libc::syscall(libc::SYS_getpid) } > 0)
+            }),
+            "getppid" => self.median(duration_ns, |_| {
+                // SAFETY: a system call without arguments; 0 is a parent of another namespace.
+                done("getppid", unsafe { libc::syscall(libc::SYS_getppid) } >= 0)
+            }),
+            "kill" => {
+                let process = std::process::id().cast_signed();
+                self.median(duration_ns, |_| {
+                    // SAFETY: sends nothing to this process.
+                    done("kill", unsafe { libc::kill(process, 0) } == 0)
+                })
+            }
+            "read" => self.median(duration_ns, Self::read),
+            "write" => self.median(duration_ns, Self::write),
+            "mmap" => self.median(duration_ns, |_| done("mmap", map_and_unmap())),
+            "pipe" => self.median(duration_ns, |own| own.partner.round_trip()),
+            "fork" => self.median(duration_ns, |own| own.child(false)),
+            _ => self.median(duration_ns, |own| own.child(true)),
         }
     }
 
     #[inline]
-    fn operate(&mut self, call: &str) -> Result<(), ProbeError> {
+    fn read(&mut self) -> Result<(), ProbeError> {
         let mut byte = [0u8; 1];
-        // SAFETY: system calls on our own descriptors, byte and mapping.
-        let done = unsafe {
-            match call {
-                "getpid" => libc::syscall(libc::SYS_getpid) > 0,
-                "read" => libc::read(self.zero.as_raw_fd(), byte.as_mut_ptr().cast(), 1) == 1,
-                "write" => libc::write(self.null.as_raw_fd(), byte.as_ptr().cast(), 1) == 1,
-                "mmap" => map_and_unmap(),
-                "pipe" => return self.partner.round_trip(),
-                "fork" => return self.child(false),
-                _ => return self.child(true),
-            }
-        };
-        if done {
-            return Ok(());
-        }
-        Err(ProbeError::os(call, &Error::last_os_error()))
+        // SAFETY: one byte of our own.
+        let count = unsafe { libc::read(self.zero.as_raw_fd(), byte.as_mut_ptr().cast(), 1) };
+        done("read", count == 1)
+    }
+
+    #[inline]
+    fn write(&mut self) -> Result<(), ProbeError> {
+        // SAFETY: one byte of our own.
+        let count = unsafe { libc::write(self.null.as_raw_fd(), [0u8; 1].as_ptr().cast(), 1) };
+        done("write", count == 1)
     }
 
     /// A byte into a pipe and out again: what a context switch through a pipe costs besides.
@@ -177,14 +195,10 @@ impl Machine {
         let mut byte = [0u8; 1];
         let (reader, writer) = (self.pipe.0.as_raw_fd(), self.pipe.1.as_raw_fd());
         // SAFETY: one byte of our own; the pipe is empty before and after.
-        let done = unsafe {
+        done("A pipe", unsafe {
             libc::write(writer, byte.as_ptr().cast(), 1) == 1
                 && libc::read(reader, byte.as_mut_ptr().cast(), 1) == 1
-        };
-        if done {
-            return Ok(());
-        }
-        Err(ProbeError::os("A pipe", &Error::last_os_error()))
+        })
     }
 
     /// A child that ends at once, or that executes the program.
@@ -280,13 +294,16 @@ impl Machine {
         let _handler = Handler::install()?;
         let mut sent = 0;
         let before = HANDLED.load(Ordering::Relaxed);
+        // SAFETY: asks for the numbers of this thread.
+        let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
         let median = self.median(duration_ns, |_| {
-            // SAFETY: sends a signal that has a handler to this thread.
-            if unsafe { libc::raise(SIGNAL) } != 0 {
-                return Err(ProbeError::os("A signal", &Error::last_os_error()));
-            }
             sent += 1;
-            Ok(())
+            // SAFETY: sends a signal that has a handler to this thread. raise() of some C libraries
+            // makes two system calls besides.
+            done(
+                "A signal",
+                unsafe { libc::syscall(libc::SYS_tgkill, process, thread, SIGNAL) } == 0,
+            )
         })?;
         let handled = HANDLED.load(Ordering::Relaxed) - before;
         if handled == sent {
@@ -299,6 +316,14 @@ impl Machine {
             "Leave `signal` out, and report it: this kernel loses signals.",
         ))
     }
+}
+
+#[inline]
+fn done(what: &str, succeeded: bool) -> Result<(), ProbeError> {
+    if succeeded {
+        return Ok(());
+    }
+    Err(ProbeError::os(what, &Error::last_os_error()))
 }
 
 fn map_and_unmap() -> bool {
@@ -363,11 +388,10 @@ mod tests {
 
     #[test]
     fn every_operation_takes_time() {
-        let cpu = affinity::allowed()[0];
         let times = std::thread::spawn(move || {
-            affinity::pin(cpu).unwrap();
+            affinity::pin(affinity::allowed()[0]).unwrap();
             let program = Program::find(&["true"], &[], "").unwrap();
-            let mut machine = Machine::prepare(Session::detached(), cpu, program).unwrap();
+            let mut machine = Machine::prepare(Session::detached(), program).unwrap();
             CALLS.iter().map(|call| machine.time(call, 1_000_000).unwrap()).collect::<Vec<_>>()
         });
         for (call, ns) in CALLS.iter().zip(times.join().unwrap()) {

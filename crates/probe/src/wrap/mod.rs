@@ -17,9 +17,10 @@ use crate::trial::Trial;
 use account::Account;
 use nephoscope_wire::lines::Peer;
 use nephoscope_wire::spec::{Param, Spec};
-use program::{input, search_path, Wrapped};
+use program::{input, search_path, Ended, Wrapped};
 use serde::Deserialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -77,9 +78,12 @@ struct Job {
     /// Of a server: programs that run at `stop` while it still serves; their output follows its own.
     #[serde(default)]
     closing: Vec<Step>,
-    /// Of a server: the same, after its end.
+    /// The same, after its end; also of a program that runs once.
     #[serde(default)]
     after: Vec<Step>,
+    /// Variables of the environment of all of them, besides PATH, HOME, LC_ALL and TMPDIR.
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
     /// Of a server: its port; 0 takes a free one.
     #[serde(default)]
     port: u16,
@@ -128,9 +132,10 @@ impl Job {
     /// Refuses a secret where every user of the machine could read it in the process list.
     fn check_secrets(&self) -> Result<(), ProbeError> {
         let steps = self.steps();
-        if steps.iter().flat_map(|step| &step.arguments).any(|text| text.contains("token}")) {
+        let arguments = steps.iter().flat_map(|step| &step.arguments);
+        if arguments.chain(self.environment.values()).any(|text| text.contains("token}")) {
             return Err(ProbeError::usage(
-                "A token in `arguments` could be read by every user of the machine.",
+                "A token in `arguments` or `environment` could be read by other programs.",
                 "Put it into `input`.",
             ));
         }
@@ -159,10 +164,10 @@ fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     }
     let folder = job.folder()?;
     let result = Place::new(&job, &folder, values).and_then(|place| {
-        place.run_all(&job.prepare, trial.session)?;
-        let wrapped = place.wrapped(&job.main())?;
-        trial.prepared()?;
-        wrapped.run(trial.session, trial.started_ns())
+        place.run_once(&job, trial.session, || {
+            trial.prepared()?;
+            Ok(trial.started_ns())
+        })
     });
     let removed = folder.remove();
     let result = result?;
@@ -184,6 +189,7 @@ struct Place {
     account: Option<Account>,
     search_path: OsString,
     values: Placeholders,
+    environment: BTreeMap<String, String>,
 }
 
 impl Place {
@@ -197,7 +203,8 @@ impl Place {
             ProbeError::usage("`directory` is no UTF-8 text.", "Set it to another directory.")
         })?;
         values.push(("{scratch}", path.to_owned()));
-        Ok(Self { folder, account, search_path: search_path(&job.paths), values })
+        let environment = job.environment.clone();
+        Ok(Self { folder, account, search_path: search_path(&job.paths), values, environment })
     }
 
     fn filled(&self, text: &str) -> String {
@@ -216,6 +223,7 @@ impl Place {
             .env("HOME", &self.folder)
             .env("LC_ALL", "C")
             .env("TMPDIR", &self.folder)
+            .envs(self.environment.iter().map(|(name, value)| (name, self.filled(value))))
             .stdin(input(&self.filled(&step.input), self.account.as_ref())?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -232,6 +240,25 @@ impl Place {
             });
         }
         Ok(Wrapped { program: step.program.clone(), command })
+    }
+
+    /// Runs the program between those that prepare it and those that read what it has left. `start`
+    /// is called right before it and returns the moment from which its output is stamped.
+    fn run_once(
+        &self,
+        job: &Job,
+        session: Session,
+        start: impl FnOnce() -> Result<u64, ProbeError>,
+    ) -> Result<Ended, ProbeError> {
+        self.run_all(&job.prepare, session)?;
+        let wrapped = self.wrapped(&job.main())?;
+        let started_ns = start()?;
+        let mut ended = wrapped.run(session, started_ns)?;
+        // A program that failed has left no report, and its own words say why.
+        if ended.status.success() {
+            ended.output.append(&self.run_all(&job.after, session)?);
+        }
+        Ok(ended)
     }
 
     /// Runs programs in turn, each of which has to succeed; returns what they printed.

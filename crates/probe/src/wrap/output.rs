@@ -90,6 +90,15 @@ impl Output {
         ))
     }
 
+    /// Adds what other programs printed after this one's end.
+    pub fn append(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+        let now_ns = clock::monotonic_ns().saturating_sub(self.started_ns);
+        if !text.is_empty() && self.marks.len() < MARKS {
+            self.marks.push((now_ns, self.out.len()));
+        }
+    }
+
     /// Forgets all but the ends of both outputs.
     pub fn keep_tails(&mut self) {
         for bytes in [&mut self.out, &mut self.errors] {

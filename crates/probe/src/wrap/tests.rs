@@ -14,9 +14,7 @@ fn wrapped(job: &Job) -> Result<serde_json::Value, ProbeError> {
     let folder = Folder::make(&place::directory("")).unwrap();
     let place = Place::new(job, &folder, Vec::new())?;
     let session = Session::detached();
-    let report = place
-        .run_all(&job.prepare, session)
-        .and_then(|_| place.wrapped(&job.main())?.run(session, clock::monotonic_ns()));
+    let report = place.run_once(job, session, || Ok(clock::monotonic_ns()));
     folder.remove().unwrap();
     report.map(|ended| ended.report())
 }
@@ -55,6 +53,32 @@ fn what_it_needs_is_prepared_in_its_folder() {
     let error = wrapped(&Job { prepare: vec![failing], ..main }).unwrap_err();
     assert_eq!(error.name, "step_failed");
     assert!(error.hint.contains("no such thing"), "{}", error.hint);
+}
+
+#[test]
+fn what_it_has_left_follows_its_output() {
+    let main = job("sh", &["-c", "echo left >file; echo said"], "");
+    let followed = Job { after: vec![step("cat file")], ..main.clone() };
+    let report = wrapped(&followed).unwrap();
+    assert_eq!(report["stdout"], "said\nleft\n");
+    assert_eq!(report["marks"].as_array().unwrap().last().unwrap()[1], 10);
+    // A program that failed is reported in its own words, without them.
+    let failed = Job { arguments: vec!["-c".to_owned(), "exit 3".to_owned()], ..followed };
+    assert_eq!(wrapped(&failed).unwrap()["exit"], 3);
+    let error = wrapped(&Job { after: vec![step("cat nothing")], ..main }).unwrap_err();
+    assert_eq!(error.name, "step_failed");
+}
+
+#[test]
+fn variables_reach_it_and_its_steps_with_the_folder_filled_in() {
+    let variables = [("SET_HERE", "a b $c"), ("PLACE", "{scratch}/x")];
+    let script = "test \"$PLACE\" = \"$HOME/x\" && echo \"$SET_HERE\"";
+    let job = Job {
+        environment: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        prepare: vec![step(script)],
+        ..job("sh", &["-c", script], "")
+    };
+    assert_eq!(wrapped(&job).unwrap()["stdout"], "a b $c\n");
 }
 
 #[test]
@@ -110,4 +134,6 @@ fn a_token_may_stand_in_the_input_only() {
     assert!(job("sh", &["{port}"], "pass {token}").check_secrets().is_ok());
     let other = Job { closing: vec![step("{token}")], ..Job::default() };
     assert!(other.check_secrets().is_err());
+    let environment = [("PASSWORD".to_owned(), "{token}".to_owned())].into();
+    assert!(Job { environment, ..Job::default() }.check_secrets().is_err());
 }

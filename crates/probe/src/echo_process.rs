@@ -1,0 +1,90 @@
+//! A process at the other end of two pipes: each byte that it sends back costs two context switches
+//! where both share a CPU.
+use crate::error::ProbeError;
+use crate::session::Session;
+use std::io::{Error, PipeReader, PipeWriter};
+use std::os::fd::AsRawFd;
+
+/// Another process, which sends every byte back. Its CPU is the one of its owner.
+pub struct Echo {
+    session: Session,
+    child: libc::pid_t,
+    /// Where its answers come from, and where it reads.
+    answers: PipeReader,
+    questions: PipeWriter,
+}
+
+impl Echo {
+    /// Starts it; it has answered once when this returns.
+    pub fn start(session: Session) -> Result<Self, ProbeError> {
+        let pipe = || std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error));
+        let ((its_end, questions), (answers, its_answers)) = (pipe()?, pipe()?);
+        let (reader, writer) = (its_end.as_raw_fd(), its_answers.as_raw_fd());
+        // SAFETY: the child makes only calls that are safe after a fork, on its own byte, and ends
+        // when the pipe is closed or its owner has ended.
+        let child = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                libc::close(questions.as_raw_fd());
+                let mut byte = [0u8; 1];
+                while libc::read(reader, byte.as_mut_ptr().cast(), 1) == 1
+                    && libc::write(writer, byte.as_ptr().cast(), 1) == 1
+                {}
+                libc::_exit(0);
+            }
+            child
+        };
+        if child < 0 {
+            return Err(ProbeError::os("A new process", &Error::last_os_error()));
+        }
+        let echo = Self { session, child, answers, questions };
+        echo.round_trip()?;
+        Ok(echo)
+    }
+
+    /// A byte there and back.
+    #[inline]
+    pub fn round_trip(&self) -> Result<(), ProbeError> {
+        let mut byte = [0u8; 1];
+        let (reader, writer) = (self.answers.as_raw_fd(), self.questions.as_raw_fd());
+        // SAFETY: one byte of our own.
+        let answered = unsafe {
+            libc::write(writer, byte.as_ptr().cast(), 1) == 1
+                && libc::read(reader, byte.as_mut_ptr().cast(), 1) == 1
+        };
+        if answered {
+            return Ok(());
+        }
+        let error = Error::last_os_error();
+        self.session.check()?;
+        Err(ProbeError::os("The other process", &error))
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        // SAFETY: our own child, which has not been waited for.
+        unsafe {
+            libc::kill(self.child, libc::SIGKILL);
+            libc::waitpid(self.child, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_process_answers_and_ends_with_its_owner() {
+        let echo = Echo::start(Session::detached()).unwrap();
+        for _ in 0..100 {
+            echo.round_trip().unwrap();
+        }
+        let child = echo.child;
+        drop(echo);
+        // SAFETY: asks whether a process exists.
+        assert_eq!(unsafe { libc::kill(child, 0) }, -1);
+    }
+}

@@ -1,0 +1,57 @@
+"""Crafty, by Robert Hyatt: a chess program with a benchmark of its own."""
+
+from __future__ import annotations
+
+from nephoscope.adapters.declare import Params, Program, figure, page, rate, time, whole
+from nephoscope.adapters.frame import Command, Output, numbers
+
+_REPORT = (
+    r"Running serial benchmark(?: \([^\n]*\))?\. \. \.\n(?:pos:[^\n]*\n)+\n"
+    r"Total nodes: ([0-9]+)\nRaw nodes per second: ([0-9]+)\nTotal elapsed time: ([0-9]+\.[0-9]+)\n"
+)
+
+
+def _figures(output: Output) -> dict[str, float]:
+    nodes, rate_per_s, elapsed_s = numbers(output, _REPORT, "its serial benchmark")
+    return {"nodes_per_s": rate_per_s, "elapsed_ns": elapsed_s * 1e9, "nodes_count": nodes}
+
+
+def _command(params: Params) -> Command:
+    return Command(input=f"bench {params['depth'] - 16}\nquit\n")
+
+
+ADAPTER = Program(
+    name="crafty",
+    minimum="25",
+    install="make, in the source of Crafty (craftychess.com), and `crafty` in PATH",
+    source="Hyatt, Crafty, craftychess.com",
+    version=r"^Crafty v([0-9]+\.[0-9]+)",
+    # Called with commands as arguments it does not state its version.
+    look=Command(input="quit\n", paths=("/usr/games",)),
+    paths=("/usr/games",),
+).adapter(
+    "crafty",
+    "Crafty: chess positions searched a second",
+    params=(whole("depth", 16, 4, 30, "Depth of the search (`bench`, whose own depth is 16)."),),
+    command=_command,
+    figures=_figures,
+    metrics=(
+        rate("nodes_per_s", "Positions searched a second by one thread."),
+        time("elapsed_ns", "Time of the search."),
+        figure("nodes_count", "count", "Positions searched; the same for one depth and version."),
+    ),
+    overhead="one CPU, then all of them",
+    page=page(
+        measures="How fast a CPU works on integers and unpredictable branches.",
+        how="""
+Its benchmark searches 64 positions with one thread, and two of them again with several. The
+figures are of the first part.""",
+        truth="The searched positions of one thread are the same number each time.",
+        cross_check="`7zip` and `sysbench.cpu` are other programs on integers.",
+        overhead="One CPU, then all of them for the second part, which is not reported.",
+        caveats="""
+It counts hundredths of a second: depths below 12 take less than one. Its licence permits
+personal use. No registry has it: the captures are of version 25.2, built from its source;
+set-ups for tests do not install it.""",
+    ),
+)
