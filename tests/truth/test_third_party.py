@@ -21,6 +21,7 @@ from nephoscope.plans.files.load import from_text
 from nephoscope.store import Store
 
 FAR = "10.83.0.20"
+FIRST_LOST = "unable to read from stream socket: Resource temporarily unavailable"
 PLAN = """
 name: third-party
 seed: 1
@@ -90,7 +91,10 @@ class Measured:
         text = PLAN.format(name=name, far=FAR, conditions=conditions) + benchmarks
         plan = from_text(text, "plan.yaml", {}, catalog.load())
         self.result: RunResult = capabilities.build(runs.execute(plan, Store(folder / name)))
-        assert not self.result.invalid
+        # iperf3 gives up when the datagram or the answer with which it begins is lost.
+        unlucky = [trial for trial in self.result.invalid if FIRST_LOST in str(trial)]
+        assert list(self.result.invalid) == unlucky
+        assert not unlucky or "loss" in conditions
 
     def value(self, benchmark: str, metric: str, **factors: Any) -> float:
         """The only estimate of a metric among those with some factors."""
@@ -110,6 +114,10 @@ class Measured:
             if key[:2] == (benchmark, metric)
         ]
         return statistics.median(values)
+
+    @property
+    def figures(self) -> set[tuple[str, str]]:
+        return {(line.benchmark, line.metric) for line in self.result.metrics}
 
     @property
     def pairs(self) -> set[tuple[str, str, str]]:
@@ -202,7 +210,11 @@ def test_the_loss_of_a_link(tmp_path: Path) -> None:
     ]
 
     def once() -> tuple[str, bool]:
-        run = Measured(tmp_path, "loss: 5%", LOSS)
+        for _ in range(4):
+            run = Measured(tmp_path, "loss: 5%", LOSS)
+            # None of its three trials begins once in a thousand runs.
+            if ("iperf3.udp", "loss_ratio") in run.figures:
+                break
         assert ("net.throughput", "iperf3.udp", "loss_ratio") in run.pairs
         assert ("net.rtt", "ping", "loss_ratio") in run.pairs
         bounds = {}
