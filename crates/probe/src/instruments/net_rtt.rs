@@ -86,11 +86,9 @@ pub const SPEC: Spec = Spec {
         probe_samples::RTT.headline(),
         probe_samples::RTT_SENT,
         probe_samples::RTT_KERNEL,
-        Metric::lower("rtt_sent_mean_ns").doc("Mean of rtt_sent_ns over a trial (avg of `ping`)."),
-        Metric::lower("rtt_sent_max_ns")
-            .doc("Maximum of rtt_sent_ns (max of `ping`); grows with the number of datagrams."),
-        Metric::lower("rtt_sent_stdev_ns")
-            .doc("Standard deviation of rtt_sent_ns (mdev of `ping`)."),
+        probe_samples::RTT_SENT_MEAN,
+        probe_samples::RTT_SENT_MAX,
+        probe_samples::RTT_SENT_STDEV,
         probe_samples::INTERVAL_RTT,
         probe_samples::INTERVAL_RTT_MAX,
         probe_samples::INTERVAL_SENT,
@@ -165,7 +163,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let peer = trial.session.read_peer(SPEC.id)?;
     let answer = ask(trial, &question, &peer)?;
     say_counts(trial, &answer)?;
-    say_times(trial, &answer)?;
+    probe_samples::emit_times(trial, &answer.back.trips)?;
     probe_samples::emit(trial, &answer.back.trips, answer.sent.packets, question.per_s)?;
     say_variation(trial, &answer, question.same_clock)
 }
@@ -248,18 +246,6 @@ fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
         trial.out.emit("sent_per_s", per_s, factors! {})?;
     }
     trial.out.emit("late_sends_ratio", sent.late_ratio(), factors! {})
-}
-
-fn say_times(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
-    let trips = &answer.back.trips;
-    probe_samples::emit_times(trial, trips)?;
-    if trips.tracker.unique > 0 {
-        let sent = &trips.rtt_sent;
-        trial.out.emit("rtt_sent_mean_ns", sent.mean(), factors! {})?;
-        trial.out.emit("rtt_sent_max_ns", sent.max() as f64, factors! {})?;
-        trial.out.emit("rtt_sent_stdev_ns", sent.stdev(), factors! {})?;
-    }
-    Ok(())
 }
 
 fn say_variation(

@@ -16,9 +16,13 @@
 //! bottleneck's rate, in frames of IP packet and 14 bytes.
 //!
 //! A loss episode is a run of lost datagrams; frequency and duration are estimated as Badabing does
-//! from all pairs of neighbouring datagrams, so short episodes between two datagrams are missed.
+//! from all pairs of datagrams in neighbouring slots, so short episodes between two datagrams are missed.
 //! `search_steps` halves the interval between a rate without and a rate with loss (RFC 2544), each
 //! step for `duration_ns`, and stores the datagram metrics of the fastest step without loss.
+//!
+//! With `pair_ratio` p below 1 a pair of datagrams begins in each slot of `rate_bits_per_s` with
+//! probability p, as in Badabing: about 2 p of the load, and the same estimates. Starts and ends of
+//! episodes are then about equally frequent, or a note states that they are not.
 //!
 //! # Known truth
 //! TCP loses nothing: the bytes of both sides agree, or the trial fails. A rate limit on a pair of
@@ -38,14 +42,17 @@
 //! `used_cpus` of both sides. Virtual network cards need search steps of a minute and a
 //! `loss_goal_ratio` above 0. With `segmentation_offload` a pair of virtual ports passes large
 //! messages: the figure is then not one of packets on a wire.
+use crate::clock;
 use crate::error::ProbeError;
 use crate::load;
 use crate::net::congestion_control::{self, CongestionControl};
 use crate::net::goodput::paced_sender::SendingPace;
 use crate::net::goodput::{client, rate_search, server, tcp_samples, udp_samples, Task};
 use crate::net::goodput::{
-    BLOCK, PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS, TRANSFER, WAIT, WARMUP,
+    BLOCK, PACKET_BYTES, PAIR_RATIO, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS, TRANSFER, WAIT,
+    WARMUP,
 };
+use crate::net::udp::slots::PairSelection;
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::Value;
@@ -79,6 +86,9 @@ pub const SPEC: Spec = Spec {
             .doc("Maximum number of trials in a search for the highest UDP rate without loss, from rate_bits_per_s down; 0 does not search."),
         Param::float("loss_goal_ratio", 0.0, 0.0..=1.0)
             .doc("Maximum loss that the search accepts as none."),
+        PAIR_RATIO.doc("Probability that a pair of UDP datagrams begins in a slot of rate_bits_per_s, to find loss episodes with little load; 1 sends in every slot."),
+        Param::int("seed", 0, 0..=i64::MAX)
+            .doc("Random seed of the slots in which pairs begin; 0 takes it from the clock."),
         PACKET_BYTES.doc("Bytes per UDP datagram without UDP and IP headers."),
         WAIT.doc("Time to wait for the last UDP datagrams; later ones count as lost."),
     ],
@@ -156,7 +166,8 @@ pub const SPEC: Spec = Spec {
             .series()
             .doc("Datagrams sent per second in each step of the search."),
         Metric::lower("search_loss_ratio").series().doc("Loss in each step of the search."),
-        Metric::lower("jitter_ns").doc("Interarrival jitter (RFC 3550) after the last datagram."),
+        Metric::lower("jitter_ns")
+            .doc("Interarrival jitter (RFC 3550) after the last datagram; not at full speed."),
         Metric::lower("ipdv_ns")
             .histogram()
             .doc("Absolute delay difference of successive datagrams (RFC 3393)."),
@@ -222,6 +233,13 @@ fn task(trial: &Trial) -> Result<Task, ProbeError> {
             "Set rate_bits_per_s to the highest rate that is to be tried.",
         ));
     }
+    let pair_ratio = params.float("pair_ratio");
+    if pair_ratio < 1.0 && (tcp || is_flood || params.u64("search_steps") > 0) {
+        return Err(ProbeError::usage(
+            "net.throughput: pairs at random slots need UDP at one set rate.",
+            "Set pair_ratio to 1, or protocol to udp with a rate_bits_per_s and no search_steps.",
+        ));
+    }
     let congestion_control = params.text("congestion_control");
     let block_bytes = if tcp { TCP_BLOCK_BYTES } else { UDP_BLOCK_BYTES };
     let fastest = SendingPace { intensity_ratio: 1.0, period_ns: 10_000_000, bytes_per_s: 0.0 };
@@ -242,6 +260,8 @@ fn task(trial: &Trial) -> Result<Task, ProbeError> {
         per_s: rate_bits_per_s / 8.0 / packet_bytes as f64,
         zero_copy: params.bool("zero_copy"),
         segmentation_offload: params.bool("segmentation_offload"),
+        pairs: (pair_ratio < 1.0)
+            .then(|| PairSelection { start_ratio: pair_ratio, seed: clock::seed(params) }),
         wait_ns: ns("wait_ns"),
         press: (!tcp && is_flood).then_some(fastest),
         ..Task::default()

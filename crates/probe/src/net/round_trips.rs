@@ -119,7 +119,7 @@ impl RoundTrips {
 
     /// Returns which of the first `sent` probes were never answered.
     pub fn losses(&self, sent: u64) -> Losses {
-        self.arrived.losses(sent)
+        self.arrived.losses(0..sent)
     }
 
     /// Returns (sent, unanswered) of each interval of `per_interval` probes.

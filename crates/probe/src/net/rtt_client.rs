@@ -8,6 +8,7 @@ use super::udp::batch::{self, Batch};
 use super::udp::pace::Pace;
 use super::udp::packet::{flow_id, Header, HELLO};
 use super::udp::sender::{self, Sent, Stream};
+use super::udp::slots::Slots;
 use super::variation::Variation;
 use crate::clock;
 use crate::closed_loop::latency_histogram;
@@ -110,7 +111,7 @@ fn ask_by_schedule(
                 to: path.to,
                 packet_bytes: question.packet_bytes,
                 pace,
-                packets: question.packets(),
+                slots: Slots::new(question.packets(), None),
                 spin_ns: question.spin_ns,
             };
             sender::send(session, path.socket, &stream, |_| {
@@ -143,12 +144,15 @@ fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result
     };
     while now_ns < end_ns && !session.is_stopped() {
         session.check()?;
+        let sent_wall_ns = clock::realtime_ns();
+        // The work on the answer before is no part of this round trip.
+        now_ns = clock::monotonic_ns();
         let header = Header {
             flow_id: path.flow_id,
             sequence: sent.packets,
             intended_ns: now_ns,
             sent_ns: now_ns,
-            sent_wall_ns: clock::realtime_ns(),
+            sent_wall_ns,
             ..Header::default()
         };
         header.write(&mut packet);

@@ -3,7 +3,7 @@
 use super::connection::readable;
 use super::messages::{gone, receive_message, send_message, Signal, UdpPort};
 use super::server::{listen_both, Reception};
-use super::udp::batch::{self, Batch};
+use super::udp::batch::{self, Batch, SLOTS};
 use super::udp::packet::{flow_id, Header, HEADER_BYTES, HELLO};
 use super::udp::tracker::Tracker;
 use super::variation::Variation;
@@ -104,6 +104,8 @@ struct Echo {
     negative: u64,
     strangers: u64,
     unsent: u64,
+    /// (number, transit) of the datagrams of a batch, which are recorded when it was sent back.
+    transits_ns: Vec<(u64, i64)>,
 }
 
 impl Echo {
@@ -120,6 +122,7 @@ impl Echo {
             negative: 0,
             strangers: 0,
             unsent: 0,
+            transits_ns: Vec::with_capacity(SLOTS),
         }
     }
 
@@ -137,8 +140,12 @@ impl Echo {
                 self.strangers += 1;
                 continue;
             };
-            if header.sequence != HELLO && !self.note(&header, received_wall_ns) {
-                continue;
+            if header.sequence != HELLO {
+                if !self.tracker.see(header.sequence) {
+                    continue;
+                }
+                let transit_ns = received_wall_ns.wrapping_sub(header.sent_wall_ns);
+                self.transits_ns.push((header.sequence, transit_ns.cast_signed()));
             }
             header.far_received_wall_ns = received_wall_ns;
             header.far_sent_wall_ns = clock::realtime_ns();
@@ -150,22 +157,19 @@ impl Echo {
             let sent = self.batch.send(socket, answers)?;
             self.unsent += (answers - sent) as u64;
         }
+        self.record_transits();
         Ok(got)
     }
 
-    /// Whether it is to be sent back.
-    fn note(&mut self, header: &Header, received_wall_ns: u64) -> bool {
-        if !self.tracker.see(header.sequence) {
-            return false;
+    fn record_transits(&mut self) {
+        for (sequence, transit_ns) in self.transits_ns.drain(..) {
+            self.variation.add(sequence, transit_ns);
+            match u64::try_from(transit_ns) {
+                Ok(delay_ns) if self.same_clock => self.delay.saturating_record(delay_ns),
+                Ok(_) => {}
+                Err(_) => self.negative += 1,
+            }
         }
-        let transit_ns = received_wall_ns.wrapping_sub(header.sent_wall_ns).cast_signed();
-        self.variation.add(header.sequence, transit_ns);
-        match u64::try_from(transit_ns) {
-            Ok(delay_ns) if self.same_clock => self.delay.saturating_record(delay_ns),
-            Ok(_) => {}
-            Err(_) => self.negative += 1,
-        }
-        true
     }
 
     fn counts(&self, socket: &UdpSocket) -> RttCounts {

@@ -1,18 +1,14 @@
 //! Datagrams at a set rate; the same code on both sides.
-use super::blocks::{BlockRates, Blocks};
+use super::datagram_receiver::{receive, ReceivedStats};
 use super::paced_sender::{PacedSender, SendingPace};
 use super::{Intervals, Task};
 use crate::clock;
-use crate::closed_loop::pairs;
 use crate::error::ProbeError;
 use crate::load::busy_time::Busy;
-use crate::net::udp::batch::{self, Batch};
-use crate::net::udp::losses::{Arrived, Losses};
+use crate::net::udp::batch::Batch;
 use crate::net::udp::pace::Pace;
-use crate::net::udp::packet::{Header, HELLO};
+use crate::net::udp::packet::Header;
 use crate::net::udp::sender::{self, Flood, Stream};
-use crate::net::udp::tracker::Tracker;
-use crate::net::variation::{Jitter, Variation};
 use crate::session::Session;
 use crate::workers;
 use serde::{Deserialize, Serialize};
@@ -42,35 +38,6 @@ pub struct SentStats {
     /// Share of the time in which the sender of a load had something under way.
     pub busy_ratio: Option<f64>,
     pub busy_intervals: Vec<(u64, f64)>,
-    pub elapsed_ns: u64,
-}
-
-/// Datagrams that one side received.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct ReceivedStats {
-    /// Different datagrams.
-    pub packets: u64,
-    /// Rate from the first to the last arrival; `None` below two.
-    pub per_s: Option<f64>,
-    /// The same of their bytes.
-    pub bytes_per_s: Option<f64>,
-    pub duplicates: u64,
-    /// Datagrams that arrived after a later one.
-    pub reordered: u64,
-    /// Datagrams of other programs.
-    pub strangers: u64,
-    /// Datagrams that found the socket's buffer full; `None` if the kernel does not count them.
-    pub drops: Option<u64>,
-    /// RFC 3550.
-    pub jitter_ns: Option<f64>,
-    /// (|D| of successive datagrams, count).
-    pub ipdv: Vec<(f64, u64)>,
-    /// (delay minus the least delay, count).
-    pub pdv: Vec<(f64, u64)>,
-    pub losses: Losses,
-    pub blocks: BlockRates,
-    /// Bytes per second, by interval.
-    pub intervals: Vec<(u64, f64)>,
     pub elapsed_ns: u64,
 }
 
@@ -181,7 +148,7 @@ fn paced(
         to: way.far,
         packet_bytes: task.packet_bytes,
         pace: Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, per_s),
-        packets: task.packets(),
+        slots: task.slots(),
         spin_ns: 50_000,
     };
     let sent = sender::send(session, way.socket, &stream, |sent| {
@@ -206,7 +173,7 @@ fn flood(
     let fd = way.socket.as_raw_fd();
     let mut presser =
         PacedSender::new(session, press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
-    let mut flood = Flood::new(session, way.flow_id, way.far, task.packet_bytes);
+    let mut flood = Flood::new(session, way.flow_id, way.socket, way.far, task.packet_bytes)?;
     if task.segmentation_offload {
         flood.offload_segmentation(way.socket)?;
     }
@@ -224,86 +191,6 @@ fn flood(
         busy_ratio: Some(busy_ns as f64 / shares.elapsed_ns().max(1) as f64),
         busy_intervals: shares.rates.iter().map(|(at_ns, s)| (*at_ns, s / 1e9)).collect(),
         ..SentStats::default()
-    })
-}
-
-fn receive(
-    session: Session,
-    task: &Task,
-    way: &Way<'_>,
-    shared: &Receiving,
-) -> Result<ReceivedStats, ProbeError> {
-    let (mut tracker, mut jitter) = (Tracker::new(), Jitter::default());
-    // What a load delivers is not looked at datagram by datagram.
-    let is_measured = task.press.is_none();
-    let mut variation = is_measured.then(|| Variation::new(task.packets().unwrap_or(0)));
-    let mut arrived = Arrived::default();
-    let mut blocks = Blocks::new(task.block_bytes, 1, clock::monotonic_ns());
-    let mut strangers = 0;
-    let mut batch = Batch::new(session, task.packet_bytes.max(64));
-    let first_drops = batch::drops(way.socket);
-    let mut intervals = Intervals::new(task.interval_ns);
-    let (mut first_ns, mut last_ns, mut bytes) = (0, 0, 0u64);
-    let (mut first_bytes, mut first_packets) = (0, 0);
-    loop {
-        let got = batch.receive(way.socket)?;
-        let (now_ns, now_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
-        let before_bytes = bytes;
-        for slot in 0..got {
-            let datagram = batch.received(slot);
-            let known = batch.source(slot).is_some_and(|source| source.ip() == way.far.ip());
-            let header = Header::read(datagram).filter(|_| known);
-            let Some(header) = header.filter(|header| header.flow_id == way.flow_id) else {
-                strangers += 1;
-                continue;
-            };
-            if header.sequence == HELLO || !tracker.see(header.sequence) {
-                continue;
-            }
-            bytes += datagram.len() as u64;
-            let transit_ns = now_wall_ns.wrapping_sub(header.sent_wall_ns).cast_signed();
-            jitter.add(transit_ns);
-            if let Some(variation) = &mut variation {
-                variation.add(header.sequence, transit_ns);
-                arrived.see(header.sequence);
-            }
-        }
-        if bytes > before_bytes {
-            blocks.received(now_ns, bytes - before_bytes, true);
-        }
-        if got > 0 && tracker.unique > 0 {
-            if first_ns == 0 {
-                // The arrivals that begin the time are not part of what was carried in it.
-                (first_ns, first_bytes, first_packets) = (now_ns, bytes, tracker.unique);
-            }
-            last_ns = now_ns;
-        }
-        intervals.note(now_ns, bytes);
-        let all = tracker.unique >= shared.wanted.load(Ordering::Relaxed);
-        if all || now_ns >= shared.until_ns.load(Ordering::Relaxed) {
-            break;
-        }
-    }
-    let sent = shared.wanted.load(Ordering::Relaxed);
-    let known = is_measured && sent < u64::MAX;
-    let rate =
-        |sum: u64| (last_ns > first_ns).then(|| sum as f64 * 1e9 / (last_ns - first_ns) as f64);
-    Ok(ReceivedStats {
-        packets: tracker.unique,
-        ipdv: variation.as_ref().map(|all| pairs(&all.ipdv)).unwrap_or_default(),
-        pdv: variation.as_ref().map(|all| pairs(&all.pdv())).unwrap_or_default(),
-        losses: if known { arrived.losses(sent) } else { Losses::default() },
-        blocks: Blocks::joined(&[blocks]),
-        per_s: rate(tracker.unique - first_packets),
-        bytes_per_s: rate(bytes - first_bytes),
-        duplicates: tracker.duplicates,
-        reordered: tracker.reordered,
-        strangers,
-        // An earlier task of the same connection may have lost some, too.
-        drops: batch::drops(way.socket).zip(first_drops).map(|(last, first)| last - first),
-        jitter_ns: jitter.value_ns(),
-        elapsed_ns: intervals.elapsed_ns(),
-        intervals: intervals.rates,
     })
 }
 

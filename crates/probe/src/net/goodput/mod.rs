@@ -1,6 +1,7 @@
 //! `net.throughput` and the loads of the network: what the near and the far side share.
 pub mod blocks;
 pub mod client;
+pub mod datagram_receiver;
 pub mod datagrams;
 pub mod paced_sender;
 pub mod rate_search;
@@ -13,6 +14,7 @@ pub mod udp_samples;
 use super::congestion_control::CongestionControl;
 use super::messages::not_understood;
 use super::udp::packet::HEADER_BYTES;
+use super::udp::slots::{PairSelection, Slots};
 use crate::clock;
 use crate::error::ProbeError;
 use crate::load::{DURATION, INTENSITY, INTERVAL, PERIOD};
@@ -53,6 +55,8 @@ pub struct Task {
     pub packet_bytes: usize,
     /// Datagrams a second, each way; of a load that sends as many as it can 0.
     pub per_s: f64,
+    /// The slots of that rate in which datagrams leave; `None` for all.
+    pub pairs: Option<PairSelection>,
     /// How long the last datagrams are awaited.
     pub wait_ns: u64,
     /// How hard a load presses; `None` for a measurement.
@@ -66,6 +70,7 @@ pub const BLOCK: Param = Param::int("block_bytes", 0, 0..=1 << 40);
 pub const PACKET_BYTES: Param = Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507);
 pub const WARMUP: Param = Param::int("warmup_ns", 300_000_000, 0..=600_000_000_000);
 pub const WAIT: Param = Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000);
+pub const PAIR_RATIO: Param = Param::float("pair_ratio", 1.0, 1e-4..=1.0);
 pub const RATE_BITS_PER_S_MAX: f64 = 400e9;
 /// Bytes or datagrams a second of a task; 0 is full speed.
 const PER_S: Param = Param::float("per_s", 0.0, 0.0..=RATE_BITS_PER_S_MAX / 8.0);
@@ -94,6 +99,7 @@ impl Task {
         } else if !self.tcp {
             numbers.push((MEASURED_PER_S, self.per_s));
         }
+        numbers.extend(self.pairs.map(|pairs| (PAIR_RATIO, pairs.start_ratio)));
         match numbers.iter().find(|(param, number)| !param.allows(*number)) {
             None => Ok(self),
             Some((param, number)) => Err(not_understood(&format!(
@@ -103,13 +109,18 @@ impl Task {
         }
     }
 
-    /// Datagrams each way; `None` where the time says when it is over, or a word.
+    /// Slots of the schedule each way; `None` where the time says when it is over, or a word.
     pub fn packets(&self) -> Option<u64> {
         if self.press.is_some() {
             return None;
         }
         let packets = (self.duration_ns as f64 * self.per_s / 1e9).round() as u64;
         (self.duration_ns > 0).then_some(packets.max(2))
+    }
+
+    /// The slots in which datagrams leave; the same on both sides.
+    pub fn slots(&self) -> Slots {
+        Slots::new(self.packets(), self.pairs)
     }
 }
 
@@ -190,6 +201,7 @@ mod tests {
             Task { per_s: -1.0, ..task },
             Task { per_s: 1e300, ..task },
             Task { per_s: f64::NAN, ..task },
+            Task { pairs: Some(PairSelection { start_ratio: 0.0, seed: 1 }), ..task },
             Task { press: press(SendingPace { intensity_ratio: -1.0, ..pace }), ..task },
             Task { press: press(SendingPace { period_ns: 0, ..pace }), ..task },
             Task { press: press(SendingPace { bytes_per_s: 1e300, ..pace }), ..task },

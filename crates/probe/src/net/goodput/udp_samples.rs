@@ -1,6 +1,7 @@
 //! The samples of `net.throughput` over UDP.
 use super::client::Both;
-use super::datagrams::{loss_ratio, ReceivedStats, SentStats, UdpTransferStats};
+use super::datagram_receiver::ReceivedStats;
+use super::datagrams::{loss_ratio, UdpTransferStats};
 use super::rate_search::SearchResult;
 use super::samples::{emit_intervals, emit_known, emit_used_cpus, way, ways};
 use super::Task;
@@ -37,7 +38,9 @@ pub fn emit(
         let intervals = &received.intervals;
         emit_intervals(trial, "interval_goodput_bytes_per_s", intervals, &way(direction))?;
         emit_distributions(trial, direction, received)?;
-        emit_losses(trial, direction, sent, received)?;
+        // With pairs at random the slots are more than the datagrams.
+        let slots_per_s = task.pairs.map_or(sent.per_s, |_| Some(task.per_s));
+        emit_losses(trial, direction, slots_per_s, received)?;
     }
     emit_used_cpus(trial, both)
 }
@@ -68,11 +71,11 @@ fn emit_distributions(
 fn emit_losses(
     trial: &mut Trial,
     direction: &str,
-    sent: &SentStats,
+    slots_per_s: Option<f64>,
     received: &ReceivedStats,
 ) -> Result<(), ProbeError> {
     let losses = &received.losses;
-    let Some(slot_ns) = sent.per_s.map(|per_s| 1e9 / per_s) else { return Ok(()) };
+    let Some(slot_ns) = slots_per_s.map(|per_s| 1e9 / per_s) else { return Ok(()) };
     for (first, length) in &losses.runs {
         let at_ns = (*first as f64 * slot_ns) as u64;
         trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, way(direction))?;
@@ -80,6 +83,10 @@ fn emit_losses(
     if losses.all_runs > LISTED_RUNS as u64 {
         let all = losses.all_runs;
         trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
+    }
+    if !losses.pairs.is_symmetric() {
+        let (starts, ends) = (losses.pairs.only_second, losses.pairs.only_first);
+        trial.out.note(format!("The numbers of starts ({starts}) and ends ({ends}) of loss differ by more than by coincidence: the datagrams themselves may cause it."));
     }
     let values = [
         ("loss_episode_ratio", losses.pairs.episode_ratio()),

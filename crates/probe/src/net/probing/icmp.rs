@@ -20,6 +20,8 @@ pub struct IcmpProber {
     mark: [u8; MARK_BYTES],
     packet: Vec<u8>,
     buffer: Vec<u8>,
+    /// A probe has left since the last look for answers.
+    has_sent: bool,
 }
 
 impl IcmpProber {
@@ -31,6 +33,7 @@ impl IcmpProber {
             mark: crate::net::random_bytes()?,
             packet: vec![0; HEADER_BYTES + payload_bytes.max(PAYLOAD_BYTES)],
             buffer: vec![0; RECEIVED_BYTES],
+            has_sent: false,
         })
     }
 }
@@ -41,7 +44,10 @@ impl Prober for IcmpProber {
         payload[..MARK_BYTES].copy_from_slice(&self.mark);
         payload[MARK_BYTES..PAYLOAD_BYTES].copy_from_slice(&sequence.to_be_bytes());
         match self.socket.send(&mut self.packet, sequence as u16) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.has_sent = true;
+                Ok(true)
+            }
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(false),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(unreachable(self.to, &error)),
@@ -53,7 +59,12 @@ impl Prober for IcmpProber {
         until_ns: u64,
         answers: &mut Vec<(u64, Arrival)>,
     ) -> Result<(), ProbeError> {
-        wait_readable(self.socket.as_raw_fd(), until_ns);
+        // A near host answers while the probe is sent: its answer is there without a wait. Without an
+        // answer the wait ends when the next probe is due, and there is nothing to receive.
+        let is_there = std::mem::take(&mut self.has_sent);
+        if !is_there && !wait_readable(self.socket.as_raw_fd(), until_ns) {
+            return Ok(());
+        }
         // A router's word on an earlier probe is an error here: that probe is lost, no more.
         let Ok(Some(reply)) = self.socket.receive(&mut self.buffer) else { return Ok(()) };
         let now_ns = clock::monotonic_ns();

@@ -1,7 +1,7 @@
 //! What routers say about packets that did not arrive, from the error queue of a socket.
 use super::icmp_socket::{IcmpSocket, HEADER_BYTES};
 use crate::net::set_option;
-use crate::net::udp::batch::from_storage;
+use crate::net::udp::socket_address::from_storage;
 use std::io::Error;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;

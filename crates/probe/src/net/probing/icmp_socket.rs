@@ -1,6 +1,7 @@
 //! A socket for ICMP echo: the kernel's ping socket where it is allowed, else a raw one.
 use crate::error::{Kind, ProbeError};
-use crate::net::udp::batch::{ask_for_kernel_times, to_storage, wall_ns_of};
+use crate::net::udp::batch::{ask_for_kernel_times, wall_ns_of};
+use crate::net::udp::socket_address::to_storage;
 use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

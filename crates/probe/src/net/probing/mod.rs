@@ -199,8 +199,8 @@ impl<'a> Probing<'a> {
     }
 }
 
-/// Waits until one of `sockets` can be read, or until a time.
-pub fn wait_readable(socket: RawFd, until_ns: u64) {
+/// Waits until `socket` can be read, or until a time; returns whether it can be read.
+pub fn wait_readable(socket: RawFd, until_ns: u64) -> bool {
     let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
     let time = libc::timespec {
         tv_sec: (left_ns / 1_000_000_000) as _,
@@ -208,7 +208,7 @@ pub fn wait_readable(socket: RawFd, until_ns: u64) {
     };
     let mut poll = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid entry, and a time that lives as long as the call.
-    unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) };
+    unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) > 0 }
 }
 
 /// Returns the address of `host` with `port` or, without a host, that at which the far side listens.

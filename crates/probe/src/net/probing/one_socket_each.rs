@@ -5,7 +5,7 @@ use crate::clock;
 use crate::error::{Kind, ProbeError};
 use crate::net::round_trips::Arrival;
 use crate::net::set_option;
-use crate::net::udp::batch::to_storage;
+use crate::net::udp::socket_address::to_storage;
 use std::collections::BTreeMap;
 use std::io::Error;
 use std::net::SocketAddr;
@@ -144,7 +144,9 @@ impl Prober for OneSocketEach {
         until_ns: u64,
         answers: &mut Vec<(u64, Arrival)>,
     ) -> Result<(), ProbeError> {
-        super::wait_readable(self.epoll.as_raw_fd(), until_ns);
+        if !super::wait_readable(self.epoll.as_raw_fd(), until_ns) {
+            return Ok(());
+        }
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         // SAFETY: room for as many events as are asked for; it does not wait.
         let got = unsafe {

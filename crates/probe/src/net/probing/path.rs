@@ -142,9 +142,10 @@ impl Path {
         let mut buffer = vec![0u8; LONGEST_BYTES as usize];
         while clock::monotonic_ns() < until_ns {
             self.session.check()?;
-            wait_readable(self.socket.as_raw_fd(), until_ns);
-            if let Some(answer) = self.take_answer(&mut buffer, sent_ns) {
-                return Ok(answer);
+            if wait_readable(self.socket.as_raw_fd(), until_ns) {
+                if let Some(answer) = self.take_answer(&mut buffer, sent_ns) {
+                    return Ok(answer);
+                }
             }
         }
         Ok(Answer::Silence)

@@ -15,6 +15,12 @@ pub const RTT_SENT: Metric = Metric::lower("rtt_sent_ns")
 pub const RTT_KERNEL: Metric = Metric::lower("rtt_kernel_ns")
     .histogram()
     .doc("Round-trip time from the actual sending time to the kernel's reception of the answer.");
+pub const RTT_SENT_MEAN: Metric =
+    Metric::lower("rtt_sent_mean_ns").doc("Mean of rtt_sent_ns over a trial (avg of `ping`).");
+pub const RTT_SENT_MAX: Metric = Metric::lower("rtt_sent_max_ns")
+    .doc("Maximum of rtt_sent_ns (max of `ping`); grows with the number of probes.");
+pub const RTT_SENT_STDEV: Metric =
+    Metric::lower("rtt_sent_stdev_ns").doc("Standard deviation of rtt_sent_ns (mdev of `ping`).");
 pub const INTERVAL_RTT: Metric = Metric::lower("interval_rtt_ns")
     .series()
     .doc("Median round-trip time in each interval, at its end.");
@@ -77,7 +83,13 @@ pub fn emit_times(trial: &mut Trial, trips: &RoundTrips) -> Result<(), ProbeErro
         trial.out.note("Nothing came back, so there is no round-trip time; every probe is lost.");
     }
     trial.emit_histogram("rtt_ns", &trips.rtt, &factors! {})?;
-    trial.emit_histogram("rtt_sent_ns", &trips.rtt_sent, &factors! {})?;
+    let sent = &trips.rtt_sent;
+    trial.emit_histogram("rtt_sent_ns", sent, &factors! {})?;
+    if !sent.is_empty() {
+        trial.out.emit("rtt_sent_mean_ns", sent.mean(), factors! {})?;
+        trial.out.emit("rtt_sent_max_ns", sent.max() as f64, factors! {})?;
+        trial.out.emit("rtt_sent_stdev_ns", sent.stdev(), factors! {})?;
+    }
     trial.emit_histogram("rtt_kernel_ns", &trips.rtt_kernel, &factors! {})?;
     for (end_ns, median_ns, longest_ns) in &trips.intervals {
         let at_ns = end_ns.saturating_sub(trial.started_ns());

@@ -1,11 +1,12 @@
 //! Many datagrams by one system call.
 //!
 //! The calls are made directly: musl's `sendmmsg` sends one at a time.
+use super::socket_address::{from_storage, to_storage};
 use crate::error::{Kind, ProbeError};
 use crate::net::{read_option, set_option};
 use crate::session::Session;
 use std::io::{Error, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 /// Datagrams of one call.
@@ -15,7 +16,11 @@ pub const SLOTS: usize = 64;
 const CONTROL_WORDS: usize = 8;
 
 /// Longest payload of a datagram.
-const LONGEST_BYTES: usize = 65_507;
+pub const LONGEST_BYTES: usize = 65_507;
+
+/// Options of `SOL_UDP` that the libc crate does not have for every C library.
+const UDP_SEGMENT: libc::c_int = 103;
+const UDP_GRO: libc::c_int = 104;
 
 /// After so many datagrams that came one by one, more than one are asked for again.
 const SINGLES_IN_A_ROW: usize = 16;
@@ -85,6 +90,17 @@ impl Batch {
         &self.data[slot * self.slot_bytes..slot * self.slot_bytes + bytes]
     }
 
+    /// The datagrams that were received into a slot: one, or those that the kernel has joined
+    /// ([`join_received`]).
+    #[inline]
+    pub fn datagrams(&self, slot: usize) -> std::slice::Chunks<'_, u8> {
+        let all = self.received(slot);
+        let joined: Option<libc::c_int> =
+            control_value(&self.headers[slot].msg_hdr, libc::SOL_UDP, UDP_GRO);
+        let bytes = joined.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(all.len());
+        all.chunks(bytes.max(1))
+    }
+
     #[inline]
     pub fn source(&self, slot: usize) -> Option<SocketAddr> {
         from_storage(&self.addresses[slot])
@@ -130,6 +146,14 @@ impl Batch {
         }
     }
 
+    /// Sends all slots to where the socket is connected, without a look at their addresses.
+    pub fn send_connected(&mut self) {
+        for header in &mut self.headers {
+            header.msg_hdr.msg_name = std::ptr::null_mut();
+            header.msg_hdr.msg_namelen = 0;
+        }
+    }
+
     /// Joins neighbouring slots to messages as long as a datagram can be, for a socket with
     /// [`set_segment_bytes`]; returns their number, all but the last of the same size.
     pub fn join_slots(&mut self) -> usize {
@@ -167,6 +191,14 @@ impl Batch {
     /// Receives what is there, at least one datagram; 0 when none came in the socket's time limit.
     #[inline]
     pub fn receive(&mut self, socket: &UdpSocket) -> Result<usize, ProbeError> {
+        // Where datagrams come one by one, the kernel's look for a second one is part of their times.
+        let is_single = !self.singles.is_multiple_of(SINGLES_IN_A_ROW);
+        self.receive_up_to(socket, if is_single { 1 } else { SLOTS })
+    }
+
+    /// The same, `most` slots at most.
+    #[inline]
+    pub fn receive_up_to(&mut self, socket: &UdpSocket, most: usize) -> Result<usize, ProbeError> {
         for slot in 0..self.used {
             self.vectors[slot].iov_len = self.slot_bytes;
             let header = &mut self.headers[slot].msg_hdr;
@@ -174,15 +206,13 @@ impl Batch {
             header.msg_control = self.controls[slot].as_mut_ptr().cast();
             header.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
-        // Where datagrams come one by one, the kernel's look for a second one is part of their times.
-        let is_single = !self.singles.is_multiple_of(SINGLES_IN_A_ROW);
         // SAFETY: all headers lead into our own vectors; the kernel writes inside the stated lengths.
         let got = unsafe {
             libc::syscall(
                 libc::SYS_recvmmsg,
                 socket.as_raw_fd(),
                 self.headers.as_mut_ptr(),
-                if is_single { 1 } else { SLOTS },
+                most.min(SLOTS),
                 libc::MSG_WAITFORONE,
                 std::ptr::null_mut::<libc::timespec>(),
             )
@@ -239,15 +269,26 @@ pub fn ask_for_kernel_times(socket: &impl AsRawFd) -> Result<(), Error> {
 
 /// The kernel's time of arrival among the control messages of a received one.
 pub fn wall_ns_of(message: &libc::msghdr) -> Option<u64> {
-    // SAFETY: the kernel wrote the control messages, and the macros stay inside their length.
+    let time: libc::timespec = control_value(message, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)?;
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
+}
+
+/// The value of a kind among the control messages of a received one.
+fn control_value<T: PlainControl>(
+    message: &libc::msghdr,
+    level: libc::c_int,
+    kind: libc::c_int,
+) -> Option<T> {
+    // SAFETY: the kernel wrote the control messages, and the macros stay inside their length; every
+    // content is a value of a plain type.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = control.as_ref() {
-            if header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPNS {
-                let time: libc::timespec =
-                    libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
-                let seconds = u64::try_from(time.tv_sec).ok()?;
-                return Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?);
+            let bytes = (header.cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+            let is_wanted = header.cmsg_level == level && header.cmsg_type == kind;
+            if is_wanted && bytes >= size_of::<T>() {
+                return Some(libc::CMSG_DATA(control).cast::<T>().read_unaligned());
             }
             control = libc::CMSG_NXTHDR(message, control);
         }
@@ -255,9 +296,13 @@ pub fn wall_ns_of(message: &libc::msghdr) -> Option<u64> {
     }
 }
 
+/// Types of control messages' contents.
+trait PlainControl {}
+impl PlainControl for libc::timespec {}
+impl PlainControl for libc::c_int {}
+
 /// Makes the kernel cut what is sent into datagrams of `bytes`.
 pub fn set_segment_bytes(socket: &UdpSocket, bytes: usize) -> Result<(), ProbeError> {
-    const UDP_SEGMENT: libc::c_int = 103;
     let bytes = bytes as libc::c_int;
     set_option(socket.as_raw_fd(), libc::SOL_UDP, UDP_SEGMENT, bytes).map_err(|error| {
         ProbeError::new(
@@ -267,6 +312,12 @@ pub fn set_segment_bytes(socket: &UdpSocket, bytes: usize) -> Result<(), ProbeEr
             "Set segmentation_offload to false.",
         )
     })
+}
+
+/// Lets the kernel hand over datagrams joined to large messages where they came as such. Where it
+/// cannot (before Linux 5.0), they come one by one.
+pub fn join_received(socket: &UdpSocket) {
+    let _ = set_option(socket.as_raw_fd(), libc::SOL_UDP, UDP_GRO, 1 as libc::c_int);
 }
 
 /// Datagrams that found the socket's buffer full; `None` where the kernel does not count them.
@@ -279,56 +330,10 @@ pub fn drops(socket: &UdpSocket) -> Option<u64> {
     Some(u64::from(u32::from_ne_bytes(drops)))
 }
 
-/// The kernel's form of an address, and its length.
-pub fn to_storage(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: plain C structs, for which all zero is valid; the storage holds either.
-    unsafe {
-        let mut storage: libc::sockaddr_storage = std::mem::zeroed();
-        let length = match address {
-            SocketAddr::V4(v4) => {
-                let place = &mut *(&raw mut storage).cast::<libc::sockaddr_in>();
-                place.sin_family = libc::AF_INET as libc::sa_family_t;
-                place.sin_port = v4.port().to_be();
-                place.sin_addr.s_addr = u32::from(*v4.ip()).to_be();
-                size_of::<libc::sockaddr_in>()
-            }
-            SocketAddr::V6(v6) => {
-                let place = &mut *(&raw mut storage).cast::<libc::sockaddr_in6>();
-                place.sin6_family = libc::AF_INET6 as libc::sa_family_t;
-                place.sin6_port = v6.port().to_be();
-                place.sin6_addr.s6_addr = v6.ip().octets();
-                place.sin6_scope_id = v6.scope_id();
-                size_of::<libc::sockaddr_in6>()
-            }
-        };
-        (storage, length as libc::socklen_t)
-    }
-}
-
-/// The address in the kernel's form; `None` of another family.
-#[inline]
-pub fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
-    // SAFETY: the kernel wrote an address of the family that it names.
-    unsafe {
-        match i32::from(storage.ss_family) {
-            libc::AF_INET => {
-                let place = &*(&raw const *storage).cast::<libc::sockaddr_in>();
-                let ip = Ipv4Addr::from(u32::from_be(place.sin_addr.s_addr));
-                Some(SocketAddr::new(ip.into(), u16::from_be(place.sin_port)))
-            }
-            libc::AF_INET6 => {
-                let place = &*(&raw const *storage).cast::<libc::sockaddr_in6>();
-                let ip = Ipv6Addr::from(place.sin6_addr.s6_addr);
-                Some(SocketAddr::new(ip.into(), u16::from_be(place.sin6_port)))
-            }
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn a_batch_goes_through_and_comes_back() {
@@ -382,10 +387,26 @@ mod tests {
     }
 
     #[test]
-    fn addresses_survive_the_kernel_s_form() {
-        for text in ["127.0.0.1:80", "[::1]:4242", "10.1.2.3:65535"] {
-            let address: SocketAddr = text.parse().unwrap();
-            assert_eq!(from_storage(&to_storage(address).0), Some(address));
+    fn joined_messages_are_taken_apart() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
+        let mut batch = Batch::new(Session::detached(), 70);
+        batch.address(far.local_addr().unwrap(), 70);
+        (0..SLOTS).for_each(|slot| batch.slot(slot)[0] = slot as u8);
+        set_segment_bytes(&near, 70).unwrap();
+        join_received(&far);
+        assert_eq!(batch.join_slots(), 1);
+        assert_eq!(batch.send(&near, 1).unwrap(), 1);
+        let mut there = Batch::new(Session::detached(), LONGEST_BYTES);
+        let mut seen = Vec::new();
+        while seen.len() < SLOTS {
+            for slot in 0..there.receive_up_to(&far, SLOTS).unwrap() {
+                for datagram in there.datagrams(slot) {
+                    assert_eq!(datagram.len(), 70);
+                    seen.push(usize::from(datagram[0]));
+                }
+            }
         }
+        assert!(seen.iter().copied().eq(0..SLOTS));
     }
 }

@@ -15,15 +15,16 @@ pub struct Arrived {
 /// What is known of the datagrams that did not arrive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
-    /// (number of the first, how many follow one another), at most [`LISTED_RUNS`].
+    /// (slot of the first, how many follow one another), at most [`LISTED_RUNS`].
     pub runs: Vec<(u64, u64)>,
     pub all_runs: u64,
-    /// Pairs of neighbouring datagrams.
+    /// Pairs of datagrams in neighbouring slots.
     pub pairs: EpisodePairs,
 }
 
-/// Pairs of neighbouring datagrams by what was lost of each: the experiments of Badabing (Sommers,
-/// Barford, Duffield, Ron, SIGCOMM 2005).
+/// Pairs of datagrams in neighbouring slots by what was lost of each: the experiments of Badabing
+/// (Sommers, Barford, Duffield, Ron, SIGCOMM 2005). Two pairs at random slots that touch make a third
+/// one, because the choice of the slots does not depend on what is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodePairs {
     pub all: u64,
@@ -54,29 +55,36 @@ impl Arrived {
         sequences.filter(|sequence| *sequence < FOLLOWED && !self.has(*sequence)).count() as u64
     }
 
-    /// Returns what is missing of the numbers below `sent`.
-    pub fn losses(&self, sent: u64) -> Losses {
+    /// Returns what is missing of the numbers 0, 1, 2, … that were sent in `slots`, one in each.
+    pub fn losses(&self, slots: impl Iterator<Item = u64>) -> Losses {
         let mut losses = Losses::default();
-        let (mut run, mut before) = (0, true);
-        let sent = sent.min(FOLLOWED);
-        for sequence in 0..sent {
+        let mut run: Option<(u64, u64)> = None;
+        let mut before: Option<(u64, bool)> = None;
+        for (sequence, slot) in (0..FOLLOWED).zip(slots) {
             let arrived = self.has(sequence);
-            if !arrived {
-                run += 1;
+            if arrived {
+                losses.end_run(run.take());
+            } else {
+                let (first, length) = run.unwrap_or((slot, 0));
+                run = Some((first, length + 1));
             }
-            if run > 0 && (arrived || sequence + 1 == sent) {
-                losses.all_runs += 1;
-                if losses.runs.len() < LISTED_RUNS {
-                    losses.runs.push((sequence + u64::from(!arrived) - run, run));
+            if let Some((last, had_arrived)) = before.replace((slot, arrived)) {
+                if slot == last + 1 {
+                    losses.pairs.add(!had_arrived, !arrived);
                 }
-                run = 0;
             }
-            if sequence > 0 {
-                losses.pairs.add(!before, !arrived);
-            }
-            before = arrived;
         }
+        losses.end_run(run);
         losses
+    }
+}
+
+impl Losses {
+    fn end_run(&mut self, run: Option<(u64, u64)>) {
+        self.all_runs += u64::from(run.is_some());
+        if self.runs.len() < LISTED_RUNS {
+            self.runs.extend(run);
+        }
     }
 }
 
@@ -103,6 +111,14 @@ impl EpisodePairs {
         let touched = edges + self.both;
         (edges > 0).then(|| 2.0 * (touched as f64 / edges as f64 - 1.0) + 1.0)
     }
+
+    /// Returns whether starts and ends of episodes are about equally frequent, as they are where the
+    /// datagrams themselves cause no loss: within the 99 % of a binomial distribution.
+    pub fn is_symmetric(&self) -> bool {
+        const Z: f64 = 2.575_829_303_548_901;
+        let edges = (self.only_first + self.only_second) as f64;
+        self.only_first.abs_diff(self.only_second) as f64 <= Z * edges.sqrt()
+    }
 }
 
 /// Returns the 95 % Wilson interval of `lost` of `sent`; `None` if none was sent.
@@ -124,11 +140,14 @@ pub fn wilson(lost: u64, sent: u64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::udp::slots::{PairSelection, Slots};
+    use nephoscope_wire::random::Random;
+    use std::collections::HashSet;
 
     fn losses(lost: &[u64], sent: u64) -> Losses {
         let mut arrived = Arrived::default();
         (0..sent).filter(|sequence| !lost.contains(sequence)).for_each(|s| arrived.see(s));
-        arrived.losses(sent)
+        arrived.losses(0..sent)
     }
 
     #[test]
@@ -136,8 +155,8 @@ mod tests {
         assert_eq!(losses(&[], 5).runs, []);
         assert_eq!(losses(&[0, 1, 4, 6, 7], 8).runs, [(0, 2), (4, 1), (6, 2)]);
         assert_eq!(losses(&[0, 1, 2], 3).runs, [(0, 3)]);
-        assert_eq!(Arrived::default().losses(200).runs, [(0, 200)]);
-        assert_eq!(Arrived::default().losses(0), Losses::default());
+        assert_eq!(Arrived::default().losses(0..200).runs, [(0, 200)]);
+        assert_eq!(Arrived::default().losses(0..0), Losses::default());
     }
 
     #[test]
@@ -154,6 +173,54 @@ mod tests {
         let pairs = losses(&lost, 1000).pairs;
         assert_eq!(pairs.episode_slots(), Some(7.0));
         assert!((pairs.episode_ratio().unwrap() - 70.0 / 999.0).abs() < 1e-12);
+    }
+
+    /// Episodes of random length and distance, 20 and 400 slots on average, and the estimates from
+    /// pairs that begin in a share of the slots; each with its truth.
+    fn estimates(start_ratio: f64, seed: u64) -> [(f64, f64); 2] {
+        let mut random = Random::new(seed);
+        let (mut starts, mut slot) = (Vec::new(), 0);
+        while slot < 4_000_000 {
+            slot += 1 + random.below(799);
+            let length = 1 + random.below(39);
+            starts.push((slot, length));
+            slot += length;
+        }
+        let lossy: HashSet<u64> = starts.iter().flat_map(|(at, len)| *at..at + len).collect();
+        let slots = Slots::new(Some(slot), Some(PairSelection { start_ratio, seed: seed + 1 }));
+        let mut arrived = Arrived::default();
+        for (sequence, at) in (0..).zip(slots.clone()) {
+            if !lossy.contains(&at) {
+                arrived.see(sequence);
+            }
+        }
+        let pairs = arrived.losses(slots).pairs;
+        assert!(pairs.is_symmetric(), "{pairs:?}");
+        let share = lossy.len() as f64 / slot as f64;
+        let length = lossy.len() as f64 / starts.len() as f64;
+        [(pairs.episode_ratio().unwrap(), share), (pairs.episode_slots().unwrap(), length)]
+    }
+
+    #[test]
+    fn pairs_at_random_slots_estimate_frequency_and_duration() {
+        for start_ratio in [0.1, 0.3, 0.9] {
+            for (estimate, truth) in estimates(start_ratio, 42) {
+                let text = format!("{estimate} of {truth} with {start_ratio}");
+                assert!((estimate / truth - 1.0).abs() < 0.15, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_neighbouring_slots_are_pairs_and_runs_begin_in_a_slot() {
+        let mut arrived = Arrived::default();
+        [0, 4].into_iter().for_each(|sequence| arrived.see(sequence));
+        let losses = arrived.losses([3, 4, 9, 10, 11].into_iter());
+        assert_eq!((losses.runs.as_slice(), losses.all_runs), ([(4, 3)].as_slice(), 1));
+        let pairs = EpisodePairs { all: 3, only_first: 1, only_second: 1, both: 1 };
+        assert_eq!(losses.pairs, pairs);
+        assert!(pairs.is_symmetric());
+        assert!(!EpisodePairs { only_first: 30, only_second: 10, ..pairs }.is_symmetric());
     }
 
     #[test]

@@ -4,4 +4,6 @@ pub mod losses;
 pub mod pace;
 pub mod packet;
 pub mod sender;
+pub mod slots;
+pub mod socket_address;
 pub mod tracker;

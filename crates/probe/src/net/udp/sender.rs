@@ -2,9 +2,11 @@
 use super::batch::{self, Batch, SLOTS};
 use super::pace::Pace;
 use super::packet::Header;
+use super::slots::Slots;
 use crate::clock;
 use crate::error::ProbeError;
 use crate::session::Session;
+use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -13,14 +15,15 @@ pub const LATE_NS: u64 = 1_000_000;
 /// Longest sleep between two looks whether it is over.
 const LOOK_AROUND_NS: u64 = 20_000_000;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Stream {
     pub flow_id: u64,
     pub to: SocketAddr,
     pub packet_bytes: usize,
+    /// When each slot is.
     pub pace: Pace,
-    /// How many; `None` until it is over.
-    pub packets: Option<u64>,
+    /// The slots in which a datagram leaves.
+    pub slots: Slots,
     /// Before a datagram is due the last bit of waiting is spent looking at the clock.
     pub spin_ns: u64,
 }
@@ -60,36 +63,39 @@ pub fn send(
     let mut batch = Batch::new(session, stream.packet_bytes);
     batch.address(stream.to, stream.packet_bytes);
     let mut sent = Sent::default();
-    let limit = stream.packets.unwrap_or(u64::MAX);
-    while sent.packets < limit && !over(&sent)? {
+    let mut times = stream.slots.clone().map(|slot| stream.pace.due_ns(slot)).peekable();
+    // When those are due that are to leave next.
+    let mut due_ns = VecDeque::with_capacity(SLOTS);
+    while !over(&sent)? {
         let now_ns = clock::monotonic_ns();
-        let due = stream.pace.due_by(now_ns).min(limit) - sent.packets;
-        if due == 0 {
-            wait(stream.pace.due_ns(sent.packets) - now_ns, stream.spin_ns);
+        while due_ns.len() < SLOTS {
+            let Some(time_ns) = times.next_if(|time_ns| *time_ns <= now_ns) else { break };
+            due_ns.push_back(time_ns);
+        }
+        if due_ns.is_empty() {
+            let Some(next_ns) = times.peek() else { break };
+            wait(next_ns - now_ns, stream.spin_ns);
             continue;
         }
-        let count = (due as usize).min(SLOTS);
         let sent_wall_ns = clock::realtime_ns();
-        for slot in 0..count {
-            let sequence = sent.packets + slot as u64;
-            let intended_ns = stream.pace.due_ns(sequence);
+        for (place, intended_ns) in due_ns.iter().enumerate() {
             Header {
                 flow_id: stream.flow_id,
-                sequence,
-                intended_ns,
+                sequence: sent.packets + place as u64,
+                intended_ns: *intended_ns,
                 sent_ns: now_ns,
                 sent_wall_ns,
                 ..Header::default()
             }
-            .write(batch.slot(slot));
+            .write(batch.slot(place));
         }
-        let took = batch.send(socket, count)? as u64;
+        let took = batch.send(socket, due_ns.len())?;
         if took > 0 {
-            let is_late = |number: &u64| now_ns - stream.pace.due_ns(*number) > LATE_NS;
-            sent.late += (sent.packets..sent.packets + took).filter(is_late).count() as u64;
+            let is_late = |due_ns: &u64| now_ns - due_ns > LATE_NS;
+            sent.late += due_ns.drain(..took).filter(is_late).count() as u64;
             sent.first_ns = if sent.packets == 0 { now_ns } else { sent.first_ns };
             sent.last_ns = now_ns;
-            sent.packets += took;
+            sent.packets += took as u64;
         }
     }
     Ok(sent)
@@ -106,11 +112,20 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// To `to`, each of `packet_bytes`.
-    pub fn new(session: Session, flow_id: u64, to: SocketAddr, packet_bytes: usize) -> Self {
+    /// To `to`, each of `packet_bytes`; connects the socket there.
+    pub fn new(
+        session: Session,
+        flow_id: u64,
+        socket: &UdpSocket,
+        to: SocketAddr,
+        packet_bytes: usize,
+    ) -> Result<Self, ProbeError> {
+        // The kernel looks up the route of a connected socket once, not for every datagram.
+        socket.connect(to).map_err(|error| ProbeError::os("Connecting a socket", &error))?;
         let mut batch = Batch::new(session, packet_bytes);
         batch.address(to, packet_bytes);
-        Self { batch, flow_id, packet_bytes, messages: SLOTS, sent: Sent::default() }
+        batch.send_connected();
+        Ok(Self { batch, flow_id, packet_bytes, messages: SLOTS, sent: Sent::default() })
     }
 
     /// Lets the kernel (or the network card) cut few large messages into the datagrams of a batch.
@@ -171,7 +186,7 @@ mod tests {
             to: far.local_addr().unwrap(),
             packet_bytes: 70,
             pace: Pace::new(clock::monotonic_ns(), 20_000.0),
-            packets: Some(100),
+            slots: Slots::new(Some(100), None),
             spin_ns: 50_000,
         };
         let sent = send(Session::detached(), &near, &stream, |_| Ok(false)).unwrap();
@@ -186,9 +201,8 @@ mod tests {
                 next += 1;
             }
         }
-        let over =
-            send(Session::detached(), &near, &Stream { packets: None, ..stream }, |_| Ok(true))
-                .unwrap();
+        let endless = Stream { slots: Slots::new(None, None), ..stream };
+        let over = send(Session::detached(), &near, &endless, |_| Ok(true)).unwrap();
         assert_eq!((over.packets, over.per_s()), (0, None));
     }
 }
