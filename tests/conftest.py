@@ -49,6 +49,7 @@ TOGETHER = frozenset(
         "runs",
         "scenarios",
         "scheduler",
+        "serve",
         "simulation",
         "sla",
         "store",
