@@ -55,6 +55,8 @@ class Dashboard:
         """Returns a run by its whole id, or `latest`. UnknownName where there is none."""
         snapshot = await self.snapshot()
         run = snapshot.by_id.get(name)
+        if run is None and name != "latest":  # it may have begun a moment ago
+            run = (await asyncio.to_thread(self.index.snapshot, fresh=True)).by_id.get(name)
         if run is None and name == "latest" and snapshot.runs:
             run = snapshot.runs[0]
         if run is None:

@@ -2,7 +2,8 @@
 
 Of 10,000 runs hardly any changes between two requests. A run's folder has another time of change
 when its manifest is replaced, that of its trials when one is stored; only what differs is read
-again, newest runs first, for a bounded time per look.
+again, newest runs first, for a bounded time per look. Of a run that is over only the folder is
+looked at.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from sys import intern
 
 from nephoscope.errors import StoreError
@@ -21,6 +23,8 @@ from nephoscope.store.listing import StoredRunRow, row_of
 MAX_RUNS = 100_000
 """Newest runs that are listed; a row takes about 2 kB."""
 LOOK_EVERY_S = 1.0
+STALE_S = 10.0
+"""Age up to which a list is returned while a thread makes the next one."""
 LOOK_S = 0.5
 """Seconds for which one look reads manifests; the next look reads the rest."""
 
@@ -78,6 +82,7 @@ class RunIndex:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._folder = str(store.runs_path)
         self._lock = threading.Lock()
         self._known: dict[str, IndexedRun | tuple[Signature, str]] = {}
         self._snapshot = Snapshot()
@@ -88,13 +93,32 @@ class RunIndex:
         """Returns the store."""
         return self._store
 
-    def snapshot(self) -> Snapshot:
-        """Returns the list, at most `LOOK_EVERY_S` old once every run was read."""
-        with self._lock:
-            if time.monotonic() - self._looked_s >= LOOK_EVERY_S or not self._snapshot.is_complete:
+    def snapshot(self, *, fresh: bool = False) -> Snapshot:
+        """Returns the list. Nobody waits for a look at the files while the list is young enough.
+
+        It is at most `STALE_S` old, with `fresh` at most `LOOK_EVERY_S`.
+        """
+        known = self._snapshot
+        age_s = time.monotonic() - self._looked_s
+        if known.is_complete and age_s < LOOK_EVERY_S:
+            return known
+        if known.is_complete and age_s < STALE_S and not fresh:
+            threading.Thread(target=self._refresh, args=(False,), daemon=True).start()
+            return known
+        return self._refresh(True)
+
+    def _refresh(self, wait: bool) -> Snapshot:
+        """Looks at the files, or waits for the thread that does so now."""
+        if not self._lock.acquire(blocking=wait):
+            return self._snapshot
+        try:
+            age_s = time.monotonic() - self._looked_s
+            if age_s >= LOOK_EVERY_S or not self._snapshot.is_complete:
                 self._snapshot = self._look()
                 self._looked_s = time.monotonic()
             return self._snapshot
+        finally:
+            self._lock.release()
 
     def _look(self) -> Snapshot:
         until_s = time.monotonic() + LOOK_S
@@ -117,10 +141,10 @@ class RunIndex:
     def _entry(
         self, run_id: str, before: IndexedRun | tuple[Signature, str] | None
     ) -> IndexedRun | tuple[Signature, str] | None:
-        path = self._store.runs_path / run_id
+        path = f"{self._folder}/{run_id}"
         is_over = isinstance(before, IndexedRun) and before.row.state in (FINISHED, FAILED)
         try:
-            signature = _signature(str(path), with_journal=not is_over)
+            signature = _signature(path, is_over=is_over)
         except OSError:
             return None  # removed since the folder was listed
         if isinstance(before, IndexedRun):
@@ -130,25 +154,26 @@ class RunIndex:
         elif before is not None and before[0] == signature:
             return before
         try:
-            return _read(StoredRun(path), signature)
+            return _read(StoredRun(Path(path)), signature)
         except StoreError as error:
             return signature, str(error)
 
 
-def _signature(path: str, *, with_journal: bool) -> Signature:
-    """Returns what changes with a run; the journal of one that is over does not."""
+def _signature(path: str, *, is_over: bool) -> Signature:
+    """Returns what changes with a run; of one that is over, its manifest alone does."""
     folder = os.stat(path)
-    try:
-        trials = os.stat(path + "/trials").st_mtime_ns
-    except OSError:
-        trials = 0
-    if not with_journal:
-        return folder.st_ino, folder.st_mtime_ns, trials
-    try:
-        journal = os.stat(path + "/journal.jsonl")
-    except OSError:
-        return folder.st_ino, folder.st_mtime_ns, trials, 0, 0
-    return folder.st_ino, folder.st_mtime_ns, trials, journal.st_size, journal.st_mtime_ns
+    if is_over:
+        return folder.st_ino, folder.st_mtime_ns
+    return folder.st_ino, folder.st_mtime_ns, *_changes(f"{path}/trials", f"{path}/journal.jsonl")
+
+
+def _changes(*paths: str) -> Iterator[int]:
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        yield from (status.st_size, status.st_mtime_ns)
 
 
 def _read(run: StoredRun, signature: Signature) -> IndexedRun:

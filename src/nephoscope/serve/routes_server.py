@@ -96,12 +96,11 @@ async def files(shared: Shared) -> Response:
     return json_response({"has_folder": shared.settings.data is not None, "files": names})
 
 
-@router.get("/", include_in_schema=False)
 @router.get("/{path:path}", include_in_schema=False)
-async def page(request: Request, path: str = static_files.INDEX) -> Response:
+async def page(request: Request, path: str) -> Response:
     """Returns a file of the page."""
-    file = static_files.load().get(path)
-    if file is None or path.startswith("api/"):
+    file = static_files.load().get(path or static_files.INDEX)
+    if file is None:
         raise UnknownName("There is nothing under this address.", "Begin at /.")
     cache = "max-age=31536000, immutable" if file.name_has_digest else "no-cache"
     headers = {"etag": file.etag, "cache-control": cache}
