@@ -47,7 +47,7 @@ def call(
     body: bytes = b"",
     chunks: int = 0,
 ) -> Reply:
-    """Sends one request to an ASGI application. chunks: send the body so often, without a length."""
+    """Sends one request to an application. chunks: send the body so often, without a length."""
     return asyncio.run(_call(app, path, method, headers or {}, body, chunks))
 
 

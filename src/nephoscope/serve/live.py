@@ -240,11 +240,12 @@ async def _texts(followed: _Followed, seen: int) -> AsyncIterator[str]:
             seen = event.number
             text = json.dumps(to_json(event.content))
             yield f"id: {followed.mark}.{seen}\nevent: {event.kind}\ndata: {text}\n\n"
-        if followed.has_ended:
-            return
         async with followed.changed:
+            # Events may have come while the reader took those before.
             if followed.events and followed.events[-1].number > seen:
                 continue
+            if followed.has_ended:
+                return
             try:
                 await asyncio.wait_for(followed.changed.wait(), HEARTBEAT_S)
             except TimeoutError:
