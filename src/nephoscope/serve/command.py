@@ -116,13 +116,14 @@ def serve(
     )
     from nephoscope.serve import server
 
+    context = server.tls_context(tls)
     listener = server.listen(settings)
     if token is not None:
         where = "the environment" if kept_in is None else kept_in
         output.log(f"nephoscope: The token is in {where}.")
     if not is_loopback(place) and tls is None:
         output.log("nephoscope: Without --tls-cert the token and all data travel unencrypted.")
-    server.serve(settings, listener, lambda: output.say(server.url_of(settings, listener)))
+    server.serve(settings, listener, context, lambda: output.say(server.url_of(settings, listener)))
 
 
 def _tls_of(certificate: Path | None, key: Path | None, client_ca: Path | None) -> Tls | None:

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from nephoscope.errors import UsageError
 from nephoscope.serve.app import make_app
-from nephoscope.serve.settings import ServerSettings, url_host
+from nephoscope.serve.settings import ServerSettings, Tls, url_host
 
 MAX_CONNECTIONS = 256
 """Connections and requests at once; more get 503."""
@@ -80,7 +80,10 @@ def url_of(settings: ServerSettings, listener: socket.socket) -> str:
 
 
 def serve(
-    settings: ServerSettings, listener: socket.socket, started: Callable[[], None] | None = None
+    settings: ServerSettings,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None,
+    started: Callable[[], None],
 ) -> None:
     """Serves until a signal ends it. started: called once requests are answered."""
     os.nice(NICENESS)
@@ -97,7 +100,7 @@ def serve(
         limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=int(HEADERS_S),
         timeout_graceful_shutdown=5,
-        **_tls(settings),
+        ssl_context_factory=None if tls is None else lambda config, default: tls,
     )
     try:
         uvicorn.Server(config).run(sockets=[listener])
@@ -107,24 +110,24 @@ def serve(
         listener.close()
 
 
-def _announcing(app: Any, started: Callable[[], None] | None) -> Any:
+def _announcing(app: Any, started: Callable[[], None]) -> Any:
     """Returns an application that calls `started` once it is ready."""
 
     async def announcing(scope: Any, receive: Any, send: Any) -> None:
-        async def telling(message: Any) -> None:
+        async def announce(message: Any) -> None:
             await send(message)
-            if message["type"] == "lifespan.startup.complete" and started is not None:
+            if message["type"] == "lifespan.startup.complete":
                 started()
 
-        await app(scope, receive, telling if scope["type"] == "lifespan" else send)
+        await app(scope, receive, announce if scope["type"] == "lifespan" else send)
 
     return announcing
 
 
-def _tls(settings: ServerSettings) -> dict[str, Any]:
-    tls = settings.tls
+def tls_context(tls: Tls | None) -> ssl.SSLContext | None:
+    """Returns what TLS connections are made with; None without files. UsageError for wrong ones."""
     if tls is None:
-        return {}
+        return None
     try:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(tls.certificate, tls.key)
@@ -136,4 +139,4 @@ def _tls(settings: ServerSettings) -> dict[str, Any]:
             f"The TLS files cannot be used: {error.strerror or error}.",
             "Name PEM files with --tls-cert, --tls-key and --client-ca.",
         ) from error
-    return {"ssl_context_factory": lambda config, default: context}
+    return context
