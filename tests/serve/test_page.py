@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
 from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
@@ -76,8 +77,7 @@ def sampler_of(level: float) -> Any:
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt-get install chromium")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         instance = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield instance
         instance.close()
@@ -206,7 +206,7 @@ def test_from_the_overview_to_the_samples_of_a_trial(view: Watched, site: Site) 
     view.page.locator("main").get_by_role("link", name="All runs").click()
     view.page.get_by_label("Search").fill(site.quiet)
     view.page.get_by_role("button", name="Filter").click()
-    view.page.wait_for_function("document.querySelectorAll('main tbody tr').length === 1")
+    expect(view.page.locator("main tbody tr")).to_have_count(1, timeout=PATIENCE_MS)
     assert f"text={site.quiet}" in view.page.url, "the address is a deep link"
     view.page.locator("main tbody a").first.click()
     view.page.get_by_role("heading", name=f"Run {site.quiet}").wait_for()
@@ -220,8 +220,8 @@ def test_from_the_overview_to_the_samples_of_a_trial(view: Watched, site: Site) 
 
 def test_two_runs_are_compared(view: Watched, site: Site) -> None:
     view.open("#/compare")
-    view.page.get_by_label("A (baseline)").select_option(site.quiet)
-    view.page.get_by_label("B", exact=True).select_option(site.changed)
+    view.page.locator("select[name=a]").select_option(site.quiet)
+    view.page.locator("select[name=b]").select_option(site.changed)
     view.page.get_by_role("button", name="Compare").click()
     view.page.get_by_role("region", name="Comparison").wait_for()
     row = view.page.locator("main tbody tr").first.inner_text()
@@ -242,7 +242,7 @@ def test_heat_map_calendar_series_and_report_show_what_was_measured(
     assert view.page.locator(".days li").count() >= 30
     view.open(addresses(site)["series"])
     view.page.locator(".plot canvas").wait_for()
-    assert view.page.locator("main tbody tr").count() == 2
+    assert view.page.locator("main .scroll tbody tr").count() == 2
     view.open(addresses(site)["report"])
     frame = view.page.frame_locator("iframe")
     frame.get_by_role("heading", name="Summary", exact=True).wait_for()
@@ -297,13 +297,11 @@ def test_a_live_run_is_watched_to_its_end(browser: Any, tmp_path: Path) -> None:
             view.open("#/")
             view.page.locator("main").get_by_role("link", name="made").first.click()
             tile = view.page.locator(".tile", has_text="Trials").locator("dd")
-            view.page.wait_for_function("document.querySelector('.tile dd').textContent === '2'")
+            expect(tile).to_have_text("2", timeout=PATIENCE_MS)
             for number in (2, 3, 4):
                 run.event({"event": "trial_started", "trial": f"r{number:04d}-s000-local"})
                 store_trial(run, number)
-                view.page.wait_for_function(
-                    "n => document.querySelector('.tile dd').textContent === n", arg=str(number + 1)
-                )
+                expect(tile).to_have_text(str(number + 1), timeout=PATIENCE_MS)
             view.page.locator(".plot canvas").wait_for()
             assert view.page.locator(".strip span").count() == 5
             assert "104 ns in r0004-s000-local" in view.text()

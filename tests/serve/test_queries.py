@@ -57,7 +57,11 @@ def test_no_query_writes_measures_or_takes_a_path_of_its_own(name: str) -> None:
 def test_words_are_those_of_the_command_line(tmp_path: Path, data: Path) -> None:
     run = make_run(tmp_path / "store", NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)], rounds=1)
     store = tmp_path / "store"
-    values = [("contract", "compute-engine-single"), ("events", "events.csv"), ("confidence", "90%")]
+    values = [
+        ("contract", "compute-engine-single"),
+        ("events", "events.csv"),
+        ("confidence", "90%"),
+    ]
     assert words("sla verdict", *values, store=store, data=data) == [
         *("sla", "verdict", "--confidence=90%", "--json", "--"),
         *("compute-engine-single", str(data / "events.csv")),
